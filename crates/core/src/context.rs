@@ -1,0 +1,90 @@
+//! Who calls, until when, and how to say "still working".
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, ErrorKind};
+
+/// Who is calling. Tools take the user from here and never from an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// The person at this machine: a shell, stdio, or a loopback listener without authentication.
+    Local,
+    /// Somebody out there who has not said who they are.
+    Anonymous,
+    /// An authenticated user.
+    User(Arc<str>),
+}
+
+/// Receives how far a long call has come.
+pub trait ProgressSink: Send + Sync {
+    fn report(&self, done: f64, total: Option<f64>, message: Option<&str>);
+}
+
+/// A caller's wish to hear about progress; silent when nobody asked.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn ProgressSink>>);
+
+impl Progress {
+    pub fn to(sink: Arc<dyn ProgressSink>) -> Self {
+        Self(Some(sink))
+    }
+
+    pub fn report(&self, done: f64, total: Option<f64>, message: Option<&str>) {
+        if let Some(sink) = &self.0 {
+            sink.report(done, total, message);
+        }
+    }
+}
+
+/// Everything a call carries besides its arguments.
+#[derive(Clone)]
+pub struct CallContext {
+    pub principal: Principal,
+    /// The call must have answered by then.
+    pub deadline: Instant,
+    /// Cancelled when the caller goes away.
+    pub cancel: CancellationToken,
+    pub progress: Progress,
+}
+
+impl CallContext {
+    pub fn new(principal: Principal, deadline: Instant) -> Self {
+        Self {
+            principal,
+            deadline,
+            cancel: CancellationToken::new(),
+            progress: Progress::default(),
+        }
+    }
+
+    /// How long the call may still take, seen from `now`.
+    pub fn time_left(&self, now: Instant) -> Duration {
+        self.deadline.saturating_duration_since(now)
+    }
+
+    /// The same call with an earlier deadline; a later one is ignored.
+    #[must_use]
+    pub fn until(&self, deadline: Instant) -> Self {
+        Self {
+            deadline: self.deadline.min(deadline),
+            ..self.clone()
+        }
+    }
+
+    /// For loops in long work: stops when the caller has gone or time is up.
+    pub fn check(&self, now: Instant) -> Result<(), Error> {
+        if self.cancel.is_cancelled() {
+            return Err(Error::new(ErrorKind::Cancelled, "the caller cancelled the call"));
+        }
+        if now >= self.deadline {
+            return Err(Error::new(
+                ErrorKind::DeadlineExceeded,
+                "the call ran out of time",
+            ));
+        }
+        Ok(())
+    }
+}

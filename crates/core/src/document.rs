@@ -1,0 +1,37 @@
+//! What sources give back.
+
+use jiff::Timestamp;
+
+use crate::id::DocumentId;
+use crate::tool::JsonObject;
+
+/// One whole citable thing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Document {
+    pub id: DocumentId,
+    pub title: String,
+    /// Exactly as the source has it; outputs that must be smaller cut it at their own edge.
+    pub text: String,
+    /// Where the original lives, when that is not Tribune itself.
+    pub url: Option<String>,
+    /// The moment the content speaks for, when the source knows one.
+    pub as_of: Option<Timestamp>,
+    /// Everything else the source knows, by the source's own field names.
+    pub metadata: JsonObject,
+    /// Byte ranges of `text` that search ranks and citations point at; empty for an unsplit document.
+    pub passages: Vec<std::ops::Range<usize>>,
+}
+
+/// One search result. Scores of different sources are never compared: ranks are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    pub id: DocumentId,
+    pub title: String,
+    /// The best passage, cut short, with the match in it.
+    pub snippet: String,
+    /// Where the original lives, when that is not Tribune itself.
+    pub url: Option<String>,
+    /// Which passage of the document matched, counted from 0, when it has more than one.
+    pub passage: Option<usize>,
+    pub score: f32,
+}

@@ -1,0 +1,32 @@
+//! The vocabulary of Tribune: what every other crate speaks, and nothing else.
+//!
+//! No I/O and no frameworks live here. The modules, in the order a reader wants them:
+//!
+//! - [`id`]: [`DocumentId`], the name of one citable thing, exact through search, fetch and URL;
+//! - [`document`]: [`Document`] and [`Hit`], what sources give back;
+//! - [`source`]: the [`Source`] trait, anything that can be searched and fetched;
+//! - [`tool`]: [`Tool`], [`ToolSpec`] and [`ToolOutput`];
+//! - [`registry`]: the tools of one endpoint, in order, with their argument schemas compiled;
+//! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
+//! - [`context`]: who calls, until when, and how to say "still working";
+//! - [`error`]: one error type with a kind that the edges map to MCP and HTTP;
+//! - [`clock`]: time as a parameter.
+
+pub mod clock;
+pub mod context;
+pub mod document;
+pub mod error;
+pub mod id;
+pub mod lint;
+pub mod registry;
+pub mod source;
+pub mod tool;
+
+pub use clock::{Clock, SystemClock};
+pub use context::{CallContext, Principal, Progress, ProgressSink};
+pub use document::{Document, Hit};
+pub use error::{Error, ErrorKind, Result};
+pub use id::{DocumentId, InvalidId};
+pub use registry::Registry;
+pub use source::{Query, Source, SourceFacts, SourceStatus};
+pub use tool::{Hints, JsonObject, Tool, ToolOutput, ToolSpec};

@@ -1,0 +1,276 @@
+//! The tools of one endpoint: in the order they were added, arguments checked before a call.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
+use serde_json::Value;
+
+use crate::error::{Error, ErrorKind};
+use crate::lint;
+use crate::tool::{JsonObject, Tool, ToolSpec};
+
+/// A tool that cannot be offered, found before anything is served.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistrationError {
+    #[error("two tools are named `{0}`; rename the source that brings one of them")]
+    Duplicate(String),
+    #[error("tool `{tool}`: {}", .faults.join("; "))]
+    Faulty { tool: String, faults: Vec<String> },
+}
+
+struct Entry {
+    tool: Arc<dyn Tool>,
+    arguments: Validator,
+}
+
+/// Insertion-ordered, because hosts show tools in the order they are listed.
+#[derive(Default)]
+pub struct Registry {
+    entries: IndexMap<String, Entry>,
+}
+
+impl Registry {
+    /// Adds a tool after checking it against the rules of [`lint`] and compiling its schema.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistrationError> {
+        let spec = tool.spec();
+        let name = spec.name.clone();
+        let faulty = |faults| RegistrationError::Faulty {
+            tool: name.clone(),
+            faults,
+        };
+        let faults = lint::faults(spec);
+        if !faults.is_empty() {
+            return Err(faulty(faults));
+        }
+        let arguments = jsonschema::draft202012::options()
+            .offline()
+            .build(&Value::Object(spec.input_schema.clone()))
+            .map_err(|e| faulty(vec![format!("input schema: {e}")]))?;
+        if self.entries.contains_key(&name) {
+            return Err(RegistrationError::Duplicate(name));
+        }
+        self.entries.insert(name, Entry { tool, arguments });
+        Ok(())
+    }
+
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.entries.values().map(|entry| entry.tool.spec())
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// The tool under `name`, ready to be called with [`Registered::prepare`]d arguments.
+    pub fn lookup(&self, name: &str) -> Option<Registered<'_>> {
+        self.entries.get(name).map(Registered)
+    }
+}
+
+/// A tool of a [`Registry`].
+pub struct Registered<'a>(&'a Entry);
+
+impl Registered<'_> {
+    pub fn spec(&self) -> &ToolSpec {
+        self.0.tool.spec()
+    }
+
+    pub fn tool(&self) -> &Arc<dyn Tool> {
+        &self.0.tool
+    }
+
+    /// Renames aliases and checks the arguments; the error is a sentence for the model that made the call.
+    pub fn prepare(&self, mut args: JsonObject) -> Result<JsonObject, Error> {
+        let spec = self.spec();
+        for (alias, argument) in &spec.aliases {
+            if !args.contains_key(*argument)
+                && let Some(value) = args.remove(*alias)
+            {
+                args.insert((*argument).to_owned(), value);
+            }
+        }
+        let args = Value::Object(args);
+        if !self.0.arguments.is_valid(&args) {
+            return Err(explain(spec, &self.0.arguments, &args));
+        }
+        match args {
+            Value::Object(args) => Ok(args),
+            _ => Err(Error::internal("arguments changed shape while being checked")),
+        }
+    }
+}
+
+/// All that is wrong with a call, in one message, ending in what a right call looks like.
+fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
+    const MOST_FAULTS: usize = 4;
+    let given = args.as_object();
+    let faults: Vec<String> = arguments
+        .iter_errors(args)
+        .take(MOST_FAULTS)
+        .map(|fault| sentence(&fault, given))
+        .collect();
+    Error::new(
+        ErrorKind::InvalidArgument,
+        format!(
+            "{} was not run: {}. Call it again with {}.",
+            spec.name,
+            faults.join("; "),
+            usage(spec)
+        ),
+    )
+}
+
+fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>) -> String {
+    let path = fault.instance_path().to_string();
+    let argument = path.trim_start_matches('/').replace('/', ".");
+    let subject = if argument.is_empty() {
+        "the arguments".to_owned()
+    } else {
+        format!("`{argument}`")
+    };
+    match fault.kind() {
+        ValidationErrorKind::Required { property } => {
+            let wanted = property.as_str().unwrap_or_default();
+            match given.and_then(|given| nearest(wanted, given.keys())) {
+                Some(near) => {
+                    format!("the argument `{wanted}` is missing (`{near}` is not an argument)")
+                }
+                None => format!("the argument `{wanted}` is missing"),
+            }
+        }
+        ValidationErrorKind::Type { .. } => format!("{subject} has the wrong type: {fault}"),
+        ValidationErrorKind::MinLength { limit } => {
+            format!("{subject} must have at least {limit} character(s)")
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            format!("{subject} must have at most {limit} characters")
+        }
+        ValidationErrorKind::Minimum { limit } => format!("{subject} must be at least {limit}"),
+        ValidationErrorKind::Maximum { limit } => format!("{subject} must be at most {limit}"),
+        ValidationErrorKind::Enum { options } => format!("{subject} must be one of {options}"),
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            format!("there is no argument `{}`", unexpected.join("`, `"))
+        }
+        _ => format!("{subject}: {fault}"),
+    }
+}
+
+fn nearest<'a>(wanted: &str, given: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    given.max_by(|a, b| {
+        strsim::jaro_winkler(wanted, a).total_cmp(&strsim::jaro_winkler(wanted, b))
+    })
+}
+
+/// `{"query": string, "limit"?: integer}`
+fn usage(spec: &ToolSpec) -> String {
+    let required: Vec<&str> = spec
+        .input_schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let arguments: Vec<String> = spec
+        .input_schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| {
+            let optional = if required.contains(&name.as_str()) { "" } else { "?" };
+            let kind = schema.get("type").and_then(Value::as_str).unwrap_or("value");
+            format!("\"{name}\"{optional}: {kind}")
+        })
+        .collect();
+    format!("{{{}}}", arguments.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::CallContext;
+    use crate::error::Result;
+    use crate::tool::{Hints, ToolOutput};
+    use serde_json::json;
+
+    struct Echo(ToolSpec);
+
+    #[async_trait::async_trait]
+    impl Tool for Echo {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+        async fn call(&self, args: JsonObject, _: &CallContext) -> Result<ToolOutput> {
+            ToolOutput::structured(&args, 1)
+        }
+    }
+
+    fn object(value: Value) -> JsonObject {
+        value.as_object().cloned().expect("an object")
+    }
+
+    fn echo(name: &str) -> Arc<dyn Tool> {
+        Arc::new(Echo(ToolSpec {
+            name: name.to_owned(),
+            title: "Echo".to_owned(),
+            description: "Gives back what it is given.".to_owned(),
+            input_schema: object(json!({
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "minLength": 1, "description": "words"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": 50, "description": "how many"},
+                },
+                "required": ["query"],
+            })),
+            output_schema: object(json!({"type": "object"})),
+            hints: Hints::READ,
+            icon: None,
+            aliases: vec![("q", "query")],
+        }))
+    }
+
+    fn registry() -> Registry {
+        let mut registry = Registry::default();
+        registry.add(echo("zeta")).expect("zeta");
+        registry.add(echo("alpha")).expect("alpha");
+        registry
+    }
+
+    #[test]
+    fn tools_keep_the_order_they_were_added_in() {
+        assert_eq!(registry().names().collect::<Vec<_>>(), ["zeta", "alpha"]);
+    }
+
+    #[test]
+    fn a_second_tool_of_one_name_is_refused() {
+        let error = registry().add(echo("zeta")).expect_err("duplicate");
+        assert!(matches!(error, RegistrationError::Duplicate(name) if name == "zeta"));
+    }
+
+    #[test]
+    fn wrong_arguments_are_explained_with_a_right_call() {
+        let registry = registry();
+        let tool = registry.lookup("zeta").expect("zeta");
+        let message = |args| tool.prepare(object(args)).expect_err("refused").to_string();
+        assert_eq!(
+            message(json!({"querry": "x"})),
+            "zeta was not run: the argument `query` is missing (`querry` is not an argument). \
+             Call it again with {\"query\": string, \"limit\"?: integer}."
+        );
+        assert!(message(json!({"query": ""})).contains("at least 1 character"));
+        assert!(message(json!({"query": "x", "limit": 51})).contains("`limit` must be at most 50"));
+        assert!(message(json!({"query": 7})).contains("`query` has the wrong type"));
+    }
+
+    #[test]
+    fn an_alias_stands_for_its_argument_but_never_replaces_it() {
+        let registry = registry();
+        let tool = registry.lookup("zeta").expect("zeta");
+        assert_eq!(tool.prepare(object(json!({"q": "x"}))).expect("alias")["query"], "x");
+        let both = tool.prepare(object(json!({"q": "x", "query": "y"}))).expect("both");
+        assert_eq!(both["query"], "y");
+    }
+}

@@ -1,0 +1,88 @@
+//! Anything that can be searched and fetched.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::civil::Date;
+
+use crate::context::CallContext;
+use crate::document::{Document, Hit};
+use crate::error::Result;
+use crate::id::DocumentId;
+use crate::tool::Tool;
+
+/// What a caller looks for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    pub text: String,
+    /// At most this many hits.
+    pub limit: usize,
+}
+
+/// True facts about what a source holds now; tool descriptions are rendered from them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceFacts {
+    /// The source's name, which is also its id scheme.
+    pub name: String,
+    /// What the owner calls it: "Minutes of the parish council".
+    pub title: String,
+    /// One sentence by the owner on what it is and when it helps.
+    pub description: Option<String>,
+    /// Plural noun for what it holds: "documents", "speeches".
+    pub noun: String,
+    /// `None` where counting makes no sense (a live market).
+    pub documents: Option<u64>,
+    /// First and last date of what is held, where it has dates.
+    pub dates: Option<(Date, Date)>,
+    /// Field names that a query may filter on as `field:value`, most common first.
+    pub fields: Vec<String>,
+}
+
+/// Whether a source can answer now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceStatus {
+    Ready,
+    /// Answers, but not as well as it should; the reason is for the operator.
+    Degraded(String),
+    /// Cannot answer; the reason is for the operator.
+    Unready(String),
+}
+
+/// The contract of a source.
+///
+/// - `fetch` answers `None` for an id it does not hold: "not mine" is not a failure.
+/// - An error degrades this source's part of an answer only; the answer says so.
+/// - Both observe the context's deadline and cancellation.
+/// - CPU-heavy work does not run on the calling async thread.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// The name in the configuration; the scheme of its ids; the profile `/mcp/{name}`.
+    fn name(&self) -> &str;
+
+    /// Whether ids of this scheme are this source's to answer.
+    fn owns(&self, scheme: &str) -> bool {
+        scheme == self.name()
+    }
+
+    /// Best hits first, at most `query.limit`.
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Vec<Hit>>;
+
+    async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>>;
+
+    fn facts(&self) -> SourceFacts;
+
+    fn status(&self) -> SourceStatus {
+        SourceStatus::Ready
+    }
+
+    /// Grows whenever [`Source::facts`] or [`Source::tools`] may have changed. Read on every
+    /// request, so it must cost no more than an atomic load.
+    fn revision(&self) -> u64 {
+        0
+    }
+
+    /// Tools of its own, with specs rendered from the data as it is now.
+    fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+}
