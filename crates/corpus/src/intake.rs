@@ -1,0 +1,325 @@
+//! What a run takes in: each changed file's records become index entries.
+
+use std::collections::{BTreeMap, HashSet};
+
+use tantivy::schema::{Field, OwnedValue, Term, Value};
+use tantivy::{DocSet, Index, IndexWriter, Searcher, TERMINATED, TantivyDocument};
+use tokio_util::sync::CancellationToken;
+use tribune_core::{DocumentId, JsonObject};
+
+use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing};
+use crate::manifest::{FileEntry, Manifest, Signature};
+use crate::passage;
+use crate::read::{self, Fault, Record, Sink};
+use crate::schema::{Fields, document_hash};
+use crate::walk::{Found, FoundFile};
+
+/// Faults kept and shown for each file; the rest are counted.
+const MAX_FAULTS_PER_FILE: usize = 20;
+/// Progress is told every so many documents of one file.
+const DOCUMENTS_BETWEEN_REPORTS: u64 = 500;
+
+/// One run under way.
+pub(crate) struct Run<'a> {
+    pub(crate) indexing: &'a Indexing,
+    pub(crate) writer: &'a IndexWriter,
+    pub(crate) fields: Fields,
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) progress: &'a dyn Fn(IndexProgress),
+}
+
+impl Run<'_> {
+    pub(crate) fn files(&self, index: &Index, old: &Manifest, found: Found) -> Result<(Manifest, IndexReport), IndexError> {
+        let mut report = IndexReport {
+            files: found.files.len() as u64,
+            ..IndexReport::default()
+        };
+        let mut new = Manifest::default();
+        let mut changed = Vec::new();
+        for file in found.files {
+            let signature = Signature::of(&file.metadata);
+            match old.files.get(&file.relative) {
+                Some(entry) if entry.signature == signature && !entry.entangled => {
+                    report.files_unchanged += 1;
+                    new.files.insert(file.relative, entry.clone());
+                }
+                _ => changed.push((file, signature)),
+            }
+        }
+        let gone: HashSet<&String> = old.files.keys().filter(|file| !new.files.contains_key(*file)).collect();
+        for file in &gone {
+            self.writer.delete_term(Term::from_field_text(self.fields.file, file));
+        }
+        report.files_removed = gone
+            .iter()
+            .filter(|gone| !changed.iter().any(|(file, _)| file.relative == ***gone))
+            .count() as u64;
+
+        let mut ids = Taken::new(self.indexing, index, &self.fields, &new)?;
+        let mut state = IndexProgress {
+            files_total: changed.len() as u64,
+            ..IndexProgress::default()
+        };
+        (self.progress)(state);
+        for (file, signature) in changed {
+            let entry = self.file(&file, signature, &mut ids, &mut state)?;
+            report.documents_read += entry.documents;
+            report.files_read += 1;
+            new.files.insert(file.relative, entry);
+            state.files_done += 1;
+            (self.progress)(state);
+        }
+        for fault in found.unreachable {
+            let entry = FileEntry {
+                faults: vec![fault.clone()],
+                faults_in_all: 1,
+                // Looked at again each time: nothing says whether it changed.
+                entangled: true,
+                ..FileEntry::default()
+            };
+            new.files.insert(fault.file, entry);
+        }
+        Ok((new, report))
+    }
+
+    fn file(
+        &self,
+        file: &FoundFile,
+        signature: Signature,
+        ids: &mut Taken,
+        state: &mut IndexProgress,
+    ) -> Result<FileEntry, IndexError> {
+        let mut intake = Intake {
+            run: self,
+            file: &file.relative,
+            ids,
+            state,
+            entry: FileEntry {
+                signature,
+                ..FileEntry::default()
+            },
+        };
+        read::read_file(
+            &file.path,
+            &file.relative,
+            file.format,
+            self.indexing.limits.max_document_bytes,
+            &mut intake,
+        )?;
+        Ok(intake.entry)
+    }
+
+    fn add(&self, file: &str, record: &Record) -> Result<u64, IndexError> {
+        let fields = &self.fields;
+        let ranges = passage::split(&record.text);
+        let count = ranges.len() as u64;
+        let stored_fields = (!record.fields.is_empty())
+            .then(|| serde_json::to_string(&record.fields))
+            .transpose();
+        let stored_fields = self.indexing.attempt("writing a document's fields", stored_fields)?;
+        let meta = searchable_fields(&record.fields);
+        let hash = document_hash(&record.key);
+
+        for (ordinal, range) in ranges.iter().enumerate() {
+            let passage = &record.text[range.clone()];
+            let mut entry = TantivyDocument::new();
+            entry.add_text(fields.file, file);
+            entry.add_text(fields.key, &record.key);
+            entry.add_u64(fields.document, hash);
+            entry.add_u64(fields.ordinal, ordinal as u64);
+            entry.add_u64(fields.passages, count);
+            entry.add_text(fields.title, &record.title);
+            if let Some(url) = &record.url {
+                entry.add_text(fields.url, url);
+            }
+            if let Some(date) = record.date {
+                entry.add_i64(fields.day, days(date));
+            }
+            entry.add_text(fields.body, format!("{}\n{passage}", record.title));
+            entry.add_text(fields.passage, passage);
+            if !meta.is_empty() {
+                entry.add_object(fields.meta, meta.clone());
+            }
+            if count == 1 {
+                entry.add_text(fields.record, &record.key);
+                if let Some(stored) = &stored_fields {
+                    entry.add_text(fields.fields, stored);
+                }
+            }
+            self.indexing.attempt("adding a document", self.writer.add_document(entry))?;
+        }
+        if count > 1 {
+            let mut whole = TantivyDocument::new();
+            whole.add_text(fields.file, file);
+            whole.add_text(fields.record, &record.key);
+            whole.add_text(fields.key, &record.key);
+            whole.add_text(fields.text, &record.text);
+            whole.add_bytes(fields.ranges, &packed(&ranges));
+            whole.add_text(fields.record_title, &record.title);
+            if let Some(stored) = &stored_fields {
+                whole.add_text(fields.fields, stored);
+            }
+            if let Some(url) = &record.url {
+                whole.add_text(fields.url, url);
+            }
+            if let Some(date) = record.date {
+                whole.add_i64(fields.day, days(date));
+            }
+            self.indexing.attempt("adding a document", self.writer.add_document(whole))?;
+        }
+        Ok(count)
+    }
+}
+
+/// Days since 1970-01-01.
+pub(crate) fn days(date: jiff::civil::Date) -> i64 {
+    let epoch = jiff::civil::date(1970, 1, 1);
+    i64::from(epoch.until(date).map_or(0, |span| span.get_days()))
+}
+
+fn packed(ranges: &[std::ops::Range<usize>]) -> Vec<u8> {
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes();
+    ranges.iter().flat_map(|r| [offset(r.start), offset(r.end)]).flatten().collect()
+}
+
+/// Fields as they are searched: every scalar as text, so that `year:2024` finds 2024 and "2024" alike.
+fn searchable_fields(fields: &JsonObject) -> BTreeMap<String, OwnedValue> {
+    fn text(value: &serde_json::Value) -> Option<OwnedValue> {
+        Some(match value {
+            serde_json::Value::Null => return None,
+            serde_json::Value::String(text) => OwnedValue::Str(text.clone()),
+            serde_json::Value::Array(items) => OwnedValue::Array(items.iter().filter_map(text).collect()),
+            serde_json::Value::Object(map) => {
+                OwnedValue::Object(map.iter().filter_map(|(k, v)| Some((k.clone(), text(v)?))).collect())
+            }
+            scalar => OwnedValue::Str(scalar.to_string()),
+        })
+    }
+    fields.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+}
+
+/// One file being read.
+struct Intake<'a, 'r> {
+    run: &'a Run<'r>,
+    file: &'a str,
+    ids: &'a mut Taken,
+    state: &'a mut IndexProgress,
+    entry: FileEntry,
+}
+
+impl Sink for Intake<'_, '_> {
+    type Error = IndexError;
+
+    fn record(&mut self, line: Option<u64>, record: Record) -> Result<(), IndexError> {
+        let indexing = self.run.indexing;
+        if self.run.cancel.is_cancelled() {
+            return Err(IndexError::Cancelled(indexing.source.clone()));
+        }
+        if let Err(problem) = DocumentId::new(&indexing.source, &record.key) {
+            self.fault(line, true, format!("its id cannot be used: {problem}"));
+            return Ok(());
+        }
+        if !self.ids.take(&record.key) {
+            self.entry.entangled = true;
+            self.fault(line, true, format!("the id `{}` is already another document's", record.key));
+            return Ok(());
+        }
+        self.entry.passages += self.run.add(self.file, &record)?;
+        self.entry.documents += 1;
+        if let Some(date) = record.date {
+            let entry = &mut self.entry;
+            entry.first_date = Some(entry.first_date.map_or(date, |first| first.min(date)));
+            entry.last_date = Some(entry.last_date.map_or(date, |last| last.max(date)));
+        }
+        for name in record.fields.keys() {
+            match self.entry.fields.get_mut(name) {
+                Some(count) => *count += 1,
+                None => drop(self.entry.fields.insert(name.clone(), 1)),
+            }
+        }
+        self.state.documents += 1;
+        if self.entry.documents.is_multiple_of(DOCUMENTS_BETWEEN_REPORTS) {
+            (self.run.progress)(*self.state);
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String) {
+        self.entry.faults_in_all += 1;
+        if self.entry.faults.len() < MAX_FAULTS_PER_FILE {
+            self.entry.faults.push(Fault {
+                file: self.file.to_owned(),
+                line,
+                problem,
+                skipped,
+            });
+        }
+    }
+}
+
+/// The ids in use, so that two documents never share one.
+struct Taken {
+    /// Of the files read in this run.
+    now: HashSet<u64>,
+    /// Of the files that are not read again: looked up in the last commit.
+    before: Option<Before>,
+}
+
+struct Before {
+    searcher: Searcher,
+    record: Field,
+    file: Field,
+    unchanged: HashSet<String>,
+}
+
+impl Taken {
+    fn new(indexing: &Indexing, index: &Index, fields: &Fields, unchanged: &Manifest) -> Result<Self, IndexError> {
+        let before = if unchanged.files.is_empty() {
+            None
+        } else {
+            let reader = indexing.attempt("reading the index", index.reader())?;
+            Some(Before {
+                searcher: reader.searcher(),
+                record: fields.record,
+                file: fields.file,
+                unchanged: unchanged.files.keys().cloned().collect(),
+            })
+        };
+        Ok(Self {
+            now: HashSet::new(),
+            before,
+        })
+    }
+
+    /// Takes `key` for a document; `false` if it is another's.
+    fn take(&mut self, key: &str) -> bool {
+        let held = self.before.as_ref().is_some_and(|before| before.holds(key).unwrap_or(false));
+        !held && self.now.insert(document_hash(key))
+    }
+}
+
+impl Before {
+    fn holds(&self, key: &str) -> tantivy::Result<bool> {
+        let term = Term::from_field_text(self.record, key);
+        for segment in self.searcher.segment_readers() {
+            let Some(mut postings) = segment
+                .inverted_index(self.record)?
+                .read_postings(&term, tantivy::schema::IndexRecordOption::Basic)?
+            else {
+                continue;
+            };
+            while postings.doc() != TERMINATED {
+                let doc = postings.doc();
+                if !segment.is_deleted(doc) {
+                    let entry: TantivyDocument = segment.get_store_reader(1)?.get(doc)?;
+                    let file = entry.get_first(self.file);
+                    if file.and_then(|f| f.as_str()).is_some_and(|f| self.unchanged.contains(f)) {
+                        return Ok(true);
+                    }
+                }
+                postings.advance();
+            }
+        }
+        Ok(false)
+    }
+}
