@@ -48,6 +48,8 @@ pub struct CallContext {
     /// Cancelled when the caller goes away.
     pub cancel: CancellationToken,
     pub progress: Progress,
+    /// Ties every log line of the call together, and to the caller's own records.
+    pub correlation_id: Arc<str>,
 }
 
 impl CallContext {
@@ -57,6 +59,7 @@ impl CallContext {
             deadline,
             cancel: CancellationToken::new(),
             progress: Progress::default(),
+            correlation_id: Arc::from("-"),
         }
     }
 

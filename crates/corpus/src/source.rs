@@ -162,8 +162,10 @@ impl Source for DocumentsSource {
     }
 
     async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
-        // An id of a scheme that is nobody's may be a key of ours: older callers send keys bare.
-        let key = if self.owns(id.scheme()) { id.key() } else { id.as_str() }.to_owned();
+        if !self.owns(id.scheme()) {
+            return Ok(None);
+        }
+        let key = id.key().to_owned();
         let snapshot = self.snapshot()?;
         self.pool
             .run(move || {

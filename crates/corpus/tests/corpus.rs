@@ -95,8 +95,9 @@ async fn every_format_is_searched_and_fetched() {
     assert_eq!((document.title.as_str(), document.text.as_str()), ("Runner beans", "Sow them in May.\n"));
     assert_eq!(document.metadata["plot"], 7);
     assert_eq!(document.as_of.expect("dated").to_string(), "2024-05-28T00:00:00Z");
-    let bare = corpus.fetch("x-coredata://A/ICNote/p12").await.expect("found by its bare key");
-    assert_eq!(bare.url.as_deref(), Some("https://example.org/slugs"));
+    let row = corpus.fetch("docs:x-coredata://A/ICNote/p12").await.expect("held");
+    assert_eq!(row.url.as_deref(), Some("https://example.org/slugs"));
+    assert!(corpus.fetch("other:a.md").await.is_none(), "not mine");
     assert!(corpus.fetch("docs:nothing").await.is_none());
 
     let facts = corpus.source.facts();

@@ -1,1 +1,26 @@
-fn main() {}
+//! The binary: what was typed becomes what it means, and runs.
+
+mod cli;
+mod commands;
+mod compose;
+mod config;
+mod demo;
+mod logging;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match commands::run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("tribune: {}", commands::chain(&error));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Tool descriptions, rendered from what the sources hold now.
+//!
+//! They follow six patterns that make hosts choose a tool well: when to use it, when not, what it
+//! covers (with true counts and dates), how it chains, what its parameters take, and why it is to
+//! be preferred. The decisive part comes first, because hosts cut.
+
+use minijinja::{Environment, context};
+use tribune_core::SourceFacts;
+use tribune_core::lint::MAX_DESCRIPTION_CHARS;
+
+use super::clip;
+
+const SEARCH: &str = include_str!("../../templates/search.txt");
+const FETCH: &str = include_str!("../../templates/fetch.txt");
+
+pub(super) fn search(sources: &[SourceFacts]) -> String {
+    render(SEARCH, sources)
+}
+
+pub(super) fn fetch(sources: &[SourceFacts]) -> String {
+    render(FETCH, sources)
+}
+
+/// The first sentence of the server's instructions.
+pub(crate) fn overview(sources: &[SourceFacts]) -> String {
+    format!("{}: {}.", collection(sources), scope(sources, 4))
+}
+
+/// Renders with as many particulars as fit.
+fn render(template: &str, sources: &[SourceFacts]) -> String {
+    let mut rendered = String::new();
+    for (most_sources, most_fields, about) in [(6, 8, 200), (4, 6, 100), (2, 3, 0), (1, 0, 0)] {
+        rendered = render_with(template, sources, most_sources, most_fields, about);
+        if rendered.chars().count() <= MAX_DESCRIPTION_CHARS {
+            return rendered;
+        }
+    }
+    clip(&rendered, MAX_DESCRIPTION_CHARS - 1).into_owned()
+}
+
+fn render_with(
+    template: &str,
+    sources: &[SourceFacts],
+    most_sources: usize,
+    most_fields: usize,
+    about_chars: usize,
+) -> String {
+    let about: Vec<&str> = sources.iter().filter_map(|source| source.description.as_deref()).collect();
+    let about = if about_chars == 0 { String::new() } else { about.join("; ") };
+    let scheme = sources.first().map_or("source", |source| source.name.as_str());
+    let values = context! {
+        collection => collection(sources),
+        scope => scope(sources, most_sources),
+        nouns => nouns(sources),
+        about => clip(about.trim_end_matches('.'), about_chars),
+        fields => fields(sources, most_fields),
+        example => format!("`{scheme}:…`"),
+    };
+    let rendered = Environment::new().render_str(template, values);
+    // The templates are part of the program and are rendered by its tests: a failure here is a bug,
+    // and a plain description is better than no server.
+    rendered.map_or_else(|_| overview(sources), |text| text.trim_end().to_owned())
+}
+
+fn collection(sources: &[SourceFacts]) -> String {
+    match sources {
+        [] => "an empty collection".to_owned(),
+        [one] => clip(&one.title, 80).into_owned(),
+        [first, second] => format!("{} and {}", clip(&first.title, 60), clip(&second.title, 60)),
+        many => format!("{} and {} more sources", clip(&many[0].title, 60), many.len() - 1),
+    }
+}
+
+/// `Field notes (12 documents, 2024-05-28 to 2025-10-09)`, for each source.
+fn scope(sources: &[SourceFacts], most: usize) -> String {
+    let mut parts: Vec<String> = sources.iter().take(most).map(|source| extent(source, sources.len() > 1)).collect();
+    if sources.len() > most {
+        parts.push(format!("and {} more sources", sources.len() - most));
+    }
+    if parts.is_empty() {
+        return "no sources are configured".to_owned();
+    }
+    parts.join(", ")
+}
+
+fn extent(source: &SourceFacts, named: bool) -> String {
+    let count = match source.documents {
+        Some(1) => format!("1 {}", source.noun.trim_end_matches('s')),
+        Some(count) => format!("{} {}", thousands(count), source.noun),
+        None => source.noun.clone(),
+    };
+    let extent = match source.dates {
+        Some((first, last)) if first == last => format!("{count}, {first}"),
+        Some((first, last)) => format!("{count}, {first} to {last}"),
+        None => count,
+    };
+    if named {
+        format!("{} ({extent})", clip(&source.title, 60))
+    } else {
+        extent
+    }
+}
+
+fn nouns(sources: &[SourceFacts]) -> String {
+    let mut nouns: Vec<&str> = sources.iter().map(|source| source.noun.as_str()).collect();
+    nouns.sort_unstable();
+    nouns.dedup();
+    match nouns.as_slice() {
+        [one] => (*one).to_owned(),
+        _ => "sources".to_owned(),
+    }
+}
+
+fn fields(sources: &[SourceFacts], most: usize) -> String {
+    let mut names = vec!["title".to_owned()];
+    for name in sources.iter().flat_map(|source| &source.fields) {
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
+        if plain && name.len() <= 30 && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names.truncate(most);
+    names.join(", ")
+}
+
+/// `12345` as `12,345`.
+pub(crate) fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn facts(name: &str, title: &str, documents: u64) -> SourceFacts {
+        SourceFacts {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            description: Some("Speeches of one member on housing, water and rail.".to_owned()),
+            noun: "documents".to_owned(),
+            documents: Some(documents),
+            dates: Some((jiff::civil::date(2024, 5, 28), jiff::civil::date(2025, 10, 9))),
+            fields: vec!["speaker".to_owned(), "party".to_owned()],
+        }
+    }
+
+    #[test]
+    fn one_source_is_described_with_its_true_extent_first() {
+        insta::assert_snapshot!(search(&[facts("hansard", "the speeches of the member for Cook", 64)]));
+    }
+
+    #[test]
+    fn several_sources_are_each_named() {
+        insta::assert_snapshot!(fetch(&[facts("a", "Field notes", 12_345), facts("b", "Minutes", 1)]));
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_facts_stay_within_what_hosts_take(titles in proptest::collection::vec("\\PC{0,200}", 0..12), count in any::<u64>()) {
+            let sources: Vec<SourceFacts> = titles.iter().map(|title| facts("x", title, count)).collect();
+            for text in [search(&sources), fetch(&sources)] {
+                prop_assert!(text.chars().count() <= MAX_DESCRIPTION_CHARS);
+                prop_assert!(!text.is_empty());
+            }
+        }
+    }
+}

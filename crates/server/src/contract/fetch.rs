@@ -1,0 +1,208 @@
+//! `fetch(id)` → `{"id", "title", "text", "url", "metadata"}`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tribune_core::{
+    CallContext, Document, DocumentId, Error, Hints, JsonObject, Result, Source, SourceFacts, Tool, ToolOutput, ToolSpec,
+};
+
+use super::{describe, object};
+use crate::links::Links;
+
+/// An answer holds its JSON twice (as text and as structure) and stays under 100 KB with both.
+const MAX_TEXT_BYTES: usize = 40_000;
+const MAX_METADATA_BYTES: usize = 4_000;
+
+/// A sheet of paper.
+const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%23456' stroke-width='2'%3E%3Cpath d='M6 3h8l4 4v14H6zM9 12h6M9 16h6'/%3E%3C/svg%3E";
+
+pub struct FetchTool {
+    spec: ToolSpec,
+    sources: Vec<Arc<dyn Source>>,
+    links: Links,
+}
+
+/// What a caller gets of a document.
+#[derive(Serialize)]
+pub struct FetchedDocument<'a> {
+    pub id: &'a DocumentId,
+    pub title: &'a str,
+    pub text: std::borrow::Cow<'a, str>,
+    pub url: String,
+    pub metadata: JsonObject,
+}
+
+impl<'a> FetchedDocument<'a> {
+    /// The document whole, as its citation shows it.
+    pub fn whole(document: &'a Document, links: &Links) -> Self {
+        Self {
+            id: &document.id,
+            title: &document.title,
+            text: document.text.as_str().into(),
+            url: document.url.clone().unwrap_or_else(|| links.citation(&document.id, None)),
+            metadata: metadata(document),
+        }
+    }
+
+    /// The part of the document from `offset` that one tool answer can carry.
+    fn part(document: &'a Document, links: &Links, offset: usize) -> Result<Self> {
+        let total = document.text.len();
+        if offset > 0 && offset >= total {
+            return Err(Error::invalid_argument(format!(
+                "`offset` {offset} is past the end: the text has {total} bytes. Call fetch with a smaller offset, or without one."
+            )));
+        }
+        let mut part = Self::whole(document, links);
+        if part.metadata.values().map(|v| v.to_string().len()).sum::<usize>() > MAX_METADATA_BYTES {
+            part.metadata.retain(|_, value| value.to_string().len() <= 200);
+            part.metadata.insert("metadata_cut".to_owned(), json!("long fields are left out here; the url has them all"));
+        }
+        let start = document.text.floor_char_boundary(offset);
+        if start == 0 && total <= MAX_TEXT_BYTES {
+            return Ok(part);
+        }
+        let rest = &document.text[start..];
+        let shown = cut(rest);
+        let next = start + shown.len();
+        part.text = if next < total {
+            part.metadata.insert("next_offset".to_owned(), json!(next));
+            format!("{shown}\n\n[Cut here: bytes {start} to {next} of {total}. For the rest call fetch with the same id and offset {next}.]").into()
+        } else {
+            shown.into()
+        };
+        part.metadata.insert("total_bytes".to_owned(), json!(total));
+        Ok(part)
+    }
+}
+
+/// As much as fits, to the end of a paragraph or word if one is near.
+fn cut(text: &str) -> &str {
+    if text.len() <= MAX_TEXT_BYTES {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
+    let near = head.len() - head.len() / 10;
+    let end = head
+        .rfind("\n\n")
+        .filter(|at| *at > near)
+        .or_else(|| head.rfind(char::is_whitespace).filter(|at| *at > near))
+        .unwrap_or(head.len());
+    &text[..end]
+}
+
+fn metadata(document: &Document) -> JsonObject {
+    let mut metadata = JsonObject::new();
+    metadata.insert("source".to_owned(), Value::from(document.id.scheme()));
+    if let Some(as_of) = document.as_of {
+        metadata.insert("as_of".to_owned(), Value::from(as_of.to_string()));
+    }
+    for (name, value) in &document.metadata {
+        metadata.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    metadata
+}
+
+/// Finds a document by what a caller gives for its id: the id, a citation address, or the bare key.
+pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Document> {
+    if let Some(cited) = Links::cited_id(given)
+        && let Some(document) = by_id_or_key(sources, &cited, cx).await?
+    {
+        return Ok(document);
+    }
+    by_id_or_key(sources, given, cx).await?.ok_or_else(|| not_found(given))
+}
+
+async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Option<Document>> {
+    let id = DocumentId::parse(given).ok();
+    if let Some(id) = &id {
+        for source in sources.iter().filter(|source| source.owns(id.scheme())) {
+            if let Some(document) = source.fetch(id, cx).await? {
+                return Ok(Some(document));
+            }
+        }
+    }
+    // Callers of older servers pass the key alone (`x-coredata://A/ICNote/p12`, `garden.md`). A
+    // source that cannot answer now may hold it: that must not read as "not found".
+    let mut unanswered = None;
+    for source in sources {
+        let Ok(id) = DocumentId::new(source.name(), given) else { continue };
+        match source.fetch(&id, cx).await {
+            Ok(Some(document)) => return Ok(Some(document)),
+            Ok(None) => {}
+            Err(error) => unanswered = Some(error),
+        }
+    }
+    unanswered.map_or(Ok(None), Err)
+}
+
+fn not_found(given: &str) -> Error {
+    let given = super::clip(given, 200);
+    Error::not_found(format!(
+        "Document not found: {given}. Ids come from search results and must be passed exactly as they are: call search with words from the document, then fetch the id it returns."
+    ))
+}
+
+impl FetchTool {
+    pub fn new(sources: Vec<Arc<dyn Source>>, facts: &[SourceFacts], links: Links) -> Self {
+        Self {
+            spec: spec(facts),
+            sources,
+            links,
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for FetchTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        let given = args.get("id").and_then(Value::as_str).unwrap_or_default();
+        let offset = args.get("offset").and_then(Value::as_f64).map_or(0, |offset| offset as usize);
+        let document = fetch_document(&self.sources, given, cx).await?;
+        ToolOutput::structured(&FetchedDocument::part(&document, &self.links, offset)?, 1)
+    }
+}
+
+fn spec(facts: &[SourceFacts]) -> ToolSpec {
+    ToolSpec {
+        name: "fetch".to_owned(),
+        title: "Fetch".to_owned(),
+        description: describe::fetch(facts),
+        input_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "id": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The id of a search result, exactly as search returned it.",
+                },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Where to read on in a long text: the next_offset of the previous answer.",
+                },
+            },
+            "required": ["id"],
+        })),
+        output_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "string"},
+                "title": {"type": "string"},
+                "text": {"type": "string", "description": "The full text, or a part of it when metadata has next_offset."},
+                "url": {"type": "string", "description": "Opens for a person; cite it."},
+                "metadata": {"type": "object", "description": "Source, date and every other field of the document."},
+            },
+            "required": ["id", "title", "text", "url", "metadata"],
+        })),
+        hints: Hints::READ,
+        icon: Some(ICON.to_owned()),
+        aliases: vec![("url", "id"), ("document_id", "id"), ("documentId", "id"), ("doc_id", "id"), ("uri", "id")],
+    }
+}

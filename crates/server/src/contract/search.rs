@@ -1,0 +1,258 @@
+//! `search(query, limit?)` → `{"results": [{"id", "title", "text", "url"}]}`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use serde::Serialize;
+use serde_json::json;
+use tribune_core::{
+    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Query, Result, Source, SourceFacts, Tool,
+    ToolOutput, ToolSpec,
+};
+
+use super::{clip, describe, object};
+use crate::links::Links;
+
+const DEFAULT_LIMIT: u64 = 10;
+const MAX_LIMIT: u64 = 50;
+const MAX_QUERY_CHARS: usize = 1000;
+const MAX_TITLE_CHARS: usize = 200;
+/// An answer holds its JSON twice (as text and as structure) and stays under 100 KB with both.
+const MAX_ANSWER_BYTES: usize = 44_000;
+
+/// A magnifying glass.
+const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%23456' stroke-width='2'%3E%3Ccircle cx='10' cy='10' r='6'/%3E%3Cpath d='m15 15 6 6'/%3E%3C/svg%3E";
+
+pub struct SearchTool {
+    spec: ToolSpec,
+    sources: Vec<Arc<dyn Source>>,
+    links: Links,
+    source_timeout: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    results: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<Missing<'a>>,
+}
+
+#[derive(Serialize)]
+struct Item<'a> {
+    id: &'a DocumentId,
+    title: std::borrow::Cow<'a, str>,
+    text: &'a str,
+    url: String,
+}
+
+/// A source that could not take part, so that its silence is not taken for "nothing there".
+#[derive(Serialize)]
+struct Missing<'a> {
+    source: &'a str,
+    reason: String,
+}
+
+impl SearchTool {
+    pub fn new(
+        sources: Vec<Arc<dyn Source>>,
+        facts: &[SourceFacts],
+        links: Links,
+        source_timeout: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            spec: spec(facts),
+            sources,
+            links,
+            source_timeout,
+            clock,
+        }
+    }
+
+    /// Asks every source at once; each has the same time, and none waits for another.
+    async fn ask(&self, query: &Query, cx: &CallContext) -> Vec<Result<Vec<Hit>>> {
+        let now = self.clock.monotonic();
+        let cx = cx.until(now + self.source_timeout);
+        let one = |source: &Arc<dyn Source>| {
+            let source = source.clone();
+            let (query, cx) = (query.clone(), cx.clone());
+            async move { within(&cx, now, source.search(&query, &cx)).await }
+        };
+        match self.sources.as_slice() {
+            [only] => vec![one(only).await],
+            many => join_all(many.iter().map(one)).await,
+        }
+    }
+}
+
+async fn within<T>(cx: &CallContext, now: Instant, work: impl Future<Output = Result<T>>) -> Result<T> {
+    let left = cx.time_left(now);
+    tokio::time::timeout(left, work).await.unwrap_or_else(|_| {
+        Err(Error::new(
+            ErrorKind::DeadlineExceeded,
+            format!("did not answer within {:.1} seconds", left.as_secs_f64()),
+        ))
+    })
+}
+
+#[async_trait]
+impl Tool for SearchTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        let text = args.get("query").and_then(serde_json::Value::as_str).unwrap_or_default();
+        if text.trim().is_empty() {
+            return Err(Error::invalid_argument(
+                "search was not run: `query` is blank. Call it again with the words to look for.",
+            ));
+        }
+        let limit = args.get("limit").and_then(serde_json::Value::as_f64).map_or(DEFAULT_LIMIT, |limit| limit as u64);
+        let query = Query {
+            text: text.to_owned(),
+            limit: usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1),
+        };
+        let answers = self.ask(&query, cx).await;
+
+        let mut missing = Vec::new();
+        let mut ranked: Vec<&[Hit]> = Vec::with_capacity(answers.len());
+        for (source, answer) in self.sources.iter().zip(&answers) {
+            match answer {
+                Ok(hits) => ranked.push(hits),
+                Err(error) => missing.push(Missing {
+                    source: source.name(),
+                    reason: error.message().to_owned(),
+                }),
+            }
+        }
+        if ranked.is_empty() && !missing.is_empty() {
+            return Err(nothing_answered(&missing));
+        }
+        let results = self.items(merge_by_rank(&ranked, query.limit));
+        let count = results.len();
+        ToolOutput::structured(&Answer { results, missing }, count)
+    }
+}
+
+impl SearchTool {
+    fn items<'a>(&self, hits: Vec<&'a Hit>) -> Vec<Item<'a>> {
+        let mut bytes = 0;
+        hits.into_iter()
+            .map(|hit| Item {
+                id: &hit.id,
+                title: clip(&hit.title, MAX_TITLE_CHARS),
+                text: &hit.snippet,
+                url: hit.url.clone().unwrap_or_else(|| self.links.citation(&hit.id, hit.passage)),
+            })
+            .take_while(|item| {
+                bytes += item.id.as_str().len() + item.title.len() + item.text.len() + item.url.len() + 48;
+                bytes <= MAX_ANSWER_BYTES
+            })
+            .collect()
+    }
+}
+
+/// First all the firsts, then all the seconds: ranks of different sources can be compared, scores cannot.
+fn merge_by_rank<'a>(ranked: &[&'a [Hit]], limit: usize) -> Vec<&'a Hit> {
+    let longest = ranked.iter().map(|hits| hits.len()).max().unwrap_or(0);
+    (0..longest)
+        .flat_map(|rank| ranked.iter().filter_map(move |hits| hits.get(rank)))
+        .take(limit)
+        .collect()
+}
+
+fn nothing_answered(missing: &[Missing<'_>]) -> Error {
+    let reasons: Vec<String> = missing.iter().map(|m| format!("{}: {}", m.source, m.reason)).collect();
+    Error::unavailable(format!(
+        "No source could answer ({}). Nothing is known about whether there are results; try again in a moment.",
+        reasons.join("; ")
+    ))
+}
+
+fn spec(facts: &[SourceFacts]) -> ToolSpec {
+    ToolSpec {
+        name: "search".to_owned(),
+        title: "Search".to_owned(),
+        description: describe::search(facts),
+        input_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": MAX_QUERY_CHARS,
+                    "description": "What to look for, in plain words. \"Exact phrase\", field:value and -word also work.",
+                },
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MAX_LIMIT,
+                    "default": DEFAULT_LIMIT,
+                    "description": "How many results to return at most (1-50, default 10).",
+                },
+            },
+            "required": ["query"],
+        })),
+        output_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "results": {
+                    "type": "array",
+                    "description": "Best first; empty when nothing matches.",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "id": {"type": "string", "description": "Pass it to fetch exactly as it is."},
+                            "title": {"type": "string"},
+                            "text": {"type": "string", "description": "The best passage, cut short."},
+                            "url": {"type": "string", "description": "Opens for a person; cite it."},
+                        },
+                        "required": ["id", "title", "text", "url"],
+                    },
+                },
+                "missing": {
+                    "type": "array",
+                    "description": "Sources that could not answer this time, if any.",
+                    "items": {
+                        "type": "object",
+                        "properties": {"source": {"type": "string"}, "reason": {"type": "string"}},
+                        "required": ["source", "reason"],
+                    },
+                },
+            },
+            "required": ["results"],
+        })),
+        // Not idempotent: results change when documents are added.
+        hints: Hints {
+            idempotent: false,
+            ..Hints::READ
+        },
+        icon: Some(ICON.to_owned()),
+        aliases: vec![("q", "query"), ("top_k", "limit"), ("max_results", "limit")],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_merged_and_scores_ignored() {
+        let hit = |id: &str, score| Hit {
+            id: DocumentId::parse(id).expect("id"),
+            title: String::new(),
+            snippet: String::new(),
+            url: None,
+            passage: None,
+            score,
+        };
+        let a = [hit("a:1", 0.1), hit("a:2", 0.05), hit("a:3", 0.01)];
+        let b = [hit("b:1", 99.0)];
+        let merged: Vec<&str> = merge_by_rank(&[&a, &b], 3).into_iter().map(|h| h.id.as_str()).collect();
+        assert_eq!(merged, ["a:1", "b:1", "a:2"]);
+    }
+}

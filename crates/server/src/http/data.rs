@@ -1,0 +1,109 @@
+//! `/data/{id}`: the citation. A page for a person, JSON for a program.
+
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use tribune_core::{CallContext, Document, ErrorKind};
+
+use super::guard::Caller;
+use super::{App, page};
+use crate::contract::{FetchedDocument, fetch_document};
+use crate::mcp::rpc;
+
+/// A page shows this much of a text; the JSON has it all.
+const MAX_PAGE_BYTES: usize = 1_000_000;
+
+#[derive(Deserialize)]
+pub(super) struct Shown {
+    passage: Option<usize>,
+    format: Option<String>,
+}
+
+pub(super) async fn data(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(shown): Query<Shown>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Response {
+    let service = &app.service;
+    let deadline = service.clock.monotonic() + service.settings.call_timeout;
+    let cx = CallContext::new(caller.principal, deadline);
+    let found = fetch_document(service.sources(), &id, &cx).await;
+    let document = match found {
+        Ok(document) => document,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return page::missing(
+                &headers,
+                &format!("There is no document {id}"),
+                "It may have been renamed or removed. Search for words from it, or for its title, from the start page.",
+            );
+        }
+        Err(error) => return unavailable(&headers, error.message()),
+    };
+    if page::wants_json(&headers) || shown.format.as_deref() == Some("json") {
+        return json(&app, &document);
+    }
+    html(&app, &document, shown.passage)
+}
+
+fn json(app: &App, document: &Document) -> Response {
+    let fetched = FetchedDocument::whole(document, &app.service.links);
+    match serde_json::to_string(&fetched) {
+        Ok(body) => {
+            let mut response = rpc::json_response(StatusCode::OK, body);
+            response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+            response
+        }
+        Err(_) => rpc::json_response(StatusCode::INTERNAL_SERVER_ERROR, r#"{"error":"the document could not be written as JSON"}"#),
+    }
+}
+
+fn html(app: &App, document: &Document, passage: Option<usize>) -> Response {
+    let marked = passage
+        .and_then(|number| document.passages.get(number).cloned())
+        .filter(|range| document.text.get(range.clone()).is_some())
+        .unwrap_or(0..0);
+    let end = document.text.floor_char_boundary(MAX_PAGE_BYTES.max(marked.end).min(document.text.len()));
+    let facts = app.service.sources().iter().find(|source| source.owns(document.id.scheme())).map(|source| source.facts());
+    let fields: Vec<(String, String)> = document
+        .metadata
+        .iter()
+        .filter(|(name, _)| *name != "date")
+        .map(|(name, value)| (name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .collect();
+    let mut response = page::render(
+        StatusCode::OK,
+        "data.html",
+        minijinja::context! {
+            base => app.service.links.path_prefix(),
+            title => document.title.as_str(),
+            id => document.id.as_str(),
+            json => format!("{}/data/{}?format=json", app.service.links.path_prefix(), document.id.to_path_segment()),
+            original => document.url.as_deref(),
+            source => facts.map(|facts| facts.title),
+            date => document.as_of.map(|as_of| as_of.strftime("%-d %B %Y").to_string()),
+            before => &document.text[..marked.start],
+            marked => &document.text[marked.clone()],
+            after => &document.text[marked.end..end],
+            cut => end < document.text.len(),
+            fields,
+        },
+    );
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+fn unavailable(headers: &HeaderMap, message: &str) -> Response {
+    if page::wants_json(headers) {
+        let body = serde_json::json!({"error": message}).to_string();
+        return rpc::json_response(StatusCode::SERVICE_UNAVAILABLE, body);
+    }
+    page::render(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "missing.html",
+        minijinja::context! { what => "This cannot be shown just now", next => message },
+    )
+}

@@ -1,0 +1,204 @@
+//! What stands in front of every path: who may be addressed (Host), which pages may call (Origin,
+//! CORS), and the id that ties a request to its log lines.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::Next;
+use axum::response::Response;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
+use serde_json::Value;
+use tribune_core::Principal;
+
+use super::App;
+use crate::mcp::rpc;
+use crate::service::Service;
+
+const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
+const MAX_CORRELATION_CHARS: usize = 64;
+
+/// Who sends a request, put into its extensions.
+#[derive(Clone)]
+pub struct Caller {
+    pub principal: Principal,
+    pub correlation_id: Arc<str>,
+}
+
+pub struct Guard {
+    hosts: HashSet<String>,
+    any_host: bool,
+    /// `scheme://host:port` of pages that may call.
+    origins: HashSet<String>,
+    any_origin: bool,
+    /// Pages served from this machine may call a server that only this machine reaches.
+    loopback_origins: bool,
+    principal: Principal,
+    /// First half of the correlation ids made here: tells processes apart.
+    process: u32,
+    next: AtomicU32,
+}
+
+impl Guard {
+    pub fn new(service: &Service) -> Self {
+        let settings = &service.settings;
+        let loopback = settings.listen.ip().is_loopback();
+        let mut hosts: HashSet<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+        if !settings.listen.ip().is_unspecified() {
+            hosts.insert(settings.listen.ip().to_string());
+        }
+        let public: Option<Uri> = settings.public_url.parse().ok();
+        hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare));
+        hosts.extend(settings.allowed_hosts.iter().map(|host| bare(host)));
+        hosts.extend(service.profile_hosts().map(str::to_owned));
+        let mut origins: HashSet<String> = settings.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect();
+        origins.extend(public.as_ref().and_then(origin_of));
+        Self {
+            any_host: settings.allowed_hosts.iter().any(|host| host == "*"),
+            any_origin: settings.allowed_origins.iter().any(|origin| origin == "*"),
+            hosts,
+            origins,
+            loopback_origins: loopback,
+            principal: if loopback { Principal::Local } else { Principal::Anonymous },
+            process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
+            next: AtomicU32::new(0),
+        }
+    }
+
+    fn host_allowed(&self, host: Option<&str>) -> bool {
+        self.any_host || host.is_some_and(|host| self.hosts.contains(host))
+    }
+
+    fn origin_allowed(&self, origin: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        if self.any_origin || self.origins.contains(&origin) {
+            return true;
+        }
+        let host = origin.parse::<Uri>().ok().and_then(|uri| uri.host().map(bare));
+        self.loopback_origins && host.is_some_and(|host| matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1"))
+    }
+
+    /// The caller's own id if it is fit to be logged, otherwise a new one.
+    fn correlation_id(&self, headers: &HeaderMap) -> Arc<str> {
+        let given = headers.get(&CORRELATION).or_else(|| headers.get("x-request-id"));
+        let given = given.and_then(|value| value.to_str().ok()).filter(|id| {
+            let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            !id.is_empty() && id.len() <= MAX_CORRELATION_CHARS && id.chars().all(fit)
+        });
+        match given {
+            Some(id) => id.into(),
+            None => format!("{:08x}{:08x}", self.process, self.next.fetch_add(1, Ordering::Relaxed)).into(),
+        }
+    }
+}
+
+fn origin_of(uri: &Uri) -> Option<String> {
+    Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?.as_str().to_ascii_lowercase()))
+}
+
+/// A host name without port and brackets, in lower case.
+fn bare(host: &str) -> String {
+    let host = host.trim();
+    let without_port = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or(v6),
+        None if host.matches(':').count() == 1 => host.split(':').next().unwrap_or(host),
+        None => host,
+    };
+    without_port.to_ascii_lowercase()
+}
+
+/// The host name a request is addressed to.
+pub fn host_name(headers: &HeaderMap, uri: &Uri) -> Option<String> {
+    match headers.get(header::HOST) {
+        Some(host) => host.to_str().ok().map(bare),
+        None => uri.host().map(bare),
+    }
+}
+
+pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Next) -> Response {
+    let guard = &app.guard;
+    let correlation_id = guard.correlation_id(request.headers());
+    let host = host_name(request.headers(), request.uri());
+    let origin = request.headers().get(header::ORIGIN).cloned();
+
+    let mut response = if !guard.host_allowed(host.as_deref()) {
+        refuse_host(host.as_deref(), &correlation_id)
+    } else if let Some(origin) = origin.as_ref().filter(|o| !o.to_str().is_ok_and(|o| guard.origin_allowed(o))) {
+        refuse_origin(origin, &correlation_id)
+    } else if request.method() == Method::OPTIONS {
+        preflight(request.headers())
+    } else {
+        request.extensions_mut().insert(Caller {
+            principal: guard.principal.clone(),
+            correlation_id: correlation_id.clone(),
+        });
+        next.run(request).await
+    };
+
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(&correlation_id) {
+        headers.insert(CORRELATION, id);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(origin) = origin {
+        allow_origin(headers, origin);
+    }
+    response
+}
+
+fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("Mcp-Session-Id, MCP-Protocol-Version, X-Correlation-ID, WWW-Authenticate, Retry-After"),
+    );
+}
+
+fn preflight(asked: &HeaderMap) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned().unwrap_or(HeaderValue::from_static(
+        "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Correlation-ID",
+    ));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {
+    let host = host.unwrap_or("none");
+    tracing::warn!(host, correlation_id, "refused a request for a host name that is not ours");
+    let message = format!(
+        "this server does not answer to the host name `{host}`: set server.public_url to the address it is reached at, or add the name to server.allowed_hosts"
+    );
+    rpc::error(StatusCode::FORBIDDEN, &Value::Null, rpc::SERVER_ERROR, &message)
+}
+
+fn refuse_origin(origin: &HeaderValue, correlation_id: &str) -> Response {
+    let origin = String::from_utf8_lossy(origin.as_bytes());
+    tracing::warn!(%origin, correlation_id, "refused a request from a foreign page");
+    let message = format!("pages of `{origin}` may not call this server: add it to server.allowed_origins if they should");
+    rpc::error(StatusCode::FORBIDDEN, &Value::Null, rpc::SERVER_ERROR, &message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bare;
+
+    #[test]
+    fn host_names_lose_their_port() {
+        for (given, name) in [
+            ("Example.org:8080", "example.org"),
+            ("[::1]:80", "::1"),
+            ("::1", "::1"),
+            ("localhost", "localhost"),
+        ] {
+            assert_eq!(bare(given), name);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Pages for people: rendered on the server, everything escaped, no script.
+
+use std::sync::LazyLock;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use minijinja::{Environment, Value};
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    for (name, source) in [
+        ("base.html", include_str!("../../templates/base.html")),
+        ("data.html", include_str!("../../templates/data.html")),
+        ("home.html", include_str!("../../templates/home.html")),
+        ("missing.html", include_str!("../../templates/missing.html")),
+    ] {
+        if let Err(error) = environment.add_template(name, source) {
+            // Templates are compiled by the tests; a broken one cannot ship.
+            tracing::error!(%error, name, "a page template is broken");
+        }
+    }
+    environment
+});
+
+/// Documents are other people's text: nothing in them may run, load or be framed.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Response {
+    let rendered = TEMPLATES.get_template(template).and_then(|template| template.render(values));
+    let (status, html) = match rendered {
+        Ok(html) => (status, html),
+        Err(error) => {
+            tracing::error!(%error, template, "a page could not be rendered");
+            (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be made; the server's log says why.".to_owned())
+        }
+    };
+    let mut response = Response::new(Body::from(html));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+/// Whether the caller would rather have JSON than a page.
+pub(super) fn wants_json(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accept.contains("application/json") && !accept.contains("text/html")
+}
+
+pub(super) async fn not_found(headers: HeaderMap) -> Response {
+    missing(&headers, "There is no such page here", "The start page says what is served and how to connect.")
+}
+
+/// A 404 that helps.
+pub(super) fn missing(headers: &HeaderMap, what: &str, next: &str) -> Response {
+    if wants_json(headers) {
+        let body = serde_json::json!({"error": what, "next": next});
+        return crate::mcp::rpc::json_response(StatusCode::NOT_FOUND, body.to_string());
+    }
+    render(StatusCode::NOT_FOUND, "missing.html", minijinja::context! { what, next })
+}

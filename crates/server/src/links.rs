@@ -1,0 +1,69 @@
+//! Citation addresses: absolute, and opening for a person.
+
+use percent_encoding::percent_decode_str;
+use tribune_core::DocumentId;
+
+#[derive(Debug, Clone)]
+pub struct Links {
+    base: String,
+}
+
+impl Links {
+    /// `base` is the public address, with or without a slash at the end.
+    pub fn new(base: &str) -> Self {
+        Self {
+            base: base.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The path under which the public address is reached: empty, or `/prefix`.
+    pub fn path_prefix(&self) -> &str {
+        let after_scheme = self.base.split_once("://").map_or("", |(_, rest)| rest);
+        after_scheme.find('/').map_or("", |at| &after_scheme[at..])
+    }
+
+    /// The page of a document, at one of its passages if one is given.
+    pub fn citation(&self, id: &DocumentId, passage: Option<usize>) -> String {
+        let page = format!("{}/data/{}", self.base, id.to_path_segment());
+        match passage {
+            Some(passage) => format!("{page}?passage={passage}#passage"),
+            None => page,
+        }
+    }
+
+    /// The id that a citation address names: callers pass on the link where they should pass the id.
+    pub fn cited_id(address: &str) -> Option<String> {
+        if !address.starts_with("https://") && !address.starts_with("http://") {
+            return None;
+        }
+        let (_, segment) = address.split_once("/data/")?;
+        let segment = segment.split(['?', '#']).next()?;
+        let id = percent_decode_str(segment).decode_utf8().ok()?;
+        (!id.is_empty()).then(|| id.into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_citation_leads_back_to_its_id() {
+        let links = Links::new("https://tribune.example.org/t/");
+        assert_eq!(links.path_prefix(), "/t");
+        for text in ["ticker:BTCUSDT", "x-coredata://A/ICNote/p12", "notes:50% of ü?#&/data/.."] {
+            let id = DocumentId::parse(text).expect("id");
+            for passage in [None, Some(3)] {
+                let address = links.citation(&id, passage);
+                assert!(address.starts_with("https://tribune.example.org/t/data/"), "{address}");
+                assert_eq!(Links::cited_id(&address).as_deref(), Some(text));
+            }
+        }
+        assert_eq!(Links::cited_id("notes:a.md"), None);
+        assert_eq!(Links::cited_id("https://example.org/other"), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! An event stream as one JSON answer, for clients that only take JSON.
+
+use axum::body::Body;
+use axum::response::Response;
+use futures::StreamExt;
+use http::{StatusCode, header};
+use serde_json::Value;
+
+use super::rpc;
+
+pub fn is_event_stream(response: &Response) -> bool {
+    response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// Waits for the answer to the request and gives it alone. Notifications on the way are dropped:
+/// a client that takes no stream has no place for them.
+pub async fn to_json(response: Response, change: impl FnOnce(&mut Value)) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let mut chunks = body.into_data_stream();
+    let mut pending: Vec<u8> = Vec::new();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        pending.extend_from_slice(&chunk);
+        while let Some(end) = pending.windows(2).position(|two| two == b"\n\n") {
+            let event: Vec<u8> = pending.drain(..end + 2).collect();
+            if let Some(mut message) = answer_in(&event) {
+                change(&mut message);
+                parts.headers.remove(header::CONTENT_LENGTH);
+                parts.headers.remove(header::CACHE_CONTROL);
+                let answer = rpc::json_response(StatusCode::OK, message.to_string());
+                parts.headers.extend(answer.headers().clone());
+                return Response::from_parts(parts, answer.into_body());
+            }
+        }
+    }
+    rpc::error(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        &Value::Null,
+        rpc::SERVER_ERROR,
+        "the answer ended before it was complete; send the request again",
+    )
+}
+
+/// The JSON-RPC response that an event carries, if it carries one.
+fn answer_in(event: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(event).ok()?;
+    let data: String = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("data:"))
+        .map(|data| data.strip_prefix(' ').unwrap_or(data))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let message: Value = serde_json::from_str(&data).ok()?;
+    (message.get("result").is_some() || message.get("error").is_some()).then_some(message)
+}
+
+/// Puts a search's `results` also at the top level of the result, where hosts of 2025 look.
+pub fn add_legacy_results(message: &mut Value) {
+    let results = message.pointer("/result/structuredContent/results").cloned();
+    if let (Some(results), Some(result)) = (results, message.get_mut("result").and_then(Value::as_object_mut)) {
+        result.insert("results".to_owned(), results);
+    }
+}
+
+/// The same for an answer that is JSON already.
+pub async fn change_json(response: Response, max_bytes: usize, change: impl FnOnce(&mut Value)) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = axum::body::to_bytes(body, max_bytes).await else {
+        return rpc::error(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &Value::Null,
+            rpc::SERVER_ERROR,
+            "the answer could not be read; send the request again",
+        );
+    };
+    let Ok(mut message) = serde_json::from_slice::<Value>(&bytes) else {
+        return Response::from_parts(parts, Body::from(bytes));
+    };
+    change(&mut message);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, Body::from(message.to_string()))
+}

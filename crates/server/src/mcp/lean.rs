@@ -1,0 +1,147 @@
+//! The two requests that make up nearly all traffic of the modern era, `tools/list` and
+//! `tools/call`, answered without a detour through rmcp's per-request service.
+//!
+//! This path takes only what is exactly as the specification wants it. Anything else, from a header
+//! that does not match to a tool that is not ours, is left to rmcp, which knows every error by its
+//! code: so both paths agree, and the conformance suite covers both.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
+use rmcp::model::ClientCapabilities;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use tribune_core::{CallContext, JsonObject};
+
+use super::{MODERN, render, rpc};
+use crate::call;
+use crate::http::guard::Caller;
+use crate::profile::Profile;
+use crate::service::Service;
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(borrow)]
+    id: &'a RawValue,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ListParams<'a> {
+    #[serde(rename = "_meta", borrow)]
+    meta: Meta<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallParams<'a> {
+    #[serde(rename = "_meta", borrow)]
+    meta: Meta<'a>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(default)]
+    arguments: JsonObject,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion", borrow)]
+    version: Cow<'a, str>,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities", borrow)]
+    capabilities: &'a RawValue,
+    /// Progress needs an event stream.
+    #[serde(rename = "progressToken")]
+    progress: Option<IgnoredAny>,
+}
+
+impl Meta<'_> {
+    fn is_plain(&self) -> bool {
+        let capabilities = self.capabilities.get();
+        self.version == MODERN
+            && self.progress.is_none()
+            && (capabilities == "{}" || serde_json::from_str::<ClientCapabilities>(capabilities).is_ok())
+    }
+}
+
+/// The answer, or `None` for a request that is not plainly ours to answer.
+pub async fn answer(
+    service: &Arc<Service>,
+    profile: &Profile,
+    headers: &HeaderMap,
+    caller: &Caller,
+    body: &[u8],
+) -> Option<Response> {
+    let header = |name: &str| single(headers, name);
+    if header("mcp-protocol-version")? != MODERN {
+        return None;
+    }
+    let method = header("mcp-method")?;
+    if method != "tools/list" && method != "tools/call" {
+        return None;
+    }
+    let request: Envelope<'_> = serde_json::from_slice(body).ok()?;
+    let id = request.id.get();
+    let id_is_plain = id.starts_with('"') || id.bytes().all(|b| b.is_ascii_digit());
+    if request.jsonrpc != "2.0" || request.method != method || !id_is_plain {
+        return None;
+    }
+    let params = request.params.get();
+    let state = profile.state();
+    if method == "tools/list" {
+        if service.settings.conformance {
+            return None;
+        }
+        let params: ListParams<'_> = serde_json::from_str(params).ok()?;
+        if !params.meta.is_plain() {
+            return None;
+        }
+        let mut body = start(id, state.tools_list.len());
+        body.extend_from_slice(&state.tools_list);
+        return Some(finish(body));
+    }
+
+    let params: CallParams<'_> = serde_json::from_str(params).ok()?;
+    if !params.meta.is_plain() || header("mcp-name")? != params.name {
+        return None;
+    }
+    let tool = state.registry.lookup(&params.name)?;
+    let deadline = service.clock.monotonic() + service.settings.call_timeout;
+    let mut cx = CallContext::new(caller.principal.clone(), deadline);
+    cx.correlation_id = caller.correlation_id.clone();
+    // When the client goes away this future is dropped, and with it the guard.
+    let _cancel_on_disconnect = cx.cancel.clone().drop_guard();
+    let outcome = call::run(service, &tool, params.arguments, &cx).await;
+    let expected = outcome.as_ref().map_or(512, |output| output.json().len() * 5 / 2 + 256);
+    let mut body = start(id, expected);
+    render::write_call_result(&outcome, &mut body);
+    Some(finish(body))
+}
+
+/// A header's value if it is there exactly once.
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+fn start(id: &str, result_bytes: usize) -> Vec<u8> {
+    let mut body = Vec::with_capacity(result_bytes + id.len() + 48);
+    body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    body.extend_from_slice(id.as_bytes());
+    body.extend_from_slice(br#","result":"#);
+    body
+}
+
+fn finish(mut body: Vec<u8>) -> Response {
+    body.push(b'}');
+    rpc::json_response(StatusCode::OK, body)
+}

@@ -1,0 +1,115 @@
+//! Tools and results as they stand on the wire.
+
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use rmcp::model::{
+    CacheScope, CallToolResult, ContentBlock, Icon, Implementation, ListToolsResult, MetaObject, Tool, ToolAnnotations,
+};
+use serde_json::{Value, json};
+use tribune_core::{Error, Registry, Result, ToolOutput, ToolSpec};
+
+use super::LIST_TTL_MS;
+
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+pub fn implementation() -> Implementation {
+    let mut implementation = Implementation::new("tribune", env!("CARGO_PKG_VERSION"));
+    implementation.title = Some("Tribune".to_owned());
+    implementation
+}
+
+/// `_meta` that says who answered, for results of the modern era.
+pub fn server_meta() -> MetaObject {
+    let mut meta = MetaObject::default();
+    meta.insert(SERVER_INFO_KEY.to_owned(), SERVER_INFO.clone());
+    meta
+}
+
+static SERVER_INFO: LazyLock<Value> =
+    LazyLock::new(|| json!({"name": "tribune", "title": "Tribune", "version": env!("CARGO_PKG_VERSION")}));
+
+/// The end of every modern result.
+static SERVER_META_JSON: LazyLock<String> = LazyLock::new(|| format!(r#""_meta":{}"#, json!({SERVER_INFO_KEY: *SERVER_INFO})));
+
+pub fn tool(spec: &ToolSpec) -> Tool {
+    let mut tool = Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(spec.input_schema.clone()));
+    tool.title = Some(spec.title.clone());
+    tool.output_schema = Some(Arc::new(spec.output_schema.clone()));
+    tool.annotations = Some(ToolAnnotations::from_raw(
+        Some(spec.title.clone()),
+        Some(spec.hints.read_only),
+        Some(spec.hints.destructive),
+        Some(spec.hints.idempotent),
+        Some(spec.hints.open_world),
+    ));
+    tool.icons = spec.icon.as_ref().map(|icon| {
+        let icon_of = Icon::new(icon.clone());
+        vec![if icon.starts_with("data:image/svg+xml") {
+            icon_of.with_mime_type("image/svg+xml")
+        } else {
+            icon_of
+        }]
+    });
+    tool
+}
+
+pub fn list_tools(registry: &Registry, modern: bool) -> ListToolsResult {
+    let mut list = ListToolsResult::with_all_items(registry.specs().map(tool).collect());
+    list.ttl_ms = Some(LIST_TTL_MS);
+    list.cache_scope = Some(CacheScope::Public);
+    list.meta = modern.then(server_meta);
+    list
+}
+
+/// The result object of a modern `tools/list`, ready to be sent.
+pub fn tools_list(registry: &Registry) -> Bytes {
+    serde_json::to_vec(&list_tools(registry, true)).map_or_else(
+        // Strings, numbers and maps with string keys always serialise.
+        |_| Bytes::from_static(br#"{"resultType":"complete","tools":[]}"#),
+        Bytes::from,
+    )
+}
+
+/// A call's outcome for rmcp: an answer, or a failure that the model can read.
+pub fn call_result(outcome: &Result<ToolOutput>, modern: bool) -> CallToolResult {
+    let mut result = match outcome {
+        Ok(output) => {
+            let mut result = CallToolResult::success(vec![ContentBlock::text(output.text())]);
+            result.structured_content = serde_json::from_str(output.json()).ok();
+            result
+        }
+        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.message())]),
+    };
+    result.meta = modern.then(server_meta);
+    result
+}
+
+/// The same as bytes: the result object of a modern `tools/call`. The answer's JSON is written into
+/// the buffer as it is, and once more as a string.
+pub fn write_call_result(outcome: &Result<ToolOutput>, into: &mut Vec<u8>) {
+    into.extend_from_slice(br#"{"resultType":"complete","content":[{"type":"text","text":"#);
+    match outcome {
+        Ok(output) => {
+            write_string(output.text(), into);
+            into.extend_from_slice(br#"}],"structuredContent":"#);
+            into.extend_from_slice(output.json().as_bytes());
+            into.extend_from_slice(br#","isError":false,"#);
+        }
+        Err(error) => {
+            write_error_text(error, into);
+            into.extend_from_slice(br#"}],"isError":true,"#);
+        }
+    }
+    into.extend_from_slice(SERVER_META_JSON.as_bytes());
+    into.push(b'}');
+}
+
+fn write_error_text(error: &Error, into: &mut Vec<u8>) {
+    write_string(error.message(), into);
+}
+
+fn write_string(text: &str, into: &mut Vec<u8>) {
+    // Writing a string into memory cannot fail.
+    drop(serde_json::to_writer(into, text));
+}

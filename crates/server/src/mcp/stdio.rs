@@ -1,0 +1,30 @@
+//! MCP over standard input and output: stdout carries protocol only.
+
+use std::sync::Arc;
+
+use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+
+use super::Handler;
+use crate::profile::Profile;
+use crate::service::Service;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    #[error("the client broke off: {0}")]
+    Broken(String),
+}
+
+/// Serves until standard input ends or the service stops.
+pub async fn serve_stdio(service: Arc<Service>, profile: Arc<Profile>) -> Result<(), StdioError> {
+    let stopping = service.stopping.clone();
+    let handler = Handler::new(service, profile);
+    match serve_server_with_ct(handler, rmcp::transport::stdio(), stopping).await {
+        Ok(running) => {
+            drop(running.waiting().await);
+            Ok(())
+        }
+        // A client that closes at once has not done anything wrong.
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
+        Err(error) => Err(StdioError::Broken(error.to_string())),
+    }
+}

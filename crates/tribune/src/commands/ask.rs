@@ -1,0 +1,116 @@
+//! `tribune search`, `fetch` and `call`: the tools from a shell, just as a host calls them.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, ToolOutput};
+use tribune_corpus::{DocumentsSource, IndexError};
+
+use super::index::update_with_progress;
+use super::{config, print, runtime};
+use crate::cli::{Call, Common, Fetch, Output, Search};
+use crate::compose::{Parts, compose};
+use crate::config::Config;
+use crate::logging;
+
+pub fn search(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
+    let arguments = json!({"query": args.query.join(" "), "limit": args.limit});
+    ask(common, "search", arguments, &args.output, |answer| {
+        let mut text = String::new();
+        for (rank, hit) in (1..).zip(answer["results"].as_array().into_iter().flatten()) {
+            let part = |name: &str| hit[name].as_str().unwrap_or_default();
+            text.push_str(&format!("{rank}. {}\n   {}\n   id  {}\n   url {}\n\n", part("title"), part("text"), part("id"), part("url")));
+        }
+        for gap in answer["missing"].as_array().into_iter().flatten() {
+            text.push_str(&format!("missing: {}: {}\n", gap["source"].as_str().unwrap_or_default(), gap["reason"].as_str().unwrap_or_default()));
+        }
+        if text.is_empty() { "nothing found".to_owned() } else { text.trim_end().to_owned() }
+    })
+}
+
+pub fn fetch(common: &Common, args: &Fetch) -> anyhow::Result<ExitCode> {
+    ask(common, "fetch", json!({"id": args.id}), &args.output, |answer| {
+        let part = |name: &str| answer[name].as_str().unwrap_or_default();
+        let mut text = format!("{}\n{}\n", part("title"), part("url"));
+        for (name, value) in answer["metadata"].as_object().into_iter().flatten() {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text.push_str(&format!("{name}: {value}\n"));
+        }
+        format!("{text}\n{}", part("text").trim_end())
+    })
+}
+
+pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
+    let arguments: Value = serde_json::from_str(&args.arguments)
+        .with_context(|| format!("the arguments are not JSON; write them like this: tribune call {} '{{\"query\": \"words\"}}'", args.tool))?;
+    ask(common, &args.tool, arguments, &args.output, |answer| {
+        serde_json::to_string_pretty(answer).unwrap_or_default()
+    })
+}
+
+fn ask(
+    common: &Common,
+    tool: &str,
+    arguments: Value,
+    output: &Output,
+    readable: impl FnOnce(&Value) -> String,
+) -> anyhow::Result<ExitCode> {
+    // Somebody at a shell sees the outcome; lines about it would only be in the way.
+    let quiet = Common { log: common.log.clone().or_else(|| Some("warn".to_owned())), ..common.clone() };
+    let _logs = logging::start(&quiet)?;
+    let (config, _demo) = config(common)?;
+    let Value::Object(arguments) = arguments else {
+        bail!("the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"query\": \"words\"}}'");
+    };
+    let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
+    for corpus in &corpora {
+        make_ready(&config, corpus)?;
+    }
+    let profile = service.profile(&output.profile).cloned().with_context(|| {
+        let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
+        format!("there is no profile `{}`; there are: {}", output.profile, known.join(", "))
+    })?;
+    let answer = runtime()?.block_on(run(&service, &profile, tool, arguments))?;
+    if output.json {
+        print(answer.json())?;
+    } else {
+        print(&readable(&serde_json::from_str(answer.json())?))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run(
+    service: &tribune_server::Service,
+    profile: &tribune_server::Profile,
+    tool: &str,
+    arguments: JsonObject,
+) -> anyhow::Result<ToolOutput> {
+    let state = profile.state();
+    let Some(registered) = state.registry.lookup(tool) else {
+        let known: Vec<&str> = state.registry.names().collect();
+        bail!("there is no tool `{tool}`; there are: {}", known.join(", "));
+    };
+    let cx = CallContext::new(Principal::Local, Instant::now() + service.settings.call_timeout);
+    Ok(tribune_server::call::run(service, &registered, arguments, &cx).await?)
+}
+
+/// Brings a corpus up to date, unless another process is at it and an index is there already.
+fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::Result<()> {
+    corpus.refresh()?;
+    let indexed = corpus.status() == SourceStatus::Ready;
+    if indexed && !config.auto_index {
+        return Ok(());
+    }
+    match update_with_progress(corpus) {
+        Ok(_) => Ok(()),
+        Err(error) if indexed => {
+            if !matches!(error.downcast_ref::<IndexError>(), Some(IndexError::Busy(_))) {
+                eprintln!("tribune: {}", super::chain(&error));
+            }
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,103 @@
+//! `tribune check`
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::{config, print};
+use crate::cli::{Check, Common};
+use crate::compose::{Parts, compose};
+
+pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
+    let (config, _demo) = config(common)?;
+    let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
+    for corpus in &corpora {
+        drop(corpus.refresh());
+    }
+    let mut problems = Vec::new();
+    for source in &config.sources {
+        if !source.path.exists() {
+            problems.push(format!(
+                "source `{}`: {} does not exist; correct `path` or create the folder",
+                source.name,
+                source.path.display()
+            ));
+        }
+    }
+    let sources: Vec<_> = service
+        .sources()
+        .iter()
+        .zip(&config.sources)
+        .map(|(source, settings)| {
+            let facts = source.facts();
+            json!({
+                "name": facts.name,
+                "title": facts.title,
+                "path": settings.path.display().to_string(),
+                "documents": facts.documents,
+            })
+        })
+        .collect();
+    let base = service.links.base();
+    let profiles: Vec<_> = service
+        .profiles()
+        .map(|profile| {
+            let state = profile.state();
+            let address = match profile.name() {
+                "default" => format!("{base}/mcp"),
+                name => format!("{base}/mcp/{name}"),
+            };
+            json!({
+                "name": profile.name(),
+                "address": address,
+                "hosts": profile.spec().hosts,
+                "tools": state.registry.names().collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let report = json!({
+        "configuration": config.file.as_ref().map(|file| file.display().to_string()),
+        "listen": config.listen.to_string(),
+        "public_url": base,
+        "sources": sources,
+        "profiles": profiles,
+        "warnings": config.warnings,
+        "problems": problems,
+    });
+    if args.json {
+        print(&serde_json::to_string_pretty(&report)?)?;
+    } else {
+        print(&readable(&report))?;
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn readable(report: &serde_json::Value) -> String {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let mut lines = vec![
+        format!("configuration  {}", report["configuration"].as_str().unwrap_or("none: the demo")),
+        format!("listens on     {}", text(&report["listen"])),
+        format!("reached at     {}", text(&report["public_url"])),
+        "sources".to_owned(),
+    ];
+    for source in list(&report["sources"]) {
+        let documents = source["documents"].as_u64().map_or("not indexed yet".to_owned(), |n| super::plural(n, "document"));
+        lines.push(format!("  {:<14} {} ({documents}) from {}", text(&source["name"]), text(&source["title"]), text(&source["path"])));
+    }
+    lines.push("profiles".to_owned());
+    for profile in list(&report["profiles"]) {
+        let tools: Vec<String> = list(&profile["tools"]).iter().map(text).collect();
+        lines.push(format!("  {:<14} {}  {}", text(&profile["name"]), text(&profile["address"]), tools.join(", ")));
+    }
+    for warning in list(&report["warnings"]) {
+        lines.push(format!("warning: {}", text(&warning)));
+    }
+    for problem in list(&report["problems"]) {
+        lines.push(format!("problem: {}", text(&problem)));
+    }
+    if list(&report["problems"]).is_empty() {
+        lines.push("all is well: `tribune serve` would serve this".to_owned());
+    }
+    lines.join("\n")
+}

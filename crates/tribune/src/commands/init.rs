@@ -1,0 +1,43 @@
+//! `tribune init`
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+
+use super::print;
+use crate::cli::{Common, Init};
+use crate::config::DEFAULT_FILE;
+
+const TEMPLATE: &str = include_str!("../init.toml");
+const FIRST_NOTE: &str = "---\ntitle: Welcome\ntags: [example]\n---\n\nThis folder is served by Tribune. Put Markdown, text, JSONL or CSV files here;\n`tribune index` (or a restart of `tribune serve`) makes them searchable.\n";
+
+pub fn run(common: &Common, args: &Init) -> anyhow::Result<ExitCode> {
+    let file = common.config.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
+    if file.exists() && !args.force {
+        bail!("{} exists already; edit it, or replace it with `tribune init --force`", file.display());
+    }
+    let folder = args.folder.to_str().context("the folder's name is not UTF-8 and cannot be written into the configuration")?;
+    let quoted = toml::Value::String(folder.to_owned()).to_string();
+    std::fs::write(&file, TEMPLATE.replace("\"{folder}\"", &quoted))
+        .with_context(|| format!("{} cannot be written", file.display()))?;
+    let base = file.parent().unwrap_or(Path::new(""));
+    let made = make_folder(&base.join(&args.folder))?;
+    let mut told = format!("wrote {}\n", file.display());
+    if made {
+        told.push_str(&format!("made {} with a first note in it\n", args.folder.display()));
+    }
+    told.push_str("next: `tribune check` says what would be served, `tribune serve` serves it\n");
+    print(&told)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make_folder(folder: &Path) -> anyhow::Result<bool> {
+    if folder.exists() {
+        return Ok(false);
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::write(folder.join("welcome.md"), FIRST_NOTE)
+        .with_context(|| format!("{} cannot be written to", folder.display()))?;
+    Ok(true)
+}

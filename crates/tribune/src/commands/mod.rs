@@ -1,0 +1,78 @@
+//! One file for each verb.
+
+mod ask;
+mod check;
+mod connect;
+mod index;
+mod init;
+mod pages;
+mod serve;
+mod stdio;
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use tempfile::TempDir;
+
+use crate::cli::{Cli, Command, Common};
+use crate::config::Config;
+use crate::demo;
+
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let common = cli.common;
+    match cli.command {
+        Command::Serve(args) => serve::run(&common, &args),
+        Command::Stdio(args) => stdio::run(&common, &args),
+        Command::Init(args) => init::run(&common, &args),
+        Command::Check(args) => check::run(&common, &args),
+        Command::Index(args) => index::run(&common, &args),
+        Command::Search(args) => ask::search(&common, &args),
+        Command::Fetch(args) => ask::fetch(&common, &args),
+        Command::Call(args) => ask::call(&common, &args),
+        Command::Connect(args) => connect::run(&common, &args),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
+    }
+}
+
+/// The configuration that is meant; without one, the demo and the folder it lives in.
+fn config(common: &Common) -> anyhow::Result<(Config, Option<TempDir>)> {
+    match Config::load(common.config.as_deref())? {
+        Some(config) => Ok((config, None)),
+        None => demo::config().map(|(config, dir)| (config, Some(dir))),
+    }
+}
+
+/// An error and its causes on one line.
+pub fn chain(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            drop(write!(text, ": {cause}"));
+        }
+    }
+    text
+}
+
+/// Writes to standard output. A reader that stops reading (`| head`) is not an error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| {
+        if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }
+    });
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(Into::into),
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+}
+
+/// `3 files`, `1 file`.
+fn plural(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

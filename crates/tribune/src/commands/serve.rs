@@ -1,0 +1,198 @@
+//! `tribune serve`
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tribune_core::Source;
+use tribune_corpus::{DocumentsSource, IndexError};
+use tribune_server::Service;
+
+use super::{config, plural, print, runtime};
+use crate::cli::{Common, Serve};
+use crate::compose::{Parts, compose};
+use crate::config::Config;
+use crate::logging;
+
+/// How often a server looks whether an index has been renewed by another process.
+const REFRESH: Duration = Duration::from_millis(500);
+
+pub fn run(common: &Common, args: &Serve) -> anyhow::Result<ExitCode> {
+    let _logs = logging::start(common)?;
+    let (config, _demo) = config(common)?;
+    let metrics = record_metrics()?;
+    runtime()?.block_on(serve(&config, args, metrics))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyhow::Result<()> {
+    let wanted = args.listen.unwrap_or(config.listen);
+    let listener = TcpListener::bind(wanted).await.with_context(|| cannot_listen(wanted))?;
+    let listen = listener.local_addr()?;
+    let Parts { service, corpora } = compose(config, config.settings(listen, args.conformance))?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    if !listen.ip().is_loopback() {
+        tracing::warn!(
+            "listening beyond this machine without authentication: whoever reaches {listen} can read every source"
+        );
+    }
+    for corpus in &corpora {
+        // What was indexed before serves at once; what changed since comes behind it.
+        if let Err(error) = corpus.refresh() {
+            tracing::warn!(source = corpus.name(), %error, "the index cannot be opened yet");
+        }
+    }
+    print(&welcome(config, &service))?;
+    let work = CancellationToken::new();
+    keep_indexed(config, &corpora, &work);
+    stop_on_signal(service.clone());
+    tribune_server::serve(service, listener, Some(metrics)).await?;
+    work.cancel();
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn cannot_listen(wanted: SocketAddr) -> String {
+    format!(
+        "cannot listen on {wanted}; if another program has that port, choose another: tribune serve --listen {}:{}",
+        wanted.ip(),
+        wanted.port().saturating_add(1)
+    )
+}
+
+/// Brings every index up to date in the background, then watches for what other processes commit.
+fn keep_indexed(config: &Config, corpora: &[Arc<DocumentsSource>], work: &CancellationToken) {
+    for corpus in corpora {
+        let corpus = corpus.clone();
+        let work = work.clone();
+        let auto_index = config.auto_index;
+        tokio::spawn(async move {
+            if auto_index {
+                let (updating, cancel) = (corpus.clone(), work.clone());
+                drop(tokio::task::spawn_blocking(move || update(&updating, &cancel)).await);
+            }
+            let mut tick = tokio::time::interval(REFRESH);
+            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            let mut failing = false;
+            while !work.is_cancelled() {
+                tick.tick().await;
+                let refreshing = corpus.clone();
+                match tokio::task::spawn_blocking(move || refreshing.refresh()).await {
+                    Ok(Ok(true)) => tracing::info!(source = corpus.name(), "a new index is being served"),
+                    Ok(Ok(false)) => failing = false,
+                    Ok(Err(error)) if !failing => {
+                        failing = true;
+                        tracing::warn!(source = corpus.name(), %error, "the new index cannot be opened; the old one keeps serving");
+                    }
+                    Ok(Err(_)) | Err(_) => {}
+                }
+            }
+        });
+    }
+}
+
+fn update(corpus: &DocumentsSource, cancel: &CancellationToken) {
+    match corpus.update(cancel, &|_| {}) {
+        Ok(report) => {
+            for fault in &report.faults {
+                tracing::warn!(source = corpus.name(), "{fault}");
+            }
+            tracing::info!(
+                source = corpus.name(),
+                documents = report.documents,
+                files_read = report.files_read,
+                files_unchanged = report.files_unchanged,
+                faults = report.faults_in_all,
+                ms = report.elapsed.as_millis() as u64,
+                "indexed"
+            );
+        }
+        Err(IndexError::Cancelled(_)) => {}
+        Err(error @ IndexError::Busy(_)) => tracing::info!(source = corpus.name(), "{error}"),
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            tracing::error!(source = corpus.name(), cause, "{error}");
+        }
+    }
+}
+
+/// The first signal stops in good order, the second at once.
+fn stop_on_signal(service: Arc<Service>) {
+    tokio::spawn(async move {
+        signal().await;
+        tracing::info!(calls = service.calls.len(), "stopping: calls under way are finished first");
+        service.stopping.cancel();
+        signal().await;
+        std::process::exit(130);
+    });
+}
+
+async fn signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    drop(tokio::signal::ctrl_c().await);
+}
+
+fn record_metrics() -> anyhow::Result<PrometheusHandle> {
+    const SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.0, 10.0];
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
+        .install_recorder()?;
+    metrics::describe_counter!("tribune_tool_calls_total", "Tool calls by tool and outcome");
+    metrics::describe_histogram!("tribune_tool_call_seconds", metrics::Unit::Seconds, "How long tool calls took");
+    metrics::describe_gauge!("tribune_tool_calls_in_flight", "Tool calls under way");
+    metrics::describe_gauge!("tribune_sessions", "Open sessions of the initialize era");
+    metrics::describe_gauge!("tribune_sse_streams", "Open HTTP+SSE connections");
+    metrics::describe_gauge!("tribune_source_ready", "1 if the source can answer");
+    metrics::describe_gauge!("tribune_source_documents", "Documents the source holds");
+    Ok(handle)
+}
+
+/// What a person needs in the first minute.
+fn welcome(config: &Config, service: &Service) -> String {
+    let base = service.links.base();
+    let mut text = String::new();
+    let mut line = |words: String| drop(writeln!(text, "{words}"));
+    line(format!("Tribune {} serves {}", env!("CARGO_PKG_VERSION"), plural(service.sources().len() as u64, "source")));
+    for source in service.sources() {
+        let facts = source.facts();
+        let state = match facts.documents {
+            Some(count) => plural(count, "document"),
+            None => "being indexed".to_owned(),
+        };
+        line(format!("  {:<14} {} ({state})", facts.name, facts.title));
+    }
+    if service.sources().is_empty() {
+        line("  no sources yet: add a [[sources]] table to the configuration".to_owned());
+    }
+    line(String::new());
+    line(format!("  page for people   {base}/"));
+    line(format!("  MCP address       {base}/mcp        (paste it into your MCP client)"));
+    line(format!("  older clients     {base}/sse"));
+    line(String::new());
+    match &config.file {
+        Some(file) => line(format!("Configured by {}. `tribune connect chatgpt` says what to paste where.", file.display())),
+        None => {
+            line("This is the demo, with sample documents. For your own: `tribune init FOLDER`, then `tribune serve`.".to_owned());
+            line("`tribune connect chatgpt` says what to paste where; Ctrl-C stops.".to_owned());
+        }
+    }
+    text
+}

@@ -1,0 +1,43 @@
+//! `tribune stdio`: standard output carries protocol only.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use tokio_util::sync::CancellationToken;
+use tribune_core::Source;
+
+use super::{config, runtime};
+use crate::cli::{Common, Stdio};
+use crate::compose::{Parts, compose};
+use crate::logging;
+
+pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
+    let _logs = logging::start(common)?;
+    let (config, _demo) = config(common)?;
+    let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
+    let profile = service.profile(&args.profile).cloned().with_context(|| {
+        let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
+        format!("there is no profile `{}`; there are: {}", args.profile, known.join(", "))
+    })?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let cancel = CancellationToken::new();
+    for corpus in &corpora {
+        drop(corpus.refresh());
+    }
+    if config.auto_index {
+        let (corpora, cancel) = (corpora.clone(), cancel.clone());
+        std::thread::spawn(move || {
+            for corpus in corpora {
+                if let Err(error) = corpus.update(&cancel, &|_| {}) {
+                    tracing::warn!(source = corpus.name(), "{error}");
+                }
+            }
+        });
+    }
+    let served = runtime()?.block_on(tribune_server::serve_stdio(service, profile));
+    cancel.cancel();
+    served?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,261 @@
+//! The configuration as it stands in the file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConfigFile {
+    #[serde(default)]
+    pub server: Server,
+    #[serde(default)]
+    pub sources: Vec<Source>,
+    #[serde(default)]
+    pub profiles: BTreeMap<String, Profile>,
+    /// Accepted so that one file can serve several versions; not served by this one.
+    market: Option<toml::Table>,
+    store: Option<toml::Table>,
+    cache: Option<toml::Table>,
+    agent: Option<toml::Table>,
+}
+
+impl ConfigFile {
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let sections = [
+            ("market", &self.market),
+            ("store", &self.store),
+            ("cache", &self.cache),
+            ("agent", &self.agent),
+        ];
+        let mut warnings: Vec<String> = sections
+            .iter()
+            .filter(|(_, section)| section.is_some())
+            .map(|(name, _)| format!("[{name}] is not part of this version of Tribune yet and is not served"))
+            .collect();
+        for source in &self.sources {
+            if source.kind == Kind::Speeches {
+                warnings.push(format!(
+                    "source `{}`: kind \"speeches\" is served as plain documents; its own tools are not part of this version yet",
+                    source.name
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+/// Every setting is documented in docs/configuration.md; a test compares the two.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    pub listen: Option<String>,
+    pub public_url: Option<String>,
+    pub data_dir: Option<PathBuf>,
+    pub auto_index: bool,
+    pub allowed_hosts: Vec<String>,
+    pub allowed_origins: Vec<String>,
+    pub sessions: bool,
+    pub session_idle_secs: u64,
+    pub max_sessions: usize,
+    pub max_body_mb: usize,
+    pub call_timeout_secs: u64,
+    pub source_timeout_secs: u64,
+    pub keep_alive_secs: u64,
+    pub sse_max_secs: u64,
+    pub drain_secs: u64,
+    pub legacy_results: bool,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: None,
+            public_url: None,
+            data_dir: None,
+            auto_index: true,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            sessions: true,
+            session_idle_secs: 300,
+            max_sessions: 10_000,
+            max_body_mb: 4,
+            call_timeout_secs: 45,
+            source_timeout_secs: 10,
+            keep_alive_secs: 15,
+            sse_max_secs: 3600,
+            drain_secs: 25,
+            legacy_results: false,
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let within = |name: &str, value: u64, low: u64, high: u64| {
+            if !(low..=high).contains(&value) {
+                bail!("server.{name} = {value} must be between {low} and {high}");
+            }
+            Ok(())
+        };
+        within("keep_alive_secs", self.keep_alive_secs, 1, 15)?;
+        within("sse_max_secs", self.sse_max_secs, 1, 3600)?;
+        within("session_idle_secs", self.session_idle_secs, 1, 86_400)?;
+        within("call_timeout_secs", self.call_timeout_secs, 1, 300)?;
+        within("source_timeout_secs", self.source_timeout_secs, 1, 300)?;
+        within("max_body_mb", self.max_body_mb as u64, 1, 64)
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    pub name: String,
+    pub kind: Kind,
+    pub path: PathBuf,
+    pub title: Option<String>,
+    pub description: Option<String>,
+    #[serde(default = "default_max_document_mb")]
+    pub max_document_mb: u64,
+}
+
+const fn default_max_document_mb() -> u64 {
+    16
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Documents,
+    Speeches,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    pub sources: Option<Vec<String>>,
+    pub tools: Option<Vec<String>>,
+    #[serde(default)]
+    pub hosts: Vec<String>,
+}
+
+/// Reads the file's text, with `TRIBUNE_SERVER_*` variables laid over it.
+pub(super) fn parse(
+    text: &str,
+    path: &Path,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> anyhow::Result<ConfigFile> {
+    // Once as it is, so that mistakes are told with their line.
+    let file: ConfigFile = toml::from_str(text).map_err(|error| explain(&error, text, path))?;
+    let mut table: toml::Table = toml::from_str(text).map_err(|error| explain(&error, text, path))?;
+    if !overlay_environment(&mut table, environment)? {
+        return Ok(file);
+    }
+    table.try_into().map_err(|error| anyhow::anyhow!("a TRIBUNE_SERVER_* variable does not fit: {}", error.message()))
+}
+
+fn explain(error: &toml::de::Error, text: &str, path: &Path) -> anyhow::Error {
+    let message = error.message();
+    let hint = near_key(message).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let place = error.span().map_or_else(String::new, |span| {
+        let before = &text[..span.start.min(text.len())];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+        format!(":{line}:{column}")
+    });
+    anyhow::anyhow!("{}{place}: {message}{hint}", path.display())
+}
+
+/// The key nearest to the unknown one that an "unknown field … expected one of …" message names.
+fn near_key(message: &str) -> Option<&str> {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let wrong = quoted.next()?;
+    if !message.starts_with("unknown ") {
+        return None;
+    }
+    quoted
+        .map(|known| (strsim::jaro_winkler(wrong, known), known))
+        .filter(|(likeness, _)| *likeness > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, known)| known)
+}
+
+/// Names of a section's keys, in order, from the section itself.
+pub(super) fn keys_of<T: for<'de> Deserialize<'de>>() -> Vec<String> {
+    let probe = toml::Table::from_iter([("\u{1}".to_owned(), toml::Value::Boolean(true))]);
+    let Err(error) = probe.try_into::<T>() else {
+        return Vec::new();
+    };
+    error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect()
+}
+
+/// `TRIBUNE_SERVER_LISTEN` and so on for every key of `[server]`; says whether there were any.
+pub(super) fn overlay_environment(
+    table: &mut toml::Table,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> anyhow::Result<bool> {
+    let mut any = false;
+    for key in keys_of::<Server>() {
+        let Some(text) = environment(&format!("TRIBUNE_SERVER_{}", key.to_uppercase())) else {
+            continue;
+        };
+        let value = match key.as_str() {
+            "listen" | "public_url" | "data_dir" => toml::Value::String(text),
+            "allowed_hosts" | "allowed_origins" => {
+                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+                toml::Value::Array(names.map(|name| toml::Value::String(name.to_owned())).collect())
+            }
+            _ => text
+                .parse::<i64>()
+                .map(toml::Value::Integer)
+                .or_else(|_| text.parse::<bool>().map(toml::Value::Boolean))
+                .unwrap_or(toml::Value::String(text)),
+        };
+        let server = table.entry("server").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        if let Some(server) = server.as_table_mut() {
+            server.insert(key, value);
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_in_the_reference_and_in_what_init_writes() {
+        let reference = include_str!("../../../../docs/configuration.md");
+        let written = include_str!("../init.toml");
+        let sections = [
+            ("server", keys_of::<Server>()),
+            ("sources", keys_of::<Source>()),
+            ("profiles", keys_of::<Profile>()),
+        ];
+        for (section, keys) in sections {
+            assert!(!keys.is_empty(), "{section}");
+            for key in keys {
+                assert!(reference.contains(&format!("| `{key}` |")), "docs/configuration.md lacks {section}.{key}");
+                assert!(written.contains(&format!("{key} = ")), "init.toml lacks {section}.{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_init_writes_loads_with_every_line_switched_on() {
+        let all_on: String = include_str!("../init.toml")
+            .lines()
+            .map(|line| match line.strip_prefix("#:") {
+                Some(setting) => format!("{setting}\n"),
+                None => format!("{line}\n"),
+            })
+            .collect();
+        for text in [include_str!("../init.toml"), &all_on] {
+            let text = text.replace("{folder}", "notes");
+            parse(&text, Path::new("tribune.toml"), &|_| None).expect("loads");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The configuration: a commented TOML file, `TRIBUNE_SERVER_*` variables, flags. Flags win, then
+//! the environment, then the file.
+
+mod file;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tribune_corpus::Limits;
+use tribune_server::{ProfileSpec, Settings};
+
+pub use file::ConfigFile;
+
+pub const DEFAULT_FILE: &str = "tribune.toml";
+
+/// Names with a meaning of their own in addresses.
+const RESERVED_NAMES: [&str; 4] = ["default", "full", "research", "messages"];
+
+/// A configuration that has been checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// `None` for the demo.
+    pub file: Option<PathBuf>,
+    pub listen: SocketAddr,
+    pub public_url: Option<String>,
+    pub data_dir: PathBuf,
+    pub auto_index: bool,
+    pub sources: Vec<SourceConfig>,
+    pub profiles: Vec<ProfileSpec>,
+    server: file::Server,
+    /// What is accepted but not served by this version.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub struct SourceConfig {
+    pub name: String,
+    pub title: String,
+    pub description: Option<String>,
+    pub path: PathBuf,
+    pub limits: Limits,
+}
+
+impl Config {
+    /// The file that is named, or the one here, or `None`: then the demo is meant.
+    pub fn load(named: Option<&Path>) -> anyhow::Result<Option<Self>> {
+        let path = match named {
+            Some(path) => path.to_owned(),
+            None if Path::new(DEFAULT_FILE).exists() => PathBuf::from(DEFAULT_FILE),
+            None => return Ok(None),
+        };
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            format!("the configuration {} cannot be read; `tribune init` writes one", path.display())
+        })?;
+        Self::parse(&text, &path, &|name| std::env::var(name).ok()).map(Some)
+    }
+
+    pub fn parse(text: &str, path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+        let file = file::parse(text, path, environment)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        Self::from_file(file, Some(path.to_owned()), base).with_context(|| path.display().to_string())
+    }
+
+    /// What the demo uses: `sources` and a data folder that does not outlive it.
+    pub fn demo(data_dir: PathBuf, sources: Vec<SourceConfig>) -> anyhow::Result<Self> {
+        let mut table = toml::Table::new();
+        file::overlay_environment(&mut table, &|name| std::env::var(name).ok())?;
+        let file: ConfigFile = table.try_into()?;
+        let mut config = Self::from_file(file, None, Path::new(""))?;
+        config.data_dir = data_dir;
+        config.sources = sources;
+        Ok(config)
+    }
+
+    fn from_file(file: ConfigFile, path: Option<PathBuf>, base: &Path) -> anyhow::Result<Self> {
+        let warnings = file.warnings();
+        let server = file.server;
+        server.check()?;
+        let listen = match &server.listen {
+            None => SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            Some(text) => text
+                .parse()
+                .with_context(|| format!("server.listen = \"{text}\" is not an address with a port, such as \"127.0.0.1:8080\""))?,
+        };
+        let public_url = server.public_url.as_deref().map(checked_url).transpose()?;
+        let mut sources: Vec<SourceConfig> = Vec::new();
+        for source in file.sources {
+            check_name(&source.name)?;
+            if sources.iter().any(|other| other.name == source.name) {
+                bail!("two sources are named `{}`: a name is the scheme of a source's ids, so each needs its own", source.name);
+            }
+            sources.push(SourceConfig {
+                title: source.title.unwrap_or_else(|| title_of(&source.name)),
+                name: source.name,
+                description: source.description,
+                path: base.join(source.path),
+                limits: Limits {
+                    max_document_bytes: source.max_document_mb.max(1) * 1024 * 1024,
+                },
+            });
+        }
+        let profiles = file
+            .profiles
+            .into_iter()
+            .map(|(name, profile)| ProfileSpec {
+                name,
+                sources: profile.sources,
+                tools: profile.tools,
+                hosts: profile.hosts,
+            })
+            .collect();
+        Ok(Self {
+            file: path,
+            listen,
+            public_url,
+            data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
+            auto_index: server.auto_index,
+            sources,
+            profiles,
+            server,
+            warnings,
+        })
+    }
+
+    /// What the server is told, once the address it really listens on is known.
+    pub fn settings(&self, listen: SocketAddr, conformance: bool) -> Settings {
+        let server = &self.server;
+        let secs = Duration::from_secs;
+        let mut settings = Settings::new(listen);
+        if let Some(url) = &self.public_url {
+            settings.public_url.clone_from(url);
+        } else if listen.ip().is_unspecified() {
+            settings.public_url = format!("http://localhost:{}", listen.port());
+        }
+        settings.allowed_hosts.clone_from(&server.allowed_hosts);
+        settings.allowed_origins.clone_from(&server.allowed_origins);
+        settings.sessions = server.sessions;
+        settings.session_idle = secs(server.session_idle_secs);
+        settings.max_sessions = server.max_sessions;
+        settings.max_body_bytes = server.max_body_mb * 1024 * 1024;
+        settings.call_timeout = secs(server.call_timeout_secs);
+        settings.source_timeout = secs(server.source_timeout_secs);
+        settings.keep_alive = secs(server.keep_alive_secs);
+        settings.max_sse = secs(server.sse_max_secs);
+        settings.drain = secs(server.drain_secs);
+        settings.legacy_results = server.legacy_results;
+        settings.conformance = conformance;
+        settings
+    }
+}
+
+fn checked_url(url: &str) -> anyhow::Result<String> {
+    let bare = url.trim_end_matches('/');
+    let rest = bare.strip_prefix("https://").or_else(|| bare.strip_prefix("http://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.contains([' ', '?', '#']) => Ok(bare.to_owned()),
+        _ => bail!("server.public_url = \"{url}\" is not an address such as \"https://tribune.example.org\""),
+    }
+}
+
+fn check_name(name: &str) -> anyhow::Result<()> {
+    let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if !starts_well || !name.chars().all(fit) || name.len() > 40 {
+        bail!("the source name `{name}` cannot be an id scheme: use up to 40 of a-z, 0-9, - and _, starting with a letter");
+    }
+    if RESERVED_NAMES.contains(&name) {
+        bail!("`{name}` cannot name a source because it names something else (reserved: {})", RESERVED_NAMES.join(", "));
+    }
+    Ok(())
+}
+
+/// `field-notes` as `Field notes`.
+fn title_of(name: &str) -> String {
+    let words = name.replace(['-', '_'], " ");
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> anyhow::Result<Config> {
+        Config::parse(text, Path::new("dir/tribune.toml"), &|_| None)
+    }
+
+    fn fault(text: &str) -> String {
+        format!("{:#}", parse(text).expect_err("refused"))
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let config = parse("[[sources]]\nname = \"notes\"\nkind = \"documents\"\npath = \"n\"\n").expect("config");
+        assert_eq!(config.sources[0].path, Path::new("dir/n"));
+        assert_eq!(config.data_dir, Path::new("dir/tribune-data"));
+        assert_eq!(config.sources[0].title, "Notes");
+    }
+
+    #[test]
+    fn a_wrong_key_is_named_with_its_line_and_the_near_one() {
+        let message = fault("[server]\nlisten = \"127.0.0.1:1\"\npublic_ulr = \"https://x\"\n");
+        assert!(message.contains("tribune.toml:3:1"), "{message}");
+        assert!(message.contains("`public_ulr`"), "{message}");
+        assert!(message.contains("did you mean `public_url`?"), "{message}");
+    }
+
+    #[test]
+    fn broken_toml_is_named_with_its_line() {
+        let message = fault("[server]\nlisten = \n");
+        assert!(message.contains("tribune.toml:2:"), "{message}");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_the_fix() {
+        for (text, told) in [
+            ("[server]\nlisten = \"8080\"", "such as \"127.0.0.1:8080\""),
+            ("[server]\npublic_url = \"tribune.example.org\"", "such as \"https://tribune.example.org\""),
+            ("[server]\nkeep_alive_secs = 60", "between 1 and 15"),
+            ("[[sources]]\nname = \"My Notes\"\nkind = \"documents\"\npath = \"x\"", "a-z, 0-9"),
+            ("[[sources]]\nname = \"full\"\nkind = \"documents\"\npath = \"x\"", "reserved"),
+            ("[[sources]]\nname = \"x\"\nkind = \"documnets\"\npath = \"x\"", "did you mean `documents`?"),
+        ] {
+            assert!(fault(text).contains(told), "{}", fault(text));
+        }
+    }
+
+    #[test]
+    fn the_environment_overrides_the_file() {
+        let environment = |name: &str| match name {
+            "TRIBUNE_SERVER_LISTEN" => Some("127.0.0.1:9".to_owned()),
+            "TRIBUNE_SERVER_SESSIONS" => Some("false".to_owned()),
+            "TRIBUNE_SERVER_ALLOWED_HOSTS" => Some("a.example, b.example".to_owned()),
+            "TRIBUNE_SERVER_DRAIN_SECS" => Some("3".to_owned()),
+            _ => None,
+        };
+        let config = Config::parse("[server]\nlisten = \"127.0.0.1:1\"", Path::new("t.toml"), &environment).expect("config");
+        assert_eq!(config.listen.port(), 9);
+        let settings = config.settings(config.listen, false);
+        assert!(!settings.sessions);
+        assert_eq!(settings.allowed_hosts, ["a.example", "b.example"]);
+        assert_eq!(settings.drain, Duration::from_secs(3));
+    }
+
+    #[test]
+    fn sections_of_later_versions_are_accepted_and_said_not_to_be_served() {
+        let config = parse("[market]\nvenue = \"binance\"\n[store]\nurl = \"sqlite:x\"\n").expect("config");
+        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+    }
+}
