@@ -12,8 +12,8 @@ use std::{
 
 use jiff::Timestamp;
 use rmcp::model::{
-    CallToolResult, CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputRequests,
-    InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
+    CallToolResult, CreateTaskResult, DetailedTask, ErrorData, GetTaskResult, InputRequests, InputResponses,
+    JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -111,14 +111,10 @@ impl Entry {
 
     fn updated_at(&self) -> Timestamp {
         let after = match &self.stage {
-            Stage::Running { due, .. } if *due <= Instant::now() => {
-                due.saturating_duration_since(self.created)
-            }
+            Stage::Running { due, .. } if *due <= Instant::now() => due.saturating_duration_since(self.created),
             _ => self.updated_after,
         };
-        self.created_at
-            .checked_add(after)
-            .unwrap_or(self.created_at)
+        self.created_at.checked_add(after).unwrap_or(self.created_at)
     }
 
     fn describe(&self, id: &str) -> DetailedTask {
@@ -281,9 +277,7 @@ mod tests {
         let board = TaskBoard::default();
         let questions = ["a", "b"].map(|key| (key.to_owned(), rounds::list_roots()));
         let id = board
-            .ask(InputRequests::from(questions), |_| {
-                CallToolResult::success(Vec::new())
-            })
+            .ask(InputRequests::from(questions), |_| CallToolResult::success(Vec::new()))
             .task
             .task_id;
         for unrelated in ["c", "a", "a"] {

@@ -2,9 +2,7 @@
 
 use rmcp::{
     RoleServer,
-    model::{
-        CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, SubscriptionFilter, Tool,
-    },
+    model::{CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, SubscriptionFilter, Tool},
     service::{RequestContext, SubscriptionSendError, SubscriptionSink},
 };
 use tokio::sync::broadcast;
@@ -16,10 +14,7 @@ const BACKLOG: usize = 16;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tools::without_arguments(
-            "test_trigger_tool_change",
-            "Announces that the list of tools changed",
-        ),
+        tools::without_arguments("test_trigger_tool_change", "Announces that the list of tools changed"),
         tools::without_arguments(
             "test_trigger_prompt_change",
             "Announces that the list of prompts changed",
@@ -106,10 +101,7 @@ async fn notify_caller(context: &RequestContext<RoleServer>, change: ListChange)
 }
 
 /// What the fixtures can notify about, together with what the wrapped handler accepts.
-pub(super) fn accepted_filter(
-    requested: &SubscriptionFilter,
-    inner: Option<SubscriptionFilter>,
-) -> SubscriptionFilter {
+pub(super) fn accepted_filter(requested: &SubscriptionFilter, inner: Option<SubscriptionFilter>) -> SubscriptionFilter {
     let inner = inner.unwrap_or_default();
     let mut accepted = SubscriptionFilter::builder()
         .tools_list_changed()

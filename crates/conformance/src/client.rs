@@ -2,17 +2,13 @@
 //!
 //! Only revisions with a handshake allow a server to send requests of its own. On later ones these
 //! tools report that they cannot; [`super::input`] has their successors.
-#![expect(
-    deprecated,
-    reason = "the suite still checks sampling on the revisions that have it"
-)]
+#![expect(deprecated, reason = "the suite still checks sampling on the revisions that have it")]
 
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CallToolResult, ClientCapabilities, ContentBlock,
-        CreateMessageRequestParams, ElicitRequestParams, ElicitationSchema, ErrorData, JsonObject,
-        SamplingCapability, SamplingMessage, Tool,
+        CallToolRequestParams, CallToolResult, ClientCapabilities, ContentBlock, CreateMessageRequestParams,
+        ElicitRequestParams, ElicitationSchema, ErrorData, JsonObject, SamplingCapability, SamplingMessage, Tool,
     },
     service::RequestContext,
 };
@@ -82,9 +78,7 @@ pub(super) async fn call(
             let message = tools::text_argument(arguments, "message").unwrap_or("Who are you?");
             elicit(context, message, contact_form()).await
         }
-        "test_elicitation_sep1034_defaults" => {
-            elicit(context, "Please check these values", defaults_form()).await
-        }
+        "test_elicitation_sep1034_defaults" => elicit(context, "Please check these values", defaults_form()).await,
         "test_elicitation_sep1330_enums" => elicit(context, "Please choose", choices_form()).await,
         other => Err(tools::unanswered(other)),
     }

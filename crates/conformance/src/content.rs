@@ -5,8 +5,8 @@ use std::time::Duration;
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, ProgressNotificationParam,
-        ResourceContents, Tool,
+        CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, ProgressNotificationParam, ResourceContents,
+        Tool,
     },
     service::RequestContext,
 };
@@ -27,14 +27,8 @@ pub(super) fn tools() -> Vec<Tool> {
             "Returns a text, an image and a resource together",
         ),
         tools::without_arguments("test_error_handling", "Always reports a tool error"),
-        tools::without_arguments(
-            "test_tool_with_logging",
-            "Logs its start, its middle and its end",
-        ),
-        tools::without_arguments(
-            "test_logging_tool",
-            "Logs only when the request names a log level",
-        ),
+        tools::without_arguments("test_tool_with_logging", "Logs its start, its middle and its end"),
+        tools::without_arguments("test_logging_tool", "Logs only when the request names a log level"),
         tools::without_arguments("test_tool_with_progress", "Reports progress in three steps"),
         tools::without_arguments(
             "test_reconnection",
@@ -98,9 +92,7 @@ pub(super) async fn call(
     log: &LogThreshold,
 ) -> Result<CallToolResult, ErrorData> {
     let content = match request.name.as_ref() {
-        "test_simple_text" => vec![ContentBlock::text(
-            "This is a simple text response for testing.",
-        )],
+        "test_simple_text" => vec![ContentBlock::text("This is a simple text response for testing.")],
         "test_image_content" => vec![ContentBlock::image(media::RED_PIXEL, media::PNG)],
         "test_audio_content" => vec![ContentBlock::audio(media::SILENCE, media::WAV)],
         "test_embedded_resource" => vec![ContentBlock::embedded_text(
@@ -111,11 +103,8 @@ pub(super) async fn call(
             ContentBlock::text("Multiple content types test:"),
             ContentBlock::image(media::RED_PIXEL, media::PNG),
             ContentBlock::resource(
-                ResourceContents::text(
-                    r#"{"test":"data","value":123}"#,
-                    "test://mixed-content-resource",
-                )
-                .with_mime_type("application/json"),
+                ResourceContents::text(r#"{"test":"data","value":123}"#, "test://mixed-content-resource")
+                    .with_mime_type("application/json"),
             ),
         ],
         "test_error_handling" => {
@@ -141,10 +130,7 @@ pub(super) async fn call(
         }
         "test_custom_header" => {
             let region = tools::text_argument(request.arguments.as_ref(), "region");
-            vec![ContentBlock::text(format!(
-                "Region: {}",
-                region.unwrap_or("none")
-            ))]
+            vec![ContentBlock::text(format!("Region: {}", region.unwrap_or("none")))]
         }
         "json_schema_2020_12_tool" => {
             vec![ContentBlock::json(request.arguments.as_ref())?]

@@ -3,8 +3,8 @@
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-        InputRequest, InputResponses, Tool,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, InputRequest, InputResponses,
+        Tool,
     },
     service::RequestContext,
 };
@@ -92,8 +92,7 @@ pub(super) fn call(
         "test_input_required_result_elicitation" | "test_streaming_elicitation" => round.greet(),
         "test_input_required_result_sampling" => round.capital(),
         "test_input_required_result_list_roots" => round.roots(),
-        "test_input_required_result_request_state"
-        | "test_input_required_result_tampered_state" => round.consent(),
+        "test_input_required_result_request_state" | "test_input_required_result_tampered_state" => round.consent(),
         "test_input_required_result_multiple_inputs" => round.everything(),
         "test_input_required_result_multi_round" => round.name_then_color(),
         "test_input_required_result_capabilities" => round.whatever_is_declared(),
@@ -113,10 +112,7 @@ impl Round<'_> {
     fn capital(&self) -> Result<CallToolResponse, ErrorData> {
         match rounds::sampled_text(self.responses, "capital_question") {
             Some(text) => Ok(done(format!("The model says: {text}"))),
-            None => self.ask([(
-                "capital_question",
-                rounds::sample("What is the capital of France?"),
-            )]),
+            None => self.ask([("capital_question", rounds::sample("What is the capital of France?"))]),
         }
     }
 
@@ -137,10 +133,9 @@ impl Round<'_> {
         match answer {
             Answer::Given(ok) => Ok(done(format!("state-ok, confirmed: {ok}"))),
             Answer::Refused => Ok(refused()),
-            Answer::Missing => self.ask_with_state(
-                [("confirm", rounds::elicit_consent("Please confirm", "ok"))],
-                &Asked,
-            ),
+            Answer::Missing => {
+                self.ask_with_state([("confirm", rounds::elicit_consent("Please confirm", "ok"))], &Asked)
+            }
         }
     }
 
@@ -151,10 +146,9 @@ impl Round<'_> {
         let roots = rounds::listed_roots(self.responses, "client_roots");
         match (asked, name, greeting, roots) {
             (Some(Asked), Answer::Refused, ..) => Ok(refused()),
-            (Some(Asked), Answer::Given(name), Some(greeting), Some(roots)) => Ok(done(format!(
-                "{greeting} {name}, you have {} roots",
-                roots.len()
-            ))),
+            (Some(Asked), Answer::Given(name), Some(greeting), Some(roots)) => {
+                Ok(done(format!("{greeting} {name}, you have {} roots", roots.len())))
+            }
             _ => self.ask_with_state(
                 [
                     ("user_name", name_question()),
@@ -174,21 +168,16 @@ impl Round<'_> {
                 Answer::Refused => return Ok(refused()),
                 Answer::Missing => Step::Name,
             },
-            Some(Step::Color { name }) => {
-                match rounds::text_answer(self.responses, "step2", "color") {
-                    Answer::Given(color) => {
-                        return Ok(done(format!("{name}, your favorite color is {color}")));
-                    }
-                    Answer::Refused => return Ok(refused()),
-                    Answer::Missing => Step::Color { name },
+            Some(Step::Color { name }) => match rounds::text_answer(self.responses, "step2", "color") {
+                Answer::Given(color) => {
+                    return Ok(done(format!("{name}, your favorite color is {color}")));
                 }
-            }
+                Answer::Refused => return Ok(refused()),
+                Answer::Missing => Step::Color { name },
+            },
         };
         let question = match &step {
-            Step::Name => (
-                "step1",
-                rounds::elicit_text("Step 1: What is your name?", "name"),
-            ),
+            Step::Name => ("step1", rounds::elicit_text("Step 1: What is your name?", "name")),
             Step::Color { .. } => (
                 "step2",
                 rounds::elicit_text("Step 2: What is your favorite color?", "color"),
@@ -204,16 +193,11 @@ impl Round<'_> {
             declared
                 .sampling
                 .map(|_| ("greeting", rounds::sample("Generate a greeting"))),
-            declared
-                .roots
-                .map(|_| ("client_roots", rounds::list_roots())),
+            declared.roots.map(|_| ("client_roots", rounds::list_roots())),
         ]
         .into_iter()
         .flatten()
-        .filter(|(key, _)| {
-            self.responses
-                .is_none_or(|responses| !responses.contains_key(*key))
-        })
+        .filter(|(key, _)| self.responses.is_none_or(|responses| !responses.contains_key(*key)))
         .collect();
         if questions.is_empty() {
             return Ok(done("Nothing left to ask this client"));

@@ -27,15 +27,13 @@ use std::sync::Arc;
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, ErrorData, PromptsCapability, ResourcesCapability,
-        ServerCapabilities, TASKS_EXTENSION_ID, ToolsCapability,
+        CallToolRequestParams, CallToolResponse, ErrorData, PromptsCapability, ResourcesCapability, ServerCapabilities,
+        TASKS_EXTENSION_ID, ToolsCapability,
     },
     service::RequestContext,
 };
 
-use self::{
-    board::TaskBoard, changes::ListChanges, logging::LogThreshold, rounds::StateSeal, tools::Group,
-};
+use self::{board::TaskBoard, changes::ListChanges, logging::LogThreshold, rounds::StateSeal, tools::Group};
 
 /// A handler with the conformance fixtures in front of it.
 ///
@@ -77,15 +75,9 @@ impl<H> Conformance<H> {
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Fixtures {
-            seal,
-            board,
-            changes,
-        } = self.fixtures.as_ref();
+        let Fixtures { seal, board, changes } = self.fixtures.as_ref();
         match group {
-            Group::Content => content::call(request, context, &self.log)
-                .await
-                .map(Into::into),
+            Group::Content => content::call(request, context, &self.log).await.map(Into::into),
             Group::Client => client::call(request, context).await.map(Into::into),
             Group::Input => input::call(request, context, seal),
             Group::Tasks => tasks::call(request, context, board).await,

@@ -1,8 +1,5 @@
 //! Decides which log messages a client gets to see.
-#![expect(
-    deprecated,
-    reason = "the suite still checks logging on the revisions that have it"
-)]
+#![expect(deprecated, reason = "the suite still checks logging on the revisions that have it")]
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -40,8 +37,8 @@ impl LogThreshold {
         if !self.admits(context, LoggingLevel::Info) {
             return;
         }
-        let notification = LoggingMessageNotificationParam::new(LoggingLevel::Info, message.into())
-            .with_logger("conformance");
+        let notification =
+            LoggingMessageNotificationParam::new(LoggingLevel::Info, message.into()).with_logger("conformance");
         if let Err(error) = context.peer.notify_logging_message(notification).await {
             tracing::debug!(%error, "log message not delivered");
         }

@@ -3,9 +3,8 @@
 use rmcp::{
     RoleServer,
     model::{
-        CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock, ErrorData,
-        GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt, PromptArgument,
-        PromptMessage, Role,
+        CompleteRequestParams, CompleteResult, CompletionInfo, ContentBlock, ErrorData, GetPromptRequestParams,
+        GetPromptResponse, GetPromptResult, Prompt, PromptArgument, PromptMessage, Role,
     },
     service::RequestContext,
 };
@@ -40,10 +39,7 @@ pub(super) fn all() -> Vec<Prompt> {
         Prompt::new(
             WITH_RESOURCE,
             Some("Embeds a resource"),
-            Some(vec![required_argument(
-                "resourceUri",
-                "URI of the embedded resource",
-            )]),
+            Some(vec![required_argument("resourceUri", "URI of the embedded resource")]),
         ),
         Prompt::new(WITH_IMAGE, Some("Contains an image"), None),
         Prompt::new(
@@ -62,14 +58,7 @@ fn required_argument(name: &str, description: &str) -> PromptArgument {
 
 /// Whether the fixtures answer for the prompt `name`.
 pub(super) fn owns(name: &str) -> bool {
-    [
-        SIMPLE,
-        WITH_ARGUMENTS,
-        WITH_RESOURCE,
-        WITH_IMAGE,
-        INPUT_REQUIRED,
-    ]
-    .contains(&name)
+    [SIMPLE, WITH_ARGUMENTS, WITH_RESOURCE, WITH_IMAGE, INPUT_REQUIRED].contains(&name)
 }
 
 /// Gets a prompt the fixtures [own](owns).
@@ -77,9 +66,7 @@ pub(super) fn get(
     request: &GetPromptRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
-    let argument = |name| {
-        text_argument(request.arguments.as_ref(), name).ok_or_else(|| missing_argument(name))
-    };
+    let argument = |name| text_argument(request.arguments.as_ref(), name).ok_or_else(|| missing_argument(name));
     let messages = match request.name.as_str() {
         SIMPLE => vec![text("This is a simple prompt for testing.")],
         WITH_ARGUMENTS => vec![text(format!(
@@ -114,16 +101,14 @@ fn with_user_context(
     request: &GetPromptRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<GetPromptResponse, ErrorData> {
-    let message =
-        match rounds::text_answer(request.input_responses.as_ref(), "user_context", "context") {
-            Answer::Given(given) => text(format!("Use this context: {given}")),
-            Answer::Refused => text("Proceed without context."),
-            Answer::Missing => {
-                let question =
-                    rounds::elicit_text("What context should the prompt use?", "context");
-                return rounds::ask(context, [("user_context", question)], None).map(Into::into);
-            }
-        };
+    let message = match rounds::text_answer(request.input_responses.as_ref(), "user_context", "context") {
+        Answer::Given(given) => text(format!("Use this context: {given}")),
+        Answer::Refused => text("Proceed without context."),
+        Answer::Missing => {
+            let question = rounds::elicit_text("What context should the prompt use?", "context");
+            return rounds::ask(context, [("user_context", question)], None).map(Into::into);
+        }
+    };
     Ok(GetPromptResult::new(vec![message]).into())
 }
 

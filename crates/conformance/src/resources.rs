@@ -68,17 +68,14 @@ fn contents(uri: &str) -> Option<ResourceContents> {
             "This is the content of the static text resource.",
             uri,
         )),
-        STATIC_BINARY => {
-            Some(ResourceContents::blob(media::RED_PIXEL, uri).with_mime_type(media::PNG))
-        }
+        STATIC_BINARY => Some(ResourceContents::blob(media::RED_PIXEL, uri).with_mime_type(media::PNG)),
         WATCHED => Some(ResourceContents::text("Watched resource content", uri)),
         _ => {
             let id = uri
                 .strip_prefix(TEMPLATE_PREFIX)?
                 .strip_suffix(TEMPLATE_SUFFIX)
                 .filter(|id| !id.is_empty() && !id.contains('/'))?;
-            let data =
-                json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
+            let data = json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") });
             Some(ResourceContents::text(data.to_string(), uri).with_mime_type("application/json"))
         }
     }

@@ -9,11 +9,10 @@ use std::time::Duration;
 use rmcp::{
     RoleServer,
     model::{
-        ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult,
-        ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
-        ElicitationSchema, ErrorData, InputRequest, InputRequests, InputRequiredResult,
-        InputResponses, ListRootsRequest, ListRootsResult, RequestStateCodec, RootsCapabilities,
-        SamplingCapability, SamplingMessage, SealOptions,
+        ClientCapabilities, CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult, ElicitRequest,
+        ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ElicitationSchema, ErrorData,
+        InputRequest, InputRequests, InputRequiredResult, InputResponses, ListRootsRequest, ListRootsResult,
+        RequestStateCodec, RootsCapabilities, SamplingCapability, SamplingMessage, SealOptions,
     },
     service::RequestContext,
 };
@@ -37,9 +36,7 @@ pub(super) enum Answer<T> {
 pub(super) fn elicit_text(message: &str, field: &str) -> InputRequest {
     elicit(
         message,
-        ElicitationSchema::builder()
-            .required_string(field)
-            .build_unchecked(),
+        ElicitationSchema::builder().required_string(field).build_unchecked(),
     )
 }
 
@@ -47,20 +44,16 @@ pub(super) fn elicit_text(message: &str, field: &str) -> InputRequest {
 pub(super) fn elicit_consent(message: &str, field: &str) -> InputRequest {
     elicit(
         message,
-        ElicitationSchema::builder()
-            .required_bool(field)
-            .build_unchecked(),
+        ElicitationSchema::builder().required_bool(field).build_unchecked(),
     )
 }
 
 fn elicit(message: &str, requested_schema: ElicitationSchema) -> InputRequest {
-    InputRequest::Elicitation(ElicitRequest::new(
-        ElicitRequestParams::FormElicitationParams {
-            meta: None,
-            message: message.to_owned(),
-            requested_schema,
-        },
-    ))
+    InputRequest::Elicitation(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: message.to_owned(),
+        requested_schema,
+    }))
 }
 
 /// Asks the client's model.
@@ -76,21 +69,11 @@ pub(super) fn list_roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-pub(super) fn text_answer(
-    responses: Option<&InputResponses>,
-    key: &str,
-    field: &str,
-) -> Answer<String> {
-    elicited(responses, key, field, |value| {
-        value.as_str().map(str::to_owned)
-    })
+pub(super) fn text_answer(responses: Option<&InputResponses>, key: &str, field: &str) -> Answer<String> {
+    elicited(responses, key, field, |value| value.as_str().map(str::to_owned))
 }
 
-pub(super) fn consent_answer(
-    responses: Option<&InputResponses>,
-    key: &str,
-    field: &str,
-) -> Answer<bool> {
+pub(super) fn consent_answer(responses: Option<&InputResponses>, key: &str, field: &str) -> Answer<bool> {
     elicited(responses, key, field, Value::as_bool)
 }
 
@@ -143,10 +126,7 @@ pub(super) fn ask<'a>(
         .into_iter()
         .map(|(key, question)| (key.to_owned(), question))
         .collect();
-    require_capabilities(
-        &context.client_capabilities().unwrap_or_default(),
-        requests.values(),
-    )?;
+    require_capabilities(&context.client_capabilities().unwrap_or_default(), requests.values())?;
     Ok(InputRequiredResult::new(Some(requests), state))
 }
 
@@ -193,9 +173,7 @@ impl Default for StateSeal {
 
 impl StateSeal {
     pub(super) fn seal(&self, tool: &str, state: &impl Serialize) -> Result<String, ErrorData> {
-        let options = SealOptions::new()
-            .associated_data(tool.as_bytes())
-            .ttl(PATIENCE);
+        let options = SealOptions::new().associated_data(tool.as_bytes()).ttl(PATIENCE);
         self.0
             .seal_json_with(state, &options)
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))
@@ -204,11 +182,7 @@ impl StateSeal {
     /// Opens the state a client echoed, or `None` on a first round.
     ///
     /// Why a state was refused stays in the log: told to the client, it would help to forge one.
-    pub(super) fn open<T: DeserializeOwned>(
-        &self,
-        tool: &str,
-        sealed: Option<&str>,
-    ) -> Result<Option<T>, ErrorData> {
+    pub(super) fn open<T: DeserializeOwned>(&self, tool: &str, sealed: Option<&str>) -> Result<Option<T>, ErrorData> {
         let Some(sealed) = sealed else {
             return Ok(None);
         };
@@ -252,14 +226,7 @@ mod tests {
         assert_eq!(seal.open("tool", Some(&sealed)), Ok(Some(1_u8)));
         assert_eq!(seal.open::<u8>("tool", None), Ok(None));
         assert!(seal.open::<u8>("other", Some(&sealed)).is_err());
-        assert!(
-            seal.open::<u8>("tool", Some(&format!("{sealed}-TAMPERED")))
-                .is_err()
-        );
-        assert!(
-            StateSeal::default()
-                .open::<u8>("tool", Some(&sealed))
-                .is_err()
-        );
+        assert!(seal.open::<u8>("tool", Some(&format!("{sealed}-TAMPERED"))).is_err());
+        assert!(StateSeal::default().open::<u8>("tool", Some(&sealed)).is_err());
     }
 }

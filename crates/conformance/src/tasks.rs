@@ -5,8 +5,8 @@ use std::time::Duration;
 use rmcp::{
     RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock,
-        ErrorData, InputRequests, InputResponses, Tool,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
+        InputRequests, InputResponses, Tool,
     },
     service::RequestContext,
 };
@@ -58,10 +58,7 @@ pub(super) fn tools() -> Vec<Tool> {
             }),
         ),
         tools::without_arguments("multi_input", "A task that asks two questions at once"),
-        tools::without_arguments(
-            "test_tool_with_task",
-            "Asks for a name first, then greets it in a task",
-        ),
+        tools::without_arguments("test_tool_with_task", "Asks for a name first, then greets it in a task"),
     ]
 }
 
@@ -116,15 +113,9 @@ pub(super) async fn call(
 fn confirm_delete(board: &TaskBoard, filename: String) -> CallToolResponse {
     let question = rounds::elicit_consent(&format!("Delete {filename}?"), "confirm");
     let questions = InputRequests::from([("confirm".to_owned(), question)]);
-    let conclude = move |answers: &InputResponses| match rounds::consent_answer(
-        Some(answers),
-        "confirm",
-        "confirm",
-    ) {
+    let conclude = move |answers: &InputResponses| match rounds::consent_answer(Some(answers), "confirm", "confirm") {
         Answer::Given(true) => success(format!("Deleted {filename}")),
-        Answer::Given(false) | Answer::Refused | Answer::Missing => {
-            success(format!("Kept {filename}"))
-        }
+        Answer::Given(false) | Answer::Refused | Answer::Missing => success(format!("Kept {filename}")),
     };
     board.ask(questions, conclude).into()
 }
@@ -132,10 +123,7 @@ fn confirm_delete(board: &TaskBoard, filename: String) -> CallToolResponse {
 fn two_questions(board: &TaskBoard) -> CallToolResponse {
     let questions = InputRequests::from([
         ("name".to_owned(), input::name_question()),
-        (
-            "consent".to_owned(),
-            rounds::elicit_consent("Go ahead?", "confirm"),
-        ),
+        ("consent".to_owned(), rounds::elicit_consent("Go ahead?", "confirm")),
     ]);
     board
         .ask(questions, |answers| {
@@ -156,9 +144,7 @@ fn greet_in_task(
             Ok(board.run(JOB, Outcome::completed(&result)).into())
         }
         Answer::Refused => Ok(input::refused()),
-        Answer::Missing => {
-            rounds::ask(context, [("user_name", input::name_question())], None).map(Into::into)
-        }
+        Answer::Missing => rounds::ask(context, [("user_name", input::name_question())], None).map(Into::into),
     }
 }
 

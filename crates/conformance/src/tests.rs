@@ -5,16 +5,14 @@ use std::collections::HashSet;
 use rmcp::{
     RoleServer, ServerHandler, ServiceExt,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-        ReadResourceResult, ResourceContents, Tool,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceContents,
+        Tool,
     },
     service::RequestContext,
 };
 use serde_json::{Value, json};
-use tokio::io::{
-    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
-};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 
 use super::{Conformance, tools};
 
@@ -97,8 +95,7 @@ impl Client {
             .expect("written");
         loop {
             let line = self.lines.next_line().await.expect("read");
-            let message: Value =
-                serde_json::from_str(&line.expect("an open connection")).expect("JSON");
+            let message: Value = serde_json::from_str(&line.expect("an open connection")).expect("JSON");
             if message["id"] == self.sent {
                 return message;
             }
@@ -128,24 +125,16 @@ async fn every_listed_fixture_is_answered() {
         let response = client
             .request("tools/call", json!({ "name": tool.name, "arguments": {} }))
             .await;
-        assert!(
-            response.get("result").is_some(),
-            "{}: {response}",
-            tool.name
-        );
+        assert!(response.get("result").is_some(), "{}: {response}", tool.name);
     }
 }
 
 #[tokio::test]
 async fn what_is_no_fixture_goes_to_the_wrapped_handler() {
     let mut client = Client::connect();
-    let called = client
-        .request("tools/call", json!({ "name": "inner_tool" }))
-        .await;
+    let called = client.request("tools/call", json!({ "name": "inner_tool" })).await;
     assert_eq!(called["result"]["content"][0]["text"], "inner: inner_tool");
-    let read = client
-        .request("resources/read", json!({ "uri": "inner://page" }))
-        .await;
+    let read = client.request("resources/read", json!({ "uri": "inner://page" })).await;
     assert_eq!(read["result"]["contents"][0]["text"], "inner");
 
     let handler = Conformance::new(Inner);
@@ -158,9 +147,7 @@ async fn what_is_no_fixture_goes_to_the_wrapped_handler() {
 async fn the_test_scheme_never_reaches_the_wrapped_handler() {
     let mut client = Client::connect();
     for uri in ["test://nothing", "test://template//data"] {
-        let response = client
-            .request("resources/read", json!({ "uri": uri }))
-            .await;
+        let response = client.request("resources/read", json!({ "uri": uri })).await;
         assert_eq!(response["error"]["code"], -32602);
         assert_eq!(response["error"]["data"]["uri"], uri);
     }
@@ -182,10 +169,7 @@ async fn a_second_round_continues_the_first() {
             }),
         )
         .await;
-    assert_eq!(
-        second["result"]["content"][0]["text"],
-        "state-ok, confirmed: true"
-    );
+    assert_eq!(second["result"]["content"][0]["text"], "state-ok, confirmed: true");
 }
 
 #[test]

@@ -56,11 +56,7 @@ fn entry(name: &str) -> Option<&'static (Group, Tool)> {
 
 /// A tool that takes no arguments.
 pub(super) fn without_arguments(name: &'static str, description: &'static str) -> Tool {
-    Tool::new(
-        name,
-        description,
-        rmcp::object!({ "type": "object", "properties": {} }),
-    )
+    Tool::new(name, description, rmcp::object!({ "type": "object", "properties": {} }))
 }
 
 /// The text argument `name`, if the caller sent one.
@@ -70,8 +66,5 @@ pub(super) fn text_argument<'a>(arguments: Option<&'a JsonObject>, name: &str) -
 
 /// The error for a tool a group lists but does not answer.
 pub(super) fn unanswered(name: &str) -> ErrorData {
-    ErrorData::internal_error(
-        "the fixture is listed but has no answer",
-        Some(Value::from(name)),
-    )
+    ErrorData::internal_error("the fixture is listed but has no answer", Some(Value::from(name)))
 }

@@ -9,14 +9,13 @@ use std::borrow::Cow;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam,
-        CompleteRequestParams, CompleteResult, CustomNotification, CustomRequest, CustomResult,
-        DiscoverResult, ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
-        GetTaskResult, InitializeRequestParams, InitializeResult, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
-        ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelledNotificationParam, CompleteRequestParams,
+        CompleteResult, CustomNotification, CustomRequest, CustomResult, DiscoverResult, ErrorData,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, InitializeRequestParams,
+        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+        ReadResourceResponse, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -52,10 +51,7 @@ impl<H: ServerHandler> ServerHandler for Conformance<H> {
         Ok(result)
     }
 
-    fn negotiate_initialize(
-        &self,
-        request: &InitializeRequestParams,
-    ) -> Result<InitializeResult, ErrorData> {
+    fn negotiate_initialize(&self, request: &InitializeRequestParams) -> Result<InitializeResult, ErrorData> {
         let mut result = self.inner.negotiate_initialize(request)?;
         advertise(&mut result.capabilities);
         Ok(result)
@@ -65,10 +61,7 @@ impl<H: ServerHandler> ServerHandler for Conformance<H> {
         self.inner.supported_protocol_versions()
     }
 
-    async fn discover(
-        &self,
-        context: RequestContext<RoleServer>,
-    ) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let mut result = self.inner.discover(context).await?;
         advertise(&mut result.capabilities);
         Ok(result)
@@ -194,10 +187,7 @@ impl<H: ServerHandler> ServerHandler for Conformance<H> {
         self.inner.unsubscribe(request, context).await
     }
 
-    fn accepted_subscription_filter(
-        &self,
-        requested: &SubscriptionFilter,
-    ) -> Option<SubscriptionFilter> {
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         let inner = self.inner.accepted_subscription_filter(requested);
         Some(changes::accepted_filter(requested, inner))
     }
@@ -241,9 +231,7 @@ impl<H: ServerHandler> ServerHandler for Conformance<H> {
         if self.is_inner_task(&request.task_id) {
             return self.inner.update_task(request, context).await;
         }
-        self.fixtures
-            .board
-            .update(&request.task_id, request.input_responses)
+        self.fixtures.board.update(&request.task_id, request.input_responses)
     }
 
     async fn cancel_task(
@@ -265,19 +253,11 @@ impl<H: ServerHandler> ServerHandler for Conformance<H> {
         self.inner.on_custom_request(request, context).await
     }
 
-    async fn on_cancelled(
-        &self,
-        notification: CancelledNotificationParam,
-        context: NotificationContext<RoleServer>,
-    ) {
+    async fn on_cancelled(&self, notification: CancelledNotificationParam, context: NotificationContext<RoleServer>) {
         self.inner.on_cancelled(notification, context).await;
     }
 
-    async fn on_progress(
-        &self,
-        notification: ProgressNotificationParam,
-        context: NotificationContext<RoleServer>,
-    ) {
+    async fn on_progress(&self, notification: ProgressNotificationParam, context: NotificationContext<RoleServer>) {
         self.inner.on_progress(notification, context).await;
     }
 
@@ -289,13 +269,7 @@ impl<H: ServerHandler> ServerHandler for Conformance<H> {
         self.inner.on_roots_list_changed(context).await;
     }
 
-    async fn on_custom_notification(
-        &self,
-        notification: CustomNotification,
-        context: NotificationContext<RoleServer>,
-    ) {
-        self.inner
-            .on_custom_notification(notification, context)
-            .await;
+    async fn on_custom_notification(&self, notification: CustomNotification, context: NotificationContext<RoleServer>) {
+        self.inner.on_custom_notification(notification, context).await;
     }
 }

@@ -83,10 +83,7 @@ impl CallContext {
             return Err(Error::new(ErrorKind::Cancelled, "the caller cancelled the call"));
         }
         if now >= self.deadline {
-            return Err(Error::new(
-                ErrorKind::DeadlineExceeded,
-                "the call ran out of time",
-            ));
+            return Err(Error::new(ErrorKind::DeadlineExceeded, "the call ran out of time"));
         }
         Ok(())
     }

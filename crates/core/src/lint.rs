@@ -32,8 +32,9 @@ pub fn faults(spec: &ToolSpec) -> Vec<String> {
     schema("output", &spec.output_schema, false, &mut faults);
     if let Some(icon) = &spec.icon {
         let known = icon.starts_with("data:image/") || icon.starts_with("https://");
-        if !known || icon.len() > MAX_ICON_BYTES {
-            faults.push("the icon is neither a small `data:image/` nor an `https://` address".to_owned());
+        let is_uri = icon.chars().all(|c| c.is_ascii_graphic() && !"\"<>\\^`{|}".contains(c));
+        if !known || !is_uri || icon.len() > MAX_ICON_BYTES {
+            faults.push("the icon is not a small and properly encoded `data:image/` or `https://` address".to_owned());
         }
     }
     faults
@@ -61,7 +62,11 @@ fn schema(which: &str, schema: &JsonObject, described: bool, faults: &mut Vec<St
     let properties = schema.get("properties").and_then(Value::as_object);
     if described {
         for (argument, schema) in properties.into_iter().flatten() {
-            if schema.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
+            if schema
+                .get("description")
+                .and_then(Value::as_str)
+                .is_none_or(str::is_empty)
+            {
                 faults.push(format!("the argument `{argument}` has no description"));
             }
         }
@@ -69,7 +74,9 @@ fn schema(which: &str, schema: &JsonObject, described: bool, faults: &mut Vec<St
     let required = schema.get("required").and_then(Value::as_array);
     for property in required.into_iter().flatten().filter_map(Value::as_str) {
         if !properties.is_some_and(|known| known.contains_key(property)) {
-            faults.push(format!("the {which} schema requires `{property}` without describing it"));
+            faults.push(format!(
+                "the {which} schema requires `{property}` without describing it"
+            ));
         }
     }
 }
@@ -79,7 +86,9 @@ fn mentions(schema: &Value, keyword: &str) -> bool {
     match schema {
         Value::Object(map) => map.iter().any(|(key, value)| {
             if key == "properties" {
-                value.as_object().is_some_and(|p| p.values().any(|v| mentions(v, keyword)))
+                value
+                    .as_object()
+                    .is_some_and(|p| p.values().any(|v| mentions(v, keyword)))
             } else {
                 key == keyword || mentions(value, keyword)
             }
@@ -121,16 +130,23 @@ mod tests {
     #[test]
     fn each_rule_finds_its_fault() {
         type Break = fn(&mut ToolSpec);
-        let cases: [(Break, &str); 9] = [
+        let cases: [(Break, &str); 10] = [
             (|s| s.name = "binance.get".into(), "snake_case"),
             (|s| s.name = "x".repeat(51), "snake_case"),
             (|s| s.title = " ".into(), "no title"),
             (|s| s.description = "x".repeat(1001), "1001 characters"),
             (|s| s.hints.destructive = true, "at once"),
             (|s| s.icon = Some("🔍".into()), "icon"),
+            (|s| s.icon = Some("data:image/svg+xml,<svg />".into()), "icon"),
             (|s| drop(s.input_schema.insert("$schema".into(), json!("x"))), "$schema"),
-            (|s| s.input_schema["properties"]["query"] = json!({"type": "string"}), "no description"),
-            (|s| drop(s.input_schema.insert("required".into(), json!(["other"]))), "requires `other`"),
+            (
+                |s| s.input_schema["properties"]["query"] = json!({"type": "string"}),
+                "no description",
+            ),
+            (
+                |s| drop(s.input_schema.insert("required".into(), json!(["other"]))),
+                "requires `other`",
+            ),
         ];
         for (spoil, fault) in cases {
             let mut spec = good();

@@ -158,9 +158,7 @@ fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>) -> String {
 }
 
 fn nearest<'a>(wanted: &str, given: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    given.max_by(|a, b| {
-        strsim::jaro_winkler(wanted, a).total_cmp(&strsim::jaro_winkler(wanted, b))
-    })
+    given.max_by(|a, b| strsim::jaro_winkler(wanted, a).total_cmp(&strsim::jaro_winkler(wanted, b)))
 }
 
 /// `{"query": string, "limit"?: integer}`

@@ -80,7 +80,9 @@ pub enum IndexError {
     NoSuchFolder { source_name: String, path: PathBuf },
     #[error("source `{0}` is being indexed by another process; wait for it to finish or stop it")]
     Busy(String),
-    #[error("the disk is full: source `{source_name}` was not re-indexed and the previous index keeps serving; free space in {dir} and run `tribune index {source_name}`")]
+    #[error(
+        "the disk is full: source `{source_name}` was not re-indexed and the previous index keeps serving; free space in {dir} and run `tribune index {source_name}`"
+    )]
     DiskFull { source_name: String, dir: PathBuf },
     #[error("indexing of source `{0}` was stopped; the previous index keeps serving")]
     Cancelled(String),
@@ -100,11 +102,7 @@ impl Indexing {
     }
 
     /// Runs to the end or changes nothing.
-    pub fn run(
-        &self,
-        cancel: &CancellationToken,
-        progress: &dyn Fn(IndexProgress),
-    ) -> Result<IndexReport, IndexError> {
+    pub fn run(&self, cancel: &CancellationToken, progress: &dyn Fn(IndexProgress)) -> Result<IndexReport, IndexError> {
         let started = Instant::now();
         if !self.path.exists() {
             return Err(IndexError::NoSuchFolder {
@@ -189,7 +187,12 @@ impl Indexing {
     fn commit(&self, writer: &mut IndexWriter, manifest: &Manifest, previous: Option<&str>) -> Result<(), IndexError> {
         let dir = self.dir();
         let generation = 1 + previous
-            .and_then(|name| name.strip_prefix("manifest-")?.strip_suffix(".json")?.parse::<u64>().ok())
+            .and_then(|name| {
+                name.strip_prefix("manifest-")?
+                    .strip_suffix(".json")?
+                    .parse::<u64>()
+                    .ok()
+            })
             .unwrap_or(0);
         let name = self.attempt("writing the list of files", manifest.save(&dir, generation))?;
         let mut prepared = self.attempt("writing the index", writer.prepare_commit())?;

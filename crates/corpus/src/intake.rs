@@ -29,7 +29,12 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    pub(crate) fn files(&self, index: &Index, old: &Manifest, found: Found) -> Result<(Manifest, IndexReport), IndexError> {
+    pub(crate) fn files(
+        &self,
+        index: &Index,
+        old: &Manifest,
+        found: Found,
+    ) -> Result<(Manifest, IndexReport), IndexError> {
         let mut report = IndexReport {
             files: found.files.len() as u64,
             ..IndexReport::default()
@@ -146,7 +151,8 @@ impl Run<'_> {
                     entry.add_text(fields.fields, stored);
                 }
             }
-            self.indexing.attempt("adding a document", self.writer.add_document(entry))?;
+            self.indexing
+                .attempt("adding a document", self.writer.add_document(entry))?;
         }
         if count > 1 {
             let mut whole = TantivyDocument::new();
@@ -165,7 +171,8 @@ impl Run<'_> {
             if let Some(date) = record.date {
                 whole.add_i64(fields.day, days(date));
             }
-            self.indexing.attempt("adding a document", self.writer.add_document(whole))?;
+            self.indexing
+                .attempt("adding a document", self.writer.add_document(whole))?;
         }
         Ok(count)
     }
@@ -179,7 +186,11 @@ pub(crate) fn days(date: jiff::civil::Date) -> i64 {
 
 fn packed(ranges: &[std::ops::Range<usize>]) -> Vec<u8> {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes();
-    ranges.iter().flat_map(|r| [offset(r.start), offset(r.end)]).flatten().collect()
+    ranges
+        .iter()
+        .flat_map(|r| [offset(r.start), offset(r.end)])
+        .flatten()
+        .collect()
 }
 
 /// Fields as they are searched: every scalar as text, so that `year:2024` finds 2024 and "2024" alike.
@@ -195,7 +206,10 @@ fn searchable_fields(fields: &JsonObject) -> BTreeMap<String, OwnedValue> {
             scalar => OwnedValue::Str(scalar.to_string()),
         })
     }
-    fields.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+    fields
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
+        .collect()
 }
 
 /// One file being read.
@@ -221,7 +235,11 @@ impl Sink for Intake<'_, '_> {
         }
         if !self.ids.take(&record.key) {
             self.entry.entangled = true;
-            self.fault(line, true, format!("the id `{}` is already another document's", record.key));
+            self.fault(
+                line,
+                true,
+                format!("the id `{}` is already another document's", record.key),
+            );
             return Ok(());
         }
         self.entry.passages += self.run.add(self.file, &record)?;
@@ -293,7 +311,10 @@ impl Taken {
 
     /// Takes `key` for a document; `false` if it is another's.
     fn take(&mut self, key: &str) -> bool {
-        let held = self.before.as_ref().is_some_and(|before| before.holds(key).unwrap_or(false));
+        let held = self
+            .before
+            .as_ref()
+            .is_some_and(|before| before.holds(key).unwrap_or(false));
         !held && self.now.insert(document_hash(key))
     }
 }
@@ -313,7 +334,10 @@ impl Before {
                 if !segment.is_deleted(doc) {
                     let entry: TantivyDocument = segment.get_store_reader(1)?.get(doc)?;
                     let file = entry.get_first(self.file);
-                    if file.and_then(|f| f.as_str()).is_some_and(|f| self.unchanged.contains(f)) {
+                    if file
+                        .and_then(|f| f.as_str())
+                        .is_some_and(|f| self.unchanged.contains(f))
+                    {
                         return Ok(true);
                     }
                 }

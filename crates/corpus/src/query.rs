@@ -44,15 +44,14 @@ pub fn parse(query: &str, field: impl Fn(&str) -> Option<String>) -> Vec<Clause>
     clauses
 }
 
-fn next_clause<'a>(
-    rest: &'a str,
-    field: &impl Fn(&str) -> Option<String>,
-) -> (Option<Clause>, &'a str) {
+fn next_clause<'a>(rest: &'a str, field: &impl Fn(&str) -> Option<String>) -> (Option<Clause>, &'a str) {
     let negated = rest
         .strip_prefix('-')
         .filter(|after| after.starts_with(|c: char| c.is_alphabetic() || c == '"'));
     let body = negated.unwrap_or(rest);
-    let demand = |otherwise| if negated.is_some() { Demand::MustNot } else { otherwise };
+    let demand = |otherwise| {
+        if negated.is_some() { Demand::MustNot } else { otherwise }
+    };
 
     if let Some((text, after)) = quoted(body) {
         return (clause(demand(Demand::Must), None, text, true), after);
@@ -101,12 +100,11 @@ fn word(text: &str) -> (&str, &str) {
 /// as anything else is asked for.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     const STOP_WORDS: [&str; 72] = [
-        "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
-        "could", "did", "do", "does", "find", "for", "from", "give", "had", "has", "have", "he",
-        "her", "his", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "no", "not",
-        "of", "on", "or", "our", "please", "she", "should", "show", "so", "tell", "than", "that",
-        "the", "their", "them", "then", "there", "these", "they", "this", "to", "us", "was", "we",
-        "were", "what", "when", "where", "which", "who", "with", "you",
+        "a", "about", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "could", "did",
+        "do", "does", "find", "for", "from", "give", "had", "has", "have", "he", "her", "his", "how", "i", "if", "in",
+        "into", "is", "it", "its", "me", "my", "no", "not", "of", "on", "or", "our", "please", "she", "should", "show",
+        "so", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "to", "us",
+        "was", "we", "were", "what", "when", "where", "which", "who", "with", "you",
     ];
     STOP_WORDS.binary_search(&word).is_ok()
 }
@@ -151,10 +149,13 @@ mod tests {
     #[test]
     fn odd_input_is_words() {
         use Demand::Should;
-        assert_eq!(shape("\"never closed"), [
-            (Should, None, "\"never".into(), false),
-            (Should, None, "closed".into(), false)
-        ]);
+        assert_eq!(
+            shape("\"never closed"),
+            [
+                (Should, None, "\"never".into(), false),
+                (Should, None, "closed".into(), false)
+            ]
+        );
         assert_eq!(shape("-only"), [(Should, None, "only".into(), false)]);
         assert_eq!(shape("\"\" - : :: *"), []);
     }

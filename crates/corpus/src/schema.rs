@@ -72,10 +72,7 @@ impl Fields {
             passage: schema.add_text_field("passage", STORED),
             text: schema.add_text_field("text", STORED),
             fields: schema.add_text_field("fields", STORED),
-            meta: schema.add_json_field(
-                "meta",
-                JsonObjectOptions::default().set_indexing_options(indexing),
-            ),
+            meta: schema.add_json_field("meta", JsonObjectOptions::default().set_indexing_options(indexing)),
             record_title: schema.add_text_field("record_title", STORED),
             ranges: schema.add_bytes_field("ranges", STORED),
             schema: schema.build(),

@@ -160,7 +160,10 @@ impl Snapshot {
                 continue;
             }
             let words = words(analyzer, &clause.text);
-            let terms: Vec<Term> = words.iter().map(|word| self.term(clause.field.as_deref(), word)).collect();
+            let terms: Vec<Term> = words
+                .iter()
+                .map(|word| self.term(clause.field.as_deref(), word))
+                .collect();
             if terms.is_empty() {
                 continue;
             }
@@ -170,7 +173,10 @@ impl Snapshot {
             match clause.demand {
                 Demand::Should => {
                     for term in terms {
-                        parts.push((Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))));
+                        parts.push((
+                            Occur::Should,
+                            Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
+                        ));
                     }
                 }
                 Demand::Must => parts.push((Occur::Must, together(terms))),
@@ -199,12 +205,16 @@ impl Snapshot {
     fn best_passages(&self, query: &BooleanQuery, limit: usize) -> tantivy::Result<Vec<(f32, DocAddress)>> {
         let mut candidates = limit * 2;
         loop {
-            let found = self.searcher.search(query, &TopDocs::with_limit(candidates).order_by_score())?;
+            let found = self
+                .searcher
+                .search(query, &TopDocs::with_limit(candidates).order_by_score())?;
             let exhausted = found.len() < candidates;
             let mut seen: Vec<u64> = Vec::with_capacity(limit);
             let mut best = Vec::with_capacity(limit);
             for (score, address) in found {
-                let document = self.documents[address.segment_ord as usize].first(address.doc_id).unwrap_or_default();
+                let document = self.documents[address.segment_ord as usize]
+                    .first(address.doc_id)
+                    .unwrap_or_default();
                 if !seen.contains(&document) {
                     seen.push(document);
                     best.push((score, address));
@@ -246,7 +256,11 @@ impl Snapshot {
     fn document(&self, id: DocumentId, entry: &TantivyDocument) -> Document {
         let fields = &self.fields;
         let whole = stored(entry, fields.text);
-        let title = if whole.is_some() { fields.record_title } else { fields.title };
+        let title = if whole.is_some() {
+            fields.record_title
+        } else {
+            fields.title
+        };
         let metadata: JsonObject = stored(entry, fields.fields)
             .and_then(|json| serde_json::from_str(&json).ok())
             .unwrap_or_default();
@@ -277,12 +291,16 @@ fn together(mut terms: Vec<Term>) -> Box<dyn tantivy::query::Query> {
 
 fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    analyzer.token_stream(text).process(&mut |token| words.push(token.text.clone()));
+    analyzer
+        .token_stream(text)
+        .process(&mut |token| words.push(token.text.clone()));
     words
 }
 
 fn stored(entry: &TantivyDocument, field: Field) -> Option<String> {
-    entry.get_first(field).and_then(|value| value.as_str().map(str::to_owned))
+    entry
+        .get_first(field)
+        .and_then(|value| value.as_str().map(str::to_owned))
 }
 
 fn stored_text(entry: &TantivyDocument, field: Field) -> String {
@@ -295,5 +313,8 @@ fn day_start(day: i64) -> Option<jiff::Timestamp> {
 
 fn unpacked(bytes: &[u8]) -> Vec<Range<usize>> {
     let offset = |bytes: &[u8]| bytes.try_into().map_or(0, |b| u32::from_le_bytes(b) as usize);
-    bytes.chunks_exact(8).map(|pair| offset(&pair[..4])..offset(&pair[4..])).collect()
+    bytes
+        .chunks_exact(8)
+        .map(|pair| offset(&pair[..4])..offset(&pair[4..]))
+        .collect()
 }

@@ -82,16 +82,24 @@ fn best_range(text: &str, tokens: &[Token], wanted: &[u64]) -> Range<usize> {
     // Room to read: begin some words before the match, at a sentence's start if one is that near.
     let lead = first.saturating_sub(LEAD_TOKENS);
     let begins_sentence = |&at: &usize| {
-        at == 0
-            || text[tokens[at - 1].end as usize..tokens[at].start as usize]
-                .contains(['.', '!', '?', '\n'])
+        at == 0 || text[tokens[at - 1].end as usize..tokens[at].start as usize].contains(['.', '!', '?', '\n'])
     };
-    let from = (lead.saturating_sub(LEAD_TOKENS)..=first).find(begins_sentence).unwrap_or(lead);
+    let from = (lead.saturating_sub(LEAD_TOKENS)..=first)
+        .find(begins_sentence)
+        .unwrap_or(lead);
     let start = if from == 0 { 0 } else { tokens[from].start as usize };
     let end = char_floor(text, start + MAX_BYTES);
     // Near the end of the passage, show more of what comes before instead of a short snippet.
-    let start = if end == text.len() { word_ceiling(text, end.saturating_sub(MAX_BYTES)).min(start) } else { start };
-    start..if end == text.len() { end } else { word_floor(text, start, end) }
+    let start = if end == text.len() {
+        word_ceiling(text, end.saturating_sub(MAX_BYTES)).min(start)
+    } else {
+        start
+    };
+    start..if end == text.len() {
+        end
+    } else {
+        word_floor(text, start, end)
+    }
 }
 
 /// The match from which a snippet's length holds the most different words.
@@ -145,7 +153,9 @@ mod tests {
         let mut analyzer = analyzer();
         let tokens = Tokens::of(text, &mut analyzer);
         let mut words = Vec::new();
-        analyzer.token_stream(query).process(&mut |token| words.push(token.text.clone()));
+        analyzer
+            .token_stream(query)
+            .process(&mut |token| words.push(token.text.clone()));
         cut(text, &tokens, &stems(words.iter().map(String::as_str)))
     }
 

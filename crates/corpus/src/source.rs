@@ -8,9 +8,7 @@ use std::time::SystemTime;
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
-use tribune_core::{
-    CallContext, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus,
-};
+use tribune_core::{CallContext, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus};
 
 use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
 use crate::pool::Pool;

@@ -46,21 +46,29 @@ pub(crate) fn walk(root: &Path) -> Found {
             Err(error) => {
                 let path = error.path().unwrap_or(root).to_owned();
                 let problem = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                found.unreachable.push(unreachable(&path, format!("cannot be read: {problem}")));
+                found
+                    .unreachable
+                    .push(unreachable(&path, format!("cannot be read: {problem}")));
                 continue;
             }
         };
         let path = entry.path();
-        let Some(format) = Format::of(path) else { continue };
+        let Some(format) = Format::of(path) else {
+            continue;
+        };
         if entry.path_is_symlink() && entry.depth() > 0 {
-            found.unreachable.push(unreachable(path, "is a link; only real files are indexed".to_owned()));
+            found
+                .unreachable
+                .push(unreachable(path, "is a link; only real files are indexed".to_owned()));
             continue;
         }
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => metadata,
             Ok(_) => continue,
             Err(error) => {
-                found.unreachable.push(unreachable(path, format!("cannot be read: {error}")));
+                found
+                    .unreachable
+                    .push(unreachable(path, format!("cannot be read: {error}")));
                 continue;
             }
         };
@@ -71,7 +79,9 @@ pub(crate) fn walk(root: &Path) -> Found {
                 format,
                 metadata,
             }),
-            None => found.unreachable.push(unreachable(path, "its name is not UTF-8".to_owned())),
+            None => found
+                .unreachable
+                .push(unreachable(path, "its name is not UTF-8".to_owned())),
         }
     }
     found

@@ -33,12 +33,19 @@ impl Corpus {
     }
 
     async fn search(&self, text: &str) -> Vec<tribune_core::Hit> {
-        let query = Query { text: text.to_owned(), limit: 10 };
+        let query = Query {
+            text: text.to_owned(),
+            limit: 10,
+        };
         self.source.search(&query, &context()).await.expect("searched")
     }
 
     async fn ids(&self, text: &str) -> Vec<String> {
-        self.search(text).await.into_iter().map(|hit| hit.id.to_string()).collect()
+        self.search(text)
+            .await
+            .into_iter()
+            .map(|hit| hit.id.to_string())
+            .collect()
     }
 
     async fn fetch(&self, id: &str) -> Option<tribune_core::Document> {
@@ -72,10 +79,19 @@ fn context() -> CallContext {
 #[tokio::test]
 async fn every_format_is_searched_and_fetched() {
     let corpus = Corpus::new(&[
-        ("a.md", "---\ntitle: Runner beans\ndate: 2024-05-28\nplot: 7\n---\nSow them in May.\n"),
+        (
+            "a.md",
+            "---\ntitle: Runner beans\ndate: 2024-05-28\nplot: 7\n---\nSow them in May.\n",
+        ),
         ("deep/b.txt", "Compost heaps\n\nTurn them weekly."),
-        ("rows.jsonl", "{\"id\":\"x-coredata://A/ICNote/p12\",\"title\":\"Slugs\",\"text\":\"Beer traps catch slugs.\",\"url\":\"https://example.org/slugs\"}\n"),
-        ("more.csv", "id,title,text,season\nc 1%,Pruning,Prune apple trees in winter.,winter\n"),
+        (
+            "rows.jsonl",
+            "{\"id\":\"x-coredata://A/ICNote/p12\",\"title\":\"Slugs\",\"text\":\"Beer traps catch slugs.\",\"url\":\"https://example.org/slugs\"}\n",
+        ),
+        (
+            "more.csv",
+            "id,title,text,season\nc 1%,Pruning,Prune apple trees in winter.,winter\n",
+        ),
         ("ignored.png", "not a document"),
     ]);
     let report = corpus.update();
@@ -92,7 +108,10 @@ async fn every_format_is_searched_and_fetched() {
     assert!(corpus.ids("zeppelin").await.is_empty());
 
     let document = corpus.fetch("docs:a.md").await.expect("held");
-    assert_eq!((document.title.as_str(), document.text.as_str()), ("Runner beans", "Sow them in May.\n"));
+    assert_eq!(
+        (document.title.as_str(), document.text.as_str()),
+        ("Runner beans", "Sow them in May.\n")
+    );
     assert_eq!(document.metadata["plot"], 7);
     assert_eq!(document.as_of.expect("dated").to_string(), "2024-05-28T00:00:00Z");
     let row = corpus.fetch("docs:x-coredata://A/ICNote/p12").await.expect("held");
@@ -133,7 +152,10 @@ async fn an_update_reads_only_what_changed_and_forgets_what_is_gone() {
     fs::remove_file(corpus.dir.path().join("docs/a.md")).expect("removed");
     fs::rename(corpus.dir.path().join("docs/c.md"), corpus.dir.path().join("docs/e.md")).expect("renamed");
     let report = corpus.update();
-    assert_eq!((report.files_read, report.files_unchanged, report.files_removed), (3, 0, 2));
+    assert_eq!(
+        (report.files_read, report.files_unchanged, report.files_removed),
+        (3, 0, 2)
+    );
     assert!(corpus.source.revision() > revision);
     assert!(corpus.ids("alpha").await.is_empty());
     assert!(corpus.ids("bravo").await.is_empty());
@@ -154,7 +176,11 @@ async fn another_process_s_index_is_picked_up() {
 
     corpus.write("a.md", "omega");
     writer.update(&CancellationToken::new(), &|_| {}).expect("indexed");
-    assert_eq!(corpus.ids("alpha").await, ["docs:a.md"], "the old index serves until the switch");
+    assert_eq!(
+        corpus.ids("alpha").await,
+        ["docs:a.md"],
+        "the old index serves until the switch"
+    );
     assert!(corpus.source.refresh().expect("refreshed"));
     assert_eq!(corpus.ids("omega").await, ["docs:a.md"]);
 }
@@ -167,8 +193,16 @@ async fn an_id_used_twice_is_reported_and_freed_when_its_first_owner_goes() {
     ]);
     let report = corpus.update();
     assert_eq!(report.documents, 1);
-    assert!(report.faults[0].to_string().contains("2.jsonl:1: the id `x` is already another document's"));
-    assert_eq!(corpus.update().documents, 1, "still taken when only the second is read again");
+    assert!(
+        report.faults[0]
+            .to_string()
+            .contains("2.jsonl:1: the id `x` is already another document's")
+    );
+    assert_eq!(
+        corpus.update().documents,
+        1,
+        "still taken when only the second is read again"
+    );
     fs::remove_file(corpus.dir.path().join("docs/1.jsonl")).expect("removed");
     let report = corpus.update();
     assert_eq!((report.documents, report.faults_in_all), (1, 0));
@@ -187,8 +221,14 @@ async fn bad_files_are_named_and_everything_else_is_served() {
     let report = corpus.update();
     let faults: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
     let told = |file: &str, problem: &str| faults.iter().any(|f| f.starts_with(file) && f.contains(problem));
-    assert!(told("latin.txt", "not UTF-8 (first bad byte at offset 3)"), "{faults:?}");
-    assert!(told("huge.txt", "larger than one document may be (16 MiB)"), "{faults:?}");
+    assert!(
+        told("latin.txt", "not UTF-8 (first bad byte at offset 3)"),
+        "{faults:?}"
+    );
+    assert!(
+        told("huge.txt", "larger than one document may be (16 MiB)"),
+        "{faults:?}"
+    );
     assert!(told("bad.jsonl:2", "not valid JSON"), "{faults:?}");
     assert!(told("empty.md", "no text"), "{faults:?}");
     assert!(told("link.txt", "is a link"), "{faults:?}");
@@ -210,7 +250,25 @@ async fn a_broken_index_is_made_again() {
 async fn odd_queries_never_fail() {
     let corpus = Corpus::new(&[("a.md", "alpha beta")]);
     corpus.update();
-    for query in ["", " ", "*", "\"", "a:b:c", "title:", "(((", "AND OR NOT", "-", "alpha AND", "[a TO b]", "\0", "~5", "field\\:x", "/regex/", "+", "alpha^2"] {
+    for query in [
+        "",
+        " ",
+        "*",
+        "\"",
+        "a:b:c",
+        "title:",
+        "(((",
+        "AND OR NOT",
+        "-",
+        "alpha AND",
+        "[a TO b]",
+        "\0",
+        "~5",
+        "field\\:x",
+        "/regex/",
+        "+",
+        "alpha^2",
+    ] {
         corpus.search(query).await;
     }
 }

@@ -52,9 +52,25 @@ fn record(tool: &str, cx: &CallContext, elapsed: std::time::Duration, outcome: &
     let ms = elapsed.as_secs_f64() * 1000.0;
     match outcome {
         Err(error) if error.kind() == ErrorKind::Internal => {
-            let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-            tracing::error!(tool, outcome = result, ms, correlation_id = &*cx.correlation_id, cause, "tool call failed");
+            let cause = std::error::Error::source(error)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            tracing::error!(
+                tool,
+                outcome = result,
+                ms,
+                correlation_id = &*cx.correlation_id,
+                cause,
+                "tool call failed"
+            );
         }
-        _ => tracing::info!(tool, outcome = result, ms, count, correlation_id = &*cx.correlation_id, "tool call"),
+        _ => tracing::info!(
+            tool,
+            outcome = result,
+            ms,
+            count,
+            correlation_id = &*cx.correlation_id,
+            "tool call"
+        ),
     }
 }

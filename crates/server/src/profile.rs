@@ -47,7 +47,9 @@ impl ProfileSpec {
     }
 
     fn wants(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
+        self.tools
+            .as_ref()
+            .is_none_or(|tools| tools.iter().any(|name| name == tool))
     }
 }
 

@@ -34,9 +34,17 @@ pub enum ServiceError {
     #[error("profile `{profile}`: {error}")]
     Tools { profile: String, error: RegistrationError },
     #[error("profile `{profile}` names the source `{source_name}`, which is not configured (there are: {known})")]
-    UnknownSource { profile: String, source_name: String, known: String },
+    UnknownSource {
+        profile: String,
+        source_name: String,
+        known: String,
+    },
     #[error("profile `{profile}` names the tool `{tool}`, which none of its sources brings (there are: {known})")]
-    UnknownTool { profile: String, tool: String, known: String },
+    UnknownTool {
+        profile: String,
+        tool: String,
+        known: String,
+    },
     #[error("two profiles claim the host name `{0}`")]
     HostTwice(String),
 }
@@ -119,11 +127,14 @@ fn make(spec: ProfileSpec, all: &[Arc<dyn Source>], making: Making) -> Result<Pr
         Some(names) => names
             .iter()
             .map(|name| {
-                all.iter().find(|source| source.name() == name).cloned().ok_or_else(|| ServiceError::UnknownSource {
-                    profile: spec.name.clone(),
-                    source_name: name.clone(),
-                    known: all.iter().map(|source| source.name()).collect::<Vec<_>>().join(", "),
-                })
+                all.iter()
+                    .find(|source| source.name() == name)
+                    .cloned()
+                    .ok_or_else(|| ServiceError::UnknownSource {
+                        profile: spec.name.clone(),
+                        source_name: name.clone(),
+                        known: all.iter().map(|source| source.name()).collect::<Vec<_>>().join(", "),
+                    })
             })
             .collect::<Result<_, _>>()?,
     };

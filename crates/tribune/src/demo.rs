@@ -15,7 +15,9 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         .prefix("tribune-demo-")
         .tempdir()
         .context("the demo needs a temporary folder and could not make one")?;
-    CORPORA.extract(dir.path()).context("the demo's documents could not be unpacked")?;
+    CORPORA
+        .extract(dir.path())
+        .context("the demo's documents could not be unpacked")?;
     let source = |name: &str, title: &str, description: &str| SourceConfig {
         name: name.to_owned(),
         title: title.to_owned(),
@@ -24,8 +26,16 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         limits: Limits::default(),
     };
     let sources = vec![
-        source("manual", "Tribune's manual", "How to install, configure, connect and run Tribune."),
-        source("notes", "Sample notes", "Invented notes of an allotment society: planting, meetings, repairs."),
+        source(
+            "manual",
+            "Tribune's manual",
+            "How to install, configure, connect and run Tribune.",
+        ),
+        source(
+            "notes",
+            "Sample notes",
+            "Invented notes of an allotment society: planting, meetings, repairs.",
+        ),
     ];
     Ok((Config::demo(dir.path().join("data"), sources)?, dir))
 }

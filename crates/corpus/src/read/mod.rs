@@ -41,7 +41,11 @@ impl fmt::Display for Fault {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        let outcome = if self.skipped { "skipped" } else { "indexed with a warning" };
+        let outcome = if self.skipped {
+            "skipped"
+        } else {
+            "indexed with a warning"
+        };
         write!(f, ": {}; {outcome}", self.problem)
     }
 }
@@ -173,7 +177,11 @@ fn web_address(text: &str) -> Option<String> {
 /// The first words of a text, for documents without a title.
 fn title_from_text(text: &str) -> String {
     const MAX_CHARS: usize = 80;
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     if line.chars().count() <= MAX_CHARS {
         return line.to_owned();
     }

@@ -9,12 +9,7 @@ use tribune_core::JsonObject;
 
 use super::{Record, Sink, date, title_from_text, too_large, web_address};
 
-pub(super) fn jsonl<S: Sink>(
-    path: &Path,
-    relative: &str,
-    max_row_bytes: u64,
-    sink: &mut S,
-) -> Result<(), S::Error> {
+pub(super) fn jsonl<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink: &mut S) -> Result<(), S::Error> {
     let mut reader = match File::open(path) {
         Ok(file) => BufReader::with_capacity(256 * 1024, file),
         Err(error) => {
@@ -73,12 +68,7 @@ fn skip_line(reader: &mut impl BufRead) -> std::io::Result<()> {
     }
 }
 
-pub(super) fn csv<S: Sink>(
-    path: &Path,
-    relative: &str,
-    max_row_bytes: u64,
-    sink: &mut S,
-) -> Result<(), S::Error> {
+pub(super) fn csv<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink: &mut S) -> Result<(), S::Error> {
     let mut reader = match csv::ReaderBuilder::new().flexible(true).from_path(path) {
         Ok(reader) => reader,
         Err(error) => {
@@ -200,7 +190,12 @@ mod tests {
             Ok(())
         }
         fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String) {
-            self.faults.push(Fault { file: "f".into(), line, problem, skipped });
+            self.faults.push(Fault {
+                file: "f".into(),
+                line,
+                problem,
+                skipped,
+            });
         }
     }
 
@@ -250,6 +245,10 @@ mod tests {
     #[test]
     fn csv_without_a_text_column_says_which_columns_it_has() {
         let read = read("rows.csv", b"id,body\n1,x\n");
-        assert!(read.faults[0].problem.contains("no column `text` (its columns: id, body)"));
+        assert!(
+            read.faults[0]
+                .problem
+                .contains("no column `text` (its columns: id, body)")
+        );
     }
 }

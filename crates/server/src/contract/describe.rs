@@ -45,8 +45,15 @@ fn render_with(
     most_fields: usize,
     about_chars: usize,
 ) -> String {
-    let about: Vec<&str> = sources.iter().filter_map(|source| source.description.as_deref()).collect();
-    let about = if about_chars == 0 { String::new() } else { about.join("; ") };
+    let about: Vec<&str> = sources
+        .iter()
+        .filter_map(|source| source.description.as_deref())
+        .collect();
+    let about = if about_chars == 0 {
+        String::new()
+    } else {
+        about.join("; ")
+    };
     let scheme = sources.first().map_or("source", |source| source.name.as_str());
     let values = context! {
         collection => collection(sources),
@@ -73,7 +80,11 @@ fn collection(sources: &[SourceFacts]) -> String {
 
 /// `Field notes (12 documents, 2024-05-28 to 2025-10-09)`, for each source.
 fn scope(sources: &[SourceFacts], most: usize) -> String {
-    let mut parts: Vec<String> = sources.iter().take(most).map(|source| extent(source, sources.len() > 1)).collect();
+    let mut parts: Vec<String> = sources
+        .iter()
+        .take(most)
+        .map(|source| extent(source, sources.len() > 1))
+        .collect();
     if sources.len() > most {
         parts.push(format!("and {} more sources", sources.len() - most));
     }
@@ -165,7 +176,10 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(thousands),
+            ["0", "999", "1,000", "1,234,567"]
+        );
     }
 
     proptest! {

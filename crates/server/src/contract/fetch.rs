@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::{
-    CallContext, Document, DocumentId, Error, Hints, JsonObject, Result, Source, SourceFacts, Tool, ToolOutput, ToolSpec,
+    CallContext, Document, DocumentId, Error, Hints, JsonObject, Result, Source, SourceFacts, Tool, ToolOutput,
+    ToolSpec,
 };
 
 use super::{describe, object};
@@ -17,7 +18,7 @@ const MAX_TEXT_BYTES: usize = 40_000;
 const MAX_METADATA_BYTES: usize = 4_000;
 
 /// A sheet of paper.
-const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%23456' stroke-width='2'%3E%3Cpath d='M6 3h8l4 4v14H6zM9 12h6M9 16h6'/%3E%3C/svg%3E";
+const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M6%203h8l4%204v14H6zM9%2012h6M9%2016h6'/%3E%3C/svg%3E";
 
 pub struct FetchTool {
     spec: ToolSpec,
@@ -42,7 +43,10 @@ impl<'a> FetchedDocument<'a> {
             id: &document.id,
             title: &document.title,
             text: document.text.as_str().into(),
-            url: document.url.clone().unwrap_or_else(|| links.citation(&document.id, None)),
+            url: document
+                .url
+                .clone()
+                .unwrap_or_else(|| links.citation(&document.id, None)),
             metadata: metadata(document),
         }
     }
@@ -58,7 +62,10 @@ impl<'a> FetchedDocument<'a> {
         let mut part = Self::whole(document, links);
         if part.metadata.values().map(|v| v.to_string().len()).sum::<usize>() > MAX_METADATA_BYTES {
             part.metadata.retain(|_, value| value.to_string().len() <= 200);
-            part.metadata.insert("metadata_cut".to_owned(), json!("long fields are left out here; the url has them all"));
+            part.metadata.insert(
+                "metadata_cut".to_owned(),
+                json!("long fields are left out here; the url has them all"),
+            );
         }
         let start = document.text.floor_char_boundary(offset);
         if start == 0 && total <= MAX_TEXT_BYTES {
@@ -128,7 +135,9 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
     // source that cannot answer now may hold it: that must not read as "not found".
     let mut unanswered = None;
     for source in sources {
-        let Ok(id) = DocumentId::new(source.name(), given) else { continue };
+        let Ok(id) = DocumentId::new(source.name(), given) else {
+            continue;
+        };
         match source.fetch(&id, cx).await {
             Ok(Some(document)) => return Ok(Some(document)),
             Ok(None) => {}
@@ -163,7 +172,10 @@ impl Tool for FetchTool {
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let given = args.get("id").and_then(Value::as_str).unwrap_or_default();
-        let offset = args.get("offset").and_then(Value::as_f64).map_or(0, |offset| offset as usize);
+        let offset = args
+            .get("offset")
+            .and_then(Value::as_f64)
+            .map_or(0, |offset| offset as usize);
         let document = fetch_document(&self.sources, given, cx).await?;
         ToolOutput::structured(&FetchedDocument::part(&document, &self.links, offset)?, 1)
     }
@@ -203,6 +215,12 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
         })),
         hints: Hints::READ,
         icon: Some(ICON.to_owned()),
-        aliases: vec![("url", "id"), ("document_id", "id"), ("documentId", "id"), ("doc_id", "id"), ("uri", "id")],
+        aliases: vec![
+            ("url", "id"),
+            ("document_id", "id"),
+            ("documentId", "id"),
+            ("doc_id", "id"),
+            ("uri", "id"),
+        ],
     }
 }

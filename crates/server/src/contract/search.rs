@@ -23,7 +23,7 @@ const MAX_TITLE_CHARS: usize = 200;
 const MAX_ANSWER_BYTES: usize = 44_000;
 
 /// A magnifying glass.
-const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24' fill='none' stroke='%23456' stroke-width='2'%3E%3Ccircle cx='10' cy='10' r='6'/%3E%3Cpath d='m15 15 6 6'/%3E%3C/svg%3E";
+const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Ccircle%20cx='10'%20cy='10'%20r='6'/%3E%3Cpath%20d='m15%2015%206%206'/%3E%3C/svg%3E";
 
 pub struct SearchTool {
     spec: ToolSpec,
@@ -105,13 +105,19 @@ impl Tool for SearchTool {
     }
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
-        let text = args.get("query").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let text = args
+            .get("query")
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default();
         if text.trim().is_empty() {
             return Err(Error::invalid_argument(
                 "search was not run: `query` is blank. Call it again with the words to look for.",
             ));
         }
-        let limit = args.get("limit").and_then(serde_json::Value::as_f64).map_or(DEFAULT_LIMIT, |limit| limit as u64);
+        let limit = args
+            .get("limit")
+            .and_then(serde_json::Value::as_f64)
+            .map_or(DEFAULT_LIMIT, |limit| limit as u64);
         let query = Query {
             text: text.to_owned(),
             limit: usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1),
@@ -146,7 +152,10 @@ impl SearchTool {
                 id: &hit.id,
                 title: clip(&hit.title, MAX_TITLE_CHARS),
                 text: &hit.snippet,
-                url: hit.url.clone().unwrap_or_else(|| self.links.citation(&hit.id, hit.passage)),
+                url: hit
+                    .url
+                    .clone()
+                    .unwrap_or_else(|| self.links.citation(&hit.id, hit.passage)),
             })
             .take_while(|item| {
                 bytes += item.id.as_str().len() + item.title.len() + item.text.len() + item.url.len() + 48;

@@ -9,5 +9,12 @@ pub(super) async fn asset(Path(name): Path<String>) -> Response {
         "tribune.css" => ("text/css; charset=utf-8", include_str!("../../assets/tribune.css")),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
-    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "public, max-age=3600")], content).into_response()
+    (
+        [
+            (header::CONTENT_TYPE, kind),
+            (header::CACHE_CONTROL, "public, max-age=3600"),
+        ],
+        content,
+    )
+        .into_response()
 }

@@ -54,10 +54,15 @@ fn json(app: &App, document: &Document) -> Response {
     match serde_json::to_string(&fetched) {
         Ok(body) => {
             let mut response = rpc::json_response(StatusCode::OK, body);
-            response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+            response
+                .headers_mut()
+                .insert(header::VARY, HeaderValue::from_static("Accept"));
             response
         }
-        Err(_) => rpc::json_response(StatusCode::INTERNAL_SERVER_ERROR, r#"{"error":"the document could not be written as JSON"}"#),
+        Err(_) => rpc::json_response(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            r#"{"error":"the document could not be written as JSON"}"#,
+        ),
     }
 }
 
@@ -66,13 +71,25 @@ fn html(app: &App, document: &Document, passage: Option<usize>) -> Response {
         .and_then(|number| document.passages.get(number).cloned())
         .filter(|range| document.text.get(range.clone()).is_some())
         .unwrap_or(0..0);
-    let end = document.text.floor_char_boundary(MAX_PAGE_BYTES.max(marked.end).min(document.text.len()));
-    let facts = app.service.sources().iter().find(|source| source.owns(document.id.scheme())).map(|source| source.facts());
+    let end = document
+        .text
+        .floor_char_boundary(MAX_PAGE_BYTES.max(marked.end).min(document.text.len()));
+    let facts = app
+        .service
+        .sources()
+        .iter()
+        .find(|source| source.owns(document.id.scheme()))
+        .map(|source| source.facts());
     let fields: Vec<(String, String)> = document
         .metadata
         .iter()
         .filter(|(name, _)| *name != "date")
-        .map(|(name, value)| (name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
+        .map(|(name, value)| {
+            (
+                name.clone(),
+                value.as_str().map_or_else(|| value.to_string(), str::to_owned),
+            )
+        })
         .collect();
     let mut response = page::render(
         StatusCode::OK,
@@ -92,7 +109,9 @@ fn html(app: &App, document: &Document, passage: Option<usize>) -> Response {
             fields,
         },
     );
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+        .headers_mut()
+        .insert(header::VARY, HeaderValue::from_static("Accept"));
     response
 }
 

@@ -53,7 +53,11 @@ impl Guard {
         hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare));
         hosts.extend(settings.allowed_hosts.iter().map(|host| bare(host)));
         hosts.extend(service.profile_hosts().map(str::to_owned));
-        let mut origins: HashSet<String> = settings.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect();
+        let mut origins: HashSet<String> = settings
+            .allowed_origins
+            .iter()
+            .map(|o| o.trim_end_matches('/').to_ascii_lowercase())
+            .collect();
         origins.extend(public.as_ref().and_then(origin_of));
         Self {
             any_host: settings.allowed_hosts.iter().any(|host| host == "*"),
@@ -61,7 +65,11 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
-            principal: if loopback { Principal::Local } else { Principal::Anonymous },
+            principal: if loopback {
+                Principal::Local
+            } else {
+                Principal::Anonymous
+            },
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -95,7 +103,11 @@ impl Guard {
 }
 
 fn origin_of(uri: &Uri) -> Option<String> {
-    Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?.as_str().to_ascii_lowercase()))
+    Some(format!(
+        "{}://{}",
+        uri.scheme_str()?,
+        uri.authority()?.as_str().to_ascii_lowercase()
+    ))
 }
 
 /// A host name without port and brackets, in lower case.
@@ -125,7 +137,10 @@ pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Nex
 
     let mut response = if !guard.host_allowed(host.as_deref()) {
         refuse_host(host.as_deref(), &correlation_id)
-    } else if let Some(origin) = origin.as_ref().filter(|o| !o.to_str().is_ok_and(|o| guard.origin_allowed(o))) {
+    } else if let Some(origin) = origin
+        .as_ref()
+        .filter(|o| !o.to_str().is_ok_and(|o| guard.origin_allowed(o)))
+    {
         refuse_origin(origin, &correlation_id)
     } else if request.method() == Method::OPTIONS {
         preflight(request.headers())
@@ -153,7 +168,9 @@ fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("Mcp-Session-Id, MCP-Protocol-Version, X-Correlation-ID, WWW-Authenticate, Retry-After"),
+        HeaderValue::from_static(
+            "Mcp-Session-Id, MCP-Protocol-Version, X-Correlation-ID, WWW-Authenticate, Retry-After",
+        ),
     );
 }
 
@@ -161,7 +178,10 @@ fn preflight(asked: &HeaderMap) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, POST, DELETE, OPTIONS"),
+    );
     let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned().unwrap_or(HeaderValue::from_static(
         "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Correlation-ID",
     ));
@@ -172,7 +192,11 @@ fn preflight(asked: &HeaderMap) -> Response {
 
 fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {
     let host = host.unwrap_or("none");
-    tracing::warn!(host, correlation_id, "refused a request for a host name that is not ours");
+    tracing::warn!(
+        host,
+        correlation_id,
+        "refused a request for a host name that is not ours"
+    );
     let message = format!(
         "this server does not answer to the host name `{host}`: set server.public_url to the address it is reached at, or add the name to server.allowed_hosts"
     );
@@ -182,7 +206,8 @@ fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {
 fn refuse_origin(origin: &HeaderValue, correlation_id: &str) -> Response {
     let origin = String::from_utf8_lossy(origin.as_bytes());
     tracing::warn!(%origin, correlation_id, "refused a request from a foreign page");
-    let message = format!("pages of `{origin}` may not call this server: add it to server.allowed_origins if they should");
+    let message =
+        format!("pages of `{origin}` may not call this server: add it to server.allowed_origins if they should");
     rpc::error(StatusCode::FORBIDDEN, &Value::Null, rpc::SERVER_ERROR, &message)
 }
 

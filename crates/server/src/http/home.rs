@@ -20,7 +20,11 @@ pub(super) struct Asked {
     q: String,
 }
 
-pub(super) async fn home(State(app): State<App>, Query(asked): Query<Asked>, Extension(caller): Extension<Caller>) -> Response {
+pub(super) async fn home(
+    State(app): State<App>,
+    Query(asked): Query<Asked>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
     let service = &app.service;
     let sources: Vec<_> = service
         .sources()
@@ -58,7 +62,11 @@ pub(super) async fn home(State(app): State<App>, Query(asked): Query<Asked>, Ext
         })
         .collect();
     let query = asked.q.trim();
-    let (results, problem) = if query.is_empty() { (None, None) } else { search(&app, query, caller).await };
+    let (results, problem) = if query.is_empty() {
+        (None, None)
+    } else {
+        search(&app, query, caller).await
+    };
     let base = service.links.base();
     page::render(
         StatusCode::OK,
@@ -85,7 +93,10 @@ async fn search(app: &App, query: &str, caller: Caller) -> (Option<Value>, Optio
     let Some(tool) = state.registry.lookup("search") else {
         return (None, Some("this server has no search".to_owned()));
     };
-    let mut cx = CallContext::new(caller.principal, service.clock.monotonic() + service.settings.call_timeout);
+    let mut cx = CallContext::new(
+        caller.principal,
+        service.clock.monotonic() + service.settings.call_timeout,
+    );
     cx.correlation_id = caller.correlation_id;
     let args = JsonObject::from_iter([("query".to_owned(), Value::from(query))]);
     match call::run(service, &tool, args, &cx).await {

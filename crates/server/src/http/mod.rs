@@ -81,7 +81,9 @@ pub async fn serve(
         }
     });
     let stop_accepting = service.stopping.clone().cancelled_owned();
-    let server = axum::serve(listener, router).with_graceful_shutdown(stop_accepting).into_future();
+    let server = axum::serve(listener, router)
+        .with_graceful_shutdown(stop_accepting)
+        .into_future();
     let drain = drain(service.clone());
     tokio::pin!(server);
     tokio::select! {
@@ -89,7 +91,9 @@ pub async fn serve(
         () = drain => {}
     }
     // Streams have been told to end; what is still open after this belongs to clients that do not listen.
-    tokio::time::timeout(std::time::Duration::from_secs(5), server).await.unwrap_or(Ok(()))
+    tokio::time::timeout(std::time::Duration::from_secs(5), server)
+        .await
+        .unwrap_or(Ok(()))
 }
 
 /// Waits for the stop, then for the calls under way, then ends the streams.

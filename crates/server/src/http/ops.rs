@@ -38,7 +38,11 @@ pub(super) async fn readyz(State(app): State<App>) -> Response {
         "status": if stopping { "stopping" } else if ready { "ready" } else { "unready" },
         "sources": sources,
     });
-    let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let code = if ready {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
     (code, Json(body)).into_response()
 }
 
@@ -58,5 +62,9 @@ pub(super) async fn metrics(State(app): State<App>) -> Response {
         }
     }
     recorder.run_upkeep();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], recorder.render()).into_response()
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+        recorder.render(),
+    )
+        .into_response()
 }

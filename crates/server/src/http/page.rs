@@ -27,18 +27,26 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Response {
-    let rendered = TEMPLATES.get_template(template).and_then(|template| template.render(values));
+    let rendered = TEMPLATES
+        .get_template(template)
+        .and_then(|template| template.render(values));
     let (status, html) = match rendered {
         Ok(html) => (status, html),
         Err(error) => {
             tracing::error!(%error, template, "a page could not be rendered");
-            (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be made; the server's log says why.".to_owned())
+            (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "The page could not be made; the server's log says why.".to_owned(),
+            )
         }
     };
     let mut response = Response::new(Body::from(html));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/html; charset=utf-8"),
+    );
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
@@ -46,12 +54,19 @@ pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Respo
 
 /// Whether the caller would rather have JSON than a page.
 pub(super) fn wants_json(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     accept.contains("application/json") && !accept.contains("text/html")
 }
 
 pub(super) async fn not_found(headers: HeaderMap) -> Response {
-    missing(&headers, "There is no such page here", "The start page says what is served and how to connect.")
+    missing(
+        &headers,
+        "There is no such page here",
+        "The start page says what is served and how to connect.",
+    )
 }
 
 /// A 404 that helps.
@@ -60,5 +75,9 @@ pub(super) fn missing(headers: &HeaderMap, what: &str, next: &str) -> Response {
         let body = serde_json::json!({"error": what, "next": next});
         return crate::mcp::rpc::json_response(StatusCode::NOT_FOUND, body.to_string());
     }
-    render(StatusCode::NOT_FOUND, "missing.html", minijinja::context! { what, next })
+    render(
+        StatusCode::NOT_FOUND,
+        "missing.html",
+        minijinja::context! { what, next },
+    )
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, DiscoverResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
-    ServerConfig, SubscriptionFilter,
+    CacheScope, CallToolRequestParams, CallToolResponse, DiscoverResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -53,13 +53,19 @@ impl Handler {
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version.as_str() >= MODERN)
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= MODERN)
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(
-            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build(),
+            ServerCapabilities::builder()
+                .enable_tools()
+                .enable_resources()
+                .enable_prompts()
+                .build(),
         );
         info.server_info = render::implementation();
         info.instructions = Some(self.profile.state().instructions.clone());
@@ -90,7 +96,11 @@ impl ServerHandler for Handler {
         let state = self.profile.state();
         let Some(tool) = state.registry.lookup(&request.name) else {
             let known: Vec<&str> = state.registry.names().collect();
-            let message = format!("unknown tool `{}`; this endpoint has: {}", request.name, known.join(", "));
+            let message = format!(
+                "unknown tool `{}`; this endpoint has: {}",
+                request.name,
+                known.join(", ")
+            );
             return Err(ErrorData::invalid_params(message, None));
         };
         let modern = is_modern(&context);
@@ -155,7 +165,8 @@ impl ProgressSink for Notifications {
         progress.message = message.map(str::to_owned);
         let peer = self.peer.clone();
         // Tools report from any thread; a notification that cannot be delivered is not worth failing for.
-        self.runtime.spawn(async move { drop(peer.notify_progress(progress).await) });
+        self.runtime
+            .spawn(async move { drop(peer.notify_progress(progress).await) });
     }
 }
 

@@ -30,10 +30,15 @@ static SERVER_INFO: LazyLock<Value> =
     LazyLock::new(|| json!({"name": "tribune", "title": "Tribune", "version": env!("CARGO_PKG_VERSION")}));
 
 /// The end of every modern result.
-static SERVER_META_JSON: LazyLock<String> = LazyLock::new(|| format!(r#""_meta":{}"#, json!({SERVER_INFO_KEY: *SERVER_INFO})));
+static SERVER_META_JSON: LazyLock<String> =
+    LazyLock::new(|| format!(r#""_meta":{}"#, json!({SERVER_INFO_KEY: *SERVER_INFO})));
 
 pub fn tool(spec: &ToolSpec) -> Tool {
-    let mut tool = Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(spec.input_schema.clone()));
+    let mut tool = Tool::new(
+        spec.name.clone(),
+        spec.description.clone(),
+        Arc::new(spec.input_schema.clone()),
+    );
     tool.title = Some(spec.title.clone());
     tool.output_schema = Some(Arc::new(spec.output_schema.clone()));
     tool.annotations = Some(ToolAnnotations::from_raw(

@@ -86,7 +86,10 @@ impl Sse {
         let mut response = Response::new(Body::from_stream(events));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+        headers.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-cache, no-transform"),
+        );
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
         response
     }
@@ -121,7 +124,12 @@ impl Sse {
             request.request.extensions_mut().insert(parts);
         }
         if inbox.send(message).await.is_err() {
-            return rpc::error(StatusCode::GONE, &Value::Null, -32001, "this stream has just ended: open a new one with GET /sse");
+            return rpc::error(
+                StatusCode::GONE,
+                &Value::Null,
+                -32001,
+                "this stream has just ended: open a new one with GET /sse",
+            );
         }
         let mut response = Response::new(Body::from("Accepted"));
         *response.status_mut() = StatusCode::ACCEPTED;

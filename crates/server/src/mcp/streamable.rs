@@ -96,7 +96,12 @@ impl Streamable {
 
     pub async fn handle(&self, profile: &Arc<Profile>, request: Request<Body>) -> Response {
         let Some(endpoint) = self.endpoints.get(profile.name()) else {
-            return rpc::error(StatusCode::NOT_FOUND, &Value::Null, rpc::SERVER_ERROR, "no such profile");
+            return rpc::error(
+                StatusCode::NOT_FOUND,
+                &Value::Null,
+                rpc::SERVER_ERROR,
+                "no such profile",
+            );
         };
         if request.method() == Method::POST {
             self.post(endpoint, profile, request).await
@@ -132,8 +137,15 @@ impl Streamable {
         }
         let streaming = (is_initialize && settings.sessions)
             || parts.headers.contains_key(SESSION_HEADER)
-            || parts.headers.get("mcp-protocol-version").is_some_and(|version| version == MODERN);
-        let rmcp = if streaming { endpoint.streaming.as_ref() } else { endpoint.stateless.as_ref() };
+            || parts
+                .headers
+                .get("mcp-protocol-version")
+                .is_some_and(|version| version == MODERN);
+        let rmcp = if streaming {
+            endpoint.streaming.as_ref()
+        } else {
+            endpoint.stateless.as_ref()
+        };
         normalise(&mut parts);
         let answer = forward(rmcp, parts, Full::new(body), &peek.id).await;
         let answer = if collapse::is_event_stream(&answer) && (!accept.stream || self.wants_legacy_results(&peek)) {
@@ -172,7 +184,9 @@ impl Streamable {
             return not_a_page();
         }
         if parts.method == Method::GET {
-            parts.headers.insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+            parts
+                .headers
+                .insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         }
         forward(endpoint.streaming.as_ref(), parts, Full::default(), &Value::Null).await
     }
@@ -188,7 +202,13 @@ enum Answers {
 impl Endpoint {
     fn new<H: ServerHandler + Clone>(service: &Service, handler: &H, sessions: &Arc<LocalSessionManager>) -> Self {
         Self {
-            streaming: Box::new(rmcp_service(service, handler, sessions, service.settings.sessions, Answers::Streamed)),
+            streaming: Box::new(rmcp_service(
+                service,
+                handler,
+                sessions,
+                service.settings.sessions,
+                Answers::Streamed,
+            )),
             stateless: Box::new(rmcp_service(service, handler, sessions, false, Answers::Plain)),
         }
     }
@@ -259,7 +279,10 @@ async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Response> {
             StatusCode::PAYLOAD_TOO_LARGE,
             &Value::Null,
             rpc::INVALID_REQUEST,
-            &format!("the message is larger than {} bytes; send less at once", settings.max_body_bytes),
+            &format!(
+                "the message is larger than {} bytes; send less at once",
+                settings.max_body_bytes
+            ),
         )),
         Ok(Err(_)) => Err(rpc::error(
             StatusCode::BAD_REQUEST,
@@ -295,11 +318,16 @@ fn peek(body: &[u8]) -> Result<Peek, Response> {
 /// rmcp wants both content types accepted and the content type named; clients need not say so.
 fn normalise(parts: &mut Parts) {
     parts.headers.insert(header::ACCEPT, BOTH);
-    parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+    parts
+        .headers
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
 }
 
 async fn forward(rmcp: &dyn Rmcp, parts: Parts, body: Full<Bytes>, id: &Value) -> Response {
-    let modern = parts.headers.get("mcp-protocol-version").is_some_and(|version| version == MODERN);
+    let modern = parts
+        .headers
+        .get("mcp-protocol-version")
+        .is_some_and(|version| version == MODERN);
     let answer = rmcp.handle(Request::from_parts(parts, body)).await;
     if answer.status().is_client_error() || answer.status().is_server_error() {
         return explain(answer, id, modern).await;
@@ -325,7 +353,8 @@ async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => (
             StatusCode::BAD_REQUEST,
             rpc::INVALID_REQUEST,
-            "the body is not a JSON-RPC message of this protocol: check `jsonrpc`, `id`, `method` and `params`".to_owned(),
+            "the body is not a JSON-RPC message of this protocol: check `jsonrpc`, `id`, `method` and `params`"
+                .to_owned(),
         ),
         StatusCode::NOT_FOUND => (
             status,
@@ -353,7 +382,9 @@ fn too_many_sessions(id: &Value) -> Response {
         rpc::SERVER_ERROR,
         "the server has as many sessions as it may have; try again in a minute",
     );
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+    response
+        .headers_mut()
+        .insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
     response
 }
 
@@ -364,6 +395,8 @@ fn not_a_page() -> Response {
         rpc::SERVER_ERROR,
         "this is an MCP endpoint: add its address to ChatGPT, Claude or another MCP client, or POST JSON-RPC to it; the page for people is at /",
     );
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+    response
+        .headers_mut()
+        .insert(header::ALLOW, HeaderValue::from_static("POST"));
     response
 }

@@ -21,12 +21,26 @@ pub fn search(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
         let mut text = String::new();
         for (rank, hit) in (1..).zip(answer["results"].as_array().into_iter().flatten()) {
             let part = |name: &str| hit[name].as_str().unwrap_or_default();
-            text.push_str(&format!("{rank}. {}\n   {}\n   id  {}\n   url {}\n\n", part("title"), part("text"), part("id"), part("url")));
+            text.push_str(&format!(
+                "{rank}. {}\n   {}\n   id  {}\n   url {}\n\n",
+                part("title"),
+                part("text"),
+                part("id"),
+                part("url")
+            ));
         }
         for gap in answer["missing"].as_array().into_iter().flatten() {
-            text.push_str(&format!("missing: {}: {}\n", gap["source"].as_str().unwrap_or_default(), gap["reason"].as_str().unwrap_or_default()));
+            text.push_str(&format!(
+                "missing: {}: {}\n",
+                gap["source"].as_str().unwrap_or_default(),
+                gap["reason"].as_str().unwrap_or_default()
+            ));
         }
-        if text.is_empty() { "nothing found".to_owned() } else { text.trim_end().to_owned() }
+        if text.is_empty() {
+            "nothing found".to_owned()
+        } else {
+            text.trim_end().to_owned()
+        }
     })
 }
 
@@ -43,8 +57,12 @@ pub fn fetch(common: &Common, args: &Fetch) -> anyhow::Result<ExitCode> {
 }
 
 pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
-    let arguments: Value = serde_json::from_str(&args.arguments)
-        .with_context(|| format!("the arguments are not JSON; write them like this: tribune call {} '{{\"query\": \"words\"}}'", args.tool))?;
+    let arguments: Value = serde_json::from_str(&args.arguments).with_context(|| {
+        format!(
+            "the arguments are not JSON; write them like this: tribune call {} '{{\"query\": \"words\"}}'",
+            args.tool
+        )
+    })?;
     ask(common, &args.tool, arguments, &args.output, |answer| {
         serde_json::to_string_pretty(answer).unwrap_or_default()
     })
@@ -58,11 +76,16 @@ fn ask(
     readable: impl FnOnce(&Value) -> String,
 ) -> anyhow::Result<ExitCode> {
     // Somebody at a shell sees the outcome; lines about it would only be in the way.
-    let quiet = Common { log: common.log.clone().or_else(|| Some("warn".to_owned())), ..common.clone() };
+    let quiet = Common {
+        log: common.log.clone().or_else(|| Some("warn".to_owned())),
+        ..common.clone()
+    };
     let _logs = logging::start(&quiet)?;
     let (config, _demo) = config(common)?;
     let Value::Object(arguments) = arguments else {
-        bail!("the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"query\": \"words\"}}'");
+        bail!(
+            "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"query\": \"words\"}}'"
+        );
     };
     let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
     for corpus in &corpora {
@@ -70,7 +93,11 @@ fn ask(
     }
     let profile = service.profile(&output.profile).cloned().with_context(|| {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
-        format!("there is no profile `{}`; there are: {}", output.profile, known.join(", "))
+        format!(
+            "there is no profile `{}`; there are: {}",
+            output.profile,
+            known.join(", ")
+        )
     })?;
     let answer = runtime()?.block_on(run(&service, &profile, tool, arguments))?;
     if output.json {

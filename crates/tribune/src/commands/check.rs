@@ -69,26 +69,45 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
     } else {
         print(&readable(&report))?;
     }
-    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if problems.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 fn readable(report: &serde_json::Value) -> String {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
     let mut lines = vec![
-        format!("configuration  {}", report["configuration"].as_str().unwrap_or("none: the demo")),
+        format!(
+            "configuration  {}",
+            report["configuration"].as_str().unwrap_or("none: the demo")
+        ),
         format!("listens on     {}", text(&report["listen"])),
         format!("reached at     {}", text(&report["public_url"])),
         "sources".to_owned(),
     ];
     for source in list(&report["sources"]) {
-        let documents = source["documents"].as_u64().map_or("not indexed yet".to_owned(), |n| super::plural(n, "document"));
-        lines.push(format!("  {:<14} {} ({documents}) from {}", text(&source["name"]), text(&source["title"]), text(&source["path"])));
+        let documents = source["documents"]
+            .as_u64()
+            .map_or("not indexed yet".to_owned(), |n| super::plural(n, "document"));
+        lines.push(format!(
+            "  {:<14} {} ({documents}) from {}",
+            text(&source["name"]),
+            text(&source["title"]),
+            text(&source["path"])
+        ));
     }
     lines.push("profiles".to_owned());
     for profile in list(&report["profiles"]) {
         let tools: Vec<String> = list(&profile["tools"]).iter().map(text).collect();
-        lines.push(format!("  {:<14} {}  {}", text(&profile["name"]), text(&profile["address"]), tools.join(", ")));
+        lines.push(format!(
+            "  {:<14} {}  {}",
+            text(&profile["name"]),
+            text(&profile["address"]),
+            tools.join(", ")
+        ));
     }
     for warning in list(&report["warnings"]) {
         lines.push(format!("warning: {}", text(&warning)));

@@ -45,7 +45,11 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
             "\nNote: {} connects from its own servers, so it needs a public HTTPS address; {base} is not one.\n\
              Put a reverse proxy or tunnel in front (deploy/ has nginx and Caddy examples) and set\n\
              public_url in [server] to its address.\n",
-            if args.host == Host::Chatgpt { "ChatGPT" } else { "Claude on the web" }
+            if args.host == Host::Chatgpt {
+                "ChatGPT"
+            } else {
+                "Claude on the web"
+            }
         ));
     }
     print(&text)?;

@@ -73,8 +73,13 @@ fn choose(config: &Config, names: &[String]) -> anyhow::Result<Vec<Arc<Documents
 
 /// One update, with a progress bar where somebody is watching.
 pub fn update_with_progress(corpus: &DocumentsSource) -> anyhow::Result<IndexReport> {
-    let bar = if std::io::stderr().is_terminal() { ProgressBar::new(0) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} files, {msg} documents, {elapsed}") {
+    let bar = if std::io::stderr().is_terminal() {
+        ProgressBar::new(0)
+    } else {
+        ProgressBar::hidden()
+    };
+    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} files, {msg} documents, {elapsed}")
+    {
         bar.set_style(style);
     }
     bar.set_prefix(corpus.name().to_owned());
@@ -99,7 +104,9 @@ fn summary(name: &str, report: &IndexReport) -> String {
     for fault in report.faults.iter().take(MAX_FAULTS_SHOWN) {
         text.push_str(&format!("\n  {fault}"));
     }
-    let more = report.faults_in_all.saturating_sub(report.faults.len().min(MAX_FAULTS_SHOWN) as u64);
+    let more = report
+        .faults_in_all
+        .saturating_sub(report.faults.len().min(MAX_FAULTS_SHOWN) as u64);
     if more > 0 {
         text.push_str(&format!("\n  and {} more", plural(more, "problem")));
     }

@@ -9,7 +9,6 @@ mod pages;
 mod serve;
 mod stdio;
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -50,7 +49,8 @@ pub fn chain(error: &anyhow::Error) -> String {
     for cause in error.chain().skip(1) {
         let cause = cause.to_string();
         if !text.contains(&cause) {
-            drop(write!(text, ": {cause}"));
+            text.push_str(": ");
+            text.push_str(&cause);
         }
     }
     text
@@ -60,7 +60,11 @@ pub fn chain(error: &anyhow::Error) -> String {
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| {
-        if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") }
+        if text.ends_with('\n') {
+            Ok(())
+        } else {
+            out.write_all(b"\n")
+        }
     });
     match written.and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -74,5 +78,9 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// `3 files`, `1 file`.
 fn plural(count: u64, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+    if count == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{count} {noun}s")
+    }
 }

@@ -17,7 +17,8 @@ pub fn completions(args: &Completions) -> anyhow::Result<ExitCode> {
 
 pub fn man(args: &Man) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(&args.dir).with_context(|| format!("{} cannot be made", args.dir.display()))?;
-    clap_mangen::generate_to(Cli::command(), &args.dir).with_context(|| format!("{} cannot be written to", args.dir.display()))?;
+    clap_mangen::generate_to(Cli::command(), &args.dir)
+        .with_context(|| format!("{} cannot be written to", args.dir.display()))?;
     print(&format!("wrote manual pages to {}", args.dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }

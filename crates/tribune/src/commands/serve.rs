@@ -1,6 +1,5 @@
 //! `tribune serve`
 
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -86,7 +85,9 @@ fn keep_indexed(config: &Config, corpora: &[Arc<DocumentsSource>], work: &Cancel
                 tick.tick().await;
                 let refreshing = corpus.clone();
                 match tokio::task::spawn_blocking(move || refreshing.refresh()).await {
-                    Ok(Ok(true)) => tracing::info!(source = corpus.name(), "a new index is being served"),
+                    Ok(Ok(true)) => {
+                        tracing::info!(source = corpus.name(), "a new index is being served")
+                    }
                     Ok(Ok(false)) => failing = false,
                     Ok(Err(error)) if !failing => {
                         failing = true;
@@ -118,7 +119,9 @@ fn update(corpus: &DocumentsSource, cancel: &CancellationToken) {
         Err(IndexError::Cancelled(_)) => {}
         Err(error @ IndexError::Busy(_)) => tracing::info!(source = corpus.name(), "{error}"),
         Err(error) => {
-            let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            let cause = std::error::Error::source(&error)
+                .map(ToString::to_string)
+                .unwrap_or_default();
             tracing::error!(source = corpus.name(), cause, "{error}");
         }
     }
@@ -128,7 +131,10 @@ fn update(corpus: &DocumentsSource, cancel: &CancellationToken) {
 fn stop_on_signal(service: Arc<Service>) {
     tokio::spawn(async move {
         signal().await;
-        tracing::info!(calls = service.calls.len(), "stopping: calls under way are finished first");
+        tracing::info!(
+            calls = service.calls.len(),
+            "stopping: calls under way are finished first"
+        );
         service.stopping.cancel();
         signal().await;
         std::process::exit(130);
@@ -151,12 +157,18 @@ async fn signal() {
 }
 
 fn record_metrics() -> anyhow::Result<PrometheusHandle> {
-    const SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.0, 10.0];
+    const SECONDS: [f64; 12] = [
+        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.0, 10.0,
+    ];
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)?
         .install_recorder()?;
     metrics::describe_counter!("tribune_tool_calls_total", "Tool calls by tool and outcome");
-    metrics::describe_histogram!("tribune_tool_call_seconds", metrics::Unit::Seconds, "How long tool calls took");
+    metrics::describe_histogram!(
+        "tribune_tool_call_seconds",
+        metrics::Unit::Seconds,
+        "How long tool calls took"
+    );
     metrics::describe_gauge!("tribune_tool_calls_in_flight", "Tool calls under way");
     metrics::describe_gauge!("tribune_sessions", "Open sessions of the initialize era");
     metrics::describe_gauge!("tribune_sse_streams", "Open HTTP+SSE connections");
@@ -169,8 +181,15 @@ fn record_metrics() -> anyhow::Result<PrometheusHandle> {
 fn welcome(config: &Config, service: &Service) -> String {
     let base = service.links.base();
     let mut text = String::new();
-    let mut line = |words: String| drop(writeln!(text, "{words}"));
-    line(format!("Tribune {} serves {}", env!("CARGO_PKG_VERSION"), plural(service.sources().len() as u64, "source")));
+    let mut line = |words: String| {
+        text.push_str(&words);
+        text.push('\n');
+    };
+    line(format!(
+        "Tribune {} serves {}",
+        env!("CARGO_PKG_VERSION"),
+        plural(service.sources().len() as u64, "source")
+    ));
     for source in service.sources() {
         let facts = source.facts();
         let state = match facts.documents {
@@ -184,13 +203,21 @@ fn welcome(config: &Config, service: &Service) -> String {
     }
     line(String::new());
     line(format!("  page for people   {base}/"));
-    line(format!("  MCP address       {base}/mcp        (paste it into your MCP client)"));
+    line(format!(
+        "  MCP address       {base}/mcp        (paste it into your MCP client)"
+    ));
     line(format!("  older clients     {base}/sse"));
     line(String::new());
     match &config.file {
-        Some(file) => line(format!("Configured by {}. `tribune connect chatgpt` says what to paste where.", file.display())),
+        Some(file) => line(format!(
+            "Configured by {}. `tribune connect chatgpt` says what to paste where.",
+            file.display()
+        )),
         None => {
-            line("This is the demo, with sample documents. For your own: `tribune init FOLDER`, then `tribune serve`.".to_owned());
+            line(
+                "This is the demo, with sample documents. For your own: `tribune init FOLDER`, then `tribune serve`."
+                    .to_owned(),
+            );
             line("`tribune connect chatgpt` says what to paste where; Ctrl-C stops.".to_owned());
         }
     }

@@ -17,7 +17,11 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
     let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
     let profile = service.profile(&args.profile).cloned().with_context(|| {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
-        format!("there is no profile `{}`; there are: {}", args.profile, known.join(", "))
+        format!(
+            "there is no profile `{}`; there are: {}",
+            args.profile,
+            known.join(", ")
+        )
     })?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");

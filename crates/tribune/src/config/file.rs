@@ -153,12 +153,16 @@ pub(super) fn parse(
     if !overlay_environment(&mut table, environment)? {
         return Ok(file);
     }
-    table.try_into().map_err(|error| anyhow::anyhow!("a TRIBUNE_SERVER_* variable does not fit: {}", error.message()))
+    table
+        .try_into()
+        .map_err(|error| anyhow::anyhow!("a TRIBUNE_SERVER_* variable does not fit: {}", error.message()))
 }
 
 fn explain(error: &toml::de::Error, text: &str, path: &Path) -> anyhow::Error {
     let message = error.message();
-    let hint = near_key(message).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let hint = near_key(message)
+        .map(|near| format!("; did you mean `{near}`?"))
+        .unwrap_or_default();
     let place = error.span().map_or_else(String::new, |span| {
         let before = &text[..span.start.min(text.len())];
         let line = before.matches('\n').count() + 1;
@@ -188,7 +192,13 @@ pub(super) fn keys_of<T: for<'de> Deserialize<'de>>() -> Vec<String> {
     let Err(error) = probe.try_into::<T>() else {
         return Vec::new();
     };
-    error.message().split('`').skip(3).step_by(2).map(str::to_owned).collect()
+    error
+        .message()
+        .split('`')
+        .skip(3)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// `TRIBUNE_SERVER_LISTEN` and so on for every key of `[server]`; says whether there were any.
@@ -213,7 +223,9 @@ pub(super) fn overlay_environment(
                 .or_else(|_| text.parse::<bool>().map(toml::Value::Boolean))
                 .unwrap_or(toml::Value::String(text)),
         };
-        let server = table.entry("server").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        let server = table
+            .entry("server")
+            .or_insert_with(|| toml::Value::Table(toml::Table::new()));
         if let Some(server) = server.as_table_mut() {
             server.insert(key, value);
             any = true;
@@ -238,8 +250,14 @@ mod tests {
         for (section, keys) in sections {
             assert!(!keys.is_empty(), "{section}");
             for key in keys {
-                assert!(reference.contains(&format!("| `{key}` |")), "docs/configuration.md lacks {section}.{key}");
-                assert!(written.contains(&format!("{key} = ")), "init.toml lacks {section}.{key}");
+                assert!(
+                    reference.contains(&format!("| `{key}` |")),
+                    "docs/configuration.md lacks {section}.{key}"
+                );
+                assert!(
+                    written.contains(&format!("{key} = ")),
+                    "init.toml lacks {section}.{key}"
+                );
             }
         }
     }

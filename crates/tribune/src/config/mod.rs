@@ -52,7 +52,10 @@ impl Config {
             None => return Ok(None),
         };
         let text = std::fs::read_to_string(&path).with_context(|| {
-            format!("the configuration {} cannot be read; `tribune init` writes one", path.display())
+            format!(
+                "the configuration {} cannot be read; `tribune init` writes one",
+                path.display()
+            )
         })?;
         Self::parse(&text, &path, &|name| std::env::var(name).ok()).map(Some)
     }
@@ -80,16 +83,19 @@ impl Config {
         server.check()?;
         let listen = match &server.listen {
             None => SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
-            Some(text) => text
-                .parse()
-                .with_context(|| format!("server.listen = \"{text}\" is not an address with a port, such as \"127.0.0.1:8080\""))?,
+            Some(text) => text.parse().with_context(|| {
+                format!("server.listen = \"{text}\" is not an address with a port, such as \"127.0.0.1:8080\"")
+            })?,
         };
         let public_url = server.public_url.as_deref().map(checked_url).transpose()?;
         let mut sources: Vec<SourceConfig> = Vec::new();
         for source in file.sources {
             check_name(&source.name)?;
             if sources.iter().any(|other| other.name == source.name) {
-                bail!("two sources are named `{}`: a name is the scheme of a source's ids, so each needs its own", source.name);
+                bail!(
+                    "two sources are named `{}`: a name is the scheme of a source's ids, so each needs its own",
+                    source.name
+                );
             }
             sources.push(SourceConfig {
                 title: source.title.unwrap_or_else(|| title_of(&source.name)),
@@ -164,10 +170,15 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if !starts_well || !name.chars().all(fit) || name.len() > 40 {
-        bail!("the source name `{name}` cannot be an id scheme: use up to 40 of a-z, 0-9, - and _, starting with a letter");
+        bail!(
+            "the source name `{name}` cannot be an id scheme: use up to 40 of a-z, 0-9, - and _, starting with a letter"
+        );
     }
     if RESERVED_NAMES.contains(&name) {
-        bail!("`{name}` cannot name a source because it names something else (reserved: {})", RESERVED_NAMES.join(", "));
+        bail!(
+            "`{name}` cannot name a source because it names something else (reserved: {})",
+            RESERVED_NAMES.join(", ")
+        );
     }
     Ok(())
 }
@@ -176,7 +187,9 @@ fn check_name(name: &str) -> anyhow::Result<()> {
 fn title_of(name: &str) -> String {
     let words = name.replace(['-', '_'], " ");
     let mut chars = words.chars();
-    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+    chars
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]
@@ -217,11 +230,23 @@ mod tests {
     fn what_cannot_be_meant_is_refused_with_the_fix() {
         for (text, told) in [
             ("[server]\nlisten = \"8080\"", "such as \"127.0.0.1:8080\""),
-            ("[server]\npublic_url = \"tribune.example.org\"", "such as \"https://tribune.example.org\""),
+            (
+                "[server]\npublic_url = \"tribune.example.org\"",
+                "such as \"https://tribune.example.org\"",
+            ),
             ("[server]\nkeep_alive_secs = 60", "between 1 and 15"),
-            ("[[sources]]\nname = \"My Notes\"\nkind = \"documents\"\npath = \"x\"", "a-z, 0-9"),
-            ("[[sources]]\nname = \"full\"\nkind = \"documents\"\npath = \"x\"", "reserved"),
-            ("[[sources]]\nname = \"x\"\nkind = \"documnets\"\npath = \"x\"", "did you mean `documents`?"),
+            (
+                "[[sources]]\nname = \"My Notes\"\nkind = \"documents\"\npath = \"x\"",
+                "a-z, 0-9",
+            ),
+            (
+                "[[sources]]\nname = \"full\"\nkind = \"documents\"\npath = \"x\"",
+                "reserved",
+            ),
+            (
+                "[[sources]]\nname = \"x\"\nkind = \"documnets\"\npath = \"x\"",
+                "did you mean `documents`?",
+            ),
         ] {
             assert!(fault(text).contains(told), "{}", fault(text));
         }
@@ -236,7 +261,8 @@ mod tests {
             "TRIBUNE_SERVER_DRAIN_SECS" => Some("3".to_owned()),
             _ => None,
         };
-        let config = Config::parse("[server]\nlisten = \"127.0.0.1:1\"", Path::new("t.toml"), &environment).expect("config");
+        let config =
+            Config::parse("[server]\nlisten = \"127.0.0.1:1\"", Path::new("t.toml"), &environment).expect("config");
         assert_eq!(config.listen.port(), 9);
         let settings = config.settings(config.listen, false);
         assert!(!settings.sessions);

@@ -1,0 +1,349 @@
+//! A running Tribune, its corpus and small helpers to talk to it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// The binary under test: the one that `./test` has built for release, or else cargo's own.
+pub fn binary() -> PathBuf {
+    std::env::var_os("TRIBUNE_BIN").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_tribune")), PathBuf::from)
+}
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the repository")
+}
+
+/// Something that `./test` installs. Missing means failing: nothing is skipped silently.
+pub fn installed(relative: &str) -> PathBuf {
+    let path = root().join(".testenv").join(relative);
+    assert!(
+        path.exists(),
+        "{} is missing: run ./test, which installs what the tests need",
+        path.display()
+    );
+    path
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0")
+        .expect("a port")
+        .local_addr()
+        .expect("an address")
+        .port()
+}
+
+pub struct TestServer {
+    pub dir: tempfile::TempDir,
+    pub url: String,
+    pub port: u16,
+    child: Child,
+}
+
+pub struct Builder {
+    dir: tempfile::TempDir,
+    server: String,
+    more: String,
+    args: Vec<String>,
+    wait: bool,
+}
+
+impl TestServer {
+    /// A server over the folder `docs` with a few documents in it.
+    pub fn start() -> Self {
+        Self::builder().documents(&sample()).start()
+    }
+
+    pub fn builder() -> Builder {
+        Builder {
+            dir: tempfile::tempdir().expect("a folder"),
+            server: String::new(),
+            more: String::new(),
+            args: Vec::new(),
+            wait: true,
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.dir.path().join("tribune.toml")
+    }
+
+    /// What the server has logged so far.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).expect("the log")
+    }
+
+    /// A POST to `path` with these headers; status, headers and body.
+    pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut request = agent().post(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(request.send(body))
+    }
+
+    pub fn get(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = agent().get(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(request.call())
+    }
+
+    /// A request of the modern era, as its specification wants it.
+    pub fn modern(&self, path: &str, method: &str, params: Value) -> Answer {
+        let mut params = params;
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        let mut headers = vec![
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", method),
+        ];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.post(path, &headers, &body.to_string())
+    }
+
+    /// A tool's structured answer, checked to be the same as its text.
+    pub fn call(&self, tool: &str, arguments: Value) -> Value {
+        let answer = self
+            .modern("/mcp", "tools/call", json!({"name": tool, "arguments": arguments}))
+            .json();
+        let result = &answer["result"];
+        assert_eq!(result["isError"], false, "{answer}");
+        let text = result["content"][0]["text"].as_str().expect("a text item");
+        assert_eq!(
+            result["content"].as_array().expect("content").len(),
+            1,
+            "exactly one item"
+        );
+        assert_eq!(
+            serde_json::from_str::<Value>(text).expect("JSON text"),
+            result["structuredContent"]
+        );
+        result["structuredContent"].clone()
+    }
+
+    /// Ends it the hard way.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("reaped");
+    }
+
+    /// Asks it to stop and waits for its exit code.
+    pub fn stop(&mut self, within: Duration) -> Option<i32> {
+        let told = Command::new("kill")
+            .args(["-TERM", &self.pid().to_string()])
+            .status()
+            .expect("kill");
+        assert!(told.success());
+        let until = Instant::now() + within;
+        while Instant::now() < until {
+            if let Some(status) = self.child.try_wait().expect("waited") {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+impl Builder {
+    /// Files below the folder `docs`.
+    pub fn documents(self, files: &[(&str, &str)]) -> Self {
+        for (name, content) in files {
+            let path = self.dir.path().join("docs").join(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            fs::write(path, content).expect("a file");
+        }
+        self
+    }
+
+    /// Lines for the `[server]` table.
+    pub fn server(mut self, lines: &str) -> Self {
+        self.server.push_str(lines);
+        self.server.push('\n');
+        self
+    }
+
+    /// Further tables.
+    pub fn tables(mut self, lines: &str) -> Self {
+        self.more.push_str(lines);
+        self.more.push('\n');
+        self
+    }
+
+    pub fn arg(mut self, arg: &str) -> Self {
+        self.args.push(arg.to_owned());
+        self
+    }
+
+    /// Does not wait until every source is ready.
+    pub fn at_once(mut self) -> Self {
+        self.wait = false;
+        self
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn start(self) -> TestServer {
+        fs::create_dir_all(self.dir.path().join("docs")).expect("a folder");
+        let config = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[[sources]]\nname = \"docs\"\nkind = \"documents\"\npath = \"docs\"\n{}",
+            self.server, self.more
+        );
+        fs::write(self.dir.path().join("tribune.toml"), config).expect("a configuration");
+        let log = fs::File::create(self.dir.path().join("log")).expect("a log");
+        let mut child = Command::new(binary())
+            .args(["serve", "--config"])
+            .arg(self.dir.path().join("tribune.toml"))
+            .args(&self.args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .expect("the binary starts");
+        let out = BufReader::new(child.stdout.take().expect("stdout"));
+        let url = out
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                Some(
+                    line.trim()
+                        .strip_prefix("page for people")?
+                        .trim()
+                        .trim_end_matches('/')
+                        .to_owned(),
+                )
+            })
+            .unwrap_or_else(|| {
+                panic!(
+                    "no address: {}",
+                    fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+                )
+            });
+        let port = url
+            .rsplit(':')
+            .next()
+            .and_then(|port| port.parse().ok())
+            .expect("a port");
+        let server = TestServer {
+            dir: self.dir,
+            url: format!("http://127.0.0.1:{port}"),
+            port,
+            child,
+        };
+        if self.wait {
+            server.wait_ready();
+        }
+        server
+    }
+}
+
+impl TestServer {
+    pub fn wait_ready(&self) {
+        wait_for("the server to be ready", || self.get("/readyz", &[]).status == 200);
+    }
+}
+
+/// Polls until it is so; fails after half a minute.
+pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < until, "waited too long for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A few documents with something to find.
+pub fn sample() -> Vec<(&'static str, &'static str)> {
+    vec![
+        (
+            "beans.md",
+            "---\ntitle: Runner beans\ndate: 2024-05-28\ntags: [garden]\n---\n\nSow runner beans in May, when the soil is warm.\n",
+        ),
+        (
+            "compost.txt",
+            "Compost heaps\n\nTurn the heap weekly and keep it damp.\n",
+        ),
+        (
+            "rows.jsonl",
+            "{\"id\":\"x-coredata://A/ICNote/p12\",\"title\":\"Slugs\",\"text\":\"Beer traps catch slugs at night.\"}\n{\"id\":\"50% off: a/b?c#d é\",\"title\":\"Odd id\",\"text\":\"An identifier of an odd shape.\"}\n",
+        ),
+    ]
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: ureq::http::HeaderMap,
+    pub body: String,
+}
+
+impl Answer {
+    fn of(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Self {
+        let response = result.expect("an answer");
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let body = response.into_body().read_to_string().expect("a body");
+        Self { status, headers, body }
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    /// The JSON of the body, or of the last message if the body is an event stream.
+    pub fn json(&self) -> Value {
+        let text = if self.header("content-type").starts_with("text/event-stream") {
+            let data = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
+            data.map(str::trim)
+                .filter(|data| !data.is_empty())
+                .next_back()
+                .unwrap_or_default()
+        } else {
+            &self.body
+        };
+        serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {}", self.body))
+    }
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .timeout_global(Some(Duration::from_secs(60)))
+        .build()
+        .into()
+}
