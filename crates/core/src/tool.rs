@@ -84,6 +84,11 @@ impl ToolOutput {
         &self.structured
     }
 
+    /// The text that stands in for the JSON, if the tool gave one.
+    pub fn own_text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
     /// What the one text item of the answer says.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_else(|| self.structured.get())

@@ -16,7 +16,7 @@ use tribune_core::{Document, DocumentId, Hit, JsonObject};
 use crate::manifest::Manifest;
 use crate::query::{self, Clause, Demand};
 use crate::schema::{ANALYZER, Fields, analyzer};
-use crate::snippet::{self, Tokens};
+use crate::snippet::{self, Quotable};
 
 /// Passages kept decoded, because a corpus is asked about the same things again and again.
 const CACHE_BYTES: u64 = 24 * 1024 * 1024;
@@ -28,10 +28,9 @@ struct Passage {
     id: DocumentId,
     title: String,
     url: Option<String>,
-    text: String,
+    text: Quotable,
     /// `None` for the only passage of a document.
     ordinal: Option<usize>,
-    tokens: Tokens,
 }
 
 #[derive(Clone)]
@@ -39,7 +38,7 @@ struct PassageBytes;
 
 impl quick_cache::Weighter<DocAddress, Arc<Passage>> for PassageBytes {
     fn weight(&self, _: &DocAddress, passage: &Arc<Passage>) -> u64 {
-        (passage.text.len() + passage.title.len() + passage.tokens.bytes() + 256) as u64
+        (passage.text.bytes() + passage.title.len() + 256) as u64
     }
 }
 
@@ -86,6 +85,12 @@ impl Snapshot {
         }))
     }
 
+    /// Whether a search takes less time than handing it to another thread would.
+    pub fn is_small(&self) -> bool {
+        const SMALL: u64 = 2_000;
+        self.searcher.num_docs() <= SMALL
+    }
+
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -104,7 +109,7 @@ impl Snapshot {
             hits.push(Hit {
                 id: passage.id.clone(),
                 title: passage.title.clone(),
-                snippet: snippet::cut(&passage.text, &passage.tokens, &plan.stems),
+                snippet: passage.text.quote(&plan.stems),
                 url: passage.url.clone(),
                 passage: passage.ordinal,
                 score,
@@ -235,7 +240,6 @@ impl Snapshot {
             return Ok(passage);
         }
         let entry: TantivyDocument = self.searcher.doc(address)?;
-        let text = stored_text(&entry, self.fields.passage);
         let key = stored_text(&entry, self.fields.key);
         let id = DocumentId::new(&self.source, &key)
             .map_err(|e| tantivy::TantivyError::SystemError(format!("an index entry has a bad id: {e}")))?;
@@ -244,8 +248,7 @@ impl Snapshot {
             id,
             title: stored_text(&entry, self.fields.title),
             url: stored(&entry, self.fields.url),
-            tokens: Tokens::of(&text, analyzer),
-            text,
+            text: Quotable::of(&stored_text(&entry, self.fields.passage), analyzer),
             ordinal: (number(self.fields.passages) > 1)
                 .then(|| usize::try_from(number(self.fields.ordinal)).unwrap_or_default()),
         });
@@ -279,7 +282,7 @@ impl Snapshot {
 
 struct Plan {
     query: BooleanQuery,
-    stems: Vec<u64>,
+    stems: Vec<u32>,
 }
 
 fn together(mut terms: Vec<Term>) -> Box<dyn tantivy::query::Query> {

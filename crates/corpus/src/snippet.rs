@@ -9,123 +9,118 @@ use crate::schema::document_hash;
 /// Bytes of the passage a snippet shows at most.
 const MAX_BYTES: usize = 300;
 /// Words of context before the first match.
-const LEAD_TOKENS: usize = 6;
+const LEAD_WORDS: usize = 6;
 
-/// A passage's words by the hash of their stem, made once for each passage that is ever shown, so
-/// that finding the match is a scan of integers.
-pub(crate) struct Tokens(Vec<Token>);
-
-struct Token {
-    stem: u64,
-    start: u32,
-    end: u32,
+/// A passage made ready to be quoted: on one line, its words known by the hash of their stem. Made
+/// once for each passage that is ever shown, so that finding a match is a scan of integers.
+pub(crate) struct Quotable {
+    line: String,
+    stems: Vec<u32>,
+    /// Start and end of each word in `line`.
+    spans: Vec<(u32, u32)>,
 }
 
-impl Tokens {
+impl Quotable {
     pub(crate) fn of(text: &str, analyzer: &mut TextAnalyzer) -> Self {
-        let mut tokens = Vec::with_capacity(text.len() / 6);
-        let mut stream = analyzer.token_stream(text);
-        while let Some(token) = stream.next() {
-            tokens.push(Token {
-                stem: document_hash(&token.text),
-                start: u32::try_from(token.offset_from).unwrap_or(u32::MAX),
-                end: u32::try_from(token.offset_to).unwrap_or(u32::MAX),
-            });
+        let mut line = String::with_capacity(text.len());
+        for word in text.split_whitespace() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
         }
-        Self(tokens)
+        let mut stems = Vec::with_capacity(line.len() / 6);
+        let mut spans = Vec::with_capacity(line.len() / 6);
+        let mut stream = analyzer.token_stream(&line);
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        while let Some(token) = stream.next() {
+            stems.push(stem(&token.text));
+            spans.push((offset(token.offset_from), offset(token.offset_to)));
+        }
+        drop(stream);
+        Self { line, stems, spans }
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.0.len() * size_of::<Token>()
+        self.line.len() + self.stems.len() * 12
+    }
+
+    /// The stretch with the most different words of the query.
+    pub(crate) fn quote(&self, wanted: &[u32]) -> String {
+        let range = self.best_range(wanted);
+        let mut quote = String::with_capacity(range.len() + 6);
+        if range.start > 0 {
+            quote.push('…');
+        }
+        quote.push_str(self.line[range.clone()].trim());
+        if range.end < self.line.len() {
+            quote.push('…');
+        }
+        quote
+    }
+
+    fn best_range(&self, wanted: &[u32]) -> Range<usize> {
+        let line = self.line.as_str();
+        if line.len() <= MAX_BYTES {
+            return 0..line.len();
+        }
+        let matches: Vec<usize> = (0..self.stems.len())
+            .filter(|&at| wanted.contains(&self.stems[at]))
+            .collect();
+        let Some(first) = self.best_first_match(&matches) else {
+            return 0..word_floor(line, 0, line.floor_char_boundary(MAX_BYTES));
+        };
+        // Room to read: begin some words before the match, at a sentence's start if one is that near.
+        let lead = first.saturating_sub(LEAD_WORDS);
+        let begins_sentence = |&at: &usize| {
+            at == 0 || line[self.spans[at - 1].1 as usize..self.spans[at].0 as usize].contains(['.', '!', '?'])
+        };
+        let from = (lead.saturating_sub(LEAD_WORDS)..=first)
+            .find(begins_sentence)
+            .unwrap_or(lead);
+        let start = if from == 0 { 0 } else { self.spans[from].0 as usize };
+        if line.len() - start <= MAX_BYTES {
+            // Near the end, show more of what comes before instead of a short quote.
+            return word_ceiling(line, line.len() - MAX_BYTES).min(start)..line.len();
+        }
+        start..word_floor(line, start, line.floor_char_boundary(start + MAX_BYTES))
+    }
+
+    /// The match from which a quote's length holds the most different words.
+    fn best_first_match(&self, matches: &[usize]) -> Option<usize> {
+        let mut best: Option<(usize, usize)> = None;
+        let mut seen: Vec<u32> = Vec::new();
+        for (nth, &first) in matches.iter().enumerate() {
+            let reach = self.spans[first].0 as usize + MAX_BYTES * 3 / 4;
+            seen.clear();
+            for &at in &matches[nth..] {
+                if self.spans[at].1 as usize > reach {
+                    break;
+                }
+                if !seen.contains(&self.stems[at]) {
+                    seen.push(self.stems[at]);
+                }
+            }
+            if best.is_none_or(|(_, most)| seen.len() > most) {
+                best = Some((first, seen.len()));
+            }
+        }
+        best.map(|(first, _)| first)
     }
 }
 
-/// The stems a query looks for, hashed like a passage's.
-pub(crate) fn stems<'a>(words: impl Iterator<Item = &'a str>) -> Vec<u64> {
-    let mut stems: Vec<u64> = words.map(document_hash).collect();
+/// A stem as passages and queries compare it. A collision shows a wrong word in a quote, no more.
+fn stem(word: &str) -> u32 {
+    let hash = document_hash(word);
+    (hash ^ (hash >> 32)) as u32
+}
+
+/// The stems a query looks for.
+pub(crate) fn stems<'a>(words: impl Iterator<Item = &'a str>) -> Vec<u32> {
+    let mut stems: Vec<u32> = words.map(stem).collect();
     stems.sort_unstable();
     stems.dedup();
     stems
-}
-
-/// The stretch of `text` with the most different words of the query, on one line.
-pub(crate) fn cut(text: &str, tokens: &Tokens, wanted: &[u64]) -> String {
-    let range = best_range(text, &tokens.0, wanted);
-    let mut snippet = String::with_capacity(MAX_BYTES + 8);
-    if text[..range.start].contains(|c: char| !c.is_whitespace()) {
-        snippet.push('…');
-    }
-    let mut space = false;
-    for word in text[range.clone()].split_whitespace() {
-        if space {
-            snippet.push(' ');
-        }
-        snippet.push_str(word);
-        space = true;
-    }
-    if text[range.end..].contains(|c: char| !c.is_whitespace()) {
-        snippet.push('…');
-    }
-    snippet
-}
-
-fn best_range(text: &str, tokens: &[Token], wanted: &[u64]) -> Range<usize> {
-    if text.len() <= MAX_BYTES {
-        return 0..text.len();
-    }
-    let matches: Vec<usize> = (0..tokens.len())
-        .filter(|&at| wanted.binary_search(&tokens[at].stem).is_ok())
-        .collect();
-    let Some(&first) = best_first_match(tokens, &matches) else {
-        return 0..char_floor(text, MAX_BYTES);
-    };
-    // Room to read: begin some words before the match, at a sentence's start if one is that near.
-    let lead = first.saturating_sub(LEAD_TOKENS);
-    let begins_sentence = |&at: &usize| {
-        at == 0 || text[tokens[at - 1].end as usize..tokens[at].start as usize].contains(['.', '!', '?', '\n'])
-    };
-    let from = (lead.saturating_sub(LEAD_TOKENS)..=first)
-        .find(begins_sentence)
-        .unwrap_or(lead);
-    let start = if from == 0 { 0 } else { tokens[from].start as usize };
-    let end = char_floor(text, start + MAX_BYTES);
-    // Near the end of the passage, show more of what comes before instead of a short snippet.
-    let start = if end == text.len() {
-        word_ceiling(text, end.saturating_sub(MAX_BYTES)).min(start)
-    } else {
-        start
-    };
-    start..if end == text.len() {
-        end
-    } else {
-        word_floor(text, start, end)
-    }
-}
-
-/// The match from which a snippet's length holds the most different words.
-fn best_first_match<'a>(tokens: &[Token], matches: &'a [usize]) -> Option<&'a usize> {
-    let mut best: Option<(&usize, usize)> = None;
-    let mut seen: Vec<u64> = Vec::new();
-    for (nth, first) in matches.iter().enumerate() {
-        let reach = tokens[*first].start as usize + MAX_BYTES * 3 / 4;
-        seen.clear();
-        for at in &matches[nth..] {
-            if tokens[*at].end as usize > reach {
-                break;
-            }
-            if !seen.contains(&tokens[*at].stem) {
-                seen.push(tokens[*at].stem);
-            }
-        }
-        if best.is_none_or(|(_, most)| seen.len() > most) {
-            best = Some((first, seen.len()));
-        }
-    }
-    best.map(|(first, _)| first)
-}
-
-fn char_floor(text: &str, at: usize) -> usize {
-    text.floor_char_boundary(at.min(text.len()))
 }
 
 fn word_floor(text: &str, start: usize, end: usize) -> usize {
@@ -151,12 +146,12 @@ mod tests {
 
     fn snippet(text: &str, query: &str) -> String {
         let mut analyzer = analyzer();
-        let tokens = Tokens::of(text, &mut analyzer);
+        let quotable = Quotable::of(text, &mut analyzer);
         let mut words = Vec::new();
         analyzer
             .token_stream(query)
             .process(&mut |token| words.push(token.text.clone()));
-        cut(text, &tokens, &stems(words.iter().map(String::as_str)))
+        quotable.quote(&stems(words.iter().map(String::as_str)))
     }
 
     #[test]

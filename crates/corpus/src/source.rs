@@ -145,6 +145,10 @@ impl Source for DocumentsSource {
 
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Vec<Hit>> {
         let snapshot = self.snapshot()?;
+        let failed = |e| Error::internal("the index could not be searched").caused_by(e);
+        if snapshot.is_small() {
+            return snapshot.search(&query.text, query.limit).map_err(failed);
+        }
         let (text, limit) = (query.text.clone(), query.limit);
         let cancel = cx.cancel.clone();
         self.pool
@@ -152,9 +156,7 @@ impl Source for DocumentsSource {
                 if cancel.is_cancelled() {
                     return Ok(Vec::new());
                 }
-                snapshot
-                    .search(&text, limit)
-                    .map_err(|e| Error::internal("the index could not be searched").caused_by(e))
+                snapshot.search(&text, limit).map_err(failed)
             })
             .await
     }

@@ -1,29 +1,37 @@
-//! Log lines on standard error, written by a thread of their own so that a slow reader of them
-//! never delays an answer.
+//! Log lines on standard error. They are gathered and written by a thread of their own a few times
+//! a second, so that neither a slow reader nor the writing itself delays an answer.
 
-use tracing_appender::non_blocking::WorkerGuard;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
 
 use crate::cli::{Common, LogFormat};
 
 /// rmcp and tantivy may put messages and paths into their lines; what an operator needs is in ours.
 const DEFAULT: &str = "info,rmcp=off,tantivy=warn";
+const WRITE_EVERY: Duration = Duration::from_millis(100);
+/// Lines beyond this are dropped, and counted, while standard error cannot be written to.
+const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Logs until the guard is dropped.
-pub fn start(common: &Common) -> anyhow::Result<WorkerGuard> {
+/// Logs until the guard is dropped, which writes what is left.
+pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
     let filter = match &common.log {
         // A bare level sets ours alone.
-        Some(level) if level.parse::<tracing::Level>().is_ok() => {
-            format!("{DEFAULT},{level},rmcp=off,tantivy=warn")
-        }
+        Some(level) if level.parse::<tracing::Level>().is_ok() => format!("{level},rmcp=off,tantivy=warn"),
         Some(filter) => filter.clone(),
         None => DEFAULT.to_owned(),
     };
     let filter = EnvFilter::try_new(&filter).map_err(|e| {
         anyhow::anyhow!("--log `{filter}` is not a level or filter ({e}); use error, warn, info, debug or trace")
     })?;
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    let gathered = Gathered::default();
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(gathered.clone());
     match common.log_format {
         LogFormat::Text => lines
             .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
@@ -36,5 +44,88 @@ pub fn start(common: &Common) -> anyhow::Result<WorkerGuard> {
             .with_span_list(false)
             .init(),
     }
-    Ok(guard)
+    let writer = gathered.clone();
+    let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
+        while !writer.lock().closed {
+            std::thread::park_timeout(WRITE_EVERY);
+            writer.write_out();
+        }
+    })?;
+    Ok(LogGuard {
+        gathered,
+        thread: Some(thread),
+    })
+}
+
+#[derive(Clone, Default)]
+struct Gathered(Arc<Mutex<Lines>>);
+
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    dropped: u64,
+    closed: bool,
+}
+
+impl Gathered {
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_out(&self) {
+        let mut lines = self.lock();
+        let bytes = std::mem::take(&mut lines.bytes);
+        let dropped = std::mem::take(&mut lines.dropped);
+        drop(lines);
+        let mut err = std::io::stderr().lock();
+        // There is nowhere to report that standard error cannot be written to.
+        let _ = err.write_all(&bytes);
+        if dropped > 0 {
+            let _ = writeln!(
+                err,
+                "{dropped} log lines were dropped because standard error was too slow"
+            );
+        }
+    }
+}
+
+impl Write for Gathered {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let mut lines = self.lock();
+        if lines.bytes.len() + line.len() > MAX_GATHERED_BYTES {
+            lines.dropped += 1;
+        } else {
+            lines.bytes.extend_from_slice(line);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Gathered {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// Writes the last lines when it is dropped.
+pub struct LogGuard {
+    gathered: Gathered,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for LogGuard {
+    fn drop(&mut self) {
+        self.gathered.lock().closed = true;
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            drop(thread.join());
+        }
+        self.gathered.write_out();
+    }
 }

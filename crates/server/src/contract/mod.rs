@@ -20,6 +20,9 @@ fn object(value: Value) -> JsonObject {
 
 /// At most `max` characters of `text`, with an ellipsis where it was cut.
 fn clip(text: &str, max: usize) -> std::borrow::Cow<'_, str> {
+    if text.len() <= max {
+        return text.into();
+    }
     match text.char_indices().nth(max) {
         None => text.into(),
         Some((at, _)) => format!("{}…", text[..at].trim_end()).into(),

@@ -7,7 +7,7 @@ use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Icon, Implementation, ListToolsResult, MetaObject, Tool, ToolAnnotations,
 };
 use serde_json::{Value, json};
-use tribune_core::{Error, Registry, Result, ToolOutput, ToolSpec};
+use tribune_core::{Registry, Result, ToolOutput, ToolSpec};
 
 use super::LIST_TTL_MS;
 
@@ -96,13 +96,16 @@ pub fn write_call_result(outcome: &Result<ToolOutput>, into: &mut Vec<u8>) {
     into.extend_from_slice(br#"{"resultType":"complete","content":[{"type":"text","text":"#);
     match outcome {
         Ok(output) => {
-            write_string(output.text(), into);
+            match output.own_text() {
+                Some(text) => write_string(text, into),
+                None => write_json_as_string(output.json(), into),
+            }
             into.extend_from_slice(br#"}],"structuredContent":"#);
             into.extend_from_slice(output.json().as_bytes());
             into.extend_from_slice(br#","isError":false,"#);
         }
         Err(error) => {
-            write_error_text(error, into);
+            write_string(error.message(), into);
             into.extend_from_slice(br#"}],"isError":true,"#);
         }
     }
@@ -110,11 +113,52 @@ pub fn write_call_result(outcome: &Result<ToolOutput>, into: &mut Vec<u8>) {
     into.push(b'}');
 }
 
-fn write_error_text(error: &Error, into: &mut Vec<u8>) {
-    write_string(error.message(), into);
+/// JSON as a JSON string. Compact JSON has no control characters, so only quotes and backslashes
+/// need escaping, and what lies between them is copied whole.
+fn write_json_as_string(json: &str, into: &mut Vec<u8>) {
+    let bytes = json.as_bytes();
+    into.push(b'"');
+    let mut copied = 0;
+    for at in memchr::memchr2_iter(b'"', b'\\', bytes) {
+        into.extend_from_slice(&bytes[copied..at]);
+        into.push(b'\\');
+        copied = at;
+    }
+    into.extend_from_slice(&bytes[copied..]);
+    into.push(b'"');
 }
 
 fn write_string(text: &str, into: &mut Vec<u8>) {
     // Writing a string into memory cannot fail.
     drop(serde_json::to_writer(into, text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn json_written_as_a_string_reads_back_exactly(text in "\\PC{0,80}|[\\x00-\\x7f]{0,60}") {
+            let json = json!({"text": text, "quote\"": ["\\", "\n"]}).to_string();
+            let mut written = Vec::new();
+            write_json_as_string(&json, &mut written);
+            prop_assert_eq!(serde_json::from_slice::<String>(&written).expect("a JSON string"), json);
+        }
+
+        #[test]
+        fn both_ways_of_writing_a_result_agree(text in "\\PC{0,80}|[\\x00-\\x7f]{0,60}", fails: bool) {
+            let outcome = if fails {
+                Err(tribune_core::Error::not_found(text))
+            } else {
+                ToolOutput::structured(&json!({"results": [{"text": text}]}), 1)
+            };
+            let mut written = Vec::new();
+            write_call_result(&outcome, &mut written);
+            let ours: Value = serde_json::from_slice(&written).expect("JSON");
+            let theirs = serde_json::to_value(call_result(&outcome, true)).expect("JSON");
+            prop_assert_eq!(ours, theirs);
+        }
+    }
 }
