@@ -33,5 +33,8 @@ pub struct Hit {
     pub url: Option<String>,
     /// Which passage of the document matched, counted from 0, when it has more than one.
     pub passage: Option<usize>,
+    /// The source's own score: says nothing beside another source's.
     pub score: f32,
+    /// How much of what was asked for the hit holds, from 0 to 1: this can be compared.
+    pub coverage: f32,
 }

@@ -86,7 +86,7 @@ impl Registered<'_> {
         let spec = self.spec();
         for (alias, argument) in &spec.aliases {
             if !args.contains_key(*argument)
-                && let Some(value) = args.remove(*alias)
+                && let Some(value) = args.shift_remove(*alias)
             {
                 args.insert((*argument).to_owned(), value);
             }

@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::context::CallContext;
 use crate::error::{Error, Result};
@@ -49,7 +48,7 @@ pub struct ToolSpec {
 /// A tool's answer: one JSON object, serialised exactly once.
 #[derive(Debug, Clone)]
 pub struct ToolOutput {
-    structured: Box<RawValue>,
+    json: String,
     text: Option<String>,
     /// How many things the answer holds, for the log line.
     pub count: usize,
@@ -58,11 +57,14 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// The answer as a value that serialises to a JSON object.
     pub fn structured(answer: &impl Serialize, count: usize) -> Result<Self> {
-        let structured = serde_json::value::to_raw_value(answer)
+        // Room for an ordinary answer, so that it is not copied while it grows.
+        let mut json = Vec::with_capacity(8 * 1024);
+        serde_json::to_writer(&mut json, answer)
             .map_err(|e| Error::internal("the answer could not be written as JSON").caused_by(e))?;
-        debug_assert!(structured.get().starts_with('{'), "an answer is a JSON object");
+        let json = String::from_utf8(json).map_err(|e| Error::internal("the answer is not UTF-8").caused_by(e))?;
+        debug_assert!(json.starts_with('{'), "an answer is a JSON object");
         Ok(Self {
-            structured,
+            json,
             text: None,
             count,
         })
@@ -77,11 +79,7 @@ impl ToolOutput {
 
     /// The JSON object.
     pub fn json(&self) -> &str {
-        self.structured.get()
-    }
-
-    pub fn raw(&self) -> &RawValue {
-        &self.structured
+        &self.json
     }
 
     /// The text that stands in for the JSON, if the tool gave one.
@@ -91,7 +89,7 @@ impl ToolOutput {
 
     /// What the one text item of the answer says.
     pub fn text(&self) -> &str {
-        self.text.as_deref().unwrap_or_else(|| self.structured.get())
+        self.text.as_deref().unwrap_or(&self.json)
     }
 }
 

@@ -41,6 +41,19 @@ impl Run<'_> {
         };
         let mut new = Manifest::default();
         let mut changed = Vec::new();
+        for fault in found.unreachable {
+            keep_unreachable(old, &mut new, fault);
+        }
+        for fault in found.passed_over {
+            // Looked at again in every run: it may become a file.
+            let entry = FileEntry {
+                faults: vec![fault.clone()],
+                faults_in_all: 1,
+                entangled: true,
+                ..FileEntry::default()
+            };
+            new.files.insert(fault.file, entry);
+        }
         for file in found.files {
             let signature = Signature::of(&file.metadata);
             match old.files.get(&file.relative) {
@@ -48,17 +61,18 @@ impl Run<'_> {
                     report.files_unchanged += 1;
                     new.files.insert(file.relative, entry.clone());
                 }
+                Some(entry) if let Err(error) = std::fs::File::open(&file.path) => {
+                    let kept = kept(entry, &file.relative, &format!("cannot be opened: {error}"));
+                    new.files.insert(file.relative, kept);
+                }
                 _ => changed.push((file, signature)),
             }
         }
-        let gone: HashSet<&String> = old.files.keys().filter(|file| !new.files.contains_key(*file)).collect();
-        for file in &gone {
-            self.writer.delete_term(Term::from_field_text(self.fields.file, file));
+        let read_again: HashSet<&str> = changed.iter().map(|(file, _)| file.relative.as_str()).collect();
+        for (name, entry) in old.files.iter().filter(|(name, _)| !new.files.contains_key(*name)) {
+            self.writer.delete_term(Term::from_field_text(self.fields.file, name));
+            report.files_removed += u64::from(entry.documents > 0 && !read_again.contains(name.as_str()));
         }
-        report.files_removed = gone
-            .iter()
-            .filter(|gone| !changed.iter().any(|(file, _)| file.relative == ***gone))
-            .count() as u64;
 
         let mut ids = Taken::new(self.indexing, index, &self.fields, &new)?;
         let mut state = IndexProgress {
@@ -73,16 +87,6 @@ impl Run<'_> {
             new.files.insert(file.relative, entry);
             state.files_done += 1;
             (self.progress)(state);
-        }
-        for fault in found.unreachable {
-            let entry = FileEntry {
-                faults: vec![fault.clone()],
-                faults_in_all: 1,
-                // Looked at again each time: nothing says whether it changed.
-                entangled: true,
-                ..FileEntry::default()
-            };
-            new.files.insert(fault.file, entry);
         }
         Ok((new, report))
     }
@@ -210,6 +214,37 @@ fn searchable_fields(fields: &JsonObject) -> BTreeMap<String, OwnedValue> {
         .iter()
         .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
         .collect()
+}
+
+/// What cannot be looked at now may still be there: what was indexed of it stays, and it is looked
+/// at again in every run.
+fn keep_unreachable(old: &Manifest, new: &mut Manifest, fault: Fault) {
+    let below = format!("{}/", fault.file);
+    for (name, entry) in &old.files {
+        if *name == fault.file || name.starts_with(&below) {
+            new.files.insert(name.clone(), kept(entry, name, &fault.problem));
+        }
+    }
+    let entry = new.files.entry(fault.file.clone()).or_default();
+    if entry.faults.is_empty() {
+        entry.faults = vec![fault];
+        entry.faults_in_all = 1;
+    }
+    entry.entangled = true;
+}
+
+fn kept(entry: &FileEntry, name: &str, problem: &str) -> FileEntry {
+    let fault = Fault {
+        file: name.to_owned(),
+        line: None,
+        problem: format!("{problem}; what was indexed of it before is still served"),
+        skipped: true,
+    };
+    FileEntry {
+        faults: vec![fault],
+        faults_in_all: 1,
+        ..entry.clone()
+    }
 }
 
 /// One file being read.

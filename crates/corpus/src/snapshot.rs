@@ -27,6 +27,7 @@ const MAX_CANDIDATES: usize = 10_000;
 struct Passage {
     id: DocumentId,
     title: String,
+    title_stems: Vec<u32>,
     url: Option<String>,
     text: Quotable,
     /// `None` for the only passage of a document.
@@ -113,6 +114,7 @@ impl Snapshot {
                 url: passage.url.clone(),
                 passage: passage.ordinal,
                 score,
+                coverage: passage.text.coverage(&passage.title_stems, &plan.stems),
             });
         }
         Ok(hits)
@@ -244,9 +246,11 @@ impl Snapshot {
         let id = DocumentId::new(&self.source, &key)
             .map_err(|e| tantivy::TantivyError::SystemError(format!("an index entry has a bad id: {e}")))?;
         let number = |field: Field| entry.get_first(field).and_then(|v| v.as_u64()).unwrap_or_default();
+        let title = stored_text(&entry, self.fields.title);
         let passage = Arc::new(Passage {
             id,
-            title: stored_text(&entry, self.fields.title),
+            title_stems: snippet::stems(words(analyzer, &title).iter().map(String::as_str)),
+            title,
             url: stored(&entry, self.fields.url),
             text: Quotable::of(&stored_text(&entry, self.fields.passage), analyzer),
             ordinal: (number(self.fields.passages) > 1)

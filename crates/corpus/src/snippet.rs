@@ -64,10 +64,7 @@ impl Quotable {
         if line.len() <= MAX_BYTES {
             return 0..line.len();
         }
-        let matches: Vec<usize> = (0..self.stems.len())
-            .filter(|&at| wanted.contains(&self.stems[at]))
-            .collect();
-        let Some(first) = self.best_first_match(&matches) else {
+        let Some(first) = self.best_first_match(&self.matches(wanted)) else {
             return 0..word_floor(line, 0, line.floor_char_boundary(MAX_BYTES));
         };
         // Room to read: begin some words before the match, at a sentence's start if one is that near.
@@ -84,6 +81,31 @@ impl Quotable {
             return word_ceiling(line, line.len() - MAX_BYTES).min(start)..line.len();
         }
         start..word_floor(line, start, line.floor_char_boundary(start + MAX_BYTES))
+    }
+
+    /// Which share of the wanted words stands here or in `title`.
+    pub(crate) fn coverage(&self, title: &[u32], wanted: &[u32]) -> f32 {
+        if wanted.is_empty() {
+            return 0.0;
+        }
+        let found = wanted
+            .iter()
+            .filter(|stem| holds(&self.stems, **stem) || title.contains(stem))
+            .count();
+        found as f32 / wanted.len() as f32
+    }
+
+    /// Which words are wanted. Most are not: whole runs are compared at once and passed over.
+    fn matches(&self, wanted: &[u32]) -> Vec<usize> {
+        const RUN: usize = 32;
+        let mut matches = Vec::new();
+        for (number, run) in self.stems.chunks(RUN).enumerate() {
+            if wanted.iter().any(|word| holds(run, *word)) {
+                let wanted_here = run.iter().enumerate().filter(|(_, stem)| wanted.contains(stem));
+                matches.extend(wanted_here.map(|(at, _)| number * RUN + at));
+            }
+        }
+        matches
     }
 
     /// The match from which a quote's length holds the most different words.
@@ -107,6 +129,11 @@ impl Quotable {
         }
         best.map(|(first, _)| first)
     }
+}
+
+/// Looks at all of them without stopping, which compiles to a few wide comparisons.
+fn holds(stems: &[u32], word: u32) -> bool {
+    stems.iter().fold(false, |found, stem| found | (*stem == word))
 }
 
 /// A stem as passages and queries compare it. A collision shows a wrong word in a quote, no more.

@@ -120,10 +120,11 @@ impl DocumentsSource {
 
     fn snapshot(&self) -> Result<Arc<Snapshot>> {
         self.current.load_full().ok_or_else(|| {
-            Error::unavailable(format!(
-                "`{}` is still being indexed for the first time; try again shortly",
-                self.settings.name
-            ))
+            let name = &self.settings.name;
+            Error::unavailable(match &self.activity().failure {
+                Some(failure) => format!("`{name}` could not be indexed: {failure}"),
+                None => format!("`{name}` is still being indexed for the first time; try again shortly"),
+            })
         })
     }
 }

@@ -14,8 +14,10 @@ pub(crate) struct FoundFile {
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) files: Vec<FoundFile>,
-    /// Files that could not even be looked at: they stay in the index as they are.
+    /// Files and folders that could not be looked at now.
     pub(crate) unreachable: Vec<Fault>,
+    /// What is not read on purpose.
+    pub(crate) passed_over: Vec<Fault>,
 }
 
 /// Every document file below `root`, in a fixed order. Hidden files and folders are passed over;
@@ -35,7 +37,7 @@ pub(crate) fn walk(root: &Path) -> Found {
     };
     let entries = walkdir::WalkDir::new(root).sort_by_file_name().into_iter();
     for entry in entries.filter_entry(|entry| !hidden(entry)) {
-        let unreachable = |path: &Path, problem: String| Fault {
+        let fault = |path: &Path, problem: String| Fault {
             file: relative_to_root(path).unwrap_or_else(|| path.to_string_lossy().into_owned()),
             line: None,
             problem,
@@ -48,7 +50,7 @@ pub(crate) fn walk(root: &Path) -> Found {
                 let problem = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
                 found
                     .unreachable
-                    .push(unreachable(&path, format!("cannot be read: {problem}")));
+                    .push(fault(&path, format!("cannot be read: {problem}")));
                 continue;
             }
         };
@@ -58,17 +60,15 @@ pub(crate) fn walk(root: &Path) -> Found {
         };
         if entry.path_is_symlink() && entry.depth() > 0 {
             found
-                .unreachable
-                .push(unreachable(path, "is a link; only real files are indexed".to_owned()));
+                .passed_over
+                .push(fault(path, "is a link; only real files are indexed".to_owned()));
             continue;
         }
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_file() => metadata,
             Ok(_) => continue,
             Err(error) => {
-                found
-                    .unreachable
-                    .push(unreachable(path, format!("cannot be read: {error}")));
+                found.unreachable.push(fault(path, format!("cannot be read: {error}")));
                 continue;
             }
         };
@@ -79,9 +79,7 @@ pub(crate) fn walk(root: &Path) -> Found {
                 format,
                 metadata,
             }),
-            None => found
-                .unreachable
-                .push(unreachable(path, "its name is not UTF-8".to_owned())),
+            None => found.passed_over.push(fault(path, "its name is not UTF-8".to_owned())),
         }
     }
     found

@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use tribune_core::registry::RegistrationError;
 use tribune_core::{Clock, Source};
 
+use crate::http::guard::bare_host;
 use crate::links::Links;
 use crate::profile::{Making, Profile, ProfileSpec};
 use crate::settings::Settings;
@@ -72,7 +73,7 @@ impl Service {
         for (name, spec) in specs {
             let profile = Arc::new(make(spec, &sources, making.clone())?);
             for host in &profile.spec().hosts {
-                if by_host.insert(host.to_ascii_lowercase(), profile.clone()).is_some() {
+                if by_host.insert(bare_host(host), profile.clone()).is_some() {
                     return Err(ServiceError::HostTwice(host.clone()));
                 }
             }
@@ -140,6 +141,15 @@ fn make(spec: ProfileSpec, all: &[Arc<dyn Source>], making: Making) -> Result<Pr
     };
     let name = spec.name.clone();
     let wanted = spec.tools.clone();
+    let unfiltered = ProfileSpec {
+        tools: None,
+        ..spec.clone()
+    };
+    let all_of_them = |sources: Vec<Arc<dyn Source>>, making: Making| {
+        let profile = Profile::new(unfiltered, sources, making).ok()?;
+        Some(profile.state().registry.names().collect::<Vec<_>>().join(", "))
+    };
+    let (known_sources, known_making) = (sources.clone(), making.clone());
     let profile = Profile::new(spec, sources, making).map_err(|error| ServiceError::Tools {
         profile: name.clone(),
         error,
@@ -150,7 +160,7 @@ fn make(spec: ProfileSpec, all: &[Arc<dyn Source>], making: Making) -> Result<Pr
             return Err(ServiceError::UnknownTool {
                 profile: name,
                 tool,
-                known: state.registry.names().collect::<Vec<_>>().join(", "),
+                known: all_of_them(known_sources, known_making).unwrap_or_default(),
             });
         }
     }

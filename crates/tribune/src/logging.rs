@@ -19,9 +19,11 @@ const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Logs until the guard is dropped, which writes what is left.
 pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
-    let filter = match &common.log {
+    let filter = match common.log.as_ref().filter(|log| !log.is_empty()) {
         // A bare level sets ours alone.
         Some(level) if level.parse::<tracing::Level>().is_ok() => format!("{level},rmcp=off,tantivy=warn"),
+        // Unless it is asked for by name: rmcp's lines hold what callers ask.
+        Some(filter) if !filter.contains("rmcp") => format!("{filter},rmcp=off"),
         Some(filter) => filter.clone(),
         None => DEFAULT.to_owned(),
     };

@@ -70,7 +70,7 @@ fn take_text(fields: &mut JsonObject, name: &str) -> Option<String> {
     if text.is_empty() {
         return None;
     }
-    fields.remove(name);
+    fields.shift_remove(name);
     Some(text)
 }
 

@@ -143,20 +143,21 @@ fn fields(names: &[String], row: &csv::ByteRecord) -> Result<JsonObject, String>
 
 /// A row's fields as a record; `place` names a row that brings no id.
 fn record(mut fields: JsonObject, place: impl FnOnce() -> String) -> Result<Record, String> {
-    let text = match fields.remove("text") {
+    let text = match fields.shift_remove("text") {
         Some(Value::String(text)) if !text.trim().is_empty() => text,
         Some(Value::String(_)) => return Err("`text` is empty".to_owned()),
         Some(_) => return Err("`text` is not a string".to_owned()),
         None => return Err("has no `text`".to_owned()),
     };
-    let key = match fields.remove("id").or_else(|| fields.remove("_id")) {
+    let key = match fields.shift_remove("id").or_else(|| fields.shift_remove("_id")) {
         Some(Value::String(id)) if !id.is_empty() => id,
         Some(Value::Number(id)) => id.to_string(),
-        Some(Value::Null) | None => place(),
+        Some(Value::Null | Value::String(_)) | None => place(),
         Some(_) => return Err("`id` is neither a string nor a number".to_owned()),
     };
-    let title = match fields.remove("title") {
+    let title = match fields.shift_remove("title") {
         Some(Value::String(title)) if !title.trim().is_empty() => title,
+        Some(Value::Number(title)) => title.to_string(),
         _ => title_from_text(&text),
     };
     let text_of = |name: &str| fields.get(name).and_then(Value::as_str);

@@ -165,13 +165,21 @@ impl SearchTool {
     }
 }
 
-/// First all the firsts, then all the seconds: ranks of different sources can be compared, scores cannot.
+/// First all the firsts, then all the seconds: ranks of different sources can be compared, scores
+/// cannot. Among equals, what holds more of the query comes first.
 fn merge_by_rank<'a>(ranked: &[&'a [Hit]], limit: usize) -> Vec<&'a Hit> {
     let longest = ranked.iter().map(|hits| hits.len()).max().unwrap_or(0);
-    (0..longest)
-        .flat_map(|rank| ranked.iter().filter_map(move |hits| hits.get(rank)))
-        .take(limit)
-        .collect()
+    let mut merged: Vec<&Hit> = Vec::with_capacity(limit);
+    for rank in 0..longest {
+        let mut equals: Vec<&Hit> = ranked.iter().filter_map(|hits| hits.get(rank)).collect();
+        equals.sort_by(|a, b| b.coverage.total_cmp(&a.coverage));
+        merged.extend(equals);
+        if merged.len() >= limit {
+            break;
+        }
+    }
+    merged.truncate(limit);
+    merged
 }
 
 fn nothing_answered(missing: &[Missing<'_>]) -> Error {
@@ -251,17 +259,21 @@ mod tests {
 
     #[test]
     fn ranks_are_merged_and_scores_ignored() {
-        let hit = |id: &str, score| Hit {
+        let hit = |id: &str, score, coverage| Hit {
             id: DocumentId::parse(id).expect("id"),
             title: String::new(),
             snippet: String::new(),
             url: None,
             passage: None,
             score,
+            coverage,
         };
-        let a = [hit("a:1", 0.1), hit("a:2", 0.05), hit("a:3", 0.01)];
-        let b = [hit("b:1", 99.0)];
+        let a = [hit("a:1", 0.1, 0.5), hit("a:2", 0.05, 0.5), hit("a:3", 0.01, 0.5)];
+        let b = [hit("b:1", 99.0, 0.5)];
         let merged: Vec<&str> = merge_by_rank(&[&a, &b], 3).into_iter().map(|h| h.id.as_str()).collect();
         assert_eq!(merged, ["a:1", "b:1", "a:2"]);
+        let c = [hit("c:1", 0.0, 1.0)];
+        let merged: Vec<&str> = merge_by_rank(&[&a, &c], 2).into_iter().map(|h| h.id.as_str()).collect();
+        assert_eq!(merged, ["c:1", "a:1"], "the fuller match first among firsts");
     }
 }

@@ -50,8 +50,8 @@ impl Guard {
             hosts.insert(settings.listen.ip().to_string());
         }
         let public: Option<Uri> = settings.public_url.parse().ok();
-        hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare));
-        hosts.extend(settings.allowed_hosts.iter().map(|host| bare(host)));
+        hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare_host));
+        hosts.extend(settings.allowed_hosts.iter().map(|host| bare_host(host)));
         hosts.extend(service.profile_hosts().map(str::to_owned));
         let mut origins: HashSet<String> = settings
             .allowed_origins
@@ -84,7 +84,7 @@ impl Guard {
         if self.any_origin || self.origins.contains(&origin) {
             return true;
         }
-        let host = origin.parse::<Uri>().ok().and_then(|uri| uri.host().map(bare));
+        let host = origin.parse::<Uri>().ok().and_then(|uri| uri.host().map(bare_host));
         self.loopback_origins && host.is_some_and(|host| matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1"))
     }
 
@@ -111,7 +111,7 @@ fn origin_of(uri: &Uri) -> Option<String> {
 }
 
 /// A host name without port and brackets, in lower case.
-fn bare(host: &str) -> String {
+pub(crate) fn bare_host(host: &str) -> String {
     let host = host.trim();
     let without_port = match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(v6),
@@ -124,8 +124,8 @@ fn bare(host: &str) -> String {
 /// The host name a request is addressed to.
 pub fn host_name(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     match headers.get(header::HOST) {
-        Some(host) => host.to_str().ok().map(bare),
-        None => uri.host().map(bare),
+        Some(host) => host.to_str().ok().map(bare_host),
+        None => uri.host().map(bare_host),
     }
 }
 
@@ -135,13 +135,14 @@ pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Nex
     let host = host_name(request.headers(), request.uri());
     let origin = request.headers().get(header::ORIGIN).cloned();
 
+    let origin_is_fine = origin
+        .as_ref()
+        .is_none_or(|o| o.to_str().is_ok_and(|o| guard.origin_allowed(o)));
+
     let mut response = if !guard.host_allowed(host.as_deref()) {
         refuse_host(host.as_deref(), &correlation_id)
-    } else if let Some(origin) = origin
-        .as_ref()
-        .filter(|o| !o.to_str().is_ok_and(|o| guard.origin_allowed(o)))
-    {
-        refuse_origin(origin, &correlation_id)
+    } else if !origin_is_fine {
+        refuse_origin(origin.as_ref(), &correlation_id)
     } else if request.method() == Method::OPTIONS {
         preflight(request.headers())
     } else {
@@ -157,7 +158,7 @@ pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Nex
         headers.insert(CORRELATION, id);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(origin) = origin {
+    if let Some(origin) = origin.filter(|_| origin_is_fine) {
         allow_origin(headers, origin);
     }
     response
@@ -165,7 +166,7 @@ pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Nex
 
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
     headers.insert(
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static(
@@ -203,8 +204,10 @@ fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {
     rpc::error(StatusCode::FORBIDDEN, &Value::Null, rpc::SERVER_ERROR, &message)
 }
 
-fn refuse_origin(origin: &HeaderValue, correlation_id: &str) -> Response {
-    let origin = String::from_utf8_lossy(origin.as_bytes());
+fn refuse_origin(origin: Option<&HeaderValue>, correlation_id: &str) -> Response {
+    let origin = origin
+        .map(|origin| String::from_utf8_lossy(origin.as_bytes()))
+        .unwrap_or_default();
     tracing::warn!(%origin, correlation_id, "refused a request from a foreign page");
     let message =
         format!("pages of `{origin}` may not call this server: add it to server.allowed_origins if they should");
@@ -213,7 +216,7 @@ fn refuse_origin(origin: &HeaderValue, correlation_id: &str) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use super::bare;
+    use super::bare_host;
 
     #[test]
     fn host_names_lose_their_port() {
@@ -223,7 +226,7 @@ mod tests {
             ("::1", "::1"),
             ("localhost", "localhost"),
         ] {
-            assert_eq!(bare(given), name);
+            assert_eq!(bare_host(given), name);
         }
     }
 }

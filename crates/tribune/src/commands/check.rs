@@ -102,8 +102,14 @@ fn readable(report: &serde_json::Value) -> String {
     lines.push("profiles".to_owned());
     for profile in list(&report["profiles"]) {
         let tools: Vec<String> = list(&profile["tools"]).iter().map(text).collect();
+        let hosts: Vec<String> = list(&profile["hosts"]).iter().map(text).collect();
+        let hosts = if hosts.is_empty() {
+            String::new()
+        } else {
+            format!("  (at /mcp for {})", hosts.join(", "))
+        };
         lines.push(format!(
-            "  {:<14} {}  {}",
+            "  {:<14} {}  {}{hosts}",
             text(&profile["name"]),
             text(&profile["address"]),
             tools.join(", ")

@@ -37,7 +37,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 /// The configuration that is meant; without one, the demo and the folder it lives in.
 fn config(common: &Common) -> anyhow::Result<(Config, Option<TempDir>)> {
-    match Config::load(common.config.as_deref())? {
+    let named = common.config.as_deref().filter(|path| !path.as_os_str().is_empty());
+    match Config::load(named)? {
         Some(config) => Ok((config, None)),
         None => demo::config().map(|(config, dir)| (config, Some(dir))),
     }

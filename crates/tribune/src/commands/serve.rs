@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +31,9 @@ pub fn run(common: &Common, args: &Serve) -> anyhow::Result<ExitCode> {
 
 async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyhow::Result<()> {
     let wanted = args.listen.unwrap_or(config.listen);
-    let listener = TcpListener::bind(wanted).await.with_context(|| cannot_listen(wanted))?;
+    let listener = TcpListener::bind(wanted)
+        .await
+        .map_err(|error| cannot_listen(wanted, &error))?;
     let listen = listener.local_addr()?;
     let Parts { service, corpora } = compose(config, config.settings(listen, args.conformance))?;
     for warning in &config.warnings {
@@ -59,16 +60,27 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
     Ok(())
 }
 
-fn cannot_listen(wanted: SocketAddr) -> String {
-    format!(
-        "cannot listen on {wanted}; if another program has that port, choose another: tribune serve --listen {}:{}",
-        wanted.ip(),
-        wanted.port().saturating_add(1)
-    )
+fn cannot_listen(wanted: SocketAddr, error: &std::io::Error) -> anyhow::Error {
+    let (ip, port) = (wanted.ip(), wanted.port());
+    let next = match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            let other = port.saturating_add(1);
+            format!("another program has that port; stop it, or choose another: tribune serve --listen {ip}:{other}")
+        }
+        std::io::ErrorKind::AddrNotAvailable => {
+            "that address is not this machine's; use 127.0.0.1 for this machine alone, or 0.0.0.0 for all its addresses"
+                .to_owned()
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need privileges; choose a higher one and put a proxy in front".to_owned()
+        }
+        _ => error.to_string(),
+    };
+    anyhow::anyhow!("cannot listen on {wanted}: {next}")
 }
 
 /// Brings every index up to date in the background, then watches for what other processes commit.
-fn keep_indexed(config: &Config, corpora: &[Arc<DocumentsSource>], work: &CancellationToken) {
+pub fn keep_indexed(config: &Config, corpora: &[Arc<DocumentsSource>], work: &CancellationToken) {
     for corpus in corpora {
         let corpus = corpus.clone();
         let work = work.clone();

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
-use tribune_core::Source;
 
+use super::serve::keep_indexed;
 use super::{config, runtime};
 use crate::cli::{Common, Stdio};
 use crate::compose::{Parts, compose};
@@ -30,17 +30,10 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
     for corpus in &corpora {
         drop(corpus.refresh());
     }
-    if config.auto_index {
-        let (corpora, cancel) = (corpora.clone(), cancel.clone());
-        std::thread::spawn(move || {
-            for corpus in corpora {
-                if let Err(error) = corpus.update(&cancel, &|_| {}) {
-                    tracing::warn!(source = corpus.name(), "{error}");
-                }
-            }
-        });
-    }
-    let served = runtime()?.block_on(tribune_server::serve_stdio(service, profile));
+    let served = runtime()?.block_on(async {
+        keep_indexed(&config, &corpora, &cancel);
+        tribune_server::serve_stdio(service, profile).await
+    });
     cancel.cancel();
     served?;
     Ok(ExitCode::SUCCESS)

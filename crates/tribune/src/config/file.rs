@@ -6,6 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use serde::Deserialize;
 
+/// The variables that set something.
+pub type Environment = BTreeMap<String, String>;
+
+const PREFIX: &str = "TRIBUNE_SERVER_";
+
+/// This process's own. An empty one counts as not set.
+pub fn environment() -> Environment {
+    let readable =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    readable
+        .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
+        .collect()
+}
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConfigFile {
@@ -105,6 +119,8 @@ impl Server {
         within("session_idle_secs", self.session_idle_secs, 1, 86_400)?;
         within("call_timeout_secs", self.call_timeout_secs, 1, 300)?;
         within("source_timeout_secs", self.source_timeout_secs, 1, 300)?;
+        within("max_sessions", self.max_sessions as u64, 1, 1_000_000)?;
+        within("drain_secs", self.drain_secs, 0, 600)?;
         within("max_body_mb", self.max_body_mb as u64, 1, 64)
     }
 }
@@ -142,20 +158,14 @@ pub struct Profile {
 }
 
 /// Reads the file's text, with `TRIBUNE_SERVER_*` variables laid over it.
-pub(super) fn parse(
-    text: &str,
-    path: &Path,
-    environment: &dyn Fn(&str) -> Option<String>,
-) -> anyhow::Result<ConfigFile> {
+pub(super) fn parse(text: &str, path: &Path, environment: &Environment) -> anyhow::Result<ConfigFile> {
     // Once as it is, so that mistakes are told with their line.
     let file: ConfigFile = toml::from_str(text).map_err(|error| explain(&error, text, path))?;
     let mut table: toml::Table = toml::from_str(text).map_err(|error| explain(&error, text, path))?;
     if !overlay_environment(&mut table, environment)? {
         return Ok(file);
     }
-    table
-        .try_into()
-        .map_err(|error| anyhow::anyhow!("a TRIBUNE_SERVER_* variable does not fit: {}", error.message()))
+    Ok(table.try_into()?)
 }
 
 fn explain(error: &toml::de::Error, text: &str, path: &Path) -> anyhow::Error {
@@ -202,17 +212,23 @@ pub(super) fn keys_of<T: for<'de> Deserialize<'de>>() -> Vec<String> {
 }
 
 /// `TRIBUNE_SERVER_LISTEN` and so on for every key of `[server]`; says whether there were any.
-pub(super) fn overlay_environment(
-    table: &mut toml::Table,
-    environment: &dyn Fn(&str) -> Option<String>,
-) -> anyhow::Result<bool> {
+pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environment) -> anyhow::Result<bool> {
+    let keys = keys_of::<Server>();
     let mut any = false;
-    for key in keys_of::<Server>() {
-        let Some(text) = environment(&format!("TRIBUNE_SERVER_{}", key.to_uppercase())) else {
+    for (variable, text) in environment {
+        let Some(name) = variable.strip_prefix(PREFIX) else {
             continue;
         };
+        let name = name.to_ascii_lowercase();
+        let Some(key) = keys.iter().find(|key| **key == name) else {
+            let near = keys
+                .iter()
+                .max_by(|a, b| strsim::jaro_winkler(&name, a).total_cmp(&strsim::jaro_winkler(&name, b)));
+            let near = near.map(|key| key.to_uppercase()).unwrap_or_default();
+            bail!("the variable {variable} sets nothing; did you mean {PREFIX}{near}?");
+        };
         let value = match key.as_str() {
-            "listen" | "public_url" | "data_dir" => toml::Value::String(text),
+            "listen" | "public_url" | "data_dir" => toml::Value::String(text.clone()),
             "allowed_hosts" | "allowed_origins" => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 toml::Value::Array(names.map(|name| toml::Value::String(name.to_owned())).collect())
@@ -221,13 +237,17 @@ pub(super) fn overlay_environment(
                 .parse::<i64>()
                 .map(toml::Value::Integer)
                 .or_else(|_| text.parse::<bool>().map(toml::Value::Boolean))
-                .unwrap_or(toml::Value::String(text)),
+                .unwrap_or_else(|_| toml::Value::String(text.clone())),
         };
+        let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
+        if let Err(error) = alone.try_into::<Server>() {
+            bail!("the variable {variable}={text} does not fit: {}", error.message());
+        }
         let server = table
             .entry("server")
             .or_insert_with(|| toml::Value::Table(toml::Table::new()));
         if let Some(server) = server.as_table_mut() {
-            server.insert(key, value);
+            server.insert(key.clone(), value);
             any = true;
         }
     }
@@ -273,7 +293,7 @@ mod tests {
             .collect();
         for text in [include_str!("../init.toml"), &all_on] {
             let text = text.replace("{folder}", "notes");
-            parse(&text, Path::new("tribune.toml"), &|_| None).expect("loads");
+            parse(&text, Path::new("tribune.toml"), &Environment::new()).expect("loads");
         }
     }
 }

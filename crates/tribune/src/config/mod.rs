@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use tribune_corpus::Limits;
 use tribune_server::{ProfileSpec, Settings};
 
-pub use file::ConfigFile;
+pub use file::{ConfigFile, Environment};
 
 pub const DEFAULT_FILE: &str = "tribune.toml";
 
@@ -57,10 +57,10 @@ impl Config {
                 path.display()
             )
         })?;
-        Self::parse(&text, &path, &|name| std::env::var(name).ok()).map(Some)
+        Self::parse(&text, &path, &file::environment()).map(Some)
     }
 
-    pub fn parse(text: &str, path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    pub fn parse(text: &str, path: &Path, environment: &Environment) -> anyhow::Result<Self> {
         let file = file::parse(text, path, environment)?;
         let base = path.parent().unwrap_or(Path::new(""));
         Self::from_file(file, Some(path.to_owned()), base).with_context(|| path.display().to_string())
@@ -69,7 +69,7 @@ impl Config {
     /// What the demo uses: `sources` and a data folder that does not outlive it.
     pub fn demo(data_dir: PathBuf, sources: Vec<SourceConfig>) -> anyhow::Result<Self> {
         let mut table = toml::Table::new();
-        file::overlay_environment(&mut table, &|name| std::env::var(name).ok())?;
+        file::overlay_environment(&mut table, &file::environment())?;
         let file: ConfigFile = table.try_into()?;
         let mut config = Self::from_file(file, None, Path::new(""))?;
         config.data_dir = data_dir;
@@ -97,15 +97,25 @@ impl Config {
                     source.name
                 );
             }
+            if !(1..=1024).contains(&source.max_document_mb) {
+                bail!(
+                    "source `{}`: max_document_mb = {} must be between 1 and 1024",
+                    source.name,
+                    source.max_document_mb
+                );
+            }
             sources.push(SourceConfig {
                 title: source.title.unwrap_or_else(|| title_of(&source.name)),
                 name: source.name,
                 description: source.description,
                 path: base.join(source.path),
                 limits: Limits {
-                    max_document_bytes: source.max_document_mb.max(1) * 1024 * 1024,
+                    max_document_bytes: source.max_document_mb * 1024 * 1024,
                 },
             });
+        }
+        for name in file.profiles.keys() {
+            check_profile_name(name)?;
         }
         let profiles = file
             .profiles
@@ -183,6 +193,16 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A profile may take the place of a built-in one.
+fn check_profile_name(name: &str) -> anyhow::Result<()> {
+    if name == "messages" || (!RESERVED_NAMES.contains(&name) && check_name(name).is_err()) {
+        bail!(
+            "the profile name `{name}` cannot be part of an address: use up to 40 of a-z, 0-9, - and _, starting with a letter"
+        );
+    }
+    Ok(())
+}
+
 /// `field-notes` as `Field notes`.
 fn title_of(name: &str) -> String {
     let words = name.replace(['-', '_'], " ");
@@ -197,7 +217,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> anyhow::Result<Config> {
-        Config::parse(text, Path::new("dir/tribune.toml"), &|_| None)
+        Config::parse(text, Path::new("dir/tribune.toml"), &Environment::new())
     }
 
     fn fault(text: &str) -> String {
@@ -254,13 +274,13 @@ mod tests {
 
     #[test]
     fn the_environment_overrides_the_file() {
-        let environment = |name: &str| match name {
-            "TRIBUNE_SERVER_LISTEN" => Some("127.0.0.1:9".to_owned()),
-            "TRIBUNE_SERVER_SESSIONS" => Some("false".to_owned()),
-            "TRIBUNE_SERVER_ALLOWED_HOSTS" => Some("a.example, b.example".to_owned()),
-            "TRIBUNE_SERVER_DRAIN_SECS" => Some("3".to_owned()),
-            _ => None,
-        };
+        let set = |name: &str, value: &str| (format!("TRIBUNE_SERVER_{name}"), value.to_owned());
+        let environment = Environment::from([
+            set("LISTEN", "127.0.0.1:9"),
+            set("SESSIONS", "false"),
+            set("ALLOWED_HOSTS", "a.example, b.example"),
+            set("DRAIN_SECS", "3"),
+        ]);
         let config =
             Config::parse("[server]\nlisten = \"127.0.0.1:1\"", Path::new("t.toml"), &environment).expect("config");
         assert_eq!(config.listen.port(), 9);
@@ -268,6 +288,22 @@ mod tests {
         assert!(!settings.sessions);
         assert_eq!(settings.allowed_hosts, ["a.example", "b.example"]);
         assert_eq!(settings.drain, Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_variable_that_sets_nothing_or_does_not_fit_is_named() {
+        for (name, value, told) in [
+            ("TRIBUNE_SERVER_LISTNE", "x", "did you mean TRIBUNE_SERVER_LISTEN?"),
+            (
+                "TRIBUNE_SERVER_SESSIONS",
+                "maybe",
+                "TRIBUNE_SERVER_SESSIONS=maybe does not fit",
+            ),
+        ] {
+            let environment = Environment::from([(name.to_owned(), value.to_owned())]);
+            let error = Config::parse("", Path::new("t.toml"), &environment).expect_err("refused");
+            assert!(format!("{error:#}").contains(told), "{error:#}");
+        }
     }
 
     #[test]

@@ -19,13 +19,15 @@ const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
 /// Settings that would send a client's requests elsewhere.
-const PROXY_VARIABLES: [&str; 6] = [
+const PROXY_VARIABLES: [&str; 8] = [
     "http_proxy",
     "HTTP_PROXY",
     "https_proxy",
     "HTTPS_PROXY",
     "all_proxy",
     "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
 ];
 
 /// How a program ended, and all it said.
