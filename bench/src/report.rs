@@ -177,7 +177,7 @@ fn command_line() -> String {
 
 /// Prints the report and, where asked, also writes it to a file.
 pub fn publish(text: &str, out: Option<&Path>) -> Result<()> {
-    print!("{text}");
+    std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())?;
     let Some(path) = out else { return Ok(()) };
     fs::write(path, text).with_context(|| format!("write {}", path.display()))
 }

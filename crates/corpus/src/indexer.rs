@@ -123,7 +123,10 @@ impl Indexing {
             cancel,
             progress,
         };
-        let (new, mut report) = run.files(&index, &old, found)?;
+        let (new, mut report) = match run.files(&index, &old, found) {
+            Ok(done) => done,
+            Err(error) => return Err(self.root_cause(error, &mut writer)),
+        };
         if new != old || payload.is_none() {
             self.commit(&mut writer, &new, payload.as_deref())?;
         }
@@ -200,6 +203,26 @@ impl Indexing {
         self.attempt("committing the index", prepared.commit())?;
         Manifest::remove_others(&dir, &name);
         Ok(())
+    }
+
+    /// A writer whose thread has failed says only that it was killed; what killed it comes out when
+    /// it is asked to commit.
+    fn root_cause(&self, error: IndexError, writer: &mut IndexWriter) -> IndexError {
+        if !matches!(error, IndexError::Failed { .. }) {
+            return error;
+        }
+        match writer.prepare_commit() {
+            Err(cause) if is_disk_full(&cause) => IndexError::DiskFull {
+                source_name: self.source.clone(),
+                dir: self.index_dir.clone(),
+            },
+            Ok(prepared) => {
+                // Nothing of a failed run is kept.
+                drop(prepared.abort());
+                error
+            }
+            Err(_) => error,
+        }
     }
 
     pub(crate) fn attempt<T, E>(&self, doing: &'static str, result: Result<T, E>) -> Result<T, IndexError>

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus};
 
 use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
+use crate::manifest::Manifest;
 use crate::pool::Pool;
 use crate::snapshot::Snapshot;
 
@@ -179,15 +180,15 @@ impl Source for DocumentsSource {
 
     fn facts(&self) -> SourceFacts {
         let snapshot = self.current.load();
-        let manifest = snapshot.as_ref().map(|snapshot| snapshot.manifest());
+        let manifest = snapshot.as_deref().map(Snapshot::manifest);
         SourceFacts {
             name: self.settings.name.clone(),
             title: self.settings.title.clone(),
             description: self.settings.description.clone(),
             noun: "documents".to_owned(),
-            documents: manifest.map(|manifest| manifest.documents()),
-            dates: manifest.and_then(|manifest| manifest.dates()),
-            fields: manifest.map(|manifest| manifest.fields()).unwrap_or_default(),
+            documents: manifest.map(Manifest::documents),
+            dates: manifest.and_then(Manifest::dates),
+            fields: manifest.map(Manifest::fields).unwrap_or_default(),
         }
     }
 

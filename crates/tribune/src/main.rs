@@ -1,5 +1,6 @@
 //! The binary: what was typed becomes what it means, and runs.
 
+mod allocator;
 mod cli;
 mod commands;
 mod compose;
@@ -10,9 +11,6 @@ mod logging;
 use std::process::ExitCode;
 
 use clap::Parser;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();

@@ -118,7 +118,7 @@ impl Streamable {
         let settings = &self.service.settings;
         let body = match read_body(body, settings).await {
             Ok(body) => body,
-            Err(refusal) => return refusal,
+            Err(refusal) => return *refusal,
         };
         let accept = Accept::of(&parts.headers);
         if accept.json
@@ -129,7 +129,7 @@ impl Streamable {
         }
         let peek = match peek(&body) {
             Ok(peek) => peek,
-            Err(refusal) => return refusal,
+            Err(refusal) => return *refusal,
         };
         let is_initialize = peek.method == "initialize";
         if is_initialize && settings.sessions && self.session_count().await >= settings.max_sessions {
@@ -148,14 +148,13 @@ impl Streamable {
         };
         normalise(&mut parts);
         let answer = forward(rmcp, parts, Full::new(body), &peek.id).await;
-        let answer = if collapse::is_event_stream(&answer) && (!accept.stream || self.wants_legacy_results(&peek)) {
+        if collapse::is_event_stream(&answer) && (!accept.stream || self.wants_legacy_results(&peek)) {
             collapse::to_json(answer, |message| self.change(message)).await
         } else if self.wants_legacy_results(&peek) {
             self.with_legacy_results(answer).await
         } else {
             answer
-        };
-        answer
+        }
     }
 
     fn wants_legacy_results(&self, peek: &Peek) -> bool {
@@ -188,7 +187,13 @@ impl Streamable {
                 .headers
                 .insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         }
-        forward(endpoint.streaming.as_ref(), parts, Full::default(), &Value::Null).await
+        let ends_session = parts.method == Method::DELETE;
+        let mut answer = forward(endpoint.streaming.as_ref(), parts, Full::default(), &Value::Null).await;
+        if ends_session && answer.status() == StatusCode::ACCEPTED {
+            // rmcp's 202 makes the Python clients warn at every close: to them 204 means done.
+            *answer.status_mut() = StatusCode::NO_CONTENT;
+        }
+        answer
     }
 }
 
@@ -271,47 +276,51 @@ fn refuse_content_type(headers: &HeaderMap) -> Option<Response> {
     ))
 }
 
-async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Response> {
+/// An answer given instead of going on; boxed, because it is large and rare.
+type Refusal = Box<Response>;
+
+fn refuse(status: StatusCode, code: i32, message: &str) -> Refusal {
+    Box::new(rpc::error(status, &Value::Null, code, message))
+}
+
+async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Refusal> {
     let limited = http_body_util::Limited::new(body, settings.max_body_bytes);
     match tokio::time::timeout(settings.call_timeout, limited.collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(rpc::error(
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(refuse(
             StatusCode::PAYLOAD_TOO_LARGE,
-            &Value::Null,
             rpc::INVALID_REQUEST,
             &format!(
                 "the message is larger than {} bytes; send less at once",
                 settings.max_body_bytes
             ),
         )),
-        Ok(Err(_)) => Err(rpc::error(
+        Ok(Err(_)) => Err(refuse(
             StatusCode::BAD_REQUEST,
-            &Value::Null,
             rpc::INVALID_REQUEST,
             "the message did not arrive whole; send it again",
         )),
-        Err(_) => Err(rpc::error(
+        Err(_) => Err(refuse(
             StatusCode::REQUEST_TIMEOUT,
-            &Value::Null,
             rpc::INVALID_REQUEST,
             "the message did not arrive in time; send it again",
         )),
     }
 }
 
-fn peek(body: &[u8]) -> Result<Peek, Response> {
-    let refuse = |code, message: &str| Err(rpc::error(StatusCode::BAD_REQUEST, &Value::Null, code, message));
+fn peek(body: &[u8]) -> Result<Peek, Refusal> {
+    let refused = |code, message: &str| Err(refuse(StatusCode::BAD_REQUEST, code, message));
     match serde_json::from_slice::<Peek>(body) {
         Ok(peek) => Ok(peek),
-        Err(error) if error.is_data() && body.trim_ascii_start().starts_with(b"[") => refuse(
+        Err(error) if error.is_data() && body.trim_ascii_start().starts_with(b"[") => refused(
             rpc::INVALID_REQUEST,
             "batches are not part of this protocol any more: send each message in a request of its own",
         ),
-        Err(error) if error.is_data() => refuse(
+        Err(error) if error.is_data() => refused(
             rpc::INVALID_REQUEST,
             "the body is not a JSON-RPC message: it needs `jsonrpc`, `method` and, for a request, `id`",
         ),
-        Err(error) => refuse(rpc::PARSE_ERROR, &format!("the body is not valid JSON: {error}")),
+        Err(error) => refused(rpc::PARSE_ERROR, &format!("the body is not valid JSON: {error}")),
     }
 }
 

@@ -74,7 +74,10 @@ fn print(text: &str) -> anyhow::Result<()> {
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .on_thread_park(crate::allocator::give_back)
+        .build()?)
 }
 
 /// `3 files`, `1 file`.

@@ -98,7 +98,7 @@ pub fn keep_indexed(config: &Config, corpora: &[Arc<DocumentsSource>], work: &Ca
                 let refreshing = corpus.clone();
                 match tokio::task::spawn_blocking(move || refreshing.refresh()).await {
                     Ok(Ok(true)) => {
-                        tracing::info!(source = corpus.name(), "a new index is being served")
+                        tracing::info!(source = corpus.name(), "a new index is being served");
                     }
                     Ok(Ok(false)) => failing = false,
                     Ok(Err(error)) if !failing => {
@@ -214,6 +214,7 @@ fn welcome(config: &Config, service: &Service) -> String {
         line("  no sources yet: add a [[sources]] table to the configuration".to_owned());
     }
     line(String::new());
+    line(format!("  listens on        http://{}", service.settings.listen));
     line(format!("  page for people   {base}/"));
     line(format!(
         "  MCP address       {base}/mcp        (paste it into your MCP client)"

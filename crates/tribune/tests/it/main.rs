@@ -2,6 +2,11 @@
 
 mod support;
 
+mod cli;
 mod clients;
 mod conformance;
+mod documents;
+mod load;
 mod nginx;
+mod operations;
+mod protocol;

@@ -144,12 +144,6 @@ impl TestServer {
         result["structuredContent"].clone()
     }
 
-    /// Ends it the hard way.
-    pub fn kill(&mut self) {
-        self.child.kill().expect("killed");
-        self.child.wait().expect("reaped");
-    }
-
     /// Asks it to stop and waits for its exit code.
     pub fn stop(&mut self, within: Duration) -> Option<i32> {
         let told = Command::new("kill")
@@ -211,10 +205,6 @@ impl Builder {
         self
     }
 
-    pub fn dir(&self) -> &Path {
-        self.dir.path()
-    }
-
     pub fn start(self) -> TestServer {
         fs::create_dir_all(self.dir.path().join("docs")).expect("a folder");
         let config = format!(
@@ -239,7 +229,7 @@ impl Builder {
             .find_map(|line| {
                 Some(
                     line.trim()
-                        .strip_prefix("page for people")?
+                        .strip_prefix("listens on")?
                         .trim()
                         .trim_end_matches('/')
                         .to_owned(),
@@ -329,10 +319,7 @@ impl Answer {
     pub fn json(&self) -> Value {
         let text = if self.header("content-type").starts_with("text/event-stream") {
             let data = self.body.lines().filter_map(|line| line.strip_prefix("data:"));
-            data.map(str::trim)
-                .filter(|data| !data.is_empty())
-                .next_back()
-                .unwrap_or_default()
+            data.map(str::trim).rfind(|data| !data.is_empty()).unwrap_or_default()
         } else {
             &self.body
         };

@@ -1,0 +1,193 @@
+//! What an operator relies on.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::protocol::initialize;
+use crate::support::{TestServer, sample, wait_for};
+
+#[test]
+fn readiness_says_why_not() {
+    let server = TestServer::builder()
+        .tables("[[sources]]\nname = \"gone\"\nkind = \"documents\"\npath = \"no-such-folder\"\n")
+        .at_once()
+        .start();
+    assert_eq!(server.get("/healthz", &[]).json()["status"], "ok");
+    wait_for("the other source", || {
+        server.get("/readyz", &[]).json()["sources"][0]["status"] == "ready"
+    });
+    wait_for("the reason", || {
+        server
+            .get("/readyz", &[])
+            .body
+            .contains("no-such-folder does not exist")
+    });
+    let ready = server.get("/readyz", &[]);
+    assert_eq!(ready.status, 503);
+    assert_eq!(ready.json()["sources"][1]["status"], "unready");
+    let answer = server.call("search", json!({"query": "anything"}));
+    let reason = answer["missing"][0]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("does not exist"), "{reason}");
+}
+
+#[test]
+fn metrics_count_calls_by_tool_and_outcome() {
+    let server = TestServer::start();
+    server.call("search", json!({"query": "beans"}));
+    server.modern("/mcp", "tools/call", json!({"name": "search", "arguments": {}}));
+    let text = server.get("/metrics", &[]).body;
+    for line in [
+        "tribune_tool_calls_total{tool=\"search\",outcome=\"ok\"} 1",
+        "tribune_tool_calls_total{tool=\"search\",outcome=\"invalid_argument\"} 1",
+        "tribune_source_documents{source=\"docs\"} 4",
+        "tribune_source_ready{source=\"docs\"} 1",
+    ] {
+        assert!(text.contains(line), "{line} is not in:\n{text}");
+    }
+    assert!(text.contains("tribune_tool_call_seconds_bucket"), "{text}");
+}
+
+#[test]
+fn correlation_ids_go_in_and_out_and_hostile_ones_are_replaced() {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .arg("--log-format")
+        .arg("json")
+        .start();
+    let ask = |id: &str| {
+        let headers = [("content-type", "application/json"), ("x-correlation-id", id)];
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "beans"}}});
+        server
+            .post("/mcp", &headers, &body.to_string())
+            .header("x-correlation-id")
+            .to_owned()
+    };
+    assert_eq!(ask("abc-123"), "abc-123");
+    let replaced = ask("bad id with spaces");
+    assert!(!replaced.is_empty() && !replaced.contains(' '), "{replaced}");
+    wait_for("the log line", || server.log().contains("abc-123"));
+    let line = server
+        .log()
+        .lines()
+        .find(|line| line.contains("abc-123"))
+        .expect("a line")
+        .to_owned();
+    let line: Value = serde_json::from_str(&line).expect("a JSON line");
+    assert_eq!((&line["tool"], &line["outcome"]), (&json!("search"), &json!("ok")));
+    assert!(line["ms"].is_number() && line["count"] == 1, "{line}");
+}
+
+/// Whatever callers ask and documents say stays out of the log at the default level.
+#[test]
+fn queries_ids_and_texts_are_not_logged() {
+    const CANARY: &str = "canary7f3a";
+    let rows = format!("{{\"id\":\"{CANARY}-id\",\"title\":\"{CANARY} title\",\"text\":\"{CANARY} text\"}}\n");
+    let server = TestServer::builder().documents(&[("rows.jsonl", &rows)]).start();
+    let call = |tool: &str, arguments: Value| {
+        let params = json!({"name": tool, "arguments": arguments});
+        server.modern("/mcp", "tools/call", params.clone());
+        let legacy = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        let session = initialize(&server, "2025-06-18").header("mcp-session-id").to_owned();
+        let json = ("content-type", "application/json");
+        server.post("/mcp", &[json], &legacy);
+        server.post("/mcp", &[json, ("mcp-session-id", &session)], &legacy);
+        // Out of order, to make rmcp complain.
+        server.post("/mcp", &[json, ("mcp-session-id", "none")], &legacy);
+    };
+    call("search", json!({"query": CANARY}));
+    call("search", json!({"query": CANARY, "limit": CANARY}));
+    call("fetch", json!({"id": format!("docs:{CANARY}-id")}));
+    call("fetch", json!({"id": CANARY}));
+    call(CANARY, json!({}));
+    server.get(&format!("/data/docs:{CANARY}-id"), &[]);
+    server.get(&format!("/?q={CANARY}"), &[]);
+    server.get(&format!("/{CANARY}"), &[]);
+    server.post("/mcp", &[("content-type", "application/json")], &format!("{{{CANARY}"));
+    let mut server = server;
+    assert_eq!(server.stop(Duration::from_secs(20)), Some(0));
+    let log = server.log();
+    assert!(log.contains("tool call"), "calls are logged: {log}");
+    assert!(!log.contains(CANARY), "{log}");
+}
+
+#[test]
+fn a_stop_finishes_what_is_in_flight_and_ends_streams() {
+    let mut server = TestServer::builder().documents(&sample()).arg("--conformance").start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream
+        .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .expect("sent");
+    let mut head = [0; 512];
+    assert!(stream.read(&mut head).expect("a stream") > 0);
+    let started = Instant::now();
+    assert_eq!(server.stop(Duration::from_secs(20)), Some(0), "{}", server.log());
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "an open stream does not hold it up"
+    );
+    assert!(server.log().contains("stopped"), "{}", server.log());
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_the_way_out() {
+    let server = TestServer::start();
+    let listen = format!("127.0.0.1:{}", server.port);
+    let second = std::process::Command::new(crate::support::binary())
+        .args(["serve", "--listen", &listen, "--config"])
+        .arg(server.config())
+        .output()
+        .expect("ran");
+    let told = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(!second.status.success());
+    assert!(
+        told.contains(&format!("cannot listen on {listen}: another program has that port")),
+        "{told}"
+    );
+}
+
+#[test]
+fn the_page_for_people_shows_sources_addresses_and_results() {
+    let server = TestServer::start();
+    let home = server.get("/", &[("accept", "text/html")]);
+    for part in ["Docs", "4 documents", &format!("{}/mcp", server.url), "claude mcp add"] {
+        // Slashes come escaped.
+        assert!(home.body.replace("&#x2f;", "/").contains(part), "{part}");
+    }
+    let results = server.get("/?q=beans", &[("accept", "text/html")]);
+    assert!(
+        results.body.contains("Runner beans") && results.body.replace("&#x2f;", "/").contains("/data/docs:beans.md")
+    );
+    let css = server.get("/assets/tribune.css", &[]);
+    assert_eq!(
+        (css.status, css.header("content-type")),
+        (200, "text/css; charset=utf-8")
+    );
+    assert_eq!(server.get("/nowhere", &[("accept", "text/html")]).status, 404);
+}
+
+#[test]
+fn every_example_configuration_loads() {
+    let examples = crate::support::root().join("examples");
+    let mut tried = 0;
+    for entry in fs::read_dir(examples).expect("examples") {
+        let file = entry.expect("an entry").path().join("tribune.toml");
+        let run = std::process::Command::new(crate::support::binary())
+            .arg("check")
+            .arg("--config")
+            .arg(&file)
+            .output()
+            .expect("ran");
+        assert!(
+            run.status.success(),
+            "{}: {}",
+            file.display(),
+            String::from_utf8_lossy(&run.stdout)
+        );
+        tried += 1;
+    }
+    assert!(tried >= 2);
+}

@@ -1,0 +1,520 @@
+//! What breaks MCP servers in the field, each shown not to break this one.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, TestServer, sample};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
+
+pub fn initialize(server: &TestServer, version: &str) -> Answer {
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "openai-mcp", "version": "1.0.0"}},
+    });
+    server.post("/mcp", &[JSON, BOTH], &body.to_string())
+}
+
+fn rpc(method: &str, params: Value) -> String {
+    json!({"jsonrpc": "2.0", "id": 2, "method": method, "params": params}).to_string()
+}
+
+#[test]
+fn a_public_host_name_is_answered_only_when_configured() {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .server("public_url = \"https://tribune.example.org\"\nallowed_hosts = [\"other.example.org\"]")
+        .start();
+    let ask = |host: &str| server.post("/mcp", &[JSON, BOTH, ("host", host)], &rpc("ping", json!({})));
+    for host in [
+        "tribune.example.org",
+        "other.example.org",
+        "OTHER.example.org:443",
+        "localhost",
+        "127.0.0.1:1",
+    ] {
+        assert_eq!(ask(host).status, 200, "{host}");
+    }
+    let refused = ask("evil.example.org");
+    assert_eq!(refused.status, 403);
+    let message = refused.json()["error"]["message"]
+        .as_str()
+        .expect("a message")
+        .to_owned();
+    assert!(message.contains("server.allowed_hosts"), "{message}");
+}
+
+#[test]
+fn a_foreign_origin_is_refused_and_an_own_one_gets_cors() {
+    let server = TestServer::builder()
+        .server("allowed_origins = [\"https://app.example.org\"]")
+        .start();
+    let ask = |origin: &str| server.post("/mcp", &[JSON, BOTH, ("origin", origin)], &rpc("ping", json!({})));
+    for origin in ["https://app.example.org", "http://localhost:6274"] {
+        let answer = ask(origin);
+        assert_eq!(answer.status, 200, "{origin}");
+        assert_eq!(answer.header("access-control-allow-origin"), origin);
+        assert!(
+            answer
+                .header("access-control-expose-headers")
+                .contains("Mcp-Session-Id")
+        );
+    }
+    for origin in ["https://evil.example.org", "null", "http://localhost.evil.example.org"] {
+        let answer = ask(origin);
+        assert_eq!(answer.status, 403, "{origin}");
+        assert_eq!(answer.header("access-control-allow-origin"), "", "{origin}");
+    }
+}
+
+#[test]
+fn a_preflight_is_answered() {
+    let server = TestServer::start();
+    let request = "OPTIONS /mcp HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost:5173\r\naccess-control-request-method: POST\r\naccess-control-request-headers: content-type, mcp-session-id\r\nconnection: close\r\n\r\n";
+    let answer = raw(&server, request.as_bytes()).to_ascii_lowercase();
+    assert!(answer.starts_with("http/1.1 204"), "{answer}");
+    assert!(
+        answer.contains("access-control-allow-methods: get, post, delete, options"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains("access-control-allow-headers: content-type, mcp-session-id"),
+        "{answer}"
+    );
+}
+
+/// Sends bytes as they are and reads to the end.
+fn raw(server: &TestServer, request: &[u8]) -> String {
+    let mut connection = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    connection
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .expect("a timeout");
+    connection.write_all(request).expect("sent");
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).expect("an answer");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn each_legacy_version_is_echoed_and_sessions_work_in_it() {
+    let server = TestServer::start();
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let opened = initialize(&server, version);
+        assert_eq!(opened.json()["result"]["protocolVersion"], version);
+        let session = opened.header("mcp-session-id").to_owned();
+        assert!(!session.is_empty(), "{version}");
+        let headers = [
+            JSON,
+            BOTH,
+            ("mcp-session-id", session.as_str()),
+            ("mcp-protocol-version", version),
+        ];
+        let noted = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+        assert_eq!(server.post("/mcp", &headers, &noted).status, 202);
+        for (method, list) in [
+            ("tools/list", "tools"),
+            ("resources/list", "resources"),
+            ("prompts/list", "prompts"),
+        ] {
+            let result = server.post("/mcp", &headers, &rpc(method, json!({}))).json()["result"].clone();
+            assert!(result[list].is_array(), "{version} {method}: {result}");
+            assert!(
+                result["ttlMs"].is_u64() && result["cacheScope"] == "public",
+                "{version} {method}: {result}"
+            );
+        }
+        let call = rpc("tools/call", json!({"name": "search", "arguments": {"query": "beans"}}));
+        let result = server.post("/mcp", &headers, &call).json()["result"].clone();
+        assert_eq!(
+            result["structuredContent"]["results"][0]["id"], "docs:beans.md",
+            "{version}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_version_is_answered_with_one_that_is_known() {
+    let server = TestServer::start();
+    let version = initialize(&server, "1999-01-01").json()["result"]["protocolVersion"].clone();
+    assert!(version.as_str().is_some_and(|v| v.starts_with("202")), "{version}");
+}
+
+#[test]
+fn without_sessions_and_without_a_session_id_calls_are_answered_all_the_same() {
+    for settings in ["sessions = true", "sessions = false"] {
+        let server = TestServer::builder().documents(&sample()).server(settings).start();
+        let opened = initialize(&server, "2025-06-18");
+        assert_eq!(opened.json()["result"]["protocolVersion"], "2025-06-18", "{settings}");
+        assert_eq!(
+            opened.header("mcp-session-id").is_empty(),
+            settings.ends_with("false"),
+            "{settings}"
+        );
+        let call = rpc("tools/call", json!({"name": "search", "arguments": {"query": "beans"}}));
+        let answer = server.post("/mcp", &[JSON, BOTH, ("mcp-protocol-version", "2025-06-18")], &call);
+        assert_eq!(
+            answer.header("content-type"),
+            "application/json",
+            "no stream where none is needed"
+        );
+        assert_eq!(
+            answer.json()["result"]["structuredContent"]["results"][0]["id"],
+            "docs:beans.md",
+            "{settings}"
+        );
+    }
+}
+
+#[test]
+fn after_a_restart_an_old_session_is_404_and_a_new_one_can_be_opened() {
+    let server = TestServer::start();
+    let headers = [JSON, BOTH, ("mcp-session-id", "00000000-0000-4000-8000-000000000000")];
+    let answer = server.post("/mcp", &headers, &rpc("tools/list", json!({})));
+    assert_eq!(answer.status, 404);
+    assert!(
+        answer.json()["error"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("send `initialize` again"))
+    );
+    assert_eq!(initialize(&server, "2025-06-18").status, 200);
+}
+
+#[test]
+fn a_session_is_ended_with_delete() {
+    let server = TestServer::start();
+    let session = open_session(&server);
+    let request =
+        format!("DELETE /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {session}\r\nconnection: close\r\n\r\n");
+    let answer = raw(&server, request.as_bytes());
+    assert!(
+        answer.starts_with("HTTP/1.1 204"),
+        "Python clients take nothing else for an end: {answer}"
+    );
+    let headers = [JSON, BOTH, ("mcp-session-id", session.as_str())];
+    assert_eq!(server.post("/mcp", &headers, &rpc("tools/list", json!({}))).status, 404);
+}
+
+#[test]
+fn a_failed_resume_ends_instead_of_looping() {
+    let server = TestServer::start();
+    let session = open_session(&server);
+    let headers = [
+        ("accept", "text/event-stream"),
+        ("mcp-session-id", session.as_str()),
+        ("last-event-id", "999/999"),
+    ];
+    let started = Instant::now();
+    let answer = server.get("/mcp", &headers);
+    assert_eq!(
+        answer.status, 200,
+        "an error status would make EventSource try for ever"
+    );
+    assert!(started.elapsed() < Duration::from_secs(5), "the stream ends by itself");
+}
+
+#[test]
+fn a_second_stream_of_one_session_does_no_harm() {
+    let server = TestServer::start();
+    let session = open_session(&server);
+    let open = || {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .expect("a timeout");
+        let request = format!(
+            "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut head = [0; 256];
+        let read = stream.read(&mut head).expect("an answer");
+        (stream, String::from_utf8_lossy(&head[..read]).into_owned())
+    };
+    let (_first, answer) = open();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let (_second, answer) = open();
+    assert!(
+        answer.starts_with("HTTP/1.1 200") || answer.starts_with("HTTP/1.1 409"),
+        "{answer}"
+    );
+    let headers = [JSON, BOTH, ("mcp-session-id", session.as_str())];
+    assert_eq!(server.post("/mcp", &headers, &rpc("tools/list", json!({}))).status, 200);
+}
+
+fn open_session(server: &TestServer) -> String {
+    let session = initialize(server, "2025-06-18").header("mcp-session-id").to_owned();
+    let noted = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    let headers = [JSON, BOTH, ("mcp-session-id", session.as_str())];
+    assert_eq!(server.post("/mcp", &headers, &noted).status, 202);
+    session
+}
+
+#[test]
+fn any_accept_header_is_answered_with_something_it_can_read() {
+    let server = TestServer::start();
+    let session = open_session(&server);
+    for accept in [
+        None,
+        Some("*/*"),
+        Some("application/json"),
+        Some("application/json, text/event-stream"),
+        Some("text/html"),
+    ] {
+        for id in ["", session.as_str()] {
+            let mut headers = vec![JSON];
+            headers.extend(accept.map(|accept| ("accept", accept)));
+            if !id.is_empty() {
+                headers.push(("mcp-session-id", id));
+            }
+            let answer = server.post("/mcp", &headers, &rpc("tools/list", json!({})));
+            assert_eq!(answer.status, 200, "{accept:?} {id}: {}", answer.body);
+            assert_eq!(answer.json()["result"]["tools"][0]["name"], "search", "{accept:?}");
+            if !accept.is_some_and(|accept| accept.contains("event-stream")) {
+                assert_eq!(answer.header("content-type"), "application/json", "{accept:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_spellings_of_the_paths_are_served() {
+    let server = TestServer::start();
+    for path in ["/mcp", "/mcp/"] {
+        assert_eq!(server.modern(path, "tools/list", json!({})).status, 200, "{path}");
+        assert_eq!(
+            server.post(path, &[JSON, BOTH], &rpc("ping", json!({}))).status,
+            200,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn broken_bodies_are_json_rpc_errors() {
+    let server = TestServer::start();
+    for (body, status, code) in [
+        ("{not json", 400, -32700),
+        ("", 400, -32700),
+        ("\u{0}", 400, -32700),
+        ("[]", 400, -32600),
+        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", 400, -32600),
+        ("42", 400, -32600),
+        ("{}", 400, -32600),
+        ("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}", 400, -32600),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":7}", 400, -32600),
+    ] {
+        for headers in [
+            vec![JSON, BOTH],
+            vec![
+                JSON,
+                BOTH,
+                ("mcp-protocol-version", "2026-07-28"),
+                ("mcp-method", "ping"),
+            ],
+        ] {
+            let answer = server.post("/mcp", &headers, body);
+            assert_eq!(answer.status, status, "{body}: {}", answer.body);
+            assert_eq!(answer.json()["error"]["code"], code, "{body}: {}", answer.body);
+        }
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let nested = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{deep}}}");
+    assert_eq!(server.post("/mcp", &[JSON, BOTH], &nested).status, 400);
+    assert_eq!(server.get("/healthz", &[]).status, 200, "still alive");
+}
+
+#[test]
+fn a_body_over_the_limit_is_413() {
+    let server = TestServer::builder().server("max_body_mb = 1").start();
+    let large = rpc(
+        "tools/call",
+        json!({"name": "search", "arguments": {"query": "x".repeat(1_100_000)}}),
+    );
+    let answer = server.post("/mcp", &[JSON, BOTH], &large);
+    assert_eq!(answer.status, 413);
+    assert!(
+        answer.json()["error"]["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("1048576 bytes"))
+    );
+}
+
+#[test]
+fn an_unknown_tool_is_a_protocol_error_and_bad_arguments_are_the_tool_s() {
+    let server = TestServer::start();
+    let legacy = |params: Value| server.post("/mcp", &[JSON, BOTH], &rpc("tools/call", params)).json();
+    let modern = |params: Value| server.modern("/mcp", "tools/call", params).json();
+    for answer in [legacy(json!({"name": "nothing"})), modern(json!({"name": "nothing"}))] {
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        let message = answer["error"]["message"].as_str().expect("a message");
+        assert!(message.contains("search, fetch"), "{message}");
+    }
+    for arguments in [
+        json!({}),
+        json!({"query": ""}),
+        json!({"query": 7}),
+        json!({"query": "x", "limit": 0}),
+    ] {
+        let params = json!({"name": "search", "arguments": arguments});
+        for answer in [legacy(params.clone()), modern(params.clone())] {
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            let text = answer["result"]["content"][0]["text"].as_str().expect("text");
+            assert!(
+                text.contains("Call it again with {\"query\": string, \"limit\"?: integer}"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_modern_era_keeps_its_rules() {
+    let server = TestServer::start();
+    let discovered = server.modern("/mcp", "server/discover", json!({})).json()["result"].clone();
+    assert!(
+        discovered["supportedVersions"]
+            .as_array()
+            .is_some_and(|v| v.contains(&json!("2026-07-28"))),
+        "{discovered}"
+    );
+    assert!(discovered["ttlMs"].is_u64() && discovered["cacheScope"] == "public");
+    for method in [
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+    ] {
+        let result = server.modern("/mcp", method, json!({})).json()["result"].clone();
+        assert_eq!(result["resultType"], "complete", "{method}");
+        assert!(
+            result["ttlMs"].is_u64() && result["cacheScope"] == "public",
+            "{method}: {result}"
+        );
+        assert_eq!(
+            result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "tribune",
+            "{method}"
+        );
+    }
+    assert_eq!(
+        server.modern("/mcp", "ping", json!({})).status,
+        404,
+        "there is no ping any more"
+    );
+    assert_eq!(server.modern("/mcp", "no/such", json!({})).status, 404);
+    let mut headers = vec![
+        JSON,
+        BOTH,
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/list"),
+    ];
+    assert_eq!(
+        server.post("/mcp", &headers, &rpc("tools/list", json!({}))).status,
+        400,
+        "_meta is missing"
+    );
+    let meta = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}});
+    headers[3] = ("mcp-method", "tools/call");
+    let mismatch = server.post("/mcp", &headers, &rpc("tools/list", meta));
+    assert_eq!(
+        (mismatch.status, mismatch.json()["error"]["code"].clone()),
+        (400, json!(-32020))
+    );
+    let listening = Instant::now();
+    server.modern(
+        "/mcp",
+        "subscriptions/listen",
+        json!({"notifications": {"toolsListChanged": true}}),
+    );
+    assert!(
+        listening.elapsed() < Duration::from_secs(5),
+        "a subscription with nothing honoured does not hang"
+    );
+    assert_eq!(
+        server
+            .get(
+                "/mcp",
+                &[("accept", "text/event-stream"), ("mcp-protocol-version", "2026-07-28")]
+            )
+            .status,
+        405
+    );
+}
+
+/// Hosts probe for authorization; where there is none they must be told so, and not be sent a page.
+#[test]
+fn without_authentication_there_is_no_oauth_metadata() {
+    let server = TestServer::start();
+    for path in [
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+    ] {
+        assert_eq!(
+            server.get(path, &[("accept", "application/json")]).status,
+            404,
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn the_older_transport_opens_at_once_keeps_alive_and_closes_in_time() {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .server("keep_alive_secs = 1\nsse_max_secs = 3")
+        .start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .expect("a timeout");
+    let started = Instant::now();
+    stream
+        .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
+        .expect("sent");
+    let mut seen = String::new();
+    let mut first_byte = None;
+    let mut buffer = [0; 4096];
+    while let Ok(read) = stream.read(&mut buffer) {
+        if read == 0 {
+            break;
+        }
+        first_byte.get_or_insert(started.elapsed());
+        seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        if seen.contains("0\r\n\r\n") {
+            break;
+        }
+    }
+    assert!(
+        first_byte.expect("bytes") < Duration::from_millis(500),
+        "an early first byte"
+    );
+    assert!(seen.to_ascii_lowercase().contains("x-accel-buffering: no"), "{seen}");
+    assert!(
+        seen.contains("event: endpoint\ndata: /sse/messages?sessionId="),
+        "{seen}"
+    );
+    assert!(seen.matches(": keep-alive").count() >= 2, "{seen}");
+    let open_for = started.elapsed();
+    assert!(
+        open_for >= Duration::from_millis(2900) && open_for < Duration::from_secs(6),
+        "{open_for:?}"
+    );
+    assert!(
+        seen.ends_with("0\r\n\r\n"),
+        "closed cleanly, with the last chunk: {seen:?}"
+    );
+    let session = seen
+        .split("sessionId=")
+        .nth(1)
+        .and_then(|s| s.split_whitespace().next())
+        .expect("a session");
+    let late = server.post(
+        &format!("/sse/messages?sessionId={session}"),
+        &[JSON],
+        &rpc("ping", json!({})),
+    );
+    assert_eq!(late.status, 404, "what ended is forgotten");
+}
