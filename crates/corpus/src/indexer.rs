@@ -114,6 +114,10 @@ impl Indexing {
         let found = walk(&self.path);
         let bytes = found.files.iter().map(|file| file.metadata.len()).sum();
         let mut writer = self.writer(&index, bytes)?;
+        // What a killed or failed run left behind takes room that this one may need.
+        if let Err(error) = writer.garbage_collect_files().wait() {
+            tracing::debug!(source = self.source, %error, "leftovers of an earlier run stay for now");
+        }
         let payload = self.attempt("reading the index", index.load_metas())?.payload;
         let old = self.load_manifest(payload.as_deref(), &mut writer)?;
         let run = Run {

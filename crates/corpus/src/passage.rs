@@ -22,7 +22,7 @@ struct Word {
 pub fn split(text: &str) -> Vec<Range<usize>> {
     let words = words(text);
     if words.len() <= MAX_WORDS {
-        return std::iter::once(0..text.len()).collect();
+        return vec![0..text.len()];
     }
     let mut passages = Vec::with_capacity(words.len() / (MAX_WORDS - OVERLAP_WORDS) + 1);
     let mut first = 0;

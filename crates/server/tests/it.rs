@@ -371,7 +371,7 @@ async fn profiles_select_sources_tools_and_host_names() {
 async fn legacy_results_are_put_at_the_top_level_only_when_switched_on() {
     for (on, era) in [(false, "modern"), (true, "modern"), (true, "legacy"), (false, "legacy")] {
         let service = service_with(vec![Fake::new("a", Behaviour::Answers)], Vec::new(), |s| {
-            s.legacy_results = on
+            s.legacy_results = on;
         });
         let params = json!({"name": "search", "arguments": {"query": "x"}});
         let request = if era == "modern" {
@@ -431,7 +431,7 @@ async fn a_client_that_hangs_up_cancels_its_call() {
     ] {
         let source = Fake::new("slow", Behaviour::Stalls);
         let service = service_with(vec![source.clone()], Vec::new(), |s| {
-            s.source_timeout = Duration::from_secs(60)
+            s.source_timeout = Duration::from_secs(60);
         });
         hang_up_during(&service, request).await;
         assert_eq!(
