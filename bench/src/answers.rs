@@ -61,7 +61,7 @@ impl Answers {
     pub fn of(&self, workload: Workload) -> &Answer {
         match workload {
             Workload::ToolsList => &self.list,
-            Workload::Search => &self.search,
+            Workload::Search | Workload::NewSearch => &self.search,
         }
     }
 

@@ -1,4 +1,4 @@
-//! The comparison: every server, both workloads, several rounds.
+//! The comparison: every server, every workload, several rounds.
 
 use std::{
     path::{Path, PathBuf},
@@ -206,7 +206,7 @@ fn sample(server: &Server, measured: &Measured) -> Result<Sample> {
 /// Standard error, so that standard output holds nothing but the report.
 fn progress(kind: Kind, workload: Workload, round: usize, measured: &Measured) {
     eprintln!(
-        "round {}: {:<12} {:<17} {:>9.0} requests/s, {} failed",
+        "round {}: {:<12} {:<30} {:>9.0} requests/s, {} failed",
         round + 1,
         kind.label(),
         workload.label(),

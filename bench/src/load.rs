@@ -130,9 +130,9 @@ impl Job {
         }
         let total = self.target.requests.len();
         match &self.next {
-            // Lanes start at different places, so that the servers see the
-            // requests mixed rather than all lanes asking the same at once.
-            None => Some((lane + sent) % total),
+            // Lanes start far apart, so that no request follows another's
+            // footsteps into a cache.
+            None => Some((lane * total / self.target.connections + sent) % total),
             Some(next) => {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 (index < total).then_some(index)

@@ -17,16 +17,20 @@ pub const TOOL: &str = "search";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     ToolsList,
+    /// The same few queries again and again.
     Search,
+    /// More different queries than any cache of answers holds.
+    NewSearch,
 }
 
 impl Workload {
-    pub const ALL: [Self; 2] = [Self::ToolsList, Self::Search];
+    pub const ALL: [Self; 3] = [Self::ToolsList, Self::Search, Self::NewSearch];
 
     pub fn label(self) -> &'static str {
         match self {
             Self::ToolsList => "tools/list",
-            Self::Search => "tools/call search",
+            Self::Search => "tools/call search, 64 queries",
+            Self::NewSearch => "tools/call search, new queries",
         }
     }
 
@@ -35,13 +39,31 @@ impl Workload {
     pub fn requests(self, addr: SocketAddr, queries: &[String]) -> Vec<Vec<u8>> {
         match self {
             Self::ToolsList => vec![list_request(addr)],
-            Self::Search => queries
-                .iter()
-                .enumerate()
-                .map(|(index, query)| search_request(addr, index + 1, query))
-                .collect(),
+            Self::Search => search_requests(addr, queries),
+            Self::NewSearch => search_requests(addr, &recombined(queries)),
         }
     }
+}
+
+fn search_requests(addr: SocketAddr, queries: &[String]) -> Vec<Vec<u8>> {
+    queries
+        .iter()
+        .enumerate()
+        .map(|(index, query)| search_request(addr, index + 1, query))
+        .collect()
+}
+
+/// Every two words of the queries, together with a third: thousands of queries over the same words.
+fn recombined(queries: &[String]) -> Vec<String> {
+    const MOST: usize = 12_000;
+    let words: Vec<&str> = queries.iter().flat_map(|query| query.split_whitespace()).collect();
+    let pairs = words.iter().enumerate().flat_map(|(at, first)| {
+        let third = words[(at * 7 + 3) % words.len()];
+        words[at + 1..]
+            .iter()
+            .map(move |second| format!("{first} {second} {third}"))
+    });
+    pairs.take(MOST).collect()
 }
 
 pub fn list_request(addr: SocketAddr) -> Vec<u8> {

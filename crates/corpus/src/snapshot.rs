@@ -20,6 +20,8 @@ use crate::snippet::{self, Quotable};
 
 /// Passages kept decoded, because a corpus is asked about the same things again and again.
 const CACHE_BYTES: u64 = 24 * 1024 * 1024;
+/// Answers kept, because models ask again: retries, follow-ups, several conversations about one thing.
+const KEPT_ANSWERS: usize = 1000;
 /// Passages looked at for one query at most, when many of them are of the same few documents.
 const MAX_CANDIDATES: usize = 10_000;
 
@@ -43,6 +45,25 @@ impl quick_cache::Weighter<DocAddress, Arc<Passage>> for PassageBytes {
     }
 }
 
+#[derive(PartialEq, Eq, Hash)]
+struct Asked {
+    text: String,
+    limit: usize,
+}
+
+/// The same without owning the text, to look up with.
+#[derive(Hash)]
+struct Asking<'a> {
+    text: &'a str,
+    limit: usize,
+}
+
+impl quick_cache::Equivalent<Asked> for Asking<'_> {
+    fn equivalent(&self, asked: &Asked) -> bool {
+        self.text == asked.text && self.limit == asked.limit
+    }
+}
+
 pub struct Snapshot {
     source: String,
     searcher: Searcher,
@@ -52,6 +73,8 @@ pub struct Snapshot {
     manifest: Manifest,
     field_names: Vec<String>,
     passages: Cache<DocAddress, Arc<Passage>, PassageBytes>,
+    /// What was found for a query and a limit: true for as long as this state is.
+    answers: Cache<Asked, Arc<[Hit]>>,
     analyzer: TextAnalyzer,
 }
 
@@ -82,6 +105,7 @@ impl Snapshot {
             field_names: manifest.fields(),
             manifest,
             passages: Cache::with_weighter(10_000, CACHE_BYTES, PassageBytes),
+            answers: Cache::new(KEPT_ANSWERS),
             analyzer: analyzer(),
         }))
     }
@@ -96,8 +120,23 @@ impl Snapshot {
         &self.manifest
     }
 
+    /// What was found for this query before, if it is still known.
+    pub fn known(&self, text: &str, limit: usize) -> Option<Vec<Hit>> {
+        self.answers.get(&Asking { text, limit }).map(|hits| hits.to_vec())
+    }
+
     /// The best documents for a query, each by its best passage.
     pub fn search(&self, text: &str, limit: usize) -> tantivy::Result<Vec<Hit>> {
+        let hits = self.find(text, limit)?;
+        let asked = Asked {
+            text: text.to_owned(),
+            limit,
+        };
+        self.answers.insert(asked, hits.as_slice().into());
+        Ok(hits)
+    }
+
+    fn find(&self, text: &str, limit: usize) -> tantivy::Result<Vec<Hit>> {
         let clauses = query::parse(text, |name| self.field_name(name));
         let mut analyzer = self.analyzer.clone();
         let Some(plan) = self.plan(&clauses, &mut analyzer) else {

@@ -148,6 +148,9 @@ impl Source for DocumentsSource {
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Vec<Hit>> {
         let snapshot = self.snapshot()?;
         let failed = |e| Error::internal("the index could not be searched").caused_by(e);
+        if let Some(hits) = snapshot.known(&query.text, query.limit) {
+            return Ok(hits);
+        }
         if snapshot.is_small() {
             return snapshot.search(&query.text, query.limit).map_err(failed);
         }

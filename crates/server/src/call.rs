@@ -1,5 +1,8 @@
 //! One tool call: checked, bounded in time, counted and logged, whatever transport it came by.
 
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock};
+
 use tribune_core::registry::Registered;
 use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Result, ToolOutput};
 
@@ -46,9 +49,10 @@ fn record(tool: &str, cx: &CallContext, elapsed: std::time::Duration, outcome: &
         Ok(output) => ("ok", output.count),
         Err(error) => (error.kind().as_str(), 0),
     };
-    let labels = [("tool", tool.to_owned()), ("outcome", result.to_owned())];
-    metrics::counter!("tribune_tool_calls_total", &labels).increment(1);
-    metrics::histogram!("tribune_tool_call_seconds", "tool" => tool.to_owned()).record(elapsed.as_secs_f64());
+    meters(tool, result, |meters| {
+        meters.calls.increment(1);
+        meters.seconds.record(elapsed.as_secs_f64());
+    });
     let ms = elapsed.as_secs_f64() * 1000.0;
     match outcome {
         Err(error) if error.kind() == ErrorKind::Internal => {
@@ -73,4 +77,28 @@ fn record(tool: &str, cx: &CallContext, elapsed: std::time::Duration, outcome: &
             "tool call"
         ),
     }
+}
+
+/// What is counted for one tool and outcome.
+struct Meters {
+    calls: metrics::Counter,
+    seconds: metrics::Histogram,
+}
+
+/// Looks the meters up in the recorder only once: it is there for all labels anybody may think of,
+/// and this for the few that occur.
+fn meters(tool: &str, outcome: &'static str, count: impl FnOnce(&Meters)) {
+    static KNOWN: RwLock<BTreeMap<String, BTreeMap<&'static str, Meters>>> = RwLock::new(BTreeMap::new());
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(meters) = known.get(tool).and_then(|outcomes| outcomes.get(outcome)) {
+        return count(meters);
+    }
+    drop(known);
+    let meters = Meters {
+        calls: metrics::counter!("tribune_tool_calls_total", "tool" => tool.to_owned(), "outcome" => outcome),
+        seconds: metrics::histogram!("tribune_tool_call_seconds", "tool" => tool.to_owned()),
+    };
+    count(&meters);
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    known.entry(tool.to_owned()).or_default().insert(outcome, meters);
 }
