@@ -1,0 +1,32 @@
+# The things one does often. `just` lists them.
+
+_default:
+    @just --list
+
+# Serve the demo
+run *ARGS:
+    cargo run --release -- serve {{ARGS}}
+
+# Everything that must hold: installs what it needs, formats, lints, builds, tests
+test *ARGS:
+    ./test {{ARGS}}
+
+# Only the tests that need nothing installed
+quick:
+    cargo test --workspace --lib --bins
+    cargo test -p tribune-corpus -p tribune-server
+
+# Tribune beside a bare axum handler and minimal rmcp servers, in one run
+bench *ARGS:
+    cargo build --release --workspace
+    ./target/release/tribune-bench {{ARGS}}
+
+# Index and search of 100,000 documents
+bench-scale *ARGS:
+    cargo build --release --workspace
+    ./target/release/tribune-bench corpus-scale {{ARGS}}
+
+# Format and lint
+lint:
+    cargo fmt --all
+    cargo clippy --workspace --all-targets -- -D warnings
