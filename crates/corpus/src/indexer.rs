@@ -110,6 +110,10 @@ impl Indexing {
                 path: self.path.clone(),
             });
         }
+        if self.path.is_dir() {
+            // A folder that cannot be listed must not pass for an empty one.
+            self.attempt("reading the folder", std::fs::read_dir(&self.path))?;
+        }
         let index = self.open_or_create()?;
         let found = walk(&self.path);
         let bytes = found.files.iter().map(|file| file.metadata.len()).sum();

@@ -243,6 +243,8 @@ fn kept(entry: &FileEntry, name: &str, problem: &str) -> FileEntry {
     FileEntry {
         faults: vec![fault],
         faults_in_all: 1,
+        // Read again as soon as it can be, whether it has changed or not.
+        entangled: true,
         ..entry.clone()
     }
 }

@@ -77,7 +77,11 @@ fn ask(
 ) -> anyhow::Result<ExitCode> {
     // Somebody at a shell sees the outcome; lines about it would only be in the way.
     let quiet = Common {
-        log: common.log.clone().or_else(|| Some("warn".to_owned())),
+        log: common
+            .log
+            .clone()
+            .filter(|log| !log.is_empty())
+            .or_else(|| Some("warn".to_owned())),
         ..common.clone()
     };
     let _logs = logging::start(&quiet)?;

@@ -195,7 +195,10 @@ fn check_name(name: &str) -> anyhow::Result<()> {
 
 /// A profile may take the place of a built-in one.
 fn check_profile_name(name: &str) -> anyhow::Result<()> {
-    if name == "messages" || (!RESERVED_NAMES.contains(&name) && check_name(name).is_err()) {
+    if name == "messages" {
+        bail!("`messages` cannot name a profile because it is part of the address of the older transport");
+    }
+    if !RESERVED_NAMES.contains(&name) && check_name(name).is_err() {
         bail!(
             "the profile name `{name}` cannot be part of an address: use up to 40 of a-z, 0-9, - and _, starting with a letter"
         );
