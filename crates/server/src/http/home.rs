@@ -41,7 +41,9 @@ pub(super) async fn home(
                 title => facts.title,
                 description => facts.description,
                 count => facts.documents.map(|count| format!("{} {}", thousands(count), facts.noun)),
-                dates => facts.dates.map(|(first, last)| format!("{first} to {last}")),
+                dates => facts.dates.map(|(first, last)| {
+                    if first == last { first.to_string() } else { format!("{first} to {last}") }
+                }),
                 status,
                 reason,
             }
