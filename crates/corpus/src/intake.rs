@@ -16,6 +16,11 @@ use crate::walk::{Found, FoundFile};
 
 /// Faults kept and shown for each file; the rest are counted.
 const MAX_FAULTS_PER_FILE: usize = 20;
+/// Fields are searched with every passage, so a raw page in a column must not be: what is longer is
+/// kept and returned, but only its beginning is searched.
+const MAX_SEARCHED_VALUE_BYTES: usize = 500;
+const MAX_SEARCHED_FIELDS_BYTES: usize = 8_000;
+const MAX_SEARCHED_TITLE_BYTES: usize = 500;
 /// Progress is told every so many documents of one file.
 const DOCUMENTS_BETWEEN_REPORTS: u64 = 500;
 
@@ -144,7 +149,10 @@ impl Run<'_> {
             if let Some(date) = record.date {
                 entry.add_i64(fields.day, days(date));
             }
-            entry.add_text(fields.body, format!("{}\n{passage}", record.title));
+            entry.add_text(
+                fields.body,
+                format!("{}\n{passage}", cut(&record.title, MAX_SEARCHED_TITLE_BYTES)),
+            );
             entry.add_text(fields.passage, passage);
             if !meta.is_empty() {
                 entry.add_object(fields.meta, meta.clone());
@@ -202,7 +210,7 @@ fn searchable_fields(fields: &JsonObject) -> BTreeMap<String, OwnedValue> {
     fn text(value: &serde_json::Value) -> Option<OwnedValue> {
         Some(match value {
             serde_json::Value::Null => return None,
-            serde_json::Value::String(text) => OwnedValue::Str(text.clone()),
+            serde_json::Value::String(text) => OwnedValue::Str(cut(text, MAX_SEARCHED_VALUE_BYTES).to_owned()),
             serde_json::Value::Array(items) => OwnedValue::Array(items.iter().filter_map(text).collect()),
             serde_json::Value::Object(map) => {
                 OwnedValue::Object(map.iter().filter_map(|(k, v)| Some((k.clone(), text(v)?))).collect())
@@ -210,10 +218,23 @@ fn searchable_fields(fields: &JsonObject) -> BTreeMap<String, OwnedValue> {
             scalar => OwnedValue::Str(scalar.to_string()),
         })
     }
+    let mut bytes = 0;
     fields
         .iter()
+        .take_while(|(name, value)| {
+            bytes += name.len()
+                + value
+                    .as_str()
+                    .map_or(64, |text| text.len().min(MAX_SEARCHED_VALUE_BYTES));
+            bytes <= MAX_SEARCHED_FIELDS_BYTES
+        })
         .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
         .collect()
+}
+
+/// The beginning of a text, at a character boundary.
+fn cut(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
 }
 
 /// What cannot be looked at now may still be there: what was indexed of it stays, and it is looked

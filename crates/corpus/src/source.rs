@@ -87,6 +87,8 @@ impl DocumentsSource {
             return Ok(false);
         };
         self.current.store(Some(Arc::new(snapshot)));
+        // Whatever went wrong before, somebody has made a whole index since.
+        self.activity().failure = None;
         self.revision.fetch_add(1, Ordering::Release);
         Ok(true)
     }
@@ -104,7 +106,11 @@ impl DocumentsSource {
         });
         let mut activity = self.activity();
         activity.running = None;
-        activity.failure = outcome.as_ref().err().map(ToString::to_string);
+        activity.failure = match &outcome {
+            // Another process does the same work: that is no failure.
+            Ok(_) | Err(IndexError::Busy(_) | IndexError::Cancelled(_)) => None,
+            Err(error) => Some(error.to_string()),
+        };
         drop(activity);
         let report = outcome?;
         self.refresh().map_err(|e| IndexError::Failed {

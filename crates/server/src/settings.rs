@@ -41,7 +41,7 @@ impl Settings {
             allowed_origins: Vec::new(),
             sessions: true,
             session_idle: Duration::from_secs(300),
-            max_sessions: 10_000,
+            max_sessions: 2_000,
             max_body_bytes: 4 * 1024 * 1024,
             call_timeout: Duration::from_secs(45),
             source_timeout: Duration::from_secs(10),

@@ -453,3 +453,71 @@ async fn a_call_that_takes_too_long_is_answered_with_what_to_do() {
     let text = result["content"][0]["text"].as_str().expect("text");
     assert!(text.contains("did not"), "{text}");
 }
+
+/// Holds a document under whatever key it is asked for.
+struct Mirror;
+
+#[async_trait]
+impl Source for Mirror {
+    fn name(&self) -> &str {
+        "mirror"
+    }
+
+    async fn search(&self, query: &Query, _: &CallContext) -> Result<Vec<Hit>> {
+        Ok(vec![Hit {
+            id: DocumentId::new("mirror", &query.text).expect("an id"),
+            title: "t".to_owned(),
+            snippet: String::new(),
+            url: None,
+            passage: None,
+            score: 1.0,
+            coverage: 1.0,
+        }])
+    }
+
+    async fn fetch(&self, id: &DocumentId, _: &CallContext) -> Result<Option<Document>> {
+        Ok(Some(Document {
+            id: id.clone(),
+            title: "t".to_owned(),
+            text: id.key().to_owned(),
+            url: None,
+            as_of: None,
+            metadata: JsonObject::new(),
+            passages: Vec::new(),
+        }))
+    }
+
+    fn facts(&self) -> SourceFacts {
+        SourceFacts {
+            name: "mirror".to_owned(),
+            title: "Mirror".to_owned(),
+            noun: "documents".to_owned(),
+            ..SourceFacts::default()
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_id_survives_search_fetch_and_its_citation(key in "\\PC{1,60}|[\\x00-\\x7f]{1,40}|[%/.?#:+ ]{1,20}") {
+        if key.trim().is_empty() {
+            // A blank query is refused, so this mirror cannot show such a key.
+            return Ok(());
+        }
+        let settings = Settings::new(([127, 0, 0, 1], 8080).into());
+        let service = Arc::new(Service::new(settings, vec![Arc::new(Mirror)], Vec::new(), Arc::new(SystemClock)).expect("a service"));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let found = search(&service, &key).await["structuredContent"]["results"][0].clone();
+            let id = found["id"].as_str().expect("an id");
+            assert_eq!(id, format!("mirror:{key}"));
+            let call = json!({"name": "fetch", "arguments": {"id": id}});
+            let fetched = send(&service, modern("tools/call", call, json!({}))).await.2;
+            assert_eq!(fetched["result"]["structuredContent"]["text"], key);
+            let path = found["url"].as_str().expect("a url").strip_prefix("http://127.0.0.1:8080").expect("ours");
+            let request = Request::get(path).header("host", "localhost").header("accept", "application/json");
+            let (status, _, cited) = send(&service, request.body(Body::empty()).expect("a request")).await;
+            assert_eq!((status.as_u16(), &cited["id"]), (200, &json!(id)), "{path}");
+        });
+    }
+}

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
@@ -14,6 +14,7 @@ use crate::cli::{Common, LogFormat};
 /// rmcp and tantivy may put messages and paths into their lines; what an operator needs is in ours.
 const DEFAULT: &str = "info,rmcp=off,tantivy=warn";
 const WRITE_EVERY: Duration = Duration::from_millis(100);
+const LAST_LINES_WITHIN: Duration = Duration::from_secs(2);
 /// Lines beyond this are dropped, and counted, while standard error cannot be written to.
 const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 
@@ -124,10 +125,15 @@ pub struct LogGuard {
 impl Drop for LogGuard {
     fn drop(&mut self) {
         self.gathered.lock().closed = true;
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            drop(thread.join());
+        let Some(thread) = self.thread.take() else { return };
+        thread.thread().unpark();
+        // If nobody reads standard error the thread may never finish; a stop must.
+        let until = Instant::now() + LAST_LINES_WITHIN;
+        while !thread.is_finished() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
         }
-        self.gathered.write_out();
+        if thread.is_finished() {
+            self.gathered.write_out();
+        }
     }
 }

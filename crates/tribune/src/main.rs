@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod logging;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -17,7 +18,8 @@ fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("tribune: {}", commands::chain(&error));
+            // A standard error that cannot be written to is no reason to panic.
+            let _ = writeln!(std::io::stderr(), "tribune: {}", commands::chain(&error));
             ExitCode::FAILURE
         }
     }

@@ -77,7 +77,10 @@ fn take_text(fields: &mut JsonObject, name: &str) -> Option<String> {
 /// The YAML between a first line `---` and the next `---` or `...`, and what follows it.
 fn front_matter(content: &str) -> Option<(&str, &str)> {
     let rest = content.strip_prefix("---")?;
-    let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
+    let (blank, rest) = rest.split_once('\n')?;
+    if !blank.trim().is_empty() {
+        return None;
+    }
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         let bare = line.trim_end();

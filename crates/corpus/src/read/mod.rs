@@ -167,11 +167,14 @@ fn date(text: &str) -> Option<Date> {
     head.parse().ok()
 }
 
+/// What browsers and proxies still take.
+const MAX_URL_BYTES: usize = 2048;
+
 /// An address a person can open.
 fn web_address(text: &str) -> Option<String> {
     let text = text.trim();
     let is_web = text.starts_with("https://") || text.starts_with("http://");
-    (is_web && !text.contains(char::is_whitespace)).then(|| text.to_owned())
+    (is_web && text.len() <= MAX_URL_BYTES && !text.contains(char::is_whitespace)).then(|| text.to_owned())
 }
 
 /// The first words of a text, for documents without a title.

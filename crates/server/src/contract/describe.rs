@@ -123,11 +123,17 @@ fn nouns(sources: &[SourceFacts]) -> String {
 }
 
 fn fields(sources: &[SourceFacts], most: usize) -> String {
-    let mut names = vec!["title".to_owned()];
-    for name in sources.iter().flat_map(|source| &source.fields) {
-        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-');
-        if plain && name.len() <= 30 && !names.contains(name) {
-            names.push(name.clone());
+    let plain = |name: &&String| {
+        let fit = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+        !name.is_empty() && name.len() <= 30 && name.chars().all(fit)
+    };
+    let mut names = vec!["title"];
+    for name in sources.iter().flat_map(|source| &source.fields).filter(plain) {
+        if names.len() >= most {
+            break;
+        }
+        if !names.contains(&name.as_str()) {
+            names.push(name);
         }
     }
     names.truncate(most);

@@ -10,12 +10,13 @@ use tribune_core::{
     ToolSpec,
 };
 
-use super::{describe, object};
+use super::{MAX_WIRE_BYTES, clip, describe, object, wire_bytes, within_wire};
 use crate::links::Links;
 
-/// An answer holds its JSON twice (as text and as structure) and stays under 100 KB with both.
-const MAX_TEXT_BYTES: usize = 40_000;
-const MAX_METADATA_BYTES: usize = 4_000;
+const MAX_TITLE_CHARS: usize = 500;
+const MAX_METADATA_BYTES: usize = 10_000;
+/// Ids, addresses, names of fields and the note that a text was cut.
+const OVERHEAD: usize = 14_000;
 
 /// A sheet of paper.
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M6%203h8l4%204v14H6zM9%2012h6M9%2016h6'/%3E%3C/svg%3E";
@@ -30,7 +31,7 @@ pub struct FetchTool {
 #[derive(Serialize)]
 pub struct FetchedDocument<'a> {
     pub id: &'a DocumentId,
-    pub title: &'a str,
+    pub title: std::borrow::Cow<'a, str>,
     pub text: std::borrow::Cow<'a, str>,
     pub url: String,
     pub metadata: JsonObject,
@@ -41,7 +42,7 @@ impl<'a> FetchedDocument<'a> {
     pub fn whole(document: &'a Document, links: &Links) -> Self {
         Self {
             id: &document.id,
-            title: &document.title,
+            title: document.title.as_str().into(),
             text: document.text.as_str().into(),
             url: document
                 .url
@@ -60,19 +61,17 @@ impl<'a> FetchedDocument<'a> {
             )));
         }
         let mut part = Self::whole(document, links);
-        if part.metadata.values().map(|v| v.to_string().len()).sum::<usize>() > MAX_METADATA_BYTES {
-            part.metadata.retain(|_, value| value.to_string().len() <= 200);
-            part.metadata.insert(
-                "metadata_cut".to_owned(),
-                json!("long fields are left out here; the url has them all"),
-            );
-        }
+        part.title = clip(&document.title, MAX_TITLE_CHARS);
+        bound(&mut part.metadata);
         let start = document.text.floor_char_boundary(offset);
-        if start == 0 && total <= MAX_TEXT_BYTES {
+        let rest = &document.text[start..];
+        let shown = cut(
+            rest,
+            MAX_WIRE_BYTES - metadata_bytes(&part.metadata) - wire_bytes(&part.title) - OVERHEAD,
+        );
+        if start == 0 && shown.len() == total {
             return Ok(part);
         }
-        let rest = &document.text[start..];
-        let shown = cut(rest);
         let next = start + shown.len();
         part.text = if next < total {
             part.metadata.insert("next_offset".to_owned(), json!(next));
@@ -85,12 +84,35 @@ impl<'a> FetchedDocument<'a> {
     }
 }
 
+/// Keeps fields in their order while there is room for them.
+fn bound(metadata: &mut JsonObject) {
+    let mut spent = 0;
+    let before = metadata.len();
+    metadata.retain(|name, value| {
+        let bytes = wire_bytes(name) + wire_bytes(&value.to_string());
+        let fits = spent + bytes <= MAX_METADATA_BYTES;
+        spent += if fits { bytes } else { 0 };
+        fits
+    });
+    if metadata.len() < before {
+        let note = "fields too long for this answer are left out; the url has them all";
+        metadata.insert("metadata_cut".to_owned(), json!(note));
+    }
+}
+
+fn metadata_bytes(metadata: &JsonObject) -> usize {
+    metadata
+        .iter()
+        .map(|(name, value)| wire_bytes(name) + wire_bytes(&value.to_string()))
+        .sum()
+}
+
 /// As much as fits, to the end of a paragraph or word if one is near.
-fn cut(text: &str) -> &str {
-    if text.len() <= MAX_TEXT_BYTES {
+fn cut(text: &str, budget: usize) -> &str {
+    let head = within_wire(text, budget);
+    if head.len() == text.len() {
         return text;
     }
-    let head = &text[..text.floor_char_boundary(MAX_TEXT_BYTES)];
     let near = head.len() - head.len() / 10;
     let end = head
         .rfind("\n\n")
@@ -148,7 +170,7 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
 }
 
 fn not_found(given: &str) -> Error {
-    let given = super::clip(given, 200);
+    let given = clip(given, 200);
     Error::not_found(format!(
         "Document not found: {given}. Ids come from search results and must be passed exactly as they are: call search with words from the document, then fetch the id it returns."
     ))

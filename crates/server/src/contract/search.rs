@@ -12,15 +12,13 @@ use tribune_core::{
     ToolOutput, ToolSpec,
 };
 
-use super::{clip, describe, object};
+use super::{MAX_WIRE_BYTES, clip, describe, object, wire_bytes};
 use crate::links::Links;
 
 const DEFAULT_LIMIT: u64 = 10;
 const MAX_LIMIT: u64 = 50;
 const MAX_QUERY_CHARS: usize = 1000;
 const MAX_TITLE_CHARS: usize = 200;
-/// An answer holds its JSON twice (as text and as structure) and stays under 100 KB with both.
-const MAX_ANSWER_BYTES: usize = 44_000;
 
 /// A magnifying glass.
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Ccircle%20cx='10'%20cy='10'%20r='6'/%3E%3Cpath%20d='m15%2015%206%206'/%3E%3C/svg%3E";
@@ -157,9 +155,13 @@ impl SearchTool {
                     .clone()
                     .unwrap_or_else(|| self.links.citation(&hit.id, hit.passage)),
             })
-            .take_while(|item| {
-                bytes += item.id.as_str().len() + item.title.len() + item.text.len() + item.url.len() + 48;
-                bytes <= MAX_ANSWER_BYTES
+            // One that takes too much room is left out, and not those behind it.
+            .filter(|item| {
+                let parts = [item.id.as_str(), &item.title, item.text, &item.url];
+                let takes: usize = parts.map(wire_bytes).iter().sum::<usize>() + 120;
+                let fits = bytes + takes <= MAX_WIRE_BYTES;
+                bytes += if fits { takes } else { 0 };
+                fits
             })
             .collect()
     }

@@ -1,37 +1,39 @@
 //! `/data/{id}`: the citation. A page for a person, JSON for a program.
 
+use std::collections::HashMap;
+
 use axum::Extension;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde::Deserialize;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use tribune_core::{CallContext, Document, ErrorKind};
 
 use super::guard::Caller;
-use super::{App, page};
+use super::{App, last_part, page};
 use crate::contract::{FetchedDocument, fetch_document};
 use crate::mcp::rpc;
 
 /// A page shows this much of a text; the JSON has it all.
 const MAX_PAGE_BYTES: usize = 1_000_000;
 
-#[derive(Deserialize)]
-pub(super) struct Shown {
-    passage: Option<usize>,
-    format: Option<String>,
-}
-
 pub(super) async fn data(
     State(app): State<App>,
-    Path(id): Path<String>,
-    Query(shown): Query<Shown>,
+    Query(shown): Query<HashMap<String, String>>,
     Extension(caller): Extension<Caller>,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Response {
     let service = &app.service;
-    let deadline = service.clock.monotonic() + service.settings.call_timeout;
-    let cx = CallContext::new(caller.principal, deadline);
-    let found = fetch_document(service.sources(), &id, &cx).await;
+    let id = last_part(&uri, "/data/");
+    // Held to the end: a stopping server waits for it.
+    let _under_way = service.calls.token();
+    let limit = service.settings.call_timeout;
+    let mut cx = CallContext::new(caller.principal, service.clock.monotonic() + limit);
+    cx.correlation_id = caller.correlation_id;
+    let found = tokio::time::timeout(limit, fetch_document(service.sources(), &id, &cx)).await;
+    let Ok(found) = found else {
+        return unavailable(&headers, "the source did not answer in time; try again in a moment");
+    };
     let document = match found {
         Ok(document) => document,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -43,10 +45,14 @@ pub(super) async fn data(
         }
         Err(error) => return unavailable(&headers, error.message()),
     };
-    if page::wants_json(&headers) || shown.format.as_deref() == Some("json") {
+    if page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json") {
         return json(&app, &document);
     }
-    html(&app, &document, shown.passage)
+    html(
+        &app,
+        &document,
+        shown.get("passage").and_then(|passage| passage.parse().ok()),
+    )
 }
 
 fn json(app: &App, document: &Document) -> Response {

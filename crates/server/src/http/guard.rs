@@ -123,7 +123,10 @@ pub(crate) fn bare_host(host: &str) -> String {
 
 /// The host name a request is addressed to.
 pub fn host_name(headers: &HeaderMap, uri: &Uri) -> Option<String> {
-    match headers.get(header::HOST) {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match hosts.next() {
+        // Two of them are an attempt to be taken for somebody else.
+        Some(_) if hosts.next().is_some() => None,
         Some(host) => host.to_str().ok().map(bare_host),
         None => uri.host().map(bare_host),
     }

@@ -1,11 +1,12 @@
 //! `/`: what is served, how to connect, and a search to try.
 
+use std::collections::HashMap;
+
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use minijinja::context;
-use serde::Deserialize;
 use serde_json::Value;
 use tribune_core::{CallContext, JsonObject, SourceStatus};
 
@@ -14,15 +15,9 @@ use super::{App, page};
 use crate::call;
 use crate::contract::thousands;
 
-#[derive(Deserialize)]
-pub(super) struct Asked {
-    #[serde(default)]
-    q: String,
-}
-
 pub(super) async fn home(
     State(app): State<App>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<HashMap<String, String>>,
     Extension(caller): Extension<Caller>,
 ) -> Response {
     let service = &app.service;
@@ -63,7 +58,7 @@ pub(super) async fn home(
             }
         })
         .collect();
-    let query = asked.q.trim();
+    let query = asked.get("q").map_or("", |query| query.trim());
     let (results, problem) = if query.is_empty() {
         (None, None)
     } else {

@@ -7,24 +7,27 @@ mod home;
 mod ops;
 mod page;
 
-use std::future::IntoFuture;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::{any, get, post};
-use axum::serve::ListenerExt;
-use http::{Request, StatusCode};
+use axum::{BoxError, Router};
+use http::{Request, StatusCode, Uri};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
+use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::PrometheusHandle;
-use serde::Deserialize;
 use serde_json::Value;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::mcp::rpc;
 use crate::mcp::sse::Sse;
-use crate::mcp::streamable::Streamable;
+use crate::mcp::streamable::{Streamable, read_body};
 use crate::profile::Profile;
 use crate::service::Service;
 use guard::Guard;
@@ -74,26 +77,56 @@ pub async fn serve(
     metrics: Option<PrometheusHandle>,
 ) -> std::io::Result<()> {
     let router = router(service.clone(), metrics);
-    let listener = listener.tap_io(|stream| {
-        // An answer is one write; waiting to fill a packet only delays it.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "could not set TCP_NODELAY");
+    let connections = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = service.stopping.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = connections.watch(connection(stream, router.clone()));
+                tokio::spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!(%error, "a connection broke off");
+                    }
+                });
+            }
+            Err(error) => {
+                // Most likely no descriptors are left: those of idle connections come back soon.
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
         }
-    });
-    let stop_accepting = service.stopping.clone().cancelled_owned();
-    let server = axum::serve(listener, router)
-        .with_graceful_shutdown(stop_accepting)
-        .into_future();
-    let drain = drain(service.clone());
-    tokio::pin!(server);
-    tokio::select! {
-        result = &mut server => return result,
-        () = drain => {}
     }
+    drop(listener);
+    drain(service).await;
     // Streams have been told to end; what is still open after this belongs to clients that do not listen.
-    tokio::time::timeout(std::time::Duration::from_secs(5), server)
-        .await
-        .unwrap_or(Ok(()))
+    drop(tokio::time::timeout(LAST_CONNECTIONS, connections.shutdown()).await);
+    Ok(())
+}
+
+/// A client gets this long to send the head of a request, the first or the next.
+const HEAD_WITHIN: Duration = Duration::from_secs(60);
+const LAST_CONNECTIONS: Duration = Duration::from_secs(5);
+
+fn connection(stream: TcpStream, router: Router) -> impl GracefulConnection<Error = BoxError> + Send {
+    // An answer is one write; waiting to fill a packet only delays it.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "could not set TCP_NODELAY");
+    }
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(HEAD_WITHIN));
+    builder
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .into_owned()
 }
 
 /// Waits for the stop, then for the calls under way, then ends the streams.
@@ -112,7 +145,8 @@ async fn mcp(State(app): State<App>, request: Request<Body>) -> Response {
     app.streamable.handle(&profile, request).await
 }
 
-async fn mcp_profile(State(app): State<App>, Path(name): Path<String>, request: Request<Body>) -> Response {
+async fn mcp_profile(State(app): State<App>, request: Request<Body>) -> Response {
+    let name = last_part(request.uri(), "/mcp/");
     match app.service.profile(&name).cloned() {
         Some(profile) => app.streamable.handle(&profile, request).await,
         None => {
@@ -127,23 +161,29 @@ async fn sse(State(app): State<App>, request: Request<Body>) -> Response {
     app.sse.connect(&profile_by_host(&app, &request))
 }
 
-#[derive(Deserialize)]
-struct SseSession {
-    #[serde(rename = "sessionId", alias = "session_id", default)]
-    id: String,
+async fn sse_message(
+    State(app): State<App>,
+    Query(query): Query<HashMap<String, String>>,
+    request: Request<Body>,
+) -> Response {
+    let id = query
+        .get("sessionId")
+        .or_else(|| query.get("session_id"))
+        .cloned()
+        .unwrap_or_default();
+    let (parts, body) = request.into_parts();
+    match read_body(body, &app.service.settings).await {
+        Ok(body) => app.sse.message(&id, parts, &body).await,
+        Err(refusal) => *refusal,
+    }
 }
 
-async fn sse_message(State(app): State<App>, Query(session): Query<SseSession>, request: Request<Body>) -> Response {
-    let (parts, body) = request.into_parts();
-    match axum::body::to_bytes(body, app.service.settings.max_body_bytes).await {
-        Ok(body) => app.sse.message(&session.id, parts, &body).await,
-        Err(_) => rpc::error(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            &Value::Null,
-            rpc::INVALID_REQUEST,
-            "the message is too large or did not arrive whole",
-        ),
-    }
+/// What follows `before` in a path, decoded; what is not UTF-8 is shown as such and found nowhere.
+fn last_part(uri: &Uri, before: &str) -> String {
+    let raw = uri.path().split_once(before).map_or("", |(_, rest)| rest);
+    percent_encoding::percent_decode_str(raw)
+        .decode_utf8_lossy()
+        .into_owned()
 }
 
 fn profile_by_host(app: &App, request: &Request<Body>) -> Arc<Profile> {

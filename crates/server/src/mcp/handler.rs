@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use http::request::Parts;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, DiscoverResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext};
@@ -146,6 +146,26 @@ impl ServerHandler for Handler {
     /// subscription is honoured, and none may hang open.
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         None
+    }
+
+    /// rmcp brings requests here that it cannot read, also those of methods it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let wanted = match request.method.as_str() {
+            "tools/call" => r#"{"name": string, "arguments"?: object}"#,
+            "tools/list" | "resources/list" | "prompts/list" => r#"{"cursor"?: string}"#,
+            "resources/read" => r#"{"uri": string}"#,
+            "prompts/get" => r#"{"name": string, "arguments"?: object}"#,
+            unknown => {
+                let message = format!("there is no method `{unknown}` here");
+                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None));
+            }
+        };
+        let message = format!("the params of {} do not fit: send {wanted}", request.method);
+        Err(ErrorData::invalid_params(message, None))
     }
 
     async fn on_initialized(&self, _: NotificationContext<RoleServer>) {}

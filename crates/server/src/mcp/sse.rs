@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -26,7 +27,16 @@ use crate::service::Service;
 /// Messages waiting in either direction before the sender has to wait too.
 const CHANNEL: usize = 16;
 
-type Inbox = mpsc::Sender<ClientJsonRpcMessage>;
+/// Requests one stream may have unanswered. Answers wait in memory until they are read, so a client
+/// that does not read must not go on asking.
+const MAX_UNANSWERED: usize = 64;
+
+/// Where messages for an open connection go.
+#[derive(Clone)]
+struct Inbox {
+    messages: mpsc::Sender<ClientJsonRpcMessage>,
+    unanswered: Arc<AtomicUsize>,
+}
 
 pub struct Sse {
     service: Arc<Service>,
@@ -57,8 +67,13 @@ impl Sse {
             );
         }
         let id = uuid::Uuid::new_v4().to_string();
-        let (inbox, incoming) = mpsc::channel(CHANNEL);
+        let (messages, incoming) = mpsc::channel(CHANNEL);
         let (outgoing, outbox) = mpsc::channel(CHANNEL);
+        let unanswered = Arc::new(AtomicUsize::new(0));
+        let inbox = Inbox {
+            messages,
+            unanswered: unanswered.clone(),
+        };
         unpoisoned(&self.open).insert(id.clone(), inbox);
 
         let ended = self.service.closing.child_token();
@@ -73,6 +88,7 @@ impl Sse {
         let events = Events {
             first: Some(format!("event: endpoint\ndata: {endpoint}\n\n").into()),
             outbox,
+            unanswered,
             keep_alive: keep_alive(settings.keep_alive),
             until: Box::pin(tokio::time::sleep(settings.max_sse)),
             closing: Box::pin(ended.clone().cancelled_owned()),
@@ -121,9 +137,18 @@ impl Sse {
             }
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
+            if inbox.unanswered.fetch_add(1, Ordering::SeqCst) >= MAX_UNANSWERED {
+                inbox.unanswered.fetch_sub(1, Ordering::SeqCst);
+                return rpc::error(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    &Value::Null,
+                    rpc::SERVER_ERROR,
+                    "too many requests of this stream wait for their answer to be read: read the stream, then go on",
+                );
+            }
             request.request.extensions_mut().insert(parts);
         }
-        if inbox.send(message).await.is_err() {
+        if inbox.messages.send(message).await.is_err() {
             return rpc::error(
                 StatusCode::GONE,
                 &Value::Null,
@@ -159,6 +184,7 @@ fn keep_alive(period: std::time::Duration) -> Interval {
 struct Events {
     first: Option<Bytes>,
     outbox: mpsc::Receiver<ServerJsonRpcMessage>,
+    unanswered: Arc<AtomicUsize>,
     keep_alive: Interval,
     until: Pin<Box<tokio::time::Sleep>>,
     closing: Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
@@ -189,6 +215,9 @@ impl Stream for Events {
             return Poll::Ready(None);
         }
         if let Poll::Ready(message) = self.outbox.poll_next_unpin(cx) {
+            if let Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)) = &message {
+                self.unanswered.fetch_sub(1, Ordering::SeqCst);
+            }
             let event = message.map(|message| Ok(event(&message, self.legacy_results)));
             return Poll::Ready(event);
         }

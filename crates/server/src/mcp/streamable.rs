@@ -49,11 +49,11 @@ struct Endpoint {
     /// Answers everything else with plain JSON: hosts of the older era drop session ids between
     /// batches of calls, and a stateless answer is better than an error.
     stateless: Box<dyn Rmcp>,
+    sessions: Arc<LocalSessionManager>,
 }
 
 pub struct Streamable {
     service: Arc<Service>,
-    sessions: Arc<LocalSessionManager>,
     endpoints: HashMap<String, Endpoint>,
 }
 
@@ -68,12 +68,13 @@ struct Peek {
 
 impl Streamable {
     pub fn new(service: Arc<Service>) -> Self {
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(service.settings.session_idle);
-        let sessions = Arc::new(sessions);
         let endpoints = service
             .profiles()
             .map(|profile| {
+                // Sessions belong to the profile they were opened on: another must not know them.
+                let mut sessions = LocalSessionManager::default();
+                sessions.session_config.keep_alive = Some(service.settings.session_idle);
+                let sessions = Arc::new(sessions);
                 let handler = Handler::new(service.clone(), profile.clone());
                 let endpoint = if service.settings.conformance {
                     Endpoint::new(&service, &Conformance::new(handler), &sessions)
@@ -83,15 +84,15 @@ impl Streamable {
                 (profile.name().to_owned(), endpoint)
             })
             .collect();
-        Self {
-            service,
-            sessions,
-            endpoints,
-        }
+        Self { service, endpoints }
     }
 
     pub async fn session_count(&self) -> usize {
-        self.sessions.sessions.read().await.len()
+        let mut count = 0;
+        for endpoint in self.endpoints.values() {
+            count += endpoint.sessions.sessions.read().await.len();
+        }
+        count
     }
 
     pub async fn handle(&self, profile: &Arc<Profile>, request: Request<Body>) -> Response {
@@ -132,10 +133,9 @@ impl Streamable {
             Err(refusal) => return *refusal,
         };
         let is_initialize = peek.method == "initialize";
-        if is_initialize && settings.sessions && self.session_count().await >= settings.max_sessions {
-            return too_many_sessions(&peek.id);
-        }
-        let streaming = (is_initialize && settings.sessions)
+        // With as many sessions as there may be, a newcomer is served without one and not turned away.
+        let opens_session = is_initialize && settings.sessions && self.session_count().await < settings.max_sessions;
+        let streaming = opens_session
             || parts.headers.contains_key(SESSION_HEADER)
             || parts
                 .headers
@@ -177,9 +177,8 @@ impl Streamable {
     /// GET opens a session's stream, DELETE ends a session.
     async fn stream(endpoint: &Endpoint, request: Request<Body>) -> Response {
         let (mut parts, _) = request.into_parts();
-        let wants_stream = parts.method == Method::DELETE || Accept::of(&parts.headers).stream;
         let has_session = parts.headers.contains_key(SESSION_HEADER);
-        if parts.method == Method::GET && !has_session && !wants_stream {
+        if parts.method == Method::GET && !has_session {
             return not_a_page();
         }
         if parts.method == Method::GET {
@@ -215,6 +214,7 @@ impl Endpoint {
                 Answers::Streamed,
             )),
             stateless: Box::new(rmcp_service(service, handler, sessions, false, Answers::Plain)),
+            sessions: sessions.clone(),
         }
     }
 }
@@ -277,13 +277,13 @@ fn refuse_content_type(headers: &HeaderMap) -> Option<Response> {
 }
 
 /// An answer given instead of going on; boxed, because it is large and rare.
-type Refusal = Box<Response>;
+pub(crate) type Refusal = Box<Response>;
 
 fn refuse(status: StatusCode, code: i32, message: &str) -> Refusal {
     Box::new(rpc::error(status, &Value::Null, code, message))
 }
 
-async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Refusal> {
+pub(crate) async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Refusal> {
     let limited = http_body_util::Limited::new(body, settings.max_body_bytes);
     match tokio::time::timeout(settings.call_timeout, limited.collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
@@ -381,19 +381,6 @@ async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
     if let Some(allow) = allow {
         response.headers_mut().insert(header::ALLOW, allow);
     }
-    response
-}
-
-fn too_many_sessions(id: &Value) -> Response {
-    let mut response = rpc::error(
-        StatusCode::SERVICE_UNAVAILABLE,
-        id,
-        rpc::SERVER_ERROR,
-        "the server has as many sessions as it may have; try again in a minute",
-    );
-    response
-        .headers_mut()
-        .insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
     response
 }
 

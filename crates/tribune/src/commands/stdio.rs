@@ -32,9 +32,11 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
     }
     let served = runtime()?.block_on(async {
         keep_indexed(&config, &corpora, &cancel);
-        tribune_server::serve_stdio(service, profile).await
+        let served = tribune_server::serve_stdio(service, profile).await;
+        // Before the runtime waits for its threads: one may be in the middle of indexing.
+        cancel.cancel();
+        served
     });
-    cancel.cancel();
     served?;
     Ok(ExitCode::SUCCESS)
 }

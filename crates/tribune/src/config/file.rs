@@ -94,7 +94,7 @@ impl Default for Server {
             allowed_origins: Vec::new(),
             sessions: true,
             session_idle_secs: 300,
-            max_sessions: 10_000,
+            max_sessions: 2_000,
             max_body_mb: 4,
             call_timeout_secs: 45,
             source_timeout_secs: 10,

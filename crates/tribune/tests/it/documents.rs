@@ -178,6 +178,57 @@ fn a_citation_marks_its_passage_and_a_document_full_of_markup_stays_text() {
     );
 }
 
+/// All that a document brings is hostile: no answer grows beyond what hosts take.
+#[test]
+fn no_document_makes_an_answer_too_large_or_hides_the_others() {
+    let fields: serde_json::Map<String, Value> = (0..5000)
+        .map(|n| (format!("field{n}"), json!("v".repeat(190))))
+        .collect();
+    let mut wide = json!({"id": "wide", "title": "zebra", "text": "zebra wide"});
+    wide.as_object_mut().expect("an object").extend(fields);
+    let rows = [
+        wide,
+        json!({"id": "title", "title": "zebra ".repeat(50_000), "text": "zebra"}),
+        json!({"id": "control", "text": format!("zebra {}", "\u{1}".repeat(39_000))}),
+        json!({"id": "quotes", "text": format!("zebra {}", "\"\\".repeat(19_000))}),
+        json!({"id": "url", "title": "zebra zebra zebra", "text": "zebra zebra", "url": format!("https://x/{}", "u".repeat(50_000))}),
+        json!({"id": "plain", "title": "Plain", "text": "zebra crossing"}),
+    ];
+    let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let server = TestServer::builder().documents(&[("rows.jsonl", &lines)]).start();
+    let found = search_ids(&server, "zebra");
+    assert_eq!(found.len(), rows.len(), "{found:?}");
+    for id in found {
+        let answer = server.modern("/mcp", "tools/call", json!({"name": "fetch", "arguments": {"id": id}}));
+        assert!(answer.body.len() < 100_000, "{id}: {} bytes", answer.body.len());
+        assert_eq!(answer.json()["result"]["isError"], false, "{id}");
+    }
+    let answer = server.modern(
+        "/mcp",
+        "tools/call",
+        json!({"name": "search", "arguments": {"query": "zebra", "limit": 50}}),
+    );
+    assert!(answer.body.len() < 100_000, "{} bytes", answer.body.len());
+}
+
+#[test]
+fn odd_addresses_of_citations_are_answered_kindly() {
+    let server = TestServer::start();
+    for path in [
+        "/data/docs:beans.md?passage=abc",
+        "/data/docs:beans.md?passage=99",
+        "/data/docs:beans.md?passage=1&passage=2",
+        "/?q=a&q=b",
+    ] {
+        assert_eq!(server.get(path, &[("accept", "text/html")]).status, 200, "{path}");
+    }
+    for path in ["/data/%ff%fe", "/data/", "/data/%2e%2e", "/data/nothing"] {
+        let answer = server.get(path, &[("accept", "application/json")]);
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(answer.json()["next"].is_string(), "{path}: {}", answer.body);
+    }
+}
+
 #[test]
 fn a_running_server_switches_to_a_new_index_without_dropping_a_request() {
     let server = TestServer::start();

@@ -56,7 +56,7 @@ fn a_thousand_abandoned_sessions_are_given_back() {
 }
 
 #[test]
-fn more_sessions_than_allowed_are_refused_with_a_time() {
+fn with_as_many_sessions_as_allowed_newcomers_are_served_without_one() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("max_sessions = 3")
@@ -64,8 +64,9 @@ fn more_sessions_than_allowed_are_refused_with_a_time() {
     for _ in 0..3 {
         assert_eq!(initialize(&server, "2025-06-18").status, 200);
     }
-    let refused = initialize(&server, "2025-06-18");
-    assert_eq!((refused.status, refused.header("retry-after")), (503, "60"));
+    let newcomer = initialize(&server, "2025-06-18");
+    assert_eq!((newcomer.status, newcomer.header("mcp-session-id")), (200, ""));
+    assert_eq!(newcomer.json()["result"]["protocolVersion"], "2025-06-18");
 }
 
 #[test]

@@ -133,6 +133,68 @@ fn a_stop_finishes_what_is_in_flight_and_ends_streams() {
 }
 
 #[test]
+fn what_was_put_right_is_ready_again() {
+    let server = TestServer::builder()
+        .tables("[[sources]]\nname = \"late\"\nkind = \"documents\"\npath = \"late\"\n")
+        .at_once()
+        .start();
+    wait_for("the reason", || {
+        server.get("/readyz", &[]).body.contains("late does not exist")
+    });
+    fs::create_dir(server.dir.path().join("late")).expect("a folder");
+    fs::write(server.dir.path().join("late/a.md"), "at last").expect("written");
+    let run = std::process::Command::new(crate::support::binary())
+        .args(["index", "late", "--config"])
+        .arg(server.config())
+        .output();
+    assert!(run.expect("ran").status.success());
+    wait_for("readiness", || {
+        server.get("/readyz", &[]).json()["sources"][1]["status"] == "ready"
+    });
+}
+
+/// A supervisor that does not read our standard error must still be able to stop us.
+#[test]
+fn a_stop_does_not_wait_for_a_log_that_nobody_reads() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut child = std::process::Command::new(crate::support::binary())
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "trace,hyper=trace"])
+        .current_dir(dir.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("stdout"));
+    let mut address = String::new();
+    while !address.contains("listens on") {
+        address.clear();
+        assert!(std::io::BufRead::read_line(&mut out, &mut address).expect("a line") > 0);
+    }
+    let address = address.trim().rsplit('/').next().expect("an address").to_owned();
+    for _ in 0..3000 {
+        let mut connection = TcpStream::connect(&address).expect("connected");
+        connection
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .expect("sent");
+        let mut answer = Vec::new();
+        connection.read_to_end(&mut answer).expect("an answer");
+    }
+    let told = std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .expect("kill");
+    assert!(told.success());
+    let until = Instant::now() + Duration::from_secs(15);
+    while child.try_wait().expect("waited").is_none() {
+        if Instant::now() > until {
+            child.kill().expect("killed");
+            panic!("it waits for a reader");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
 fn a_port_that_is_taken_is_named_with_the_way_out() {
     let server = TestServer::start();
     let listen = format!("127.0.0.1:{}", server.port);

@@ -371,6 +371,82 @@ fn an_unknown_tool_is_a_protocol_error_and_bad_arguments_are_the_tool_s() {
 }
 
 #[test]
+fn params_that_do_not_fit_are_told_from_a_method_that_does_not_exist() {
+    let server = TestServer::start();
+    let ask = |body: Value| server.post("/mcp", &[JSON, BOTH], &body.to_string()).json()["error"].clone();
+    for body in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": ["x"]}}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}),
+    ] {
+        let error = ask(body);
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(
+            error["message"]
+                .as_str()
+                .is_some_and(|m| m.contains("\"arguments\"?: object")),
+            "{error}"
+        );
+    }
+    let error = ask(json!({"jsonrpc": "2.0", "id": 1, "method": "no/such"}));
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32601), &json!("there is no method `no/such` here"))
+    );
+}
+
+#[test]
+fn a_session_of_one_profile_is_unknown_to_another() {
+    let server = TestServer::start();
+    let session = open_session(&server);
+    let headers = [JSON, BOTH, ("mcp-session-id", session.as_str())];
+    assert_eq!(server.post("/mcp", &headers, &rpc("tools/list", json!({}))).status, 200);
+    assert_eq!(
+        server
+            .post("/mcp/research", &headers, &rpc("tools/list", json!({})))
+            .status,
+        404
+    );
+}
+
+/// Answers wait in memory until they are read.
+#[test]
+fn a_stream_that_is_not_read_may_not_go_on_asking() {
+    let server = TestServer::builder()
+        .documents(&[("long.txt", &"word ".repeat(7000))])
+        .start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream
+        .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .expect("sent");
+    let mut head = [0; 1024];
+    let mut seen = String::new();
+    while !seen.contains("sessionId=") || !seen.ends_with('\n') {
+        let read = stream.read(&mut head).expect("a stream");
+        seen.push_str(&String::from_utf8_lossy(&head[..read]));
+    }
+    let session = seen
+        .split("sessionId=")
+        .nth(1)
+        .and_then(|s| s.split_whitespace().next())
+        .expect("a session");
+    let path = format!("/sse/messages?sessionId={session}");
+    let opening = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}});
+    assert_eq!(server.post(&path, &[JSON], &opening.to_string()).status, 202);
+    server.post(
+        &path,
+        &[JSON],
+        &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+    );
+    let call = rpc(
+        "tools/call",
+        json!({"name": "fetch", "arguments": {"id": "docs:long.txt"}}),
+    );
+    let refused = (0..400).find(|_| server.post(&path, &[JSON], &call).status == 429);
+    assert!(refused.is_some_and(|nth| nth >= 60), "{refused:?}");
+    assert_eq!(server.get("/healthz", &[]).status, 200);
+}
+
+#[test]
 fn the_modern_era_keeps_its_rules() {
     let server = TestServer::start();
     let discovered = server.modern("/mcp", "server/discover", json!({})).json()["result"].clone();
