@@ -1,5 +1,6 @@
 //! JSONL and CSV: one document a row. Rows are streamed, so a file may be of any size.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -69,13 +70,16 @@ fn skip_line(reader: &mut impl BufRead) -> std::io::Result<()> {
 }
 
 pub(super) fn csv<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink: &mut S) -> Result<(), S::Error> {
-    let mut reader = match csv::ReaderBuilder::new().flexible(true).from_path(path) {
-        Ok(reader) => reader,
+    let file = match File::open(path) {
+        Ok(file) => file,
         Err(error) => {
             sink.fault(None, true, format!("cannot be opened: {error}"));
             return Ok(());
         }
     };
+    let left = Cell::new(max_row_bytes);
+    let bounded = Bounded { file, left: &left };
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bounded);
     let names = match reader.byte_headers() {
         Ok(header) => column_names(header),
         Err(error) => {
@@ -88,23 +92,27 @@ pub(super) fn csv<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink
         sink.fault(None, true, format!("has no column `text` (its columns: {found})"));
         return Ok(());
     }
+    for (at, name) in names.iter().enumerate() {
+        if names[..at].contains(name) {
+            sink.fault(None, false, format!("has two columns `{name}`; the last one counts"));
+        }
+    }
     let mut row = csv::ByteRecord::new();
     loop {
         let line = reader.position().line();
+        left.set(max_row_bytes);
         match reader.read_byte_record(&mut row) {
             Ok(true) => {}
             Ok(false) => break,
+            Err(error) if error.is_io_error() => {
+                let problem = format!("{error}; the rest of the file is not read");
+                sink.fault(Some(line), true, problem);
+                break;
+            }
             Err(error) => {
                 sink.fault(Some(line), true, format!("cannot be read: {error}"));
-                if error.is_io_error() {
-                    break;
-                }
                 continue;
             }
-        }
-        if row.as_slice().len() as u64 > max_row_bytes {
-            sink.fault(Some(line), true, too_large(max_row_bytes));
-            continue;
         }
         match fields(&names, &row).and_then(|f| record(f, || format!("{relative}#{line}"))) {
             Ok(record) => sink.record(Some(line), record)?,
@@ -112,6 +120,26 @@ pub(super) fn csv<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink
         }
     }
     Ok(())
+}
+
+/// A file that gives only so many bytes for one row: a quote that is never closed would otherwise
+/// make one row of all that follows it, and hold it in memory.
+struct Bounded<'a> {
+    file: File,
+    left: &'a Cell<u64>,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.left.get() == 0 {
+            return Err(std::io::Error::other(
+                "the row that begins here is larger than one document may be, perhaps because a quote is not closed",
+            ));
+        }
+        let read = self.file.read(buffer)?;
+        self.left.set(self.left.get().saturating_sub(read as u64));
+        Ok(read)
+    }
 }
 
 /// The five names that mean something are recognised in any case; others are kept as they are.
@@ -241,6 +269,26 @@ mod tests {
         assert_eq!(read.records[0].fields["Topic"], "a");
         assert_eq!(read.records[1].key, "4");
         assert_eq!(read.faults.len(), 2, "{:?}", read.faults);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_costs_the_rest_and_no_more() {
+        let content = format!("id,text\n1,one\n2,\"two\n{}", "3,three\n".repeat(10_000));
+        let read = read("rows.csv", content.as_bytes());
+        assert_eq!(read.records.len(), 1);
+        assert_eq!(read.faults[0].line, Some(3));
+        assert!(
+            read.faults[0].problem.contains("a quote is not closed"),
+            "{:?}",
+            read.faults
+        );
+    }
+
+    #[test]
+    fn a_column_named_twice_is_told() {
+        let read = read("rows.csv", b"id,text,text\n1,first,second\n");
+        assert_eq!(read.records[0].text, "second");
+        assert!(read.faults[0].problem.contains("two columns `text`") && !read.faults[0].skipped);
     }
 
     #[test]

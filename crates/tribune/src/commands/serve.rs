@@ -140,7 +140,7 @@ fn update(corpus: &DocumentsSource, cancel: &CancellationToken) {
 }
 
 /// The first signal stops in good order, the second at once.
-fn stop_on_signal(service: Arc<Service>) {
+pub fn stop_on_signal(service: Arc<Service>) {
     tokio::spawn(async move {
         signal().await;
         tracing::info!(

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use tokio_util::sync::CancellationToken;
 
-use super::serve::keep_indexed;
+use super::serve::{keep_indexed, stop_on_signal};
 use super::{config, runtime};
 use crate::cli::{Common, Stdio};
 use crate::compose::{Parts, compose};
@@ -32,6 +32,7 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
     }
     let served = runtime()?.block_on(async {
         keep_indexed(&config, &corpora, &cancel);
+        stop_on_signal(service.clone());
         let served = tribune_server::serve_stdio(service, profile).await;
         // Before the runtime waits for its threads: one may be in the middle of indexing.
         cancel.cancel();
