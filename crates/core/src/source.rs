@@ -64,8 +64,8 @@ pub trait Source: Send + Sync {
         scheme == self.name()
     }
 
-    /// Best hits first, at most `query.limit`.
-    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Vec<Hit>>;
+    /// Best hits first, at most `query.limit`. Shared, so that a source may keep what it found.
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>>;
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>>;
 

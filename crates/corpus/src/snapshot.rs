@@ -121,18 +121,18 @@ impl Snapshot {
     }
 
     /// What was found for this query before, if it is still known.
-    pub fn known(&self, text: &str, limit: usize) -> Option<Vec<Hit>> {
-        self.answers.get(&Asking { text, limit }).map(|hits| hits.to_vec())
+    pub fn known(&self, text: &str, limit: usize) -> Option<Arc<[Hit]>> {
+        self.answers.get(&Asking { text, limit })
     }
 
     /// The best documents for a query, each by its best passage.
-    pub fn search(&self, text: &str, limit: usize) -> tantivy::Result<Vec<Hit>> {
-        let hits = self.find(text, limit)?;
+    pub fn search(&self, text: &str, limit: usize) -> tantivy::Result<Arc<[Hit]>> {
+        let hits: Arc<[Hit]> = self.find(text, limit)?.into();
         let asked = Asked {
             text: text.to_owned(),
             limit,
         };
-        self.answers.insert(asked, hits.as_slice().into());
+        self.answers.insert(asked, hits.clone());
         Ok(hits)
     }
 

@@ -151,7 +151,7 @@ impl Source for DocumentsSource {
         &self.settings.name
     }
 
-    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Vec<Hit>> {
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
         let snapshot = self.snapshot()?;
         let failed = |e| Error::internal("the index could not be searched").caused_by(e);
         if let Some(hits) = snapshot.known(&query.text, query.limit) {
@@ -165,7 +165,7 @@ impl Source for DocumentsSource {
         self.pool
             .run(move || {
                 if cancel.is_cancelled() {
-                    return Ok(Vec::new());
+                    return Ok(Arc::default());
                 }
                 snapshot.search(&text, limit).map_err(failed)
             })

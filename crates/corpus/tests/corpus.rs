@@ -32,7 +32,7 @@ impl Corpus {
         self.source.update(&CancellationToken::new(), &|_| {}).expect("indexed")
     }
 
-    async fn search(&self, text: &str) -> Vec<tribune_core::Hit> {
+    async fn search(&self, text: &str) -> std::sync::Arc<[tribune_core::Hit]> {
         let query = Query {
             text: text.to_owned(),
             limit: 10,
@@ -41,11 +41,7 @@ impl Corpus {
     }
 
     async fn ids(&self, text: &str) -> Vec<String> {
-        self.search(text)
-            .await
-            .into_iter()
-            .map(|hit| hit.id.to_string())
-            .collect()
+        self.search(text).await.iter().map(|hit| hit.id.to_string()).collect()
     }
 
     async fn fetch(&self, id: &str) -> Option<tribune_core::Document> {

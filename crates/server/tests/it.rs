@@ -47,7 +47,7 @@ impl Source for Fake {
         self.name
     }
 
-    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Vec<Hit>> {
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
         match self.behaviour {
             Behaviour::Fails => return Err(Error::unavailable("the archive is closed")),
             Behaviour::Stalls => {
@@ -463,8 +463,8 @@ impl Source for Mirror {
         "mirror"
     }
 
-    async fn search(&self, query: &Query, _: &CallContext) -> Result<Vec<Hit>> {
-        Ok(vec![Hit {
+    async fn search(&self, query: &Query, _: &CallContext) -> Result<Arc<[Hit]>> {
+        Ok(Arc::new([Hit {
             id: DocumentId::new("mirror", &query.text).expect("an id"),
             title: "t".to_owned(),
             snippet: String::new(),
@@ -472,7 +472,7 @@ impl Source for Mirror {
             passage: None,
             score: 1.0,
             coverage: 1.0,
-        }])
+        }]))
     }
 
     async fn fetch(&self, id: &DocumentId, _: &CallContext) -> Result<Option<Document>> {

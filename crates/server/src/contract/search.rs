@@ -71,7 +71,7 @@ impl SearchTool {
     }
 
     /// Asks every source at once; each has the same time, and none waits for another.
-    async fn ask(&self, query: &Query, cx: &CallContext) -> Vec<Result<Vec<Hit>>> {
+    async fn ask(&self, query: &Query, cx: &CallContext) -> Vec<Result<Arc<[Hit]>>> {
         let now = self.clock.monotonic();
         let cx = cx.until(now + self.source_timeout);
         let one = |source: &Arc<dyn Source>| {
