@@ -40,6 +40,9 @@ fn wire_bytes(text: &str) -> usize {
     text.bytes().map(wire_cost).sum()
 }
 
+/// Of the dearest byte: most texts need not be counted to be known to fit.
+const MAX_WIRE_COST: usize = 13;
+
 const fn wire_cost(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' => 2 + 4,

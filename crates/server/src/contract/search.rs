@@ -12,13 +12,15 @@ use tribune_core::{
     ToolOutput, ToolSpec,
 };
 
-use super::{MAX_WIRE_BYTES, clip, describe, object, wire_bytes};
+use super::{MAX_WIRE_BYTES, MAX_WIRE_COST, clip, describe, object, wire_bytes};
 use crate::links::Links;
 
 const DEFAULT_LIMIT: u64 = 10;
 const MAX_LIMIT: u64 = 50;
 const MAX_QUERY_CHARS: usize = 1000;
 const MAX_TITLE_CHARS: usize = 200;
+/// Names, quotes and commas of one result, written twice.
+const ITEM_OVERHEAD: usize = 120;
 
 /// A magnifying glass.
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Ccircle%20cx='10'%20cy='10'%20r='6'/%3E%3Cpath%20d='m15%2015%206%206'/%3E%3C/svg%3E";
@@ -144,8 +146,8 @@ impl Tool for SearchTool {
 
 impl SearchTool {
     fn items<'a>(&self, hits: Vec<&'a Hit>) -> Vec<Item<'a>> {
-        let mut bytes = 0;
-        hits.into_iter()
+        let mut items: Vec<Item<'a>> = hits
+            .into_iter()
             .map(|hit| Item {
                 id: &hit.id,
                 title: clip(&hit.title, MAX_TITLE_CHARS),
@@ -155,15 +157,28 @@ impl SearchTool {
                     .clone()
                     .unwrap_or_else(|| self.links.citation(&hit.id, hit.passage)),
             })
+            .collect();
+        let raw: usize = items
+            .iter()
+            .map(|item| item.parts().map(str::len).iter().sum::<usize>())
+            .sum();
+        if raw * MAX_WIRE_COST + items.len() * ITEM_OVERHEAD > MAX_WIRE_BYTES {
             // One that takes too much room is left out, and not those behind it.
-            .filter(|item| {
-                let parts = [item.id.as_str(), &item.title, item.text, &item.url];
-                let takes: usize = parts.map(wire_bytes).iter().sum::<usize>() + 120;
-                let fits = bytes + takes <= MAX_WIRE_BYTES;
-                bytes += if fits { takes } else { 0 };
+            let mut spent = 0;
+            items.retain(|item| {
+                let takes = item.parts().map(wire_bytes).iter().sum::<usize>() + ITEM_OVERHEAD;
+                let fits = spent + takes <= MAX_WIRE_BYTES;
+                spent += if fits { takes } else { 0 };
                 fits
-            })
-            .collect()
+            });
+        }
+        items
+    }
+}
+
+impl Item<'_> {
+    fn parts(&self) -> [&str; 4] {
+        [self.id.as_str(), &self.title, self.text, &self.url]
     }
 }
 
