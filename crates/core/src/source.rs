@@ -69,6 +69,17 @@ pub trait Source: Send + Sync {
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>>;
 
+    /// Documents like the one of this id, best first, without itself. `None` if the id is not held,
+    /// or if the source does not compare its documents.
+    async fn related(&self, _id: &DocumentId, _limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
+        Ok(None)
+    }
+
+    /// Whether [`Source::related`] ever answers.
+    fn relates(&self) -> bool {
+        false
+    }
+
     fn facts(&self) -> SourceFacts;
 
     fn status(&self) -> SourceStatus {

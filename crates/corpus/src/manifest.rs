@@ -72,6 +72,10 @@ impl Manifest {
         self.files.values().map(|file| file.documents).sum()
     }
 
+    pub fn passages(&self) -> u64 {
+        self.files.values().map(|file| file.passages).sum()
+    }
+
     pub fn dates(&self) -> Option<(Date, Date)> {
         let first = self.files.values().filter_map(|file| file.first_date).min()?;
         let last = self.files.values().filter_map(|file| file.last_date).max()?;

@@ -5,7 +5,7 @@ use include_dir::{Dir, include_dir};
 use tempfile::TempDir;
 use tribune_corpus::Limits;
 
-use crate::config::{Config, SourceConfig};
+use crate::config::{Config, EmbedderChoice, SourceConfig};
 
 static CORPORA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
 
@@ -24,6 +24,7 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         description: Some(description.to_owned()),
         path: dir.path().join(name),
         limits: Limits::default(),
+        embedder: EmbedderChoice::MiniLm,
     };
     let sources = vec![
         source(

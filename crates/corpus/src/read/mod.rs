@@ -4,6 +4,8 @@
 mod markdown;
 mod rows;
 
+pub(crate) use markdown::sections;
+
 use std::fmt;
 use std::path::Path;
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use serde::Deserialize;
 
+use super::embedder::Embedder;
+
 /// The variables that set something.
 pub type Environment = BTreeMap<String, String>;
 
@@ -25,6 +27,8 @@ pub fn environment() -> Environment {
 pub struct ConfigFile {
     #[serde(default)]
     pub server: Server,
+    #[serde(default)]
+    pub embedder: Embedder,
     #[serde(default)]
     pub sources: Vec<Source>,
     #[serde(default)]
@@ -135,6 +139,7 @@ pub struct Source {
     pub description: Option<String>,
     #[serde(default = "default_max_document_mb")]
     pub max_document_mb: u64,
+    pub embedder: Option<String>,
 }
 
 const fn default_max_document_mb() -> u64 {
@@ -264,6 +269,7 @@ mod tests {
         let written = include_str!("../init.toml");
         let sections = [
             ("server", keys_of::<Server>()),
+            ("embedder", keys_of::<Embedder>()),
             ("sources", keys_of::<Source>()),
             ("profiles", keys_of::<Profile>()),
         ];

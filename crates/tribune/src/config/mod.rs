@@ -1,6 +1,7 @@
 //! The configuration: a commented TOML file, `TRIBUNE_SERVER_*` variables, flags. Flags win, then
 //! the environment, then the file.
 
+mod embedder;
 mod file;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,6 +12,7 @@ use anyhow::{Context, bail};
 use tribune_corpus::Limits;
 use tribune_server::{ProfileSpec, Settings};
 
+pub use embedder::{EmbedderChoice, Secret};
 pub use file::{ConfigFile, Environment};
 
 pub const DEFAULT_FILE: &str = "tribune.toml";
@@ -27,6 +29,8 @@ pub struct Config {
     pub public_url: Option<String>,
     pub data_dir: PathBuf,
     pub auto_index: bool,
+    /// What sources use that do not say otherwise.
+    pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
     pub profiles: Vec<ProfileSpec>,
     server: file::Server,
@@ -41,6 +45,7 @@ pub struct SourceConfig {
     pub description: Option<String>,
     pub path: PathBuf,
     pub limits: Limits,
+    pub embedder: EmbedderChoice,
 }
 
 impl Config {
@@ -88,6 +93,7 @@ impl Config {
             })?,
         };
         let public_url = server.public_url.as_deref().map(checked_url).transpose()?;
+        let embedder = file.embedder.checked(base)?;
         let mut sources: Vec<SourceConfig> = Vec::new();
         for source in file.sources {
             check_name(&source.name)?;
@@ -105,6 +111,7 @@ impl Config {
                 );
             }
             sources.push(SourceConfig {
+                embedder: embedder::of_source(&source.name, source.embedder.as_deref(), &embedder)?,
                 title: source.title.unwrap_or_else(|| title_of(&source.name)),
                 name: source.name,
                 description: source.description,
@@ -133,6 +140,7 @@ impl Config {
             public_url,
             data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
             auto_index: server.auto_index,
+            embedder,
             sources,
             profiles,
             server,
