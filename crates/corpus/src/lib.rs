@@ -15,7 +15,7 @@
 //! - `related`: documents like a document;
 //! - [`snippet`]: the part of a passage that shows the match;
 //! - [`pool`]: the threads that searches and embedding run on;
-//! - [`source`]: the whole, behind the trait.
+//! - [`source`]: the whole, behind the trait; [`speeches`]: the same for parliamentary speeches, with tools of its own.
 
 mod dense;
 pub mod embedding;
@@ -36,6 +36,7 @@ pub mod search;
 pub mod snapshot;
 mod snippet;
 pub mod source;
+pub mod speeches;
 mod vectors;
 mod walk;
 
@@ -44,3 +45,4 @@ pub use indexer::{IndexError, IndexReport, Indexing, Limits};
 pub use pool::Pool;
 pub use search::{Ask, Legs};
 pub use source::{DocumentsSource, Settings};
+pub use speeches::{SpeechesSource, ToolNames};

@@ -6,10 +6,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tribune_core::registry::RegistrationError;
-use tribune_core::{Clock, Registry, Source, SourceFacts};
+use tribune_core::{Clock, Links, Registry, Source, SourceFacts};
 
-use crate::contract::{FetchTool, SearchTool, overview};
-use crate::links::Links;
+use crate::contract::{FetchTool, RelatedTool, SearchTool, overview};
 use crate::mcp::render;
 
 /// Which tools over which sources.
@@ -152,6 +151,9 @@ impl ProfileState {
         }
         if spec.wants("fetch") {
             registry.add(Arc::new(FetchTool::new(sources.to_vec(), &facts, making.links.clone())))?;
+        }
+        if spec.wants("find_related") && sources.iter().any(|source| source.relates()) {
+            registry.add(Arc::new(RelatedTool::new(sources.to_vec(), &facts, making.links.clone())))?;
         }
         for source in sources {
             for tool in source.clone().tools() {

@@ -8,10 +8,11 @@ use minijinja::{Environment, context};
 use tribune_core::SourceFacts;
 use tribune_core::lint::MAX_DESCRIPTION_CHARS;
 
-use super::clip;
+use tribune_core::wire::clip;
 
 const SEARCH: &str = include_str!("../../templates/search.txt");
 const FETCH: &str = include_str!("../../templates/fetch.txt");
+const RELATED: &str = include_str!("../../templates/related.txt");
 
 pub(super) fn search(sources: &[SourceFacts]) -> String {
     render(SEARCH, sources)
@@ -19,6 +20,10 @@ pub(super) fn search(sources: &[SourceFacts]) -> String {
 
 pub(super) fn fetch(sources: &[SourceFacts]) -> String {
     render(FETCH, sources)
+}
+
+pub(super) fn related(sources: &[SourceFacts]) -> String {
+    render(RELATED, sources)
 }
 
 /// The first sentence of the server's instructions.

@@ -8,12 +8,13 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 use tribune_core::{
-    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Query, Result, Source, SourceFacts, Tool,
+    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Links, Query, Result, Source, SourceFacts, Tool,
     ToolOutput, ToolSpec,
 };
 
-use super::{MAX_WIRE_BYTES, MAX_WIRE_COST, clip, describe, object, wire_bytes};
-use crate::links::Links;
+use tribune_core::wire::{MAX_WIRE_BYTES, MAX_WIRE_COST, clip, object, wire_bytes};
+
+use super::describe;
 
 const DEFAULT_LIMIT: u64 = 10;
 const MAX_LIMIT: u64 = 50;
