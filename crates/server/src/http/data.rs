@@ -79,9 +79,9 @@ fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit]) ->
     // Links within the site stay on the address that the reader came by.
     let links = Links::new(app.service.links.path_prefix());
     let around = passage.and_then(|number| neighbours(document, number, &links));
-    let like: Vec<(&str, String)> = like
+    let like: Vec<(String, String)> = like
         .iter()
-        .map(|hit| (hit.title.as_str(), links.citation(&hit.id, hit.passage)))
+        .map(|hit| (hit.title.clone(), links.citation(&hit.id, hit.passage)))
         .collect();
     let marked = passage
         .and_then(|number| document.passages.get(number).cloned())
