@@ -96,4 +96,10 @@ pub trait Source: Send + Sync {
     fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
         Vec::new()
     }
+
+    /// Tools that change what the source holds: offered in the profile `admin` alone, to callers who
+    /// have shown the administrator's token or sit at this machine.
+    fn admin_tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
 }

@@ -152,10 +152,8 @@ impl Dense {
                 continue;
             }
             any = true;
-            let row = row as usize;
-            let scale = self.vectors.keys[row].scale;
-            for (sum, value) in middle.iter_mut().zip(self.vectors.rows(row, row + 1)) {
-                *sum += scale * f32::from(*value);
+            for (sum, value) in middle.iter_mut().zip(self.vectors.vector(row as usize)) {
+                *sum += value;
             }
         }
         let length = middle.iter().map(|value| value * value).sum::<f32>().sqrt();
@@ -201,7 +199,7 @@ impl Dense {
             let keys = &self.vectors.keys[first..last];
             scan::dots(query, self.vectors.rows(first, last), dots);
             for ((score, dot), key) in part.iter_mut().zip(dots).zip(keys) {
-                *score = query.cosine(*dot, key.sum, key.scale);
+                *score = *dot as f32 * key.scale * query.scale();
             }
         }
     }

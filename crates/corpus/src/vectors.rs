@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use tribune_embed::Embedder;
+use tribune_embed::scan::Rows;
 
-/// Key, scale and sum of one row.
-const KEY_BYTES: usize = 16;
+/// Content and scale of one row.
+const KEY_BYTES: usize = 12;
 /// Below this many stale rows, making the store again is not worth it.
 const MIN_STALE: usize = 10_000;
 
@@ -153,15 +154,13 @@ impl VectorStore {
 pub(crate) struct Key {
     pub(crate) content: u64,
     pub(crate) scale: f32,
-    pub(crate) sum: i32,
 }
 
 impl Key {
     fn packed(self) -> [u8; KEY_BYTES] {
         let mut bytes = [0; KEY_BYTES];
         bytes[..8].copy_from_slice(&self.content.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.scale.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.sum.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.scale.to_le_bytes());
         bytes
     }
 
@@ -170,7 +169,6 @@ impl Key {
         Self {
             content: u64::from(u32::from_le_bytes(four(0))) | (u64::from(u32::from_le_bytes(four(4))) << 32),
             scale: f32::from_le_bytes(four(8)),
-            sum: i32::from_le_bytes(four(12)),
         }
     }
 }
@@ -192,9 +190,21 @@ impl Vectors {
     }
 
     /// The numbers of rows `from..to`, one row after another.
-    pub(crate) fn rows(&self, from: usize, to: usize) -> &[i8] {
+    pub(crate) fn rows(&self, from: usize, to: usize) -> Rows<'_> {
         let dimensions = self.dimensions();
-        as_signed(&self.rows[from * dimensions..to * dimensions])
+        Rows {
+            records: &self.rows[from * dimensions..to * dimensions],
+            stride: dimensions,
+            offset: 0,
+            dimensions,
+        }
+    }
+
+    /// One row's vector.
+    pub(crate) fn vector(&self, row: usize) -> impl Iterator<Item = f32> {
+        let scale = self.keys[row].scale;
+        let bytes = &self.rows[row * self.dimensions()..(row + 1) * self.dimensions()];
+        bytes.iter().map(move |byte| scale * f32::from(byte.cast_signed()))
     }
 }
 
@@ -265,11 +275,9 @@ impl VectorWriter {
             }
             self.known.insert(*content, next);
             let (row, scale) = tribune_embed::scan::quantise(vector);
-            let sum = row.iter().map(|value| i32::from(*value)).sum();
             let key = Key {
                 content: *content,
                 scale,
-                sum,
             };
             keys.extend(key.packed());
             rows.extend(row.iter().map(|value| value.cast_unsigned()));
@@ -352,10 +360,4 @@ fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: rows below the committed count are never written again: the one writer, which holds the
     // store's lock, appends behind them, and a store made anew is another file.
     unsafe { Mmap::map(file) }
-}
-
-#[allow(unsafe_code)]
-fn as_signed(bytes: &[u8]) -> &[i8] {
-    // SAFETY: u8 and i8 have the same size and alignment, and every bit pattern is valid for both.
-    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
 }

@@ -12,7 +12,8 @@ pub trait Embedder: Send + Sync {
 }
 pub mod scan {
     pub fn quantise(v: &[f32]) -> (Vec<i8>, f32) { (v.iter().map(|x| (x*127.0) as i8).collect(), 1.0/127.0) }
-    pub struct ScanQuery(Vec<i8>);
-    impl ScanQuery { pub fn new(v: &[f32]) -> Self { Self(quantise(v).0) } pub fn cosine(&self, dot: i32, _sum: i32, scale: f32) -> f32 { dot as f32 * scale / 127.0 } }
-    pub fn dots(_q: &ScanQuery, _rows: &[i8], _out: &mut [i32]) {}
+    pub struct ScanQuery(pub Vec<i8>);
+    pub struct Rows<'a> { pub records: &'a [u8], pub stride: usize, pub offset: usize, pub dimensions: usize }
+    impl ScanQuery { pub fn new(v: &[f32]) -> Self { Self(quantise(v).0) } pub fn scale(&self) -> f32 { 1.0 / 127.0 } }
+    pub fn dots(_q: &ScanQuery, _rows: Rows<'_>, _out: &mut [i32]) {}
 }

@@ -21,10 +21,13 @@ pub struct ProfileSpec {
     pub tools: Option<Vec<String>>,
     /// Host names that select this profile at `/mcp`.
     pub hosts: Vec<String>,
+    /// Whether it has the tools that change what sources hold. Only the built-in profile `admin` does.
+    pub admin: bool,
 }
 
 impl ProfileSpec {
-    /// The profiles every server has: the default one, `research`, `full`, and one for each source.
+    /// The profiles every server has: the default one, `research`, `full`, one for each source, and
+    /// `admin` where a source has tools for it.
     pub fn built_in(sources: &[Arc<dyn Source>]) -> Vec<Self> {
         let named = |name: &str| Self {
             name: name.to_owned(),
@@ -38,6 +41,12 @@ impl ProfileSpec {
             },
             named("full"),
         ];
+        if sources.iter().any(|source| !source.clone().admin_tools().is_empty()) {
+            specs.push(Self {
+                admin: true,
+                ..named("admin")
+            });
+        }
         specs.extend(sources.iter().map(|source| Self {
             sources: Some(vec![source.name().to_owned()]),
             ..named(source.name())
@@ -158,6 +167,11 @@ impl ProfileState {
         for source in sources {
             for tool in source.clone().tools() {
                 if spec.wants(&tool.spec().name) {
+                    registry.add(tool)?;
+                }
+            }
+            if spec.admin {
+                for tool in source.clone().admin_tools() {
                     registry.add(tool)?;
                 }
             }

@@ -85,6 +85,7 @@ pub struct Server {
     pub sse_max_secs: u64,
     pub drain_secs: u64,
     pub legacy_results: bool,
+    pub admin_token: Option<String>,
 }
 
 impl Default for Server {
@@ -106,6 +107,7 @@ impl Default for Server {
             sse_max_secs: 3600,
             drain_secs: 25,
             legacy_results: false,
+            admin_token: None,
         }
     }
 }
@@ -233,7 +235,7 @@ pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environ
             bail!("the variable {variable} sets nothing; did you mean {PREFIX}{near}?");
         };
         let value = match key.as_str() {
-            "listen" | "public_url" | "data_dir" => toml::Value::String(text.clone()),
+            "listen" | "public_url" | "data_dir" | "admin_token" => toml::Value::String(text.clone()),
             "allowed_hosts" | "allowed_origins" => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 toml::Value::Array(names.map(|name| toml::Value::String(name.to_owned())).collect())

@@ -18,7 +18,7 @@ pub use file::{ConfigFile, Environment};
 pub const DEFAULT_FILE: &str = "tribune.toml";
 
 /// Names with a meaning of their own in addresses.
-const RESERVED_NAMES: [&str; 4] = ["default", "full", "research", "messages"];
+const RESERVED_NAMES: [&str; 5] = ["admin", "default", "full", "research", "messages"];
 
 /// A configuration that has been checked.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub struct Config {
     pub public_url: Option<String>,
     pub data_dir: PathBuf,
     pub auto_index: bool,
+    /// What callers of the profile `admin` must show.
+    admin_token: Option<String>,
     /// What sources use that do not say otherwise.
     pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
@@ -132,6 +134,7 @@ impl Config {
                 sources: profile.sources,
                 tools: profile.tools,
                 hosts: profile.hosts,
+                admin: false,
             })
             .collect();
         Ok(Self {
@@ -140,6 +143,7 @@ impl Config {
             public_url,
             data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
             auto_index: server.auto_index,
+            admin_token: admin_token(&server, base)?,
             embedder,
             sources,
             profiles,
@@ -170,9 +174,24 @@ impl Config {
         settings.max_sse = secs(server.sse_max_secs);
         settings.drain = secs(server.drain_secs);
         settings.legacy_results = server.legacy_results;
+        settings.admin_token.clone_from(&self.admin_token);
         settings.conformance = conformance;
         settings
     }
+}
+
+fn admin_token(server: &file::Server, base: &Path) -> anyhow::Result<Option<String>> {
+    const MIN_CHARS: usize = 16;
+    let Some(text) = &server.admin_token else {
+        return Ok(None);
+    };
+    let token = Secret::parse(text, base)
+        .and_then(|secret| secret.read())
+        .context("server.admin_token")?;
+    if token.chars().count() < MIN_CHARS {
+        bail!("server.admin_token is shorter than {MIN_CHARS} characters; make one with `openssl rand -hex 24`");
+    }
+    Ok(Some(token))
 }
 
 fn checked_url(url: &str) -> anyhow::Result<String> {
@@ -205,6 +224,9 @@ fn check_name(name: &str) -> anyhow::Result<()> {
 fn check_profile_name(name: &str) -> anyhow::Result<()> {
     if name == "messages" {
         bail!("`messages` cannot name a profile because it is part of the address of the older transport");
+    }
+    if name == "admin" {
+        bail!("`admin` cannot name a profile because it is the administrator's own");
     }
     if !RESERVED_NAMES.contains(&name) && check_name(name).is_err() {
         bail!(
