@@ -1,5 +1,6 @@
 //! One search from question to hits: both legs, fused, the best passage of each document quoted.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tantivy::query::Query;
@@ -63,9 +64,14 @@ impl Snapshot {
         let Some(plan) = planned else {
             return Ok(Vec::new());
         };
-        let ranked = self.ranked(&plan, ask)?;
+        let (ranked, cosines) = self.ranked(&plan, ask)?;
         let mut hits = Vec::with_capacity(ranked.len());
-        for Ranked { score, address, .. } in ranked {
+        for Ranked {
+            document,
+            score,
+            address,
+        } in ranked
+        {
             let passage = self.passage(address, &mut analyzer)?;
             hits.push(Hit {
                 id: passage.id.clone(),
@@ -74,14 +80,17 @@ impl Snapshot {
                 url: passage.url.clone(),
                 passage: passage.ordinal,
                 score,
-                coverage: passage.text.coverage(&passage.title_stems, &plan.stems),
+                coverage: coverage(
+                    passage.text.coverage(&passage.title_stems, &plan.stems),
+                    cosines.as_ref().map(|cosines| cosines.get(&document).copied().unwrap_or(0.0)),
+                ),
             });
         }
         Ok(hits)
     }
 
-    /// Documents with a relevance from 0 to 1, best first.
-    fn ranked(&self, plan: &Plan, ask: &Ask<'_>) -> tantivy::Result<Vec<Ranked>> {
+    /// Documents with a relevance from 0 to 1, best first; and how near each is, where that is known.
+    fn ranked(&self, plan: &Plan, ask: &Ask<'_>) -> tantivy::Result<(Vec<Ranked>, Option<HashMap<u64, f32>>)> {
         let vector = match (&self.dense, ask.legs) {
             (None, _) | (_, Legs::Words) => None,
             (Some(dense), _) if !dense.is_ready() => None,
@@ -89,10 +98,11 @@ impl Snapshot {
         };
         let Some((dense, vector)) = vector else {
             let found = best_documents(&self.searcher, &self.documents, &plan.query, ask.limit)?;
-            return Ok(relative(found));
+            return Ok((relative(found), None));
         };
         let depth = DEPTH.max(ask.limit);
         let near = self.nearest(dense, &vector, depth, plan.constraint.as_deref())?;
+        let cosines: HashMap<u64, f32> = near.iter().map(|ranked| (ranked.document, ranked.score)).collect();
         let mut fused = if ask.legs == Legs::Meaning {
             let above = |ranked: Ranked| Ranked {
                 score: ranked.score.clamp(0.0, 1.0),
@@ -102,8 +112,8 @@ impl Snapshot {
         } else {
             let lexical = best_documents(&self.searcher, &self.documents, &plan.query, depth)?;
             // A weak likeness is no reason to show what shares no word with the query.
-            let found: std::collections::HashSet<u64> = lexical.iter().map(|ranked| ranked.document).collect();
-            let weak: std::collections::HashSet<u64> = near
+            let found: HashSet<u64> = lexical.iter().map(|ranked| ranked.document).collect();
+            let weak: HashSet<u64> = near
                 .iter()
                 .filter(|ranked| ranked.score < MIN_COSINE && !found.contains(&ranked.document))
                 .map(|ranked| ranked.document)
@@ -114,7 +124,7 @@ impl Snapshot {
             fused
         };
         fused.truncate(ask.limit);
-        Ok(fused)
+        Ok((fused, Some(cosines)))
     }
 
     /// `None` where the model cannot say: full text then serves alone.
@@ -150,6 +160,16 @@ impl Snapshot {
                 address: best.address,
             })
             .collect())
+    }
+}
+
+/// How much of the query a passage holds, by its words and by its meaning: what sources are compared by.
+fn coverage(words: f32, cosine: Option<f32>) -> f32 {
+    /// As near as a passage that plainly answers a question.
+    const NEAR: f32 = 0.6;
+    match cosine {
+        None => words,
+        Some(cosine) => (words + (cosine / NEAR).clamp(0.0, 1.0)) / 2.0,
     }
 }
 
