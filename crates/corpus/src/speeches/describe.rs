@@ -56,11 +56,8 @@ fn whose(holdings: &Holdings) -> String {
 
 /// `64 speeches by 9 speakers, 2024-05-28 to 2025-10-09`
 fn extent(holdings: &Holdings) -> String {
-    let mut extent = match holdings.facts.documents {
-        Some(1) => "1 speech".to_owned(),
-        Some(count) => format!("{count} speeches"),
-        None => "being indexed for the first time".to_owned(),
-    };
+    let counted = holdings.facts.counted();
+    let mut extent = counted.unwrap_or_else(|| "being indexed for the first time".to_owned());
     if holdings.speakers.len() > 1 {
         extent.push_str(&format!(" by {} speakers", holdings.speakers.len()));
     }

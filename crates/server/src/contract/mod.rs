@@ -10,4 +10,4 @@ pub use fetch::{FetchTool, FetchedDocument, fetch_document};
 pub use related::{RelatedTool, neighbours, related};
 pub use search::SearchTool;
 
-pub(crate) use describe::{overview, thousands};
+pub(crate) use describe::overview;
