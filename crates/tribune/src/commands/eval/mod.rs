@@ -19,7 +19,6 @@ mod report;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::rc::Rc;
 
 use anyhow::{Context, bail};
 
@@ -111,22 +110,18 @@ fn outcome(
     contender: &Contender,
     rival: Option<&Contender>,
 ) -> anyhow::Result<Outcome> {
-    let round = |contender: &Contender, prepared: Rc<Prepared>| -> anyhow::Result<Round> {
+    // Opened anew for each, though it may be the same corpus: what one has read would be quick for the other.
+    let mut round = |contender: &Contender| -> anyhow::Result<Round> {
+        let prepared = workshop.prepare(dataset, &contender.embedder)?;
         Ok(Round {
             contender: contender.clone(),
             measured: measure(&prepared.snapshot, dataset, contender.legs)?,
             prepared,
         })
     };
-    let prepared = Rc::new(workshop.prepare(dataset, &contender.embedder)?);
-    let notes = notes(dataset, &prepared)?;
-    let first = round(contender, prepared.clone())?;
-    let second = match rival {
-        None => None,
-        // The same corpus with other legs.
-        Some(rival) if rival.embedder == contender.embedder => Some(round(rival, prepared)?),
-        Some(rival) => Some(round(rival, Rc::new(workshop.prepare(dataset, &rival.embedder)?))?),
-    };
+    let first = round(contender)?;
+    let second = rival.map(round).transpose()?;
+    let notes = notes(dataset, &first.prepared)?;
     let mut outcome = Outcome {
         dataset: dataset.name.clone(),
         split: args.split.clone(),

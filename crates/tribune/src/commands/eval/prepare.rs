@@ -1,6 +1,7 @@
 //! A dataset's documents become a corpus, by the same code that serves. Index and vectors are kept:
 //! the next run reads nothing again.
 
+use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use crate::config::EmbedderChoice;
 pub struct Workshop {
     data_dir: PathBuf,
     fresh: bool,
+    /// Corpora that were made in this run and need not be made anew again.
+    made: HashSet<PathBuf>,
     pool: Pool,
     /// One model, however many datasets it is tried on.
     models: Vec<(EmbedderChoice, Option<Arc<dyn Embedder>>)>,
@@ -48,6 +51,7 @@ impl Workshop {
         Ok(Self {
             data_dir: data_dir.join("eval"),
             fresh,
+            made: HashSet::new(),
             pool: Pool::for_background()?,
             models: Vec::new(),
         })
@@ -60,7 +64,7 @@ impl Workshop {
         std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
         // Held until the corpus is open: whoever comes meanwhile finds everything made.
         let _lock = lock(&folder.join(format!("{}.lock", model_folder(choice))), &dataset.name)?;
-        if self.fresh && dir.exists() {
+        if self.made.insert(dir.clone()) && self.fresh && dir.exists() {
             std::fs::remove_dir_all(&dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
         }
         let source = DocumentsSource::new(

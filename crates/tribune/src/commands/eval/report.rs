@@ -1,7 +1,5 @@
 //! What was measured, for people and for programs.
 
-use std::rc::Rc;
-
 use serde_json::{Map, Value, json};
 
 use super::bootstrap::{Difference, RESAMPLES};
@@ -14,7 +12,7 @@ use crate::commands::plural;
 /// One configuration on one dataset.
 pub struct Round {
     pub contender: Contender,
-    pub prepared: Rc<Prepared>,
+    pub prepared: Prepared,
     pub measured: Measured,
 }
 
