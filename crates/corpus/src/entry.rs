@@ -122,6 +122,10 @@ fn header(record: &Record, section: Option<&str>) -> String {
 
 /// The text that full text and vectors rank alike.
 pub(crate) fn ranked(header: &str, passage: &str) -> String {
+    if header == passage {
+        // No more than a title: said twice it would count twice.
+        return passage.to_owned();
+    }
     format!("{header}\n{passage}")
 }
 

@@ -174,8 +174,18 @@ impl Snapshot {
         Ok(self.record(key)?.map(|entry| self.stored_fields(&entry)).unwrap_or_default())
     }
 
+    /// Whether there is a document of this key.
+    pub fn holds(&self, key: &str) -> tantivy::Result<bool> {
+        Ok(self.record_address(key)?.is_some())
+    }
+
     /// The entry with the whole of a document.
     fn record(&self, key: &str) -> tantivy::Result<Option<TantivyDocument>> {
+        let address = self.record_address(key)?;
+        address.map(|address| self.searcher.doc(address)).transpose()
+    }
+
+    fn record_address(&self, key: &str) -> tantivy::Result<Option<DocAddress>> {
         let term = Term::from_field_text(self.fields.record, key);
         for (segment, reader) in (0u32..).zip(self.searcher.segment_readers()) {
             let index = reader.inverted_index(self.fields.record)?;
@@ -184,7 +194,7 @@ impl Snapshot {
             };
             while postings.doc() != TERMINATED {
                 if !reader.is_deleted(postings.doc()) {
-                    return self.searcher.doc(DocAddress::new(segment, postings.doc())).map(Some);
+                    return Ok(Some(DocAddress::new(segment, postings.doc())));
                 }
                 postings.advance();
             }

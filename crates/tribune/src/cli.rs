@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 /// Gives your data a voice in ChatGPT, Claude and every other MCP client: sources in, MCP out,
 /// every answer cited.
@@ -58,6 +58,8 @@ pub enum Command {
     Fetch(Fetch),
     /// Call any tool with JSON arguments
     Call(Call),
+    /// Measure how well searches find what they should, on your own data or a BEIR dataset
+    Eval(Eval),
     /// Print exactly what to paste where, to connect a host
     Connect(Connect),
     /// Print a shell's completion script
@@ -157,6 +159,86 @@ pub struct Output {
     /// Which selection of tools to use
     #[arg(long, default_value = "default")]
     pub profile: String,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["beir", "queries"]))]
+#[command(after_help = EVAL_EXAMPLES)]
+pub struct Eval {
+    /// A dataset in BEIR layout: corpus.jsonl, queries.jsonl, qrels/test.tsv; several are measured in turn
+    #[arg(long, value_name = "DIR", conflicts_with = "queries")]
+    pub beir: Vec<PathBuf>,
+
+    /// Your own questions, asked of the configured sources as a host would: TSV (question, expected id,
+    /// further ids) or JSONL ({"query", "expected": [ids]}); ids with or without their source
+    #[arg(long, value_name = "FILE")]
+    pub queries: Option<PathBuf>,
+
+    /// What ranks by meaning: minilm, static, none, or the folder of a model [default: the configuration's]
+    #[arg(long, value_name = "MODEL", conflicts_with = "queries")]
+    pub embedder: Option<String>,
+
+    /// Rank by words, by meaning, or by both
+    #[arg(long, value_enum, default_value_t = LegsWish::Both, conflicts_with = "queries")]
+    pub legs: LegsWish,
+
+    /// A second configuration to compare with, as MODEL or MODEL:LEGS (none, static, minilm:meaning)
+    #[arg(long, value_name = "SPEC", conflicts_with = "queries")]
+    pub against: Option<String>,
+
+    /// Which judgements: qrels/SPLIT.tsv
+    #[arg(long, default_value = "test", conflicts_with = "queries")]
+    pub split: String,
+
+    /// Only the first N queries, for a quick look
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub limit_queries: Option<u64>,
+
+    /// Write what became of each query, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub per_query: Option<PathBuf>,
+
+    /// Write the first hundred results of each query as a TREC run, for other tools
+    #[arg(long, value_name = "FILE", conflicts_with = "queries")]
+    pub run: Option<PathBuf>,
+
+    /// Exit with 1 if nDCG@10 is lower than this
+    #[arg(long, value_name = "NDCG", value_parser = fraction)]
+    pub floor: Option<f64>,
+
+    /// Seed of the resampling that says how sure a comparison is
+    #[arg(long, default_value_t = 1, conflicts_with = "queries")]
+    pub seed: u64,
+
+    /// Make the dataset's index and vectors anew
+    #[arg(long, conflicts_with = "queries")]
+    pub fresh: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const EVAL_EXAMPLES: &str = "\
+Examples:
+  tribune eval --queries questions.tsv --floor 0.8
+  tribune eval --beir datasets/scifact
+  tribune eval --beir datasets/scifact --embedder minilm --against none
+
+docs/evaluation.md explains the figures and how to make a list of questions of your own.";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LegsWish {
+    Both,
+    Words,
+    Meaning,
+}
+
+fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
+        _ => Err("it lies between 0 and 1, such as 0.8".to_owned()),
+    }
 }
 
 #[derive(Debug, Args)]

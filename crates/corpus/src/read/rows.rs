@@ -162,7 +162,7 @@ fn fields(names: &[String], row: &csv::ByteRecord) -> Result<JsonObject, String>
     let mut fields = JsonObject::new();
     for (name, cell) in names.iter().zip(row) {
         let cell = std::str::from_utf8(cell).map_err(|_| format!("`{name}` is not UTF-8"))?;
-        if !cell.is_empty() {
+        if !cell.is_empty() || name == "text" {
             fields.insert(name.clone(), Value::from(cell));
         }
     }
@@ -172,8 +172,7 @@ fn fields(names: &[String], row: &csv::ByteRecord) -> Result<JsonObject, String>
 /// A row's fields as a record; `place` names a row that brings no id.
 fn record(mut fields: JsonObject, place: impl FnOnce() -> String) -> Result<Record, String> {
     let text = match fields.shift_remove("text") {
-        Some(Value::String(text)) if !text.trim().is_empty() => text,
-        Some(Value::String(_)) => return Err("`text` is empty".to_owned()),
+        Some(Value::String(text)) => text,
         Some(_) => return Err("`text` is not a string".to_owned()),
         None => return Err("has no `text`".to_owned()),
     };
@@ -184,9 +183,16 @@ fn record(mut fields: JsonObject, place: impl FnOnce() -> String) -> Result<Reco
         Some(_) => return Err("`id` is neither a string nor a number".to_owned()),
     };
     let title = match fields.shift_remove("title") {
-        Some(Value::String(title)) if !title.trim().is_empty() => title,
-        Some(Value::Number(title)) => title.to_string(),
-        _ => title_from_text(&text),
+        Some(Value::String(title)) if !title.trim().is_empty() => Some(title),
+        Some(Value::Number(title)) => Some(title.to_string()),
+        _ => None,
+    };
+    let (title, text) = match title {
+        // Some documents are no more than their title, and are looked for all the same.
+        Some(title) if text.trim().is_empty() => (title.clone(), title),
+        Some(title) => (title, text),
+        None if text.trim().is_empty() => return Err("`text` is empty, and there is no `title`".to_owned()),
+        None => (title_from_text(&text), text),
     };
     let text_of = |name: &str| fields.get(name).and_then(Value::as_str);
     let date = text_of("date").and_then(date);
@@ -242,18 +248,20 @@ mod tests {
     fn jsonl_keeps_ids_verbatim_and_names_bad_rows() {
         let long = format!("{{\"id\":\"long\",\"text\":\"{}\"}}", "x".repeat(2000));
         let content = format!(
-            "{}\n\nnot json\n{}\n{}\n{}\n{}\n",
+            "{}\n\nnot json\n{}\n{}\n{}\n{}\n{}\n",
             r#"{"id":"x-coredata://A/ICNote/p12 50%","title":"T","text":"one","date":"2024-01-02","lang":"en"}"#,
             r#"{"id":7,"text":"two"}"#,
             r#"{"id":"no text"}"#,
             long,
             r#"{"text":"four words in here"}"#,
+            r#"{"_id":"8","title":"No more than a title","text":""}"#,
         );
         let read = read("rows.jsonl", content.as_bytes());
         let keys: Vec<&str> = read.records.iter().map(|r| r.key.as_str()).collect();
-        assert_eq!(keys, ["x-coredata://A/ICNote/p12 50%", "7", "rows.jsonl#7"]);
+        assert_eq!(keys, ["x-coredata://A/ICNote/p12 50%", "7", "rows.jsonl#7", "8"]);
         assert_eq!(read.records[0].fields["lang"], "en");
         assert_eq!(read.records[2].title, "four words in here");
+        assert_eq!(read.records[3].text, "No more than a title");
         let lines: Vec<Option<u64>> = read.faults.iter().map(|f| f.line).collect();
         assert_eq!(lines, [Some(3), Some(5), Some(6)]);
     }
@@ -262,7 +270,7 @@ mod tests {
     fn csv_reads_quoted_cells_and_names_bad_ones() {
         let read = read(
             "rows.csv",
-            b"ID,Title,Text,Topic\n1,One,\"first, with \"\"quotes\"\"\nand a line\",a\n2,Two,,b\n3,Three,\xff\xfe,c\n4,Four,fourth\n",
+            b"ID,Title,Text,Topic\n1,One,\"first, with \"\"quotes\"\"\nand a line\",a\n2,,,b\n3,Three,\xff\xfe,c\n4,Four,fourth\n",
         );
         assert_eq!(read.records.len(), 2);
         assert_eq!(read.records[0].text, "first, with \"quotes\"\nand a line");

@@ -75,16 +75,7 @@ fn ask(
     output: &Output,
     readable: impl FnOnce(&Value) -> String,
 ) -> anyhow::Result<ExitCode> {
-    // Somebody at a shell sees the outcome; lines about it would only be in the way.
-    let quiet = Common {
-        log: common
-            .log
-            .clone()
-            .filter(|log| !log.is_empty())
-            .or_else(|| Some("warn".to_owned())),
-        ..common.clone()
-    };
-    let _logs = logging::start(&quiet)?;
+    let _logs = logging::start(&quiet(common))?;
     let (config, _demo) = config(common)?;
     let Value::Object(arguments) = arguments else {
         bail!(
@@ -112,7 +103,16 @@ fn ask(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn run(
+/// Somebody at a shell sees the outcome; lines about it would only be in the way.
+pub(super) fn quiet(common: &Common) -> Common {
+    let log = common.log.clone().filter(|log| !log.is_empty());
+    Common {
+        log: log.or_else(|| Some("warn".to_owned())),
+        ..common.clone()
+    }
+}
+
+pub(super) async fn run(
     service: &tribune_server::Service,
     profile: &tribune_server::Profile,
     tool: &str,
@@ -128,7 +128,7 @@ async fn run(
 }
 
 /// Brings a corpus up to date, unless another process is at it and an index is there already.
-fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::Result<()> {
+pub(super) fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::Result<()> {
     corpus.refresh()?;
     let indexed = corpus.status() == SourceStatus::Ready;
     if indexed && !config.auto_index {

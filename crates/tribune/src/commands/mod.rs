@@ -3,6 +3,7 @@
 mod ask;
 mod check;
 mod connect;
+mod eval;
 mod index;
 mod init;
 mod pages;
@@ -29,6 +30,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Search(args) => ask::search(&common, &args),
         Command::Fetch(args) => ask::fetch(&common, &args),
         Command::Call(args) => ask::call(&common, &args),
+        Command::Eval(args) => eval::run(&common, &args),
         Command::Connect(args) => connect::run(&common, &args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),

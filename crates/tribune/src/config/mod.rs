@@ -67,6 +67,11 @@ impl Config {
         Self::parse(&text, &path, &file::environment()).map(Some)
     }
 
+    /// What an empty file here would say, for commands that bring their own data.
+    pub fn defaults() -> anyhow::Result<Self> {
+        Self::parse("", Path::new(DEFAULT_FILE), &file::environment())
+    }
+
     pub fn parse(text: &str, path: &Path, environment: &Environment) -> anyhow::Result<Self> {
         let file = file::parse(text, path, environment)?;
         let base = path.parent().unwrap_or(Path::new(""));

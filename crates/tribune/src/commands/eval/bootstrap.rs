@@ -1,0 +1,139 @@
+//! How sure a difference is: queries are drawn again and again, with repetition, and the difference
+//! is looked at each time. Paired: both configurations are always compared on the same queries.
+
+pub const RESAMPLES: usize = 10_000;
+/// Smaller differences of one query are none.
+const TIE: f64 = 1e-9;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// Mean of the first less mean of the second.
+    pub mean: f64,
+    /// 95 of 100 resamples lie between these.
+    pub low: f64,
+    pub high: f64,
+    /// How often chance alone would give a difference this large, in either direction.
+    pub p: f64,
+    pub wins: usize,
+    pub ties: usize,
+    pub losses: usize,
+}
+
+impl Difference {
+    /// From the differences of single queries, those of each dataset together: every dataset counts
+    /// the same, however many queries it has.
+    pub fn of(datasets: &[Vec<f64>], seed: u64) -> Self {
+        let mean = mean_of_means(datasets.iter().map(|differences| average(differences.iter())));
+        let mut random = SplitMix(seed);
+        let mut resampled: Vec<f64> = (0..RESAMPLES)
+            .map(|_| mean_of_means(datasets.iter().map(|differences| random.resampled_mean(differences))))
+            .collect();
+        resampled.sort_by(f64::total_cmp);
+        // Were there no difference, resamples would lie around 0 as they now lie around the mean.
+        let as_far = resampled
+            .iter()
+            .filter(|m| (**m - mean).abs() >= mean.abs() - TIE)
+            .count();
+        let at = |share: f64| resampled[((RESAMPLES - 1) as f64 * share).round() as usize];
+        let count = |wanted: fn(f64) -> bool| datasets.iter().flatten().filter(|d| wanted(**d)).count();
+        Self {
+            mean,
+            low: at(0.025),
+            high: at(0.975),
+            p: (as_far + 1) as f64 / (RESAMPLES + 1) as f64,
+            wins: count(|d| d > TIE),
+            ties: count(|d| d.abs() <= TIE),
+            losses: count(|d| d < -TIE),
+        }
+    }
+}
+
+fn average<'a>(values: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
+
+fn mean_of_means(means: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = means.len().max(1) as f64;
+    means.sum::<f64>() / count
+}
+
+/// SplitMix64: the same numbers for the same seed on every machine and in every release.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
+    }
+
+    fn resampled_mean(&mut self, values: &[f64]) -> f64 {
+        if values.is_empty() {
+            return 0.0;
+        }
+        let sum: f64 = (0..values.len()).map(|_| values[self.below(values.len())]).sum();
+        sum / values.len() as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        // The first numbers of the reference implementation for this seed.
+        let mut random = SplitMix(1_234_567);
+        assert_eq!(random.next(), 6_457_827_717_110_365_317);
+        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+        assert!((0..1000).all(|_| random.below(7) < 7));
+    }
+
+    #[test]
+    fn no_difference_is_no_difference() {
+        let none = Difference::of(&[vec![0.0; 50]], 1);
+        assert_eq!((none.mean, none.low, none.high, none.p), (0.0, 0.0, 0.0, 1.0));
+        assert_eq!((none.wins, none.ties, none.losses), (0, 50, 0));
+    }
+
+    #[test]
+    fn a_steady_difference_is_sure_and_a_scattered_one_is_not() {
+        let steady: Vec<f64> = (0..100).map(|n| 0.1 + f64::from(n % 5) * 0.01).collect();
+        let sure = Difference::of(&[steady], 1);
+        assert!(
+            (sure.mean - 0.12).abs() < 1e-9 && sure.low > 0.11 && sure.high < 0.13,
+            "{sure:?}"
+        );
+        assert!(sure.p < 0.001 && sure.wins == 100, "{sure:?}");
+
+        let scattered: Vec<f64> = (0..40).map(|n| if n % 2 == 0 { 0.52 } else { -0.5 }).collect();
+        let unsure = Difference::of(&[scattered], 1);
+        assert!(unsure.low < 0.0 && unsure.high > 0.0 && unsure.p > 0.5, "{unsure:?}");
+        assert_eq!((unsure.wins, unsure.ties, unsure.losses), (20, 0, 20));
+    }
+
+    #[test]
+    fn the_interval_is_as_wide_as_statistics_say() {
+        // 400 differences of ±1 have a standard error of 1/20: 95% lie within 1.96 of them.
+        let coins: Vec<f64> = (0..400).map(|n| if n % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let difference = Difference::of(&[coins], 7);
+        assert!((difference.high - 0.098).abs() < 0.008, "{difference:?}");
+        assert!((difference.low + 0.098).abs() < 0.008, "{difference:?}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_and_datasets_count_alike() {
+        let uneven = [0.3, 0.1, 0.2, -0.17, 0.41, 0.07, -0.09, 0.13, 0.11, -0.06];
+        let datasets = [uneven.to_vec(), vec![0.0; 30]];
+        assert_eq!(Difference::of(&datasets, 5), Difference::of(&datasets, 5));
+        assert_ne!(Difference::of(&datasets, 5), Difference::of(&datasets, 6));
+        assert!((Difference::of(&datasets, 5).mean - 0.05).abs() < 1e-9);
+    }
+}

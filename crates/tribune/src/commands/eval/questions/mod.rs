@@ -1,0 +1,169 @@
+//! A user's own questions, asked of the configured sources through the `search` tool, just as a host
+//! would ask them.
+
+mod list;
+mod outcome;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use tribune_core::{CallContext, DocumentId, Principal, Source};
+use tribune_corpus::DocumentsSource;
+use tribune_corpus::embedding::EmbeddingError;
+use tribune_server::{Profile, Service};
+
+use self::list::{Question, read};
+use self::outcome::{Asked, Expected, Outcome};
+use super::progress::{bar, embed_with_progress};
+use super::report::members;
+use super::{above_floor, files};
+use crate::cli::{Common, Eval};
+use crate::commands::ask::{self, make_ready};
+use crate::commands::{config, print, runtime};
+use crate::compose::{Parts, compose};
+
+/// The most that the tool gives; where an expected document comes behind that, nobody sees.
+const DEPTH: usize = 50;
+
+pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode> {
+    let mut questions = read(file)?;
+    if let Some(limit) = args.limit_queries {
+        questions.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    }
+    let (config, _demo) = config(common)?;
+    let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
+    let mut notes = Vec::new();
+    for corpus in &corpora {
+        make_ready(&config, corpus)?;
+        notes.extend(vectors(corpus, config.auto_index)?);
+    }
+    let profile = service.default_profile().clone();
+    if profile.sources().is_empty() {
+        bail!("there are no sources to ask; add a [[sources]] table to the configuration");
+    }
+    let outcome = runtime()?.block_on(async {
+        let examiner = Examiner {
+            service: &service,
+            profile: &profile,
+        };
+        examiner.ask_all(&questions, file, notes).await
+    })?;
+    if let Some(path) = &args.per_query {
+        files::write_lines(path, outcome.lines())?;
+    }
+    if args.json {
+        print(&serde_json::to_string_pretty(&outcome.json())?)?;
+    } else {
+        print(&outcome.readable())?;
+    }
+    Ok(above_floor(args, outcome.ndcg()))
+}
+
+/// The vectors that a source lacks, if it may be changed; says what is still missing of them.
+fn vectors(corpus: &DocumentsSource, may_make: bool) -> anyhow::Result<Option<String>> {
+    if may_make {
+        match embed_with_progress(corpus) {
+            Ok(_) | Err(EmbeddingError::Busy(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (passages, covered) = corpus.published()?.coverage();
+    Ok((covered > 0 && covered < passages).then(|| {
+        format!(
+            "source `{}`: {covered} of {passages} passages have vectors so far",
+            corpus.name()
+        )
+    }))
+}
+
+struct Examiner<'a> {
+    service: &'a Service,
+    profile: &'a Profile,
+}
+
+impl Examiner<'_> {
+    async fn ask_all(&self, questions: &[Question], file: &Path, notes: Vec<String>) -> anyhow::Result<Outcome> {
+        let bar = bar("questions", questions.len() as u64, "asked");
+        if let Some(first) = questions.first() {
+            self.found(&first.text).await?; // not timed: it loads what the others find loaded
+        }
+        let mut asked = Vec::with_capacity(questions.len());
+        for question in questions {
+            let place = || format!("{}:{}", file.display(), question.line);
+            let mut expected = Vec::with_capacity(question.expected.len());
+            for id in &question.expected {
+                expected.push(self.resolve(id).await.with_context(place)?);
+            }
+            let started = Instant::now();
+            let found = self.found(&question.text).await.with_context(place)?;
+            let ms = started.elapsed().as_secs_f64() * 1000.0;
+            asked.push(Asked::new(question, expected, found, ms));
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(Outcome {
+            file: file.display().to_string(),
+            sources: self
+                .profile
+                .sources()
+                .iter()
+                .map(|source| source.name().to_owned())
+                .collect(),
+            asked,
+            notes,
+        })
+    }
+
+    /// The ids that the tool answers with, best first.
+    async fn found(&self, question: &str) -> anyhow::Result<Vec<String>> {
+        let arguments = members(json!({"query": question, "limit": DEPTH}));
+        let answer = ask::run(self.service, self.profile, "search", arguments).await?;
+        let answer: Value = serde_json::from_str(answer.json())?;
+        if let Some(gap) = answer["missing"].as_array().and_then(|gaps| gaps.first()) {
+            // Without it, the figures would be those of something else.
+            bail!("source {} could not answer: {}", gap["source"], gap["reason"]);
+        }
+        let results = answer["results"].as_array().into_iter().flatten();
+        Ok(results
+            .filter_map(|hit| hit["id"].as_str().map(str::to_owned))
+            .collect())
+    }
+
+    /// The document that an expected id means, whether it names its source or not.
+    async fn resolve(&self, text: &str) -> anyhow::Result<Expected> {
+        if let Ok(id) = DocumentId::parse(text)
+            && self.holds(&id).await?
+        {
+            return Ok(Expected::held(text));
+        }
+        let mut held = Vec::new();
+        for source in self.profile.sources() {
+            if let Ok(id) = DocumentId::new(source.name(), text)
+                && self.holds(&id).await?
+            {
+                held.push(id.as_str().to_owned());
+            }
+        }
+        match held.as_slice() {
+            [] => Ok(Expected::unknown(text)),
+            [only] => Ok(Expected::held(only)),
+            many => bail!(
+                "`{text}` is in more than one source; write which is meant: {}",
+                many.join(" or ")
+            ),
+        }
+    }
+
+    async fn holds(&self, id: &DocumentId) -> anyhow::Result<bool> {
+        let cx = CallContext::new(Principal::Local, Instant::now() + self.service.settings.call_timeout);
+        for source in self.profile.sources().iter().filter(|source| source.owns(id.scheme())) {
+            if source.fetch(id, &cx).await?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,255 @@
+//! What became of the questions, for people and for programs.
+
+use serde_json::{Map, Value, json};
+
+use super::DEPTH;
+use super::list::Question;
+use crate::commands::eval::metrics::{Judgements, SHORT, Scores, percentile};
+use crate::commands::eval::report::{members, rounded};
+use crate::commands::plural;
+
+/// Questions shown that were not answered by their first result; the rest are counted.
+const MAX_SHOWN: usize = 50;
+
+/// A document that answers a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expected {
+    id: String,
+    /// Whether any source holds it.
+    held: bool,
+}
+
+impl Expected {
+    pub fn held(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            held: true,
+        }
+    }
+
+    pub fn unknown(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            held: false,
+        }
+    }
+}
+
+/// One question and what came of it.
+pub struct Asked {
+    line: u64,
+    question: String,
+    expected: Vec<Expected>,
+    found: Vec<String>,
+    scores: Scores,
+    ms: f64,
+}
+
+impl Asked {
+    pub fn new(question: &Question, mut expected: Vec<Expected>, found: Vec<String>, ms: f64) -> Self {
+        // The same document may be named twice, with its source and without.
+        let mut seen = std::collections::HashSet::new();
+        expected.retain(|expected| seen.insert(expected.id.clone()));
+        let judged: Judgements = expected.iter().map(|expected| (expected.id.clone(), 1)).collect();
+        Self {
+            line: question.line,
+            question: question.text.clone(),
+            scores: Scores::of(&found, &judged),
+            expected,
+            found,
+            ms,
+        }
+    }
+
+    /// Counted from 1.
+    fn rank(&self, expected: &Expected) -> Option<usize> {
+        self.found.iter().position(|id| *id == expected.id).map(|at| at + 1)
+    }
+
+    fn best_rank(&self) -> Option<usize> {
+        self.expected.iter().filter_map(|expected| self.rank(expected)).min()
+    }
+
+    fn is_within(&self, depth: usize) -> bool {
+        self.best_rank().is_some_and(|rank| rank <= depth)
+    }
+
+    fn json(&self) -> Map<String, Value> {
+        let expected: Vec<Value> = self
+            .expected
+            .iter()
+            .map(|expected| json!({"id": expected.id, "rank": self.rank(expected), "held": expected.held}))
+            .collect();
+        members(json!({
+            "line": self.line,
+            "query": self.question,
+            "expected": expected,
+            "first": self.found.first(),
+        }))
+    }
+
+    fn readable(&self) -> String {
+        let mut text = format!("  line {}: {}\n", self.line, self.question);
+        for expected in &self.expected {
+            let place = match self.rank(expected) {
+                Some(rank) => format!("came as number {rank}"),
+                None if expected.held => format!("is not among the first {DEPTH}"),
+                None => "is in no source; correct the id".to_owned(),
+            };
+            text.push_str(&format!("    {} {place}\n", expected.id));
+        }
+        match self.found.first() {
+            Some(first) => text.push_str(&format!("    first was {first}\n")),
+            None => text.push_str("    nothing was found\n"),
+        }
+        text
+    }
+}
+
+pub struct Outcome {
+    pub file: String,
+    pub sources: Vec<String>,
+    pub asked: Vec<Asked>,
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    pub fn ndcg(&self) -> f64 {
+        self.mean().ndcg_10
+    }
+
+    fn mean(&self) -> Scores {
+        Scores::mean(self.asked.iter().map(|asked| asked.scores))
+    }
+
+    fn hits(&self, depth: usize) -> f64 {
+        let hits = self.asked.iter().filter(|asked| asked.is_within(depth)).count();
+        hits as f64 / self.asked.len().max(1) as f64
+    }
+
+    /// Those that the first result does not answer.
+    fn misses(&self) -> Vec<&Asked> {
+        self.asked.iter().filter(|asked| !asked.is_within(1)).collect()
+    }
+
+    fn time(&self, percent: f64) -> f64 {
+        let times: Vec<f64> = self.asked.iter().map(|asked| asked.ms).collect();
+        percentile(&times, percent)
+    }
+
+    pub fn json(&self) -> Value {
+        let misses: Vec<_> = self.misses().into_iter().map(Asked::json).collect();
+        json!({
+            "queries": self.asked.len(),
+            "sources": self.sources,
+            "hits@1": rounded(self.hits(1), 6),
+            "hits@10": rounded(self.hits(SHORT), 6),
+            "mrr@10": rounded(self.mean().mrr_10, 6),
+            "ndcg@10": rounded(self.ndcg(), 6),
+            "p50_ms": rounded(self.time(50.0), 3),
+            "p99_ms": rounded(self.time(99.0), 3),
+            "misses": misses,
+            "notes": self.notes,
+        })
+    }
+
+    pub fn readable(&self) -> String {
+        let mut text = format!(
+            "{} of {} asked of {}\n\n",
+            plural(self.asked.len() as u64, "question"),
+            self.file,
+            self.sources.join(", ")
+        );
+        text.push_str("hits@1  hits@10  MRR@10  nDCG@10  p50 ms  p99 ms\n");
+        text.push_str(&format!(
+            "{:>6.4}  {:>7.4}  {:>6.4}  {:>7.4}  {:>6.2}  {:>6.2}\n",
+            self.hits(1),
+            self.hits(SHORT),
+            self.mean().mrr_10,
+            self.ndcg(),
+            self.time(50.0),
+            self.time(99.0)
+        ));
+        let misses = self.misses();
+        if misses.is_empty() {
+            text.push_str("\nevery question is answered by its first result\n");
+        } else {
+            let count = plural(misses.len() as u64, "question");
+            text.push_str(&format!("\nnot answered by the first result: {count}\n"));
+        }
+        for asked in misses.iter().take(MAX_SHOWN) {
+            text.push_str(&asked.readable());
+        }
+        if misses.len() > MAX_SHOWN {
+            let more = misses.len() - MAX_SHOWN;
+            text.push_str(&format!("  and {more} more; --per-query FILE writes them all\n"));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        text
+    }
+
+    /// One object for each question.
+    pub fn lines(&self) -> impl Iterator<Item = Map<String, Value>> {
+        self.asked.iter().map(|asked| {
+            let found: Vec<&String> = asked.found.iter().take(SHORT).collect();
+            let mut line = asked.json();
+            line.extend(members(json!({
+                "ndcg@10": rounded(asked.scores.ndcg_10, 6),
+                "mrr@10": rounded(asked.scores.mrr_10, 6),
+                "ms": rounded(asked.ms, 3),
+                "found": found,
+            })));
+            line
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(expected: &[Expected], found: &[&str]) -> Asked {
+        let question = Question {
+            line: 4,
+            text: "who".to_owned(),
+            expected: Vec::new(),
+        };
+        let found = found.iter().map(|id| (*id).to_owned()).collect();
+        Asked::new(&question, expected.to_vec(), found, 1.0)
+    }
+
+    #[test]
+    fn misses_say_where_the_expected_document_came() {
+        let outcome = Outcome {
+            file: "q.tsv".to_owned(),
+            sources: vec!["n".to_owned()],
+            asked: vec![
+                asked(&[Expected::held("n:a")], &["n:a", "n:b"]),
+                asked(&[Expected::held("n:a"), Expected::held("n:a")], &["n:b", "n:a"]),
+                asked(&[Expected::held("n:c")], &["n:b"]),
+                asked(&[Expected::unknown("x")], &[]),
+            ],
+            notes: Vec::new(),
+        };
+        let json = outcome.json();
+        assert_eq!(
+            (&json["hits@1"], &json["hits@10"], &json["mrr@10"]),
+            (&json!(0.25), &json!(0.5), &json!(0.375))
+        );
+        assert_eq!(
+            json["misses"][0]["expected"],
+            json!([{"id": "n:a", "rank": 2, "held": true}])
+        );
+        let text = outcome.readable();
+        for told in [
+            "n:a came as number 2",
+            "n:c is not among the first 50",
+            "x is in no source",
+            "nothing was found",
+        ] {
+            assert!(text.contains(told), "{text}");
+        }
+    }
+}
