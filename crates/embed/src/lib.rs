@@ -1,0 +1,48 @@
+//! Texts as vectors.
+//!
+//! - [`built_in`]: a sentence encoder that comes with the program;
+//! - [`folder`]: any local sentence-transformer folder;
+//! - [`scan`]: the comparison of one vector with many.
+//!
+//! Within: [`bert`] is the encoder, [`simd`] its arithmetic, [`weights`] reads model files, [`tokens`] splits texts.
+
+mod bert;
+mod built_in;
+mod error;
+pub mod folder;
+pub mod scan;
+mod sentence;
+mod simd;
+mod tokens;
+mod weights;
+
+pub use built_in::built_in;
+pub use error::EmbedError;
+pub use sentence::Sentence;
+
+/// What a text is: some models want to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Query,
+    Passage,
+}
+
+/// Something that makes vectors of texts.
+pub trait Embedder: Send + Sync {
+    /// For people.
+    fn name(&self) -> &str;
+
+    /// A short hexadecimal number that changes whenever vectors would.
+    fn fingerprint(&self) -> &str;
+
+    /// How many numbers a vector has.
+    fn dimensions(&self) -> usize;
+
+    /// One vector of unit length for each text, in order. Blocks, and may be called from several threads at once.
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
+}
+
+/// Which instructions the arithmetic uses on this processor.
+pub fn instructions() -> &'static str {
+    simd::Level::best().name()
+}
