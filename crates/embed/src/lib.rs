@@ -1,19 +1,58 @@
-pub enum Role { Query, Passage }
-#[derive(Debug, thiserror::Error)]
-#[error("x")]
-pub struct EmbedError;
+//! Texts as vectors.
+//!
+//! - [`built_in`]: a sentence encoder that comes with the program;
+//! - [`folder`]: any local sentence-transformer folder;
+//! - [`scan`]: the comparison of one vector with many.
+//!
+//! Within: [`bert`] is the encoder, [`simd`] its arithmetic, [`weights`] reads model files, [`tokens`] splits texts.
+
+mod bert;
+mod built_in;
+mod error;
+pub mod folder;
+pub mod scan;
+mod sentence;
+mod simd;
+mod tokens;
+mod weights;
+
+pub use built_in::built_in;
+pub use error::EmbedError;
+pub use sentence::Sentence;
+
+/// What a text is: some models want to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Query,
+    Passage,
+}
+
+/// Something that makes vectors of texts.
 pub trait Embedder: Send + Sync {
+    /// For people.
     fn name(&self) -> &str;
+
+    /// A short hexadecimal number that changes whenever vectors would.
     fn fingerprint(&self) -> &str;
+
+    /// How many numbers a vector has.
     fn dimensions(&self) -> usize;
-    fn batch(&self) -> usize { 8 }
-    fn weight(&self) -> f32 { 0.5 }
+
+    /// How much its ranking counts beside full text, from 0 to 1.
+    fn weight(&self) -> f32 {
+        0.5
+    }
+
+    /// How many passages are best given at once.
+    fn batch(&self) -> usize {
+        8
+    }
+
+    /// One vector of unit length for each text, in order. Blocks, and may be called from several threads at once.
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
-pub mod scan {
-    pub fn quantise(v: &[f32]) -> (Vec<i8>, f32) { (v.iter().map(|x| (x*127.0) as i8).collect(), 1.0/127.0) }
-    pub struct ScanQuery(pub Vec<i8>);
-    pub struct Rows<'a> { pub records: &'a [u8], pub stride: usize, pub offset: usize, pub dimensions: usize }
-    impl ScanQuery { pub fn new(v: &[f32]) -> Self { Self(quantise(v).0) } pub fn scale(&self) -> f32 { 1.0 / 127.0 } }
-    pub fn dots(_q: &ScanQuery, _rows: Rows<'_>, _out: &mut [i32]) {}
+
+/// Which instructions the arithmetic uses on this processor.
+pub fn instructions() -> &'static str {
+    simd::Level::best().name()
 }

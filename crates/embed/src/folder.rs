@@ -1,0 +1,348 @@
+//! Any local sentence-transformer folder.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::EmbedError;
+use crate::bert::{Config, Encoder, Pooling};
+use crate::sentence::{Prompts, Sentence};
+use crate::tokens::Tokens;
+use crate::weights::onnx::Onnx;
+use crate::weights::safetensors::{SafeTensors, Written, write};
+use crate::weights::{QUANTISATION_VERSION, Tensors};
+
+/// No text is taken further, whatever a model says: attention grows with the square of it.
+const MAX_TOKENS: usize = 512;
+const MAX_MODEL_BYTES: u64 = 8 << 30;
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The files a model is made of.
+pub(crate) struct Files {
+    pub config: Cow<'static, [u8]>,
+    pub tokenizer: TokenizerFile,
+    pub model: ModelFile,
+    pub settings: Settings,
+}
+
+pub(crate) enum TokenizerFile {
+    Json(Cow<'static, [u8]>),
+    Vocabulary { lines: String, lowercase: bool },
+}
+
+pub(crate) enum ModelFile {
+    SafeTensors(Cow<'static, [u8]>),
+    Onnx(Vec<u8>),
+}
+
+/// What the small files beside the model say.
+pub(crate) struct Settings {
+    pub pooling: Pooling,
+    pub longest: Option<usize>,
+    pub prompts: Prompts,
+}
+
+/// Loads the sentence transformer of a folder as it is downloaded: `config.json`, `tokenizer.json` or `vocab.txt`,
+/// and `model.safetensors` or an ONNX file.
+pub fn load(folder: &Path) -> Result<Sentence, EmbedError> {
+    let name = folder
+        .file_name()
+        .map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into());
+    let config = read(&folder.join("config.json"), MAX_FILE_BYTES)?;
+    let files = Files {
+        config: Cow::Owned(config),
+        tokenizer: tokenizer_file(folder)?,
+        settings: settings(folder)?,
+        model: model_file(folder)?,
+    };
+    assemble(format!("{name} (int8, local folder)"), files)
+        .map_err(|error| EmbedError::model(format!("{}: {error}", folder.display())))
+}
+
+/// The embedder that `files` make.
+pub(crate) fn assemble(name: String, files: Files) -> Result<Sentence, EmbedError> {
+    let config = Config::parse(&files.config)?;
+    let Settings {
+        pooling,
+        longest,
+        prompts,
+    } = files.settings;
+    let longest = longest.unwrap_or(MAX_TOKENS).min(config.longest()).min(MAX_TOKENS);
+    if longest < 3 {
+        return Err(EmbedError::model(format!(
+            "texts of {longest} tokens are too short to be of use"
+        )));
+    }
+    let mut hash = Sha256::new();
+    let settings = format!("{QUANTISATION_VERSION} {config:?} {pooling:?} {longest} {prompts:?}");
+    hash.update(settings.as_bytes());
+    let tokens = match &files.tokenizer {
+        TokenizerFile::Json(json) => {
+            hash.update(json);
+            Tokens::parse(json, longest)?
+        }
+        TokenizerFile::Vocabulary { lines, lowercase } => {
+            hash.update([u8::from(*lowercase)]);
+            hash.update(lines.as_bytes());
+            Tokens::from_vocabulary(lines, *lowercase, longest)?
+        }
+    };
+    let tensors: Box<dyn Tensors> = match files.model {
+        ModelFile::SafeTensors(bytes) => {
+            hash.update(&bytes);
+            Box::new(SafeTensors::parse(bytes)?)
+        }
+        ModelFile::Onnx(bytes) => {
+            hash.update(&bytes);
+            Box::new(Onnx::parse(bytes)?)
+        }
+    };
+    Ok(Sentence {
+        name,
+        fingerprint: short_hex(hash),
+        tokens,
+        encoder: Encoder::load(&config, tensors.as_ref())?,
+        pooling,
+        prompts,
+        scratch: Mutex::default(),
+    })
+}
+
+/// Enough of a hash that two models never share it.
+pub(crate) fn short_hex(hash: Sha256) -> String {
+    hash.finalize()
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn tokenizer_file(folder: &Path) -> Result<TokenizerFile, EmbedError> {
+    if let Some(json) = read_if_there(&folder.join("tokenizer.json"), MAX_FILE_BYTES)? {
+        return Ok(TokenizerFile::Json(Cow::Owned(json)));
+    }
+    #[derive(Deserialize, Default)]
+    struct TokenizerConfig {
+        do_lower_case: Option<bool>,
+    }
+    let Some(lines) = read_if_there(&folder.join("vocab.txt"), MAX_FILE_BYTES)? else {
+        return Err(EmbedError::model(format!(
+            "{} has neither tokenizer.json nor vocab.txt; download the model with its tokenizer",
+            folder.display()
+        )));
+    };
+    let lines = String::from_utf8(lines).map_err(|_| EmbedError::model("vocab.txt is not UTF-8"))?;
+    let config: TokenizerConfig = json_if_there(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
+    Ok(TokenizerFile::Vocabulary {
+        lines,
+        lowercase: config.do_lower_case.unwrap_or(true),
+    })
+}
+
+fn model_file(folder: &Path) -> Result<ModelFile, EmbedError> {
+    if let Some(bytes) = read_if_there(&folder.join("model.safetensors"), MAX_MODEL_BYTES)? {
+        return Ok(ModelFile::SafeTensors(Cow::Owned(bytes)));
+    }
+    for name in ["model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx"] {
+        if let Some(bytes) = read_if_there(&folder.join(name), MAX_MODEL_BYTES)? {
+            return Ok(ModelFile::Onnx(bytes));
+        }
+    }
+    if let [only] = with_extension(folder, "safetensors")?.as_slice() {
+        return Ok(ModelFile::SafeTensors(Cow::Owned(read(only, MAX_MODEL_BYTES)?)));
+    }
+    let onnx = folder.join("onnx");
+    for place in [folder, &onnx] {
+        if let [only] = with_extension(place, "onnx")?.as_slice() {
+            return Ok(ModelFile::Onnx(read(only, MAX_MODEL_BYTES)?));
+        }
+    }
+    Err(EmbedError::model(format!(
+        "{} has no model.safetensors, and no model.onnx or only other ONNX file; models in several parts or in \
+         PyTorch's own format are not supported",
+        folder.display()
+    )))
+}
+
+fn with_extension(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, EmbedError> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => {
+            let path = folder.to_owned();
+            return Err(EmbedError::Read { path, source });
+        }
+    };
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    Ok(paths
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect())
+}
+
+fn settings(folder: &Path) -> Result<Settings, EmbedError> {
+    #[derive(Deserialize)]
+    struct Module {
+        path: String,
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    #[derive(Deserialize, Default)]
+    struct Limits {
+        max_seq_length: Option<usize>,
+    }
+    #[derive(Deserialize, Default)]
+    struct SentenceTransformers {
+        #[serde(default)]
+        prompts: std::collections::HashMap<String, String>,
+    }
+    let modules: Vec<Module> = json_if_there(&folder.join("modules.json"))?.unwrap_or_default();
+    let mut pooling_at = "1_Pooling".to_owned();
+    for module in modules {
+        match module.kind.rsplit('.').next() {
+            Some("Transformer" | "Normalize") => {}
+            Some("Pooling") if is_plain_name(&module.path) => pooling_at = module.path,
+            _ => {
+                return Err(EmbedError::model(format!(
+                    "{}: modules.json asks for {}, which is not supported; Transformer, Pooling and Normalize are",
+                    folder.display(),
+                    module.kind
+                )));
+            }
+        }
+    }
+    let limits: Limits = json_if_there(&folder.join("sentence_bert_config.json"))?.unwrap_or_default();
+    let more: SentenceTransformers =
+        json_if_there(&folder.join("config_sentence_transformers.json"))?.unwrap_or_default();
+    let prompt = |names: [&str; 2]| {
+        names
+            .iter()
+            .find_map(|name| more.prompts.get(*name).cloned())
+            .unwrap_or_default()
+    };
+    Ok(Settings {
+        pooling: pooling(&folder.join(pooling_at).join("config.json"))?,
+        longest: limits.max_seq_length,
+        prompts: Prompts {
+            query: prompt(["query", "search_query"]),
+            passage: prompt(["passage", "document"]),
+        },
+    })
+}
+
+/// A folder right inside the model's own.
+fn is_plain_name(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    matches!(
+        (parts.next(), parts.next()),
+        (Some(std::path::Component::Normal(_)), None)
+    )
+}
+
+fn pooling(path: &Path) -> Result<Pooling, EmbedError> {
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Modes {
+        pooling_mode_cls_token: bool,
+        pooling_mode_mean_tokens: bool,
+        pooling_mode_max_tokens: bool,
+        pooling_mode_mean_sqrt_len_tokens: bool,
+        pooling_mode_weightedmean_tokens: bool,
+        pooling_mode_lasttoken: bool,
+    }
+    // A folder without the file is a bare encoder, which is usually meant to be averaged.
+    let Some(modes) = json_if_there::<Modes>(path)? else {
+        return Ok(Pooling::Mean);
+    };
+    let others = modes.pooling_mode_max_tokens
+        || modes.pooling_mode_weightedmean_tokens
+        || modes.pooling_mode_lasttoken
+        || (modes.pooling_mode_mean_sqrt_len_tokens && modes.pooling_mode_mean_tokens);
+    // The mean by the square root of the length is the mean, once its own length is 1.
+    let mean = modes.pooling_mode_mean_tokens || modes.pooling_mode_mean_sqrt_len_tokens;
+    match (modes.pooling_mode_cls_token, mean, others) {
+        (false, true, false) => Ok(Pooling::Mean),
+        (true, false, false) => Ok(Pooling::First),
+        _ => Err(EmbedError::model(format!(
+            "{} asks for a pooling that is not supported; the mean of all tokens or the first token alone are",
+            path.display()
+        ))),
+    }
+}
+
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, EmbedError> {
+    let fault = |source| EmbedError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(fault)?;
+    let length = file.metadata().map_err(fault)?.len();
+    if length > most {
+        return Err(EmbedError::model(format!(
+            "{} is larger than {} MiB",
+            path.display(),
+            most >> 20
+        )));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    // The length was asked for before; the file may have grown since.
+    file.take(most).read_to_end(&mut bytes).map_err(fault)?;
+    Ok(bytes)
+}
+
+fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedError> {
+    match read(path, most) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(EmbedError::Read { source, .. })
+            if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
+    let Some(bytes) = read_if_there(path, MAX_FILE_BYTES)? else {
+        return Ok(None);
+    };
+    let parsed = serde_json::from_slice(&bytes);
+    parsed
+        .map(Some)
+        .map_err(|error| EmbedError::model(format!("{}: {error}", path.display())))
+}
+
+/// Rewrites the weights of a folder as our own: matrices in bytes with scales, all else in 32-bit floats, without what
+/// is not needed to embed. For making a model small, not needed to use one.
+pub fn pack(folder: &Path) -> Result<Vec<u8>, EmbedError> {
+    let ModelFile::SafeTensors(bytes) = model_file(folder)? else {
+        return Err(EmbedError::model("only safetensors files can be packed"));
+    };
+    let tensors = SafeTensors::parse(bytes)?;
+    let mut names = tensors.names();
+    names.sort_unstable();
+    let mut written = Vec::new();
+    for name in names {
+        // The head for another task, and numbers from 0 to 511.
+        if name.contains("pooler.") || name.ends_with("position_ids") {
+            continue;
+        }
+        let Some(tensor) = tensors.lookup(name)? else { continue };
+        // Few and added to everything: these stay exact.
+        let small = name.contains("position_embeddings") || name.contains("token_type_embeddings");
+        if tensor.shape.len() == 2 && !small {
+            let matrix = tensor.into_bytes(name)?;
+            written.push(Written::bytes(name, &[matrix.rows, matrix.columns], &matrix.values));
+            written.push(Written::floats(format!("{name}.scale"), &[matrix.rows], &matrix.scales));
+        } else {
+            let shape = tensor.shape.clone();
+            written.push(Written::floats(name, &shape, &tensor.into_floats()));
+        }
+    }
+    Ok(write(&written))
+}

@@ -1,0 +1,265 @@
+//! What is done to every number alone: plain loops, written so that the compiler turns them into vector instructions,
+//! and compiled once for each level.
+
+use super::{Kind, Level};
+
+const LANES: usize = 16;
+
+macro_rules! at_every_level {
+    ($(#[$doc:meta])* $name:ident = $body:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?) => {
+        $(#[$doc])*
+        pub fn $name(level: Level, $($argument: $type),*) $(-> $result)? {
+            match level.0 {
+                Kind::Portable => $body::<false>($($argument),*),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Avx2 => super::x86::with_avx2(
+                    #[inline(always)]
+                    || $body::<true>($($argument),*),
+                ),
+                #[cfg(target_arch = "x86_64")]
+                Kind::Avx512 => super::x86::with_avx512(
+                    #[inline(always)]
+                    || $body::<true>($($argument),*),
+                ),
+            }
+        }
+    };
+}
+
+at_every_level!(
+    /// The Gaussian error linear unit of every value, within 0.0001.
+    gelu = gelu_body(values: &mut [f32])
+);
+at_every_level!(
+    /// `into` becomes the values in eight bits; returns scale and least value: `value ≈ scale · byte + least`.
+    quantise = quantise_body(values: &[f32], into: &mut [u8]) -> (f32, f32)
+);
+at_every_level!(
+    /// Each row of `gain.len()` values gets mean 0 and variance 1, then `gain` and `bias`.
+    layer_norm = layer_norm_body(rows: &mut [f32], gain: &[f32], bias: &[f32], epsilon: f32)
+);
+at_every_level!(
+    /// `rows` becomes the layer norm of `rows + added`.
+    add_layer_norm = add_layer_norm_body(rows: &mut [f32], added: &[f32], gain: &[f32], bias: &[f32], epsilon: f32)
+);
+at_every_level!(
+    /// Each row of `width` values becomes `exp(scale · (value - greatest))`, and `sums` what each row sums up to.
+    exp_rows = exp_rows_body(rows: &mut [f32], width: usize, scale: f32, sums: &mut [f32])
+);
+
+/// One instruction where there is one; two roundings where there is none, which is far faster than a library call.
+#[inline(always)]
+fn fma<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// Without the care for NaN that `f32::min` takes, so that it is one instruction.
+#[inline(always)]
+fn least(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
+#[inline(always)]
+fn greatest(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+/// Folds `values` in independent lanes, which the compiler may not do by itself: it changes the order.
+#[inline(always)]
+fn fold(values: &[f32], start: f32, each: impl Fn(f32, f32) -> f32, join: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [start; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder();
+    for chunk in chunks {
+        for (lane, &value) in lanes.iter_mut().zip(chunk) {
+            *lane = each(*lane, value);
+        }
+    }
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = each(*lane, value);
+    }
+    lanes.into_iter().fold(start, join)
+}
+
+/// Beyond this the normal distribution function is 0 or 1 for our purpose.
+const GELU_EDGE: f32 = 4.2;
+/// `(Φ(x) - 1/2) / x` as a polynomial of `x²` up to the edge, fitted to the least greatest error of `x·Φ(x)`.
+const GELU_TERMS: [f32; 9] = [
+    4.923_708_3e-11,
+    -4.795_575e-9,
+    2.072_447_9e-7,
+    -5.289_514_5e-6,
+    8.983_543_4e-5,
+    -1.086_456e-3,
+    9.740_93e-3,
+    -6.622_206e-2,
+    3.988_345_7e-1,
+];
+
+#[inline(always)]
+fn gelu_body<const FUSED: bool>(values: &mut [f32]) {
+    for value in values {
+        let x = greatest(least(*value, GELU_EDGE), -GELU_EDGE);
+        let square = x * x;
+        let mut sum = GELU_TERMS[0];
+        for term in &GELU_TERMS[1..] {
+            sum = fma::<FUSED>(sum, square, *term);
+        }
+        *value *= fma::<FUSED>(x, sum, 0.5);
+    }
+}
+
+/// Adding it to a small float leaves the float, rounded to a whole number, in the low bits.
+const ROUNDING: f32 = 12_582_912.0; // 1.5 · 2^23
+
+#[inline(always)]
+fn quantise_body<const FUSED: bool>(values: &[f32], into: &mut [u8]) -> (f32, f32) {
+    let least_value = fold(values, f32::INFINITY, least, least);
+    let greatest_value = fold(values, f32::NEG_INFINITY, greatest, greatest);
+    let scale = (greatest_value - least_value) / 255.0;
+    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    let shift = -least_value * inverse;
+    for (byte, &value) in into.iter_mut().zip(values) {
+        *byte = (fma::<FUSED>(value, inverse, shift) + ROUNDING).to_bits() as u8;
+    }
+    (scale, least_value)
+}
+
+#[inline(always)]
+fn layer_norm_body<const FUSED: bool>(rows: &mut [f32], gain: &[f32], bias: &[f32], epsilon: f32) {
+    for row in rows.chunks_exact_mut(gain.len()) {
+        normalise::<FUSED>(row, gain, bias, epsilon);
+    }
+}
+
+#[inline(always)]
+fn add_layer_norm_body<const FUSED: bool>(rows: &mut [f32], added: &[f32], gain: &[f32], bias: &[f32], epsilon: f32) {
+    for (row, added) in rows.chunks_exact_mut(gain.len()).zip(added.chunks_exact(gain.len())) {
+        for (value, &added) in row.iter_mut().zip(added) {
+            *value += added;
+        }
+        normalise::<FUSED>(row, gain, bias, epsilon);
+    }
+}
+
+#[inline(always)]
+fn normalise<const FUSED: bool>(row: &mut [f32], gain: &[f32], bias: &[f32], epsilon: f32) {
+    let count = row.len() as f32;
+    let mean = fold(row, 0.0, |a, b| a + b, |a, b| a + b) / count;
+    let square = |sum: f32, value: f32| fma::<FUSED>(value - mean, value - mean, sum);
+    let variance = fold(row, 0.0, square, |a, b| a + b) / count;
+    let inverse = 1.0 / (variance + epsilon).sqrt();
+    for ((value, &gain), &bias) in row.iter_mut().zip(gain).zip(bias) {
+        *value = fma::<FUSED>((*value - mean) * inverse, gain, bias);
+    }
+}
+
+#[inline(always)]
+fn exp_rows_body<const FUSED: bool>(rows: &mut [f32], width: usize, scale: f32, sums: &mut [f32]) {
+    for (row, sum) in rows.chunks_exact_mut(width).zip(sums) {
+        let top = fold(row, f32::NEG_INFINITY, greatest, greatest);
+        let shift = -top * scale;
+        for value in row.iter_mut() {
+            *value = exp::<FUSED>(fma::<FUSED>(*value, scale, shift));
+        }
+        *sum = fold(row, 0.0, |a, b| a + b, |a, b| a + b);
+    }
+}
+
+/// `e^x` for `x` not above 88, to about 1e-6 of it; below -87 a number next to nothing.
+#[inline(always)]
+fn exp<const FUSED: bool>(x: f32) -> f32 {
+    let x = greatest(x, -87.0);
+    let rounded = fma::<FUSED>(x, std::f32::consts::LOG2_E, ROUNDING);
+    let whole = rounded - ROUNDING;
+    // ln 2 in two parts, so that the difference keeps its digits.
+    let rest = fma::<FUSED>(whole, -0.693_145_75, x);
+    let rest = fma::<FUSED>(whole, -1.428_606_8e-6, rest);
+    let mut sum = 1.0 / 720.0;
+    for term in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+        sum = fma::<FUSED>(sum, rest, term);
+    }
+    f32::from_bits(sum.to_bits().wrapping_add(rounded.to_bits() << 23))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(from: f32, to: f32, count: usize) -> Vec<f32> {
+        (0..count)
+            .map(|at| from + (to - from) * at as f32 / (count - 1) as f32)
+            .collect()
+    }
+
+    #[test]
+    fn gelu_is_the_known_function() {
+        // From tables of the normal distribution.
+        let known = [
+            (-3.0, -0.004_049_7),
+            (-1.0, -0.158_655_3),
+            (0.0, 0.0),
+            (0.5, 0.345_731_2),
+            (2.0, 1.954_499_7),
+        ];
+        for level in Level::available() {
+            for (x, expected) in known {
+                let mut values = [x; 3];
+                gelu(level, &mut values);
+                assert!((values[2] - expected).abs() < 1e-4, "{x}: {values:?}");
+            }
+            let mut far = [9.0, -9.0];
+            gelu(level, &mut far);
+            assert!((far[0] - 9.0).abs() < 2e-4 && far[1].abs() < 2e-4, "{far:?}");
+        }
+    }
+
+    #[test]
+    fn exp_rows_are_exponentials_of_differences() {
+        for level in Level::available() {
+            for width in [1, 7, 16, 33] {
+                let row = spread(-30.0, 12.0, width.max(2))[..width].to_vec();
+                let mut out = row.clone();
+                let mut sums = [0.0];
+                exp_rows(level, &mut out, width, 0.5, &mut sums);
+                let top = row.iter().copied().fold(f32::MIN, f32::max);
+                for (&x, &y) in row.iter().zip(&out) {
+                    let expected = (0.5 * (x - top)).exp();
+                    assert!((y - expected).abs() <= expected * 3e-6, "{x}: {y} for {expected}");
+                }
+                assert!((sums[0] - out.iter().sum::<f32>()).abs() < 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn quantising_keeps_within_half_a_step() {
+        for level in Level::available() {
+            for count in [1, 5, 16, 100] {
+                let values = spread(-1.5, 3.0, count.max(2))[..count].to_vec();
+                let mut bytes = vec![0; count];
+                let (scale, least) = quantise(level, &values, &mut bytes);
+                for (&value, &byte) in values.iter().zip(&bytes) {
+                    assert!(
+                        (scale * f32::from(byte) + least - value).abs() <= scale * 0.501,
+                        "{value}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn layer_norm_centres_and_scales() {
+        for level in Level::available() {
+            let mut row = spread(1.0, 20.0, 20);
+            add_layer_norm(level, &mut row, &[5.0; 20], &[2.0; 20], &[1.0; 20], 1e-12);
+            let mean = row.iter().sum::<f32>() / 20.0;
+            let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / 20.0;
+            assert!(
+                (mean - 1.0).abs() < 1e-5 && (variance - 4.0).abs() < 1e-4,
+                "{mean} {variance}"
+            );
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Nodes and stored tensors of an ONNX file.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::protobuf::{Fields, Malformed, Value, packed};
+use crate::EmbedError;
+
+pub const FLOAT: u64 = 1;
+pub const UINT8: u64 = 2;
+pub const INT8: u64 = 3;
+pub const FLOAT16: u64 = 10;
+pub const BFLOAT16: u64 = 16;
+
+#[derive(Default)]
+pub struct Graph {
+    pub nodes: Vec<Node>,
+    pub stored: HashMap<String, Stored>,
+}
+
+#[derive(Default)]
+pub struct Node {
+    pub name: String,
+    pub operation: String,
+    pub inputs: Vec<String>,
+    pub outputs: Vec<String>,
+    /// Of a constant node.
+    pub tensor: Option<Stored>,
+    /// Whether a product takes its second matrix with outputs as rows.
+    pub transposed: bool,
+}
+
+/// A tensor as it lies in the file.
+#[derive(Default)]
+pub struct Stored {
+    pub shape: Vec<usize>,
+    pub kind: u64,
+    pub raw: Range<usize>,
+    pub floats: Range<usize>,
+    pub numbers: Vec<u64>,
+    pub external: bool,
+}
+
+pub fn read(bytes: &[u8]) -> Result<Graph, EmbedError> {
+    let mut graph = Graph::default();
+    let mut found = false;
+    let mut walk = || -> Result<(), Malformed> {
+        for field in Fields::of(bytes, 0..bytes.len()) {
+            if let (7, Value::Bytes(range)) = field? {
+                found = true;
+                graph.add(bytes, range)?;
+            }
+        }
+        Ok(())
+    };
+    match walk() {
+        Ok(()) if found => Ok(graph),
+        _ => Err(EmbedError::model("not an ONNX file, or one that is cut short")),
+    }
+}
+
+impl Graph {
+    fn add(&mut self, bytes: &[u8], range: Range<usize>) -> Result<(), Malformed> {
+        for field in Fields::of(bytes, range) {
+            match field? {
+                (1, Value::Bytes(range)) => self.nodes.push(node(bytes, range)?),
+                (5, Value::Bytes(range)) => {
+                    let (name, stored) = tensor(bytes, range)?;
+                    self.stored.insert(name, stored);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(bytes: &[u8], range: Range<usize>) -> String {
+    String::from_utf8_lossy(&bytes[range]).into_owned()
+}
+
+fn node(bytes: &[u8], range: Range<usize>) -> Result<Node, Malformed> {
+    let mut node = Node::default();
+    for field in Fields::of(bytes, range) {
+        match field? {
+            (1, Value::Bytes(range)) => node.inputs.push(text(bytes, range)),
+            (2, Value::Bytes(range)) => node.outputs.push(text(bytes, range)),
+            (3, Value::Bytes(range)) => node.name = text(bytes, range),
+            (4, Value::Bytes(range)) => node.operation = text(bytes, range),
+            (5, Value::Bytes(range)) => attribute(bytes, range, &mut node)?,
+            _ => {}
+        }
+    }
+    Ok(node)
+}
+
+fn attribute(bytes: &[u8], range: Range<usize>, node: &mut Node) -> Result<(), Malformed> {
+    let mut name = String::new();
+    let mut number = 0;
+    for field in Fields::of(bytes, range) {
+        match field? {
+            (1, Value::Bytes(range)) => name = text(bytes, range),
+            (3, Value::Number(value)) => number = value,
+            (5, Value::Bytes(range)) => node.tensor = Some(tensor(bytes, range)?.1),
+            _ => {}
+        }
+    }
+    if name == "transB" {
+        node.transposed = number == 1;
+    }
+    Ok(())
+}
+
+fn tensor(bytes: &[u8], range: Range<usize>) -> Result<(String, Stored), Malformed> {
+    let mut name = String::new();
+    let mut stored = Stored::default();
+    let length = |number: u64| usize::try_from(number).map_err(|_| Malformed);
+    for field in Fields::of(bytes, range) {
+        match field? {
+            (1, Value::Number(number)) => stored.shape.push(length(number)?),
+            (1, Value::Bytes(range)) => {
+                for number in packed(bytes, range)? {
+                    stored.shape.push(length(number)?);
+                }
+            }
+            (2, Value::Number(kind)) => stored.kind = kind,
+            (4, Value::Bytes(range)) => stored.floats = range,
+            (5, Value::Number(number)) => stored.numbers.push(number),
+            (5, Value::Bytes(range)) => stored.numbers.append(&mut packed(bytes, range)?),
+            (8, Value::Bytes(range)) => name = text(bytes, range),
+            (9, Value::Bytes(range)) => stored.raw = range,
+            (14, Value::Number(place)) => stored.external = place == 1,
+            _ => {}
+        }
+    }
+    Ok((name, stored))
+}

@@ -1,0 +1,380 @@
+//! The weights inside an ONNX graph.
+//!
+//! Exporters keep the names of biases, norms and tables, but not those of matrices: a matrix is found by walking back
+//! from the addition of its bias, or by the name of its node. What the graph computes from constants alone (casts,
+//! scales of bytes, transpositions) is computed here.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::graph::{self, Graph, Node, Stored};
+use super::half::{from_bf16, from_f16};
+use super::safetensors::{floats, halves};
+use super::{Tensor, Tensors, Values, quantise};
+use crate::EmbedError;
+
+/// How many nodes a constant may go through.
+const MAX_DEPTH: usize = 12;
+const QUANTISED: &str = "_quantized";
+
+pub struct Onnx {
+    bytes: Vec<u8>,
+    graph: Graph,
+    /// Which node makes a value.
+    makers: HashMap<String, usize>,
+}
+
+/// Constant numbers, and how far apart they lie if they were whole numbers once.
+struct Array {
+    shape: Vec<usize>,
+    values: Vec<f32>,
+    step: Step,
+}
+
+#[derive(Clone)]
+enum Step {
+    Unknown,
+    All(f32),
+    Rows(Vec<f32>),
+    Columns(Vec<f32>),
+}
+
+impl Onnx {
+    pub fn parse(bytes: Vec<u8>) -> Result<Self, EmbedError> {
+        let graph = graph::read(&bytes)?;
+        let outputs =
+            |(at, node): (usize, &Node)| node.outputs.iter().map(|name| (name.clone(), at)).collect::<Vec<_>>();
+        let makers = graph.nodes.iter().enumerate().flat_map(outputs).collect();
+        Ok(Self { bytes, graph, makers })
+    }
+
+    fn maker(&self, name: &str) -> Option<&Node> {
+        self.makers.get(name).map(|&at| &self.graph.nodes[at])
+    }
+
+    fn constant(&self, name: &str) -> Result<Option<Array>, EmbedError> {
+        self.evaluate(name, MAX_DEPTH)
+    }
+
+    /// `None` when the value is not constant.
+    fn evaluate(&self, name: &str, depth: usize) -> Result<Option<Array>, EmbedError> {
+        if let Some(stored) = self.graph.stored.get(name) {
+            return self.read(name, stored).map(Some);
+        }
+        let Some(node) = self.maker(name).filter(|_| depth > 0) else {
+            return Ok(None);
+        };
+        let input = |at: usize| match node.inputs.get(at).filter(|name| !name.is_empty()) {
+            Some(name) => self.evaluate(name, depth - 1),
+            None => Ok(None),
+        };
+        Ok(match node.operation.as_str() {
+            "Constant" => match &node.tensor {
+                Some(stored) => Some(self.read(name, stored)?),
+                None => None,
+            },
+            "Cast" | "Identity" => input(0)?,
+            "Mul" => match (input(0)?, input(1)?) {
+                (Some(a), Some(b)) if a.values.len() >= b.values.len() => Some(a.scaled(&b, name)?),
+                (Some(a), Some(b)) => Some(b.scaled(&a, name)?),
+                _ => None,
+            },
+            "DequantizeLinear" => match (input(0)?, input(1)?) {
+                (Some(values), Some(scale)) => Some(values.minus(input(2)?, name)?.scaled(&scale, name)?),
+                _ => None,
+            },
+            "Transpose" => input(0)?.map(Array::transposed),
+            _ => None,
+        })
+    }
+
+    fn read(&self, name: &str, stored: &Stored) -> Result<Array, EmbedError> {
+        let fault = |what: &str| EmbedError::model(format!("the ONNX tensor {name} {what}"));
+        if stored.external {
+            return Err(fault("lies in another file; export the model as a single file"));
+        }
+        let raw = &self.bytes[stored.raw.clone()];
+        let numbers = |range: &Range<usize>| floats(&self.bytes[range.clone()]);
+        let (values, step) = match stored.kind {
+            graph::FLOAT if !stored.floats.is_empty() => (numbers(&stored.floats), Step::Unknown),
+            graph::FLOAT => (floats(raw), Step::Unknown),
+            graph::FLOAT16 => (halves(raw, from_f16), Step::Unknown),
+            graph::BFLOAT16 => (halves(raw, from_bf16), Step::Unknown),
+            graph::INT8 if raw.is_empty() => (whole(&stored.numbers), Step::All(1.0)),
+            graph::UINT8 if raw.is_empty() => (whole(&stored.numbers), Step::All(1.0)),
+            graph::INT8 => (raw.iter().map(|&byte| f32::from(byte as i8)).collect(), Step::All(1.0)),
+            graph::UINT8 => (raw.iter().map(|&byte| f32::from(byte)).collect(), Step::All(1.0)),
+            other => return Err(fault(&format!("is of the unsupported type {other}"))),
+        };
+        let count = stored
+            .shape
+            .iter()
+            .try_fold(1usize, |count, &length| count.checked_mul(length));
+        if count != Some(values.len()) {
+            return Err(fault("has another size than its shape"));
+        }
+        Ok(Array {
+            shape: stored.shape.clone(),
+            values,
+            step,
+        })
+    }
+
+    /// The matrix that is multiplied on the way to `name`, with one row for each output.
+    fn matrix_before(&self, name: &str) -> Result<Option<Array>, EmbedError> {
+        let mut name = name.to_owned();
+        let mut scale = None;
+        for _ in 0..MAX_DEPTH {
+            let Some(node) = self.maker(&name) else {
+                return Ok(None);
+            };
+            name = match node.operation.as_str() {
+                "Cast" | "Identity" | "Reshape" => node.inputs.first().cloned().unwrap_or_default(),
+                "Mul" => match self.byte_product(node)? {
+                    Some((product, found)) => {
+                        scale = found;
+                        product
+                    }
+                    None => return Ok(None),
+                },
+                "MatMul" | "Gemm" | "MatMulInteger" => return self.matrix_of(node, scale),
+                _ => return Ok(None),
+            };
+        }
+        Ok(None)
+    }
+
+    /// For the multiplication of a product of bytes by its scale: the product, and the constant part of the scale.
+    fn byte_product(&self, node: &Node) -> Result<Option<(String, Option<Array>)>, EmbedError> {
+        let [first, second] = node.inputs.as_slice() else {
+            return Ok(None);
+        };
+        let is_product = |name: &str| self.maker(name).is_some_and(|node| node.operation != "Mul");
+        let (product, scale) = if is_product(first) {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        if let Some(constant) = self.constant(scale)? {
+            return Ok(Some((product.clone(), Some(constant))));
+        }
+        let Some(maker) = self.maker(scale).filter(|node| node.operation == "Mul") else {
+            return Ok(None);
+        };
+        for input in &maker.inputs {
+            if let Some(constant) = self.constant(input)? {
+                return Ok(Some((product.clone(), Some(constant))));
+            }
+        }
+        Ok(None)
+    }
+
+    fn matrix_of(&self, node: &Node, scale: Option<Array>) -> Result<Option<Array>, EmbedError> {
+        let Some(name) = node.inputs.get(1) else {
+            return Ok(None);
+        };
+        let Some(mut matrix) = self.constant(name)? else {
+            return Ok(None);
+        };
+        if node.operation == "MatMulInteger" {
+            let zero = match node.inputs.get(3) {
+                Some(zero) => self.constant(zero)?,
+                None => None,
+            };
+            matrix = matrix.minus(zero, name)?;
+            match scale {
+                Some(scale) => matrix = matrix.scaled(&scale, name)?,
+                None => return Err(EmbedError::model(format!("the ONNX tensor {name} has no scale"))),
+            }
+        }
+        // Inputs are rows in all of these but one.
+        Ok(Some(if node.transposed { matrix } else { matrix.transposed() }))
+    }
+
+    /// By the addition that the bias of the layer goes into.
+    fn by_bias(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
+        let bias = format!("{layer}.bias");
+        for node in self.graph.nodes.iter().filter(|node| node.inputs.contains(&bias)) {
+            let found = match node.operation.as_str() {
+                "Gemm" => self.matrix_of(node, None)?,
+                "Add" => match node.inputs.iter().find(|&name| *name != bias) {
+                    Some(other) => self.matrix_before(other)?,
+                    None => None,
+                },
+                _ => None,
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// By the path that exporters make of a layer's name: `encoder.layer.0.output.dense` becomes
+    /// `/encoder/layer.0/output/dense/MatMul`.
+    fn by_node(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
+        let mut path = String::from("/");
+        let mut parts = layer.split('.').peekable();
+        while let Some(part) = parts.next() {
+            path.push_str(part);
+            let number_follows = parts
+                .peek()
+                .is_some_and(|next| next.bytes().all(|byte| byte.is_ascii_digit()));
+            path.push(if number_follows { '.' } else { '/' });
+        }
+        let operations = ["MatMul", "Gemm", "MatMulInteger"];
+        let wanted = |node: &&Node| node.name.contains(&path) && operations.contains(&node.operation.as_str());
+        match self
+            .graph
+            .nodes
+            .iter()
+            .find(wanted)
+            .and_then(|node| node.outputs.first())
+        {
+            Some(output) => self.matrix_before(output),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Tensors for Onnx {
+    fn names(&self) -> Vec<&str> {
+        let stored = self
+            .graph
+            .stored
+            .keys()
+            .map(|name| name.strip_suffix(QUANTISED).unwrap_or(name));
+        stored.chain(self.makers.keys().map(String::as_str)).collect()
+    }
+
+    fn lookup(&self, name: &str) -> Result<Option<Tensor>, EmbedError> {
+        if let Some(array) = self.constant(name)? {
+            return Ok(Some(array.into_tensor()));
+        }
+        let Some(values) = self.constant(&format!("{name}{QUANTISED}"))? else {
+            return Ok(None);
+        };
+        let Some(scale) = self.constant(&format!("{name}_scale"))? else {
+            return Err(EmbedError::model(format!("the ONNX tensor {name} has no scale")));
+        };
+        let zero = self.constant(&format!("{name}_zero_point"))?;
+        Ok(Some(values.minus(zero, name)?.scaled(&scale, name)?.into_tensor()))
+    }
+
+    fn lookup_layer(&self, name: &str) -> Result<Option<Tensor>, EmbedError> {
+        let mut found = self.by_bias(name)?;
+        if found.is_none() {
+            found = self.by_node(name)?;
+        }
+        match found {
+            Some(array) => Ok(Some(array.into_tensor())),
+            None => self.lookup(&format!("{name}.weight")),
+        }
+    }
+}
+
+fn whole(numbers: &[u64]) -> Vec<f32> {
+    numbers.iter().map(|&number| number as i64 as f32).collect()
+}
+
+impl Array {
+    /// Every value times its factor: one for all, one for each column, or one for each row.
+    fn scaled(mut self, factors: &Self, name: &str) -> Result<Self, EmbedError> {
+        let columns = self.shape.last().copied().unwrap_or(1).max(1);
+        let rows = self.values.len() / columns;
+        let was_whole = matches!(self.step, Step::All(1.0));
+        let per_row = factors.shape.last() == Some(&1) || factors.values.len() != columns;
+        let steps = factors.values.as_slice();
+        self.step = match steps {
+            &[factor] => {
+                self.values.iter_mut().for_each(|value| *value *= factor);
+                Step::All(factor)
+            }
+            _ if steps.len() == rows && per_row => {
+                let pairs = self.values.chunks_exact_mut(columns).zip(steps);
+                pairs.for_each(|(row, factor)| row.iter_mut().for_each(|value| *value *= factor));
+                Step::Rows(steps.to_vec())
+            }
+            _ if steps.len() == columns => {
+                for row in self.values.chunks_exact_mut(columns) {
+                    row.iter_mut().zip(steps).for_each(|(value, factor)| *value *= factor);
+                }
+                Step::Columns(steps.to_vec())
+            }
+            _ => {
+                return Err(EmbedError::model(format!(
+                    "the scale of the ONNX tensor {name} does not fit it"
+                )));
+            }
+        };
+        if !was_whole {
+            self.step = Step::Unknown;
+        }
+        Ok(self)
+    }
+
+    /// Every value less the one that stands for zero.
+    fn minus(mut self, zero: Option<Self>, name: &str) -> Result<Self, EmbedError> {
+        let columns = self.shape.last().copied().unwrap_or(1).max(1);
+        let zeros = zero.map(|zero| zero.values).unwrap_or_default();
+        match zeros.as_slice() {
+            [] => {}
+            &[zero] => self.values.iter_mut().for_each(|value| *value -= zero),
+            zeros if zeros.len() == columns => {
+                for row in self.values.chunks_exact_mut(columns) {
+                    row.iter_mut().zip(zeros).for_each(|(value, zero)| *value -= zero);
+                }
+            }
+            _ => {
+                return Err(EmbedError::model(format!(
+                    "the zero point of the ONNX tensor {name} does not fit it"
+                )));
+            }
+        }
+        Ok(self)
+    }
+
+    fn transposed(self) -> Self {
+        let &[rows, columns] = self.shape.as_slice() else {
+            return self;
+        };
+        let mut values = vec![0.0; self.values.len()];
+        for (row, source) in self.values.chunks_exact(columns.max(1)).enumerate() {
+            for (column, &value) in source.iter().enumerate() {
+                values[column * rows + row] = value;
+            }
+        }
+        let step = match self.step {
+            Step::Rows(steps) => Step::Columns(steps),
+            Step::Columns(steps) => Step::Rows(steps),
+            other => other,
+        };
+        Self {
+            shape: vec![columns, rows],
+            values,
+            step,
+        }
+    }
+
+    /// What were bytes is bytes again, if our own hold it.
+    fn into_tensor(self) -> Tensor {
+        let steps = match (&self.step, self.shape.as_slice()) {
+            (Step::All(step), &[rows, _]) => Some(vec![*step; rows]),
+            (Step::Rows(steps), [_, _]) => Some(steps.clone()),
+            _ => None,
+        };
+        let columns = self.shape.last().copied().unwrap_or_default();
+        let bytes = steps.and_then(|steps| Some((quantise::exactly(&self.values, columns, &steps)?, steps)));
+        Tensor {
+            shape: self.shape,
+            values: match bytes {
+                Some((values, scales)) => Values::Bytes {
+                    values: Cow::Owned(values),
+                    scales,
+                },
+                None => Values::Floats(self.values),
+            },
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! As much of the protobuf encoding as reading a model takes. Positions are counted from the start of the whole file,
+//! so that what is found can be kept without copying it.
+
+use std::ops::Range;
+
+pub enum Value {
+    Number(u64),
+    Float(f32),
+    Bytes(Range<usize>),
+    /// Eight bytes that no field we read has.
+    Other,
+}
+
+/// The message ends in the middle of a field, or has one of a kind that does not exist.
+#[derive(Debug)]
+pub struct Malformed;
+
+/// The fields of a message, one after another; it ends after the first malformed one.
+pub struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    end: usize,
+}
+
+impl<'a> Fields<'a> {
+    pub fn of(bytes: &'a [u8], range: Range<usize>) -> Self {
+        let end = range.end.min(bytes.len());
+        Self {
+            bytes,
+            at: range.start.min(end),
+            end,
+        }
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = *self.bytes[self.at..self.end].first()?;
+            self.at += 1;
+            number |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, length: u64) -> Option<Range<usize>> {
+        let length = usize::try_from(length).ok()?;
+        if length > self.end - self.at {
+            return None;
+        }
+        let range = self.at..self.at + length;
+        self.at = range.end;
+        Some(range)
+    }
+
+    fn field(&mut self) -> Option<(u64, Value)> {
+        let key = self.number()?;
+        let value = match key & 7 {
+            0 => Value::Number(self.number()?),
+            1 => self.take(8).map(|_| Value::Other)?,
+            2 => {
+                let length = self.number()?;
+                Value::Bytes(self.take(length)?)
+            }
+            5 => {
+                let range = self.take(4)?;
+                Value::Float(f32::from_le_bytes(self.bytes[range].try_into().ok()?))
+            }
+            _ => return None,
+        };
+        Some((key >> 3, value))
+    }
+}
+
+impl Iterator for Fields<'_> {
+    type Item = Result<(u64, Value), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.end {
+            return None;
+        }
+        let field = self.field();
+        if field.is_none() {
+            self.at = self.end;
+        }
+        Some(field.ok_or(Malformed))
+    }
+}
+
+/// Numbers one after another, without keys.
+pub fn packed(bytes: &[u8], range: Range<usize>) -> Result<Vec<u64>, Malformed> {
+    let mut fields = Fields::of(bytes, range);
+    let mut numbers = Vec::new();
+    while fields.at < fields.end {
+        numbers.push(fields.number().ok_or(Malformed)?);
+    }
+    Ok(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn fields_are_read_in_order() {
+        let bytes = [0x08, 0x96, 0x01, 0x12, 0x02, b'h', b'i', 0x1d, 0, 0, 0x80, 0x3f];
+        let fields: Vec<_> = Fields::of(&bytes, 0..bytes.len())
+            .map(|field| field.expect("is one"))
+            .collect();
+        assert!(matches!(fields[0], (1, Value::Number(150))));
+        assert!(matches!(&fields[1], (2, Value::Bytes(range)) if &bytes[range.clone()] == b"hi"));
+        assert!(matches!(fields[2], (3, Value::Float(1.0))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), start in 0usize..70) {
+            Fields::of(&bytes, start..bytes.len() + 3).for_each(drop);
+            drop(packed(&bytes, start..bytes.len() + 3));
+        }
+    }
+}

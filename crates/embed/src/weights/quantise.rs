@@ -1,0 +1,85 @@
+//! Floats rounded to signed bytes, a scale for each row.
+
+/// How far below the greatest value the range may end: cutting a few values short rounds all others more finely.
+const SHRINKINGS: [f32; 8] = [1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.81, 0.77];
+
+/// The bytes of every row of `width` values, and its scale.
+pub fn rows(values: &[f32], width: usize) -> (Vec<u8>, Vec<f32>) {
+    let mut bytes = Vec::with_capacity(values.len());
+    let mut scales = Vec::with_capacity(values.len() / width);
+    for row in values.chunks_exact(width) {
+        let scale = best_scale(row);
+        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+        bytes.extend(row.iter().map(|value| rounded(value * inverse) as i8 as u8));
+        scales.push(scale);
+    }
+    (bytes, scales)
+}
+
+/// The bytes of values that are whole multiples of their row's step; `None` if there are others, or too large ones.
+pub fn exactly(values: &[f32], width: usize, steps: &[f32]) -> Option<Vec<u8>> {
+    if width == 0 || values.len() != width.checked_mul(steps.len())? {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(values.len());
+    for (row, step) in values.chunks_exact(width).zip(steps) {
+        for value in row {
+            let multiple = if *step == 0.0 { 0.0 } else { value / step };
+            let whole = multiple.round_ties_even();
+            if !(-128.0..=127.0).contains(&whole) || (multiple - whole).abs() > 1e-3 {
+                return None;
+            }
+            bytes.push(whole as i8 as u8);
+        }
+    }
+    Some(bytes)
+}
+
+/// The scale with the least squared error.
+fn best_scale(row: &[f32]) -> f32 {
+    let greatest = row.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
+    if greatest == 0.0 || !greatest.is_finite() {
+        return 0.0;
+    }
+    let mut best = (f32::INFINITY, 0.0);
+    for shrinking in SHRINKINGS {
+        let scale = greatest * shrinking / 127.0;
+        let inverse = 1.0 / scale;
+        let error: f32 = row
+            .iter()
+            .map(|value| (rounded(value * inverse) * scale - value).powi(2))
+            .sum();
+        if error < best.0 {
+            best = (error, scale);
+        }
+    }
+    best.1
+}
+
+fn rounded(value: f32) -> f32 {
+    value.round_ties_even().clamp(-127.0, 127.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_within_a_step_and_zeros_stay() {
+        let values = [0.5, -0.25, 0.125, 1.0, 0.0, 0.0, 0.0, 0.0];
+        let (bytes, scales) = rows(&values, 4);
+        for (at, value) in values.iter().enumerate() {
+            let back = f32::from(bytes[at] as i8) * scales[at / 4];
+            assert!((back - value).abs() < 0.01, "{value} became {back}");
+        }
+        assert_eq!(scales[1], 0.0);
+    }
+
+    #[test]
+    fn an_outlier_is_cut_when_that_helps_the_others() {
+        let mut row: Vec<f32> = (0..8000).map(|at| at as f32 / 16_000.0).collect();
+        row[0] = 1.0;
+        let (_, scales) = rows(&row, 8000);
+        assert!(scales[0] < 1.0 / 127.0);
+    }
+}

@@ -1,0 +1,75 @@
+//! The built-in model against vectors of the weights it was made from (`minilm_reference.py` says how).
+
+use serde_json::Value;
+use tribune_embed::{Role, built_in};
+
+fn reference() -> Vec<(String, Vec<f32>)> {
+    include_str!("minilm_reference.jsonl")
+        .lines()
+        .map(|line| {
+            let line: Value = serde_json::from_str(line).expect("the reference is JSON");
+            let vector = line["vector"].as_array().expect("a vector");
+            let vector = vector
+                .iter()
+                .map(|value| value.as_f64().expect("a number") as f32)
+                .collect();
+            (line["text"].as_str().expect("a text").to_owned(), vector)
+        })
+        .collect()
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    product(a, b) / (product(a, a) * product(b, b)).sqrt()
+}
+
+#[test]
+fn vectors_are_those_of_the_reference() {
+    let model = built_in().expect("loads");
+    let reference = reference();
+    let texts: Vec<&str> = reference.iter().map(|(text, _)| text.as_str()).collect();
+    let vectors = model.embed(Role::Passage, &texts).expect("embeds");
+    assert_eq!(vectors.len(), texts.len());
+    let mut cosines = Vec::new();
+    for (vector, (text, expected)) in vectors.iter().zip(&reference) {
+        let length = vector.iter().map(|value| value * value).sum::<f32>();
+        assert!((length - 1.0).abs() < 1e-4, "{text}: of length {length}");
+        let cosine = cosine(vector, expected);
+        assert!(cosine >= 0.99, "{text}: {cosine}");
+        cosines.push(cosine);
+    }
+    let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
+    let least = cosines.iter().copied().fold(1.0, f32::min);
+    eprintln!("cosine with the reference: least {least:.5}, mean {mean:.5}");
+}
+
+#[test]
+fn a_text_has_the_same_vector_alone_and_among_others() {
+    let model = built_in().expect("loads");
+    let reference = reference();
+    let texts: Vec<&str> = reference.iter().map(|(text, _)| text.as_str()).collect();
+    let together = model.embed(Role::Passage, &texts).expect("embeds");
+    for (text, vector) in texts.iter().zip(&together) {
+        let alone = model.embed(Role::Query, &[text]).expect("embeds");
+        assert!(cosine(&alone[0], vector) > 0.9999, "{text}");
+    }
+    assert!(model.embed(Role::Query, &[]).expect("embeds").is_empty());
+}
+
+#[test]
+fn it_says_what_it_is_and_serves_threads_at_once() {
+    let model = built_in().expect("loads");
+    assert_eq!(model.name(), "all-MiniLM-L6-v2 (int8, built in)");
+    assert_eq!(model.dimensions(), 384);
+    assert_eq!(model.fingerprint().len(), 16);
+    let expected = model.embed(Role::Query, &["water"]).expect("embeds");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    assert_eq!(model.embed(Role::Query, &["water"]).expect("embeds"), expected);
+                }
+            });
+        }
+    });
+}
