@@ -39,7 +39,7 @@ pub(crate) fn entries(fields: &Fields, file: &str, record: &Record) -> serde_jso
     for (ordinal, range) in ranges.iter().enumerate() {
         let passage = &record.text[range.clone()];
         let section = sections.iter().rev().find(|section| section.at < range.start);
-        let header = header(record, section.map(|section| section.title.as_str()));
+        let header = header(record, passage, section.map(|section| section.title.as_str()));
         let ranked = ranked(&header, passage);
         let mut entry = TantivyDocument::new();
         entry.add_text(fields.file, file);
@@ -98,13 +98,19 @@ pub(crate) fn entries(fields: &Fields, file: &str, record: &Record) -> serde_jso
 }
 
 /// What a passage alone does not say: what it is from, who speaks, when, and under which heading.
-fn header(record: &Record, section: Option<&str>) -> String {
+fn header(record: &Record, passage: &str, section: Option<&str>) -> String {
     let text_of = |name: &str| record.fields.get(name).and_then(Value::as_str);
-    let mut header = cut(&record.title, MAX_SEARCHED_TITLE_BYTES).to_owned();
+    let mut header = String::new();
+    // A title that was made of the first words must not count twice where these stand anyway.
+    if !passage.trim_start().starts_with(record.title.trim_end_matches('…')) {
+        header.push_str(cut(&record.title, MAX_SEARCHED_TITLE_BYTES));
+    }
     let mut add = |part: &str| {
         let part = cut(part.trim(), MAX_SECTION_BYTES);
         if !part.is_empty() && !header.contains(part) {
-            header.push_str(". ");
+            if !header.is_empty() {
+                header.push_str(". ");
+            }
             header.push_str(part);
         }
     };

@@ -56,6 +56,9 @@ pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<Documents
 
 /// The model that a configuration names; `None` for full text alone.
 pub fn embedder(choice: &EmbedderChoice) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    let _ = choice;
-    Ok(None)
+    Ok(match choice {
+        EmbedderChoice::None => None,
+        EmbedderChoice::MiniLm => Some(tribune_embed::built_in()?),
+        EmbedderChoice::Static | EmbedderChoice::Folder(_) | EmbedderChoice::Api { .. } => None,
+    })
 }
