@@ -16,10 +16,16 @@ quick:
     cargo test --workspace --lib --bins
     cargo test -p tribune-corpus -p tribune-server
 
-# Tribune beside a bare axum handler and minimal rmcp servers, in one run
+# Tribune beside a bare axum handler and minimal rmcp servers, then its search beside SQLite and tantivy
 bench *ARGS:
     cargo build --release --workspace
     ./target/release/tribune-bench {{ARGS}}
+    ./target/release/tribune-bench retrieval --passages 10000,100000 --set-limit 20
+
+# Index and search of 10,000 to 1,000,000 passages beside SQLite FTS5 and plain tantivy; about a quarter of an hour
+bench-retrieval *ARGS:
+    cargo build --release --workspace
+    ./target/release/tribune-bench retrieval {{ARGS}}
 
 # Index and search of 100,000 documents
 bench-scale *ARGS:

@@ -1,5 +1,5 @@
-//! Measures Tribune's HTTP serving beside peers that do less, on one machine
-//! and in one run. See `tribune-bench --help`.
+//! Measures Tribune's HTTP serving and its retrieval beside peers that do less,
+//! on one machine and in one run. See `tribune-bench --help`.
 
 mod answers;
 mod compare;
@@ -9,6 +9,7 @@ mod load;
 mod process;
 mod protocol;
 mod report;
+mod retrieval;
 mod scale;
 mod servers;
 mod words;
@@ -44,6 +45,10 @@ struct Cli {
 enum Command {
     /// Index a large corpus with Tribune, then time single queries
     CorpusScale(scale::ScaleArgs),
+    /// Index and search generated texts with Tribune, plain tantivy and SQLite FTS5
+    Retrieval(retrieval::RetrievalArgs),
+    #[command(hide = true, subcommand)]
+    RetrievalStep(retrieval::Step),
     #[command(hide = true)]
     ServeBare(ServeArgs),
     #[command(hide = true)]
@@ -59,6 +64,8 @@ fn main() -> Result<()> {
     match cli.command {
         None => measure(compare::run(&cli.compare)),
         Some(Command::CorpusScale(args)) => measure(scale::run(&args)),
+        Some(Command::Retrieval(args)) => measure(retrieval::run(&args)),
+        Some(Command::RetrievalStep(step)) => retrieval::run_step(&step),
         Some(Command::ServeBare(args)) => servers::serve(Kind::Bare, &args),
         Some(Command::ServeBareJson(args)) => servers::serve(Kind::BareJson, &args),
         Some(Command::ServeRmcpJson(args)) => servers::serve(Kind::RmcpJson, &args),

@@ -23,7 +23,8 @@ use tokio::process::{Child, Command};
 
 use crate::{http::Connection, protocol};
 
-const READY_POLL: Duration = Duration::from_millis(25);
+/// Short, because the time until a server is ready is measured too.
+const READY_POLL: Duration = Duration::from_millis(5);
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// A server under test. Dropping it kills it, so none outlives the benchmark,

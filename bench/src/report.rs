@@ -130,7 +130,7 @@ pub fn scale(facts: &[(&str, String)], rows: &[QueryRow]) -> String {
     text
 }
 
-fn heading(title: &str, facts: &[(&str, String)]) -> String {
+pub fn heading(title: &str, facts: &[(&str, String)]) -> String {
     let mut text = format!("# {title}\n\n");
     for (name, value) in machine().iter().chain(facts) {
         // Writing to a String cannot fail.

@@ -267,7 +267,8 @@ fn build_words(rng: &mut Rng, size: usize) -> Vec<String> {
     COMMON.iter().map(|&word| word.to_owned()).chain(rest).collect()
 }
 
-fn invent(rng: &mut Rng) -> String {
+/// Something like a word.
+pub fn invent(rng: &mut Rng) -> String {
     let mut word = String::new();
     for _ in 0..rng.within(2, 4) {
         word.push_str(rng.pick(ONSETS));

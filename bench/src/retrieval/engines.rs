@@ -1,0 +1,215 @@
+//! What every engine must do, and which there are.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    measure::{self, Memory},
+    sqlite, tantivy_alone,
+    texts::Corpus,
+    tribune,
+};
+
+/// How many results an answer has, with their texts.
+pub const LIMIT: usize = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Tribune by words.
+    Tribune,
+    /// Tribune by words and by meaning.
+    TribuneVectors,
+    Tantivy,
+    Sqlite,
+}
+
+impl Engine {
+    pub const ALL: [Self; 4] = [Self::Tribune, Self::TribuneVectors, Self::Tantivy, Self::Sqlite];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Tribune => "Tribune, full text",
+            Self::TribuneVectors => "Tribune, hybrid",
+            Self::Tantivy => "plain tantivy",
+            Self::Sqlite => "SQLite FTS5",
+        }
+    }
+}
+
+/// A search as one caller makes it.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    pub text: String,
+    pub condition: Option<Condition>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Condition {
+    Kind(&'static str),
+    Days(Date, Date),
+}
+
+/// An open index.
+pub trait Opened: Sync {
+    /// One caller of its own; gives how many results there were.
+    fn caller(&self) -> Result<Box<dyn FnMut(&Question) -> Result<usize> + '_>>;
+
+    /// A caller that goes the whole way a server's searches go, where there is a longer one.
+    fn whole_way(&self) -> Option<Box<dyn FnMut(&Question) -> Result<usize> + '_>> {
+        None
+    }
+
+    /// Whether it can be asked with conditions.
+    fn filters(&self) -> bool {
+        false
+    }
+}
+
+/// What it took to make an index.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Making {
+    pub wall_secs: f64,
+    pub cpu_secs: f64,
+    pub other_cores: f64,
+    pub peak_bytes: u64,
+    pub index_bytes: u64,
+}
+
+/// Makes an engine's index in this process, which does nothing else.
+pub fn make(engine: Engine, corpus: &Corpus) -> Result<Making> {
+    let watch = measure::Watch::start()?;
+    let index_bytes = match engine {
+        Engine::Tribune => tribune::index(corpus),
+        Engine::TribuneVectors => tribune::add_vectors(corpus),
+        Engine::Tantivy => tantivy_alone::index(corpus),
+        Engine::Sqlite => sqlite::index(corpus),
+    }?;
+    let spent = watch.stop()?;
+    Ok(Making {
+        wall_secs: spent.wall.as_secs_f64(),
+        cpu_secs: spent.cpu.as_secs_f64(),
+        other_cores: spent.other_cores(),
+        peak_bytes: Memory::now()?.peak,
+        index_bytes,
+    })
+}
+
+/// What it took to answer from an index.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Asking {
+    /// From nothing to the first answer, with the files in the system's cache.
+    pub open_ms: f64,
+    pub first_answer_ms: f64,
+    pub opened: Memory,
+    pub after: Memory,
+    pub sets: Vec<Set>,
+}
+
+/// One set of questions, each asked once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Set {
+    pub label: SetLabel,
+    pub callers: usize,
+    pub questions: usize,
+    pub p50_ms: f64,
+    pub p95_ms: f64,
+    pub p99_ms: f64,
+    pub max_ms: f64,
+    pub cpu_ms: f64,
+    pub other_cores: f64,
+    /// Results in all, so that an engine that finds nothing does not pass for a fast one.
+    pub results: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetLabel {
+    Plain,
+    TwoCallers,
+    /// Through the source and its pool of threads, as a server asks.
+    WholeWay,
+    Filtered,
+}
+
+/// Unmeasured questions at the start, for caches and lazily read files.
+const WARM_UP: usize = 100;
+
+/// How many questions [`ask`] needs to have `each` in a set.
+pub fn questions_for(each: usize) -> usize {
+    WARM_UP + each * 4
+}
+
+/// Asks an engine in this process, which does nothing else.
+pub fn ask(engine: Engine, corpus: &Corpus, each: usize, limit_secs: u64) -> Result<Asking> {
+    let questions: Vec<Question> = corpus
+        .questions()?
+        .into_iter()
+        .map(|text| Question { text, condition: None })
+        .collect();
+    let mut questions = questions.chunks(each);
+    let (plain, two, whole, filtered) = (questions.next(), questions.next(), questions.next(), questions.next());
+    let begun = Instant::now();
+    let opened = open(engine, corpus)?;
+    let open_ms = measure::ms(begun.elapsed());
+    let memory = Memory::now()?;
+
+    let mut caller = opened.caller()?;
+    let warm_up = questions.next().context("too few questions")?;
+    caller(&warm_up[0])?;
+    let first_answer_ms = measure::ms(begun.elapsed());
+    for question in &warm_up[1..] {
+        caller(question)?;
+    }
+    drop(caller);
+
+    let limit = std::time::Duration::from_secs(limit_secs);
+    let mut sets = Vec::new();
+    if let Some(plain) = plain {
+        sets.push(measure::one_caller(SetLabel::Plain, plain, limit, opened.caller()?)?);
+    }
+    if let Some(two) = two {
+        sets.push(measure::two_callers(two, limit, &*opened)?);
+    }
+    if let (Some(whole), Some(caller)) = (whole, opened.whole_way()) {
+        sets.push(measure::one_caller(SetLabel::WholeWay, whole, limit, caller)?);
+    }
+    if let (Some(filtered), true) = (filtered, opened.filters()) {
+        let filtered: Vec<Question> = filtered.iter().enumerate().map(with_condition).collect();
+        sets.push(measure::one_caller(SetLabel::Filtered, &filtered, limit, opened.caller()?)?);
+    }
+    Ok(Asking {
+        open_ms,
+        first_answer_ms,
+        opened: memory,
+        after: Memory::now()?,
+        sets,
+    })
+}
+
+fn open(engine: Engine, corpus: &Corpus) -> Result<Box<dyn Opened>> {
+    Ok(match engine {
+        Engine::Tribune => Box::new(tribune::Open::new(corpus, false)?),
+        Engine::TribuneVectors => Box::new(tribune::Open::new(corpus, true)?),
+        Engine::Tantivy => Box::new(tantivy_alone::Open::new(corpus)?),
+        Engine::Sqlite => Box::new(sqlite::Open::new(corpus)),
+    })
+}
+
+/// By turns one kind of eight, or the days of some months of eleven years.
+fn with_condition((number, question): (usize, &Question)) -> Question {
+    let condition = if number.is_multiple_of(2) {
+        Condition::Kind(super::texts::KINDS[number / 2 % super::texts::KINDS.len()])
+    } else {
+        let year = 2015 + (number / 2 % 11) as i16;
+        Condition::Days(jiff::civil::date(year, 3, 1), jiff::civil::date(year, 9, 15))
+    };
+    Question {
+        text: question.text.clone(),
+        condition: Some(condition),
+    }
+}
