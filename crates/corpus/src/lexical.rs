@@ -2,21 +2,19 @@
 
 use std::collections::HashMap;
 
-use tantivy::collector::TopDocs;
 use tantivy::columnar::Column;
-use tantivy::query::{BooleanQuery, BoostQuery, Occur, PhraseQuery, Query, TermQuery};
+use tantivy::query::{BooleanQuery, BoostQuery, EnableScoring, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::tokenizer::{TextAnalyzer, TokenStream};
-use tantivy::{Searcher, Term};
+use tantivy::{DocAddress, Searcher, Term};
 
+use crate::best::Best;
 use crate::filter::Filter;
 use crate::fusion::Ranked;
 use crate::query::{self, Clause, Demand, Want};
 use crate::schema::Fields;
 use crate::snippet;
 
-/// Passages looked at for one query at most, when many of them are of the same few documents.
-const MAX_CANDIDATES: usize = 10_000;
 /// Words of a query that are ranked by at most: of a pasted page, the rarest say what it is about.
 const MAX_RANKED_WORDS: usize = 64;
 
@@ -185,37 +183,29 @@ pub(crate) fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
 
 /// The best passage of each of the best `limit` documents, best first. `documents` is the column of
 /// document hashes of each segment.
+///
+/// What one segment has found is the bar for the next, and the bar is set by documents, not by
+/// passages: whole blocks of postings below it are never read.
 pub(crate) fn best_documents(
     searcher: &Searcher,
     documents: &[Column<u64>],
     query: &dyn Query,
     limit: usize,
 ) -> tantivy::Result<Vec<Ranked>> {
-    let mut candidates = limit * 2;
-    loop {
-        let found = searcher.search(query, &TopDocs::with_limit(candidates).order_by_score())?;
-        let exhausted = found.len() < candidates;
-        let mut seen = std::collections::HashSet::with_capacity(limit);
-        let mut best = Vec::with_capacity(limit);
-        for (score, address) in found {
+    let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+    let mut best = Best::new(limit);
+    // Tantivy passes over what is not above the bar; of equals, the first in the index is wanted.
+    let bar = |best: &Best| best.least().max(f32::MIN).next_down();
+    for (number, (segment, column)) in (0u32..).zip(searcher.segment_readers().iter().zip(documents)) {
+        weight.for_each_pruning(bar(&best), segment, &mut |doc, score| {
             // The record of a longer document is no passage of it.
-            let Some(document) = documents[address.segment_ord as usize].first(address.doc_id) else {
-                continue;
-            };
-            if seen.insert(document) {
-                best.push(Ranked {
-                    document,
-                    score,
-                    address,
-                });
-                if best.len() == limit {
-                    return Ok(best);
-                }
+            if !segment.is_deleted(doc)
+                && let Some(document) = column.first(doc)
+            {
+                best.offer(document, score, DocAddress::new(number, doc));
             }
-        }
-        if exhausted || candidates >= MAX_CANDIDATES {
-            return Ok(best);
-        }
-        candidates = (candidates * 4).min(MAX_CANDIDATES);
+            bar(&best)
+        })?;
     }
+    Ok(best.into_ranked())
 }

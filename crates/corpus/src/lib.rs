@@ -11,12 +11,13 @@
 //! From question to answer:
 //! - [`query`]: what people and models type, understood without ever failing; [`filter`]: conditions;
 //! - [`snapshot`]: one published state of an index, fetched from;
-//! - [`search`]: both legs (`lexical`, `dense`), made one by `fusion`;
+//! - [`search`]: both legs (`lexical`, `dense`), each keeping the `best`, made one by `fusion`;
 //! - `related`: documents like a document;
 //! - [`snippet`]: the part of a passage that shows the match;
 //! - [`pool`]: the threads that searches and embedding run on;
 //! - [`source`]: the whole, behind the trait; [`speeches`]: the same for parliamentary speeches, with tools of its own.
 
+mod best;
 mod dense;
 pub mod embedding;
 mod entry;
