@@ -10,6 +10,8 @@ use tantivy::query::{EnableScoring, Query};
 use tantivy::{DocAddress, Searcher};
 use tribune_embed::scan::{self, ScanQuery};
 
+use crate::best::{Best, BuildIdentity};
+use crate::fusion::Ranked;
 use crate::vectors::Vectors;
 
 /// A scan of fewer rows than this is over before another thread has woken up.
@@ -21,63 +23,41 @@ pub(crate) struct Dense {
     vectors: Vectors,
     /// For each entry, counted through all segments: its row, or none.
     row_of: Vec<u32>,
-    /// For each entry: its document, numbered from 0.
-    document_of: Vec<u32>,
     /// The first entry of each segment.
     bases: Vec<u32>,
-    documents: usize,
     /// Entries that are passages, and those of them that have a vector.
     pub(crate) passages: usize,
     pub(crate) covered: usize,
 }
 
-/// A document's best passage for a query.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Best {
-    pub(crate) cosine: f32,
-    pub(crate) address: DocAddress,
-}
-
 impl Dense {
-    /// `documents` and `contents` are the columns of each segment of `searcher`.
-    pub(crate) fn new(
-        searcher: &Searcher,
-        documents: &[Column<u64>],
-        contents: &[Column<u64>],
-        vectors: Vectors,
-    ) -> Self {
+    /// `contents` is the column of content hashes of each segment of `searcher`.
+    pub(crate) fn new(searcher: &Searcher, contents: &[Column<u64>], vectors: Vectors) -> Self {
         let entries: usize = searcher.segment_readers().iter().map(|s| s.max_doc() as usize).sum();
         let rows: HashMap<u64, u32, BuildIdentity> =
             vectors.keys.iter().zip(0u32..).map(|(key, row)| (key.content, row)).collect();
-        let mut numbers: HashMap<u64, u32, BuildIdentity> = HashMap::default();
         let mut dense = Self {
             row_of: vec![NONE; entries],
-            document_of: vec![NONE; entries],
             bases: Vec::with_capacity(searcher.segment_readers().len()),
-            documents: 0,
             passages: 0,
             covered: 0,
             vectors,
         };
         let mut base = 0u32;
-        for ((segment, document), content) in searcher.segment_readers().iter().zip(documents).zip(contents) {
+        for (segment, content) in searcher.segment_readers().iter().zip(contents) {
             dense.bases.push(base);
             for doc in segment.doc_ids_alive() {
-                let (Some(document), Some(content)) = (document.first(doc), content.first(doc)) else {
+                let Some(content) = content.first(doc) else {
                     continue; // the record of a longer document
                 };
-                let entry = (base + doc) as usize;
-                let next = numbers.len() as u32;
-                dense.document_of[entry] = *numbers.entry(document).or_insert(next);
                 dense.passages += 1;
                 if let Some(row) = rows.get(&content) {
-                    dense.row_of[entry] = *row;
+                    dense.row_of[(base + doc) as usize] = *row;
                     dense.covered += 1;
                 }
             }
             base += segment.max_doc();
         }
-        dense.documents = numbers.len();
         dense
     }
 
@@ -91,54 +71,41 @@ impl Dense {
         self.row_of[self.entry(address)] != NONE
     }
 
-    /// The best passage of each of the `depth` nearest documents, best first.
+    /// The best passage of each of the `depth` nearest documents, best first. `documents` is the column
+    /// of document hashes of each segment of `searcher`.
     pub(crate) fn nearest(
         &self,
         vector: &[f32],
         depth: usize,
         searcher: &Searcher,
+        documents: &[Column<u64>],
         only: Option<&dyn Query>,
-    ) -> tantivy::Result<Vec<Best>> {
+    ) -> tantivy::Result<Vec<Ranked>> {
         let scores = self.scores(vector);
-        let mut best = vec![(f32::NEG_INFINITY, NONE); self.documents];
-        let mut consider = |entry: usize| {
-            let row = self.row_of[entry];
-            if row == NONE {
-                return;
-            }
-            let score = scores[row as usize];
-            let held = &mut best[self.document_of[entry] as usize];
-            if score > held.0 {
-                *held = (score, entry as u32);
-            }
-        };
-        match only {
-            None => (0..self.row_of.len()).for_each(consider),
-            Some(query) => {
-                let weight = query.weight(EnableScoring::disabled_from_searcher(searcher))?;
-                for (segment, base) in searcher.segment_readers().iter().zip(&self.bases) {
-                    weight.for_each_no_score(segment, &mut |docs| {
-                        for doc in docs {
-                            consider((base + doc) as usize);
-                        }
-                    })?;
+        let only = only
+            .map(|query| query.weight(EnableScoring::disabled_from_searcher(searcher)))
+            .transpose()?;
+        let mut best = Best::new(depth);
+        for (number, (segment, column)) in (0u32..).zip(searcher.segment_readers().iter().zip(documents)) {
+            let base = self.bases[number as usize] as usize;
+            let rows = &self.row_of[base..base + segment.max_doc() as usize];
+            let mut consider = |doc: u32, row: u32| {
+                // Most passages end here: which document they are of is looked up for the few others.
+                if row == NONE || scores[row as usize] < best.least() {
+                    return;
                 }
+                if let Some(document) = column.first(doc) {
+                    best.offer(document, scores[row as usize], DocAddress::new(number, doc));
+                }
+            };
+            match &only {
+                None => (0u32..).zip(rows).for_each(|(doc, row)| consider(doc, *row)),
+                Some(weight) => weight.for_each_no_score(segment, &mut |docs| {
+                    docs.iter().for_each(|doc| consider(*doc, rows[*doc as usize]));
+                })?,
             }
         }
-        let mut found: Vec<(f32, u32)> = best.into_iter().filter(|(_, entry)| *entry != NONE).collect();
-        let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        if found.len() > depth {
-            found.select_nth_unstable_by(depth, order);
-            found.truncate(depth);
-        }
-        found.sort_unstable_by(order);
-        Ok(found
-            .into_iter()
-            .map(|(cosine, entry)| Best {
-                cosine,
-                address: self.address(entry),
-            })
-            .collect())
+        Ok(best.into_ranked())
     }
 
     /// The middle of a document's passages, if they have vectors.
@@ -206,27 +173,5 @@ impl Dense {
 
     fn entry(&self, address: DocAddress) -> usize {
         (self.bases[address.segment_ord as usize] + address.doc_id) as usize
-    }
-
-    fn address(&self, entry: u32) -> DocAddress {
-        let segment = self.bases.partition_point(|base| *base <= entry) - 1;
-        DocAddress::new(segment as u32, entry - self.bases[segment])
-    }
-}
-
-/// The keys are hashes already.
-type BuildIdentity = std::hash::BuildHasherDefault<Identity>;
-
-#[derive(Default)]
-struct Identity(u64);
-
-impl std::hash::Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {}
-    fn write_u64(&mut self, hash: u64) {
-        // The table takes its tag from the top bits and its place from the low ones: spread both.
-        self.0 = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 }

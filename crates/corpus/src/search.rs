@@ -149,17 +149,7 @@ impl Snapshot {
         depth: usize,
         only: Option<&dyn Query>,
     ) -> tantivy::Result<Vec<Ranked>> {
-        let found = dense.nearest(vector, depth, &self.searcher, only)?;
-        Ok(found
-            .into_iter()
-            .map(|best| Ranked {
-                document: self.documents[best.address.segment_ord as usize]
-                    .first(best.address.doc_id)
-                    .unwrap_or_default(),
-                score: best.cosine,
-                address: best.address,
-            })
-            .collect())
+        dense.nearest(vector, depth, &self.searcher, &self.documents, only)
     }
 }
 

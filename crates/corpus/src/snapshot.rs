@@ -109,7 +109,7 @@ impl Snapshot {
         let documents = column("document")?;
         let dense = match model {
             Some(model) => match model.store.open(&*model.embedder) {
-                Ok(Some(vectors)) => Some(Dense::new(&searcher, &documents, &column("content")?, vectors)),
+                Ok(Some(vectors)) => Some(Dense::new(&searcher, &column("content")?, vectors)),
                 Ok(None) => None,
                 Err(error) => {
                     tracing::warn!(source, %error, "the vectors cannot be used; full text serves alone");
