@@ -87,7 +87,9 @@ fn throughput(model: &Arc<dyn Embedder>, tokens: usize, threads: usize) -> Resul
                 })
             })
             .collect();
-        let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Ok(0)));
+        let joined = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Ok(0)));
         joined.sum::<Result<usize>>()
     })?;
     let spent = watch.stop()?;

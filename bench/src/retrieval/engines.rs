@@ -180,7 +180,12 @@ pub fn ask(engine: Engine, corpus: &Corpus, each: usize, limit_secs: u64) -> Res
     }
     if let (Some(filtered), true) = (filtered, opened.filters()) {
         let filtered: Vec<Question> = filtered.iter().enumerate().map(with_condition).collect();
-        sets.push(measure::one_caller(SetLabel::Filtered, &filtered, limit, opened.caller()?)?);
+        sets.push(measure::one_caller(
+            SetLabel::Filtered,
+            &filtered,
+            limit,
+            opened.caller()?,
+        )?);
     }
     Ok(Asking {
         open_ms,

@@ -46,7 +46,9 @@ impl Generated {
 
 /// The built-in model, if this build has one that these vectors can stand in for.
 pub fn model() -> Option<Arc<dyn Embedder>> {
-    tribune_embed::built_in().ok().filter(|model| model.dimensions() == DIMENSIONS)
+    tribune_embed::built_in()
+        .ok()
+        .filter(|model| model.dimensions() == DIMENSIONS)
 }
 
 impl Embedder for Generated {

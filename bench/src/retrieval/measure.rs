@@ -134,7 +134,11 @@ fn summed(label: SetLabel, callers: usize, timed: Vec<Timed>, spent: &Spent) -> 
     latencies.sort_unstable();
     let last = latencies.len().checked_sub(1).context("nothing was asked")?;
     // The smallest latency that this share of the answers did not exceed.
-    let at = |share: f64| ms(latencies[((latencies.len() as f64 * share).ceil() as usize).saturating_sub(1).min(last)]);
+    let at = |share: f64| {
+        ms(latencies[((latencies.len() as f64 * share).ceil() as usize)
+            .saturating_sub(1)
+            .min(last)])
+    };
     Ok(Set {
         label,
         callers,

@@ -231,7 +231,13 @@ impl Step {
         let mut args: Vec<OsString> = vec!["retrieval-step".into()];
         match self {
             Self::Make { engine, dir } => {
-                args.extend(["make".into(), "--engine".into(), name(engine)?, "--dir".into(), dir.into()]);
+                args.extend([
+                    "make".into(),
+                    "--engine".into(),
+                    name(engine)?,
+                    "--dir".into(),
+                    dir.into(),
+                ]);
             }
             Self::Ask {
                 engine,
@@ -239,7 +245,13 @@ impl Step {
                 each,
                 set_limit,
             } => {
-                args.extend(["ask".into(), "--engine".into(), name(engine)?, "--dir".into(), dir.into()]);
+                args.extend([
+                    "ask".into(),
+                    "--engine".into(),
+                    name(engine)?,
+                    "--dir".into(),
+                    dir.into(),
+                ]);
                 args.extend(["--each".into(), each.to_string().into()]);
                 args.extend(["--set-limit".into(), set_limit.to_string().into()]);
             }

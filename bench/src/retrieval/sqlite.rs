@@ -29,9 +29,8 @@ fn connection(path: &PathBuf) -> Result<Connection> {
 pub fn index(corpus: &Corpus) -> Result<u64> {
     fs::create_dir_all(corpus.index(FOLDER))?;
     let mut connection = connection(&file(corpus))?;
-    connection.execute_batch(
-        "CREATE VIRTUAL TABLE passages USING fts5(id UNINDEXED, text, tokenize = 'porter unicode61')",
-    )?;
+    connection
+        .execute_batch("CREATE VIRTUAL TABLE passages USING fts5(id UNINDEXED, text, tokenize = 'porter unicode61')")?;
     let transaction = connection.transaction()?;
     let mut insert = transaction.prepare("INSERT INTO passages (id, text) VALUES (?, ?)")?;
     for document in corpus.documents()? {
@@ -43,9 +42,8 @@ pub fn index(corpus: &Corpus) -> Result<u64> {
     drop(insert);
     transaction.commit()?;
     // One segment instead of several: what every query is faster with.
-    connection.execute_batch(
-        "INSERT INTO passages (passages) VALUES ('optimize'); PRAGMA wal_checkpoint(TRUNCATE);",
-    )?;
+    connection
+        .execute_batch("INSERT INTO passages (passages) VALUES ('optimize'); PRAGMA wal_checkpoint(TRUNCATE);")?;
     drop(connection);
     folder_bytes(&corpus.index(FOLDER))
 }
@@ -66,7 +64,11 @@ impl Opened for Open {
         Ok(Box::new(move |question| {
             let mut search = connection
                 .prepare_cached("SELECT id, text FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?")?;
-            let words: Vec<String> = question.text.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+            let words: Vec<String> = question
+                .text
+                .split_whitespace()
+                .map(|word| format!("\"{word}\""))
+                .collect();
             let mut rows = search.query((words.join(" OR "), LIMIT as i64))?;
             let mut found = 0;
             while let Some(row) = rows.next()? {

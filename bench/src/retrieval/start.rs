@@ -33,7 +33,10 @@ pub async fn measure(program: Option<&Path>, corpus: &Corpus, vectors: bool) -> 
     };
     let mut starts = Vec::new();
     for vectors in [false, true].into_iter().filter(|with| vectors || !with) {
-        eprintln!("starting a server, {} vectors", if vectors { "with" } else { "without" });
+        eprintln!(
+            "starting a server, {} vectors",
+            if vectors { "with" } else { "without" }
+        );
         let tribune = Tribune::configure(program, &corpus.dir, &corpus.folder())?;
         if !vectors {
             let config = fs::read_to_string(&tribune.config)?;

@@ -28,7 +28,10 @@ fn facts(load_average: &str, measured: &Measured) -> Vec<(&'static str, String)>
     let mut facts = vec![("Load average before the run", load_average.to_owned())];
     let texts = measured.sizes.iter().map(|size| {
         let megabytes = size.text_bytes as f64 / 1e6;
-        format!("{} passages ({megabytes:.0} MB of JSONL)", thousands(size.passages.into()))
+        format!(
+            "{} passages ({megabytes:.0} MB of JSONL)",
+            thousands(size.passages.into())
+        )
     });
     facts.push(("Texts", format!("generated: {}", texts.collect::<Vec<_>>().join(", "))));
     facts.push((
@@ -136,7 +139,11 @@ fn starting(text: &mut String, measured: &Measured) {
         let _ = writeln!(
             text,
             "| {} | {:.0} | {:.0} | {:.0} |",
-            if start.vectors { "with vectors" } else { "full text alone" },
+            if start.vectors {
+                "with vectors"
+            } else {
+                "full text alone"
+            },
             start.ready_ms,
             start.answered_ms,
             start.resident_bytes as f64 / 1e6,
@@ -164,7 +171,11 @@ fn embedding(text: &mut String, measured: &Measured) {
     }
     text.push('\n');
     for row in &embedding.questions {
-        let _ = writeln!(text, "A question by {}: p50 {:.2} ms, p99 {:.2} ms.", row.model, row.p50_ms, row.p99_ms);
+        let _ = writeln!(
+            text,
+            "A question by {}: p50 {:.2} ms, p99 {:.2} ms.",
+            row.model, row.p50_ms, row.p99_ms
+        );
     }
     text.push('\n');
 }
@@ -185,11 +196,27 @@ fn goals(text: &mut String, measured: &Measured) {
         Some(set.p99_ms)
     };
     let passages = thousands(size.passages.into());
-    goal(&format!("Full text, p99 at {passages} passages"), p99(Engine::Tribune), WORDS_GOAL_MS);
-    goal(&format!("Hybrid, p99 at {passages} passages"), p99(Engine::TribuneVectors), HYBRID_GOAL_MS);
+    goal(
+        &format!("Full text, p99 at {passages} passages"),
+        p99(Engine::Tribune),
+        WORDS_GOAL_MS,
+    );
+    goal(
+        &format!("Hybrid, p99 at {passages} passages"),
+        p99(Engine::TribuneVectors),
+        HYBRID_GOAL_MS,
+    );
     for start in &measured.start {
-        let with = if start.vectors { "with vectors" } else { "full text alone" };
-        goal(&format!("Start on an existing index, {with}"), Some(start.answered_ms), START_GOAL_MS);
+        let with = if start.vectors {
+            "with vectors"
+        } else {
+            "full text alone"
+        };
+        goal(
+            &format!("Start on an existing index, {with}"),
+            Some(start.answered_ms),
+            START_GOAL_MS,
+        );
     }
 }
 

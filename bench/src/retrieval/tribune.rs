@@ -36,7 +36,11 @@ fn source(corpus: &Corpus, vectors: bool, pool: Pool) -> DocumentsSource {
 pub fn index(corpus: &Corpus) -> Result<u64> {
     let source = source(corpus, false, Pool::for_background()?);
     let report = source.update(&CancellationToken::new(), &|_| ())?;
-    ensure!(report.faults_in_all == 0, "{} faults in generated texts", report.faults_in_all);
+    ensure!(
+        report.faults_in_all == 0,
+        "{} faults in generated texts",
+        report.faults_in_all
+    );
     folder_bytes(&index_dir(corpus))
 }
 
@@ -64,7 +68,10 @@ impl Open {
         source.refresh()?;
         let snapshot = source.published()?;
         let (passages, covered) = snapshot.coverage();
-        ensure!(!vectors || covered == passages, "only {covered} of {passages} passages have a vector");
+        ensure!(
+            !vectors || covered == passages,
+            "only {covered} of {passages} passages have a vector"
+        );
         Ok(Self {
             source,
             snapshot,
