@@ -184,28 +184,25 @@ fn goals(text: &mut String, measured: &Measured) {
     let Some(size) = measured.sizes.iter().max_by_key(|size| size.passages) else {
         return;
     };
-    let mut goal = |what: &str, value: Option<f64>, goal: f64| {
-        if let Some(value) = value {
-            let verdict = if value < goal { "met" } else { "missed" };
-            let _ = writeln!(text, "- {what}: {value:.2} ms, goal {goal:.0} ms: {verdict}");
-        }
-    };
-    let p99 = |engine: Engine| {
-        let engined = size.engines.iter().find(|engined| engined.engine == engine)?;
-        let set = engined.asking.sets.iter().find(|set| set.label == SetLabel::Plain)?;
-        Some(set.p99_ms)
+    let mut goal = |what: &str, value: f64, most: f64| {
+        let verdict = if value < most { "met" } else { "missed" };
+        let _ = writeln!(text, "- {what}: {value:.2} ms, goal {most:.0} ms: {verdict}");
     };
     let passages = thousands(size.passages.into());
-    goal(
-        &format!("Full text, p99 at {passages} passages"),
-        p99(Engine::Tribune),
-        WORDS_GOAL_MS,
-    );
-    goal(
-        &format!("Hybrid, p99 at {passages} passages"),
-        p99(Engine::TribuneVectors),
-        HYBRID_GOAL_MS,
-    );
+    let searches = [
+        ("Full text", Engine::Tribune, WORDS_GOAL_MS),
+        ("Hybrid", Engine::TribuneVectors, HYBRID_GOAL_MS),
+    ];
+    for (what, engine, most) in searches {
+        let Some(engined) = size.engines.iter().find(|engined| engined.engine == engine) else {
+            continue;
+        };
+        // Every way of asking one after another is held to the goal, the slowest too.
+        for set in engined.asking.sets.iter().filter(|set| set.callers == 1) {
+            let what = format!("{what}{}, p99 at {passages} passages", addition(set));
+            goal(&what, set.p99_ms, most);
+        }
+    }
     for start in &measured.start {
         let with = if start.vectors {
             "with vectors"
@@ -214,7 +211,7 @@ fn goals(text: &mut String, measured: &Measured) {
         };
         goal(
             &format!("Start on an existing index, {with}"),
-            Some(start.answered_ms),
+            start.answered_ms,
             START_GOAL_MS,
         );
     }
