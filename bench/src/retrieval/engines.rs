@@ -54,13 +54,15 @@ pub enum Condition {
     Days(Date, Date),
 }
 
+/// Asks one question and gives how many results there were.
+pub type Caller<'a> = Box<dyn FnMut(&Question) -> Result<usize> + 'a>;
+
 /// An open index.
 pub trait Opened: Sync {
-    /// One caller of its own; gives how many results there were.
-    fn caller(&self) -> Result<Box<dyn FnMut(&Question) -> Result<usize> + '_>>;
+    fn caller(&self) -> Result<Caller<'_>>;
 
     /// A caller that goes the whole way a server's searches go, where there is a longer one.
-    fn whole_way(&self) -> Option<Box<dyn FnMut(&Question) -> Result<usize> + '_>> {
+    fn whole_way(&self) -> Option<Caller<'_>> {
         None
     }
 

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::engines::{Opened, Question, Set, SetLabel};
+use super::engines::{Caller, Opened, Question, Set, SetLabel};
 use crate::process;
 
 pub fn ms(duration: Duration) -> f64 {
@@ -80,8 +80,6 @@ impl Spent {
         self.machine.saturating_sub(self.cpu).as_secs_f64() / self.wall.as_secs_f64().max(1e-9)
     }
 }
-
-type Caller<'a> = Box<dyn FnMut(&Question) -> Result<usize> + 'a>;
 
 /// Asks one after another until all are answered or the time is over.
 pub fn one_caller(label: SetLabel, questions: &[Question], limit: Duration, caller: Caller<'_>) -> Result<Set> {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use rusqlite::Connection;
 
 use super::{
-    engines::{LIMIT, Opened, Question},
+    engines::{Caller, LIMIT, Opened},
     texts::{Corpus, folder_bytes},
 };
 
@@ -59,7 +59,7 @@ impl Open {
 }
 
 impl Opened for Open {
-    fn caller(&self) -> Result<Box<dyn FnMut(&Question) -> Result<usize> + '_>> {
+    fn caller(&self) -> Result<Caller<'_>> {
         let connection = connection(&self.file)?;
         Ok(Box::new(move |question| {
             let mut search = connection

@@ -14,7 +14,7 @@ use tantivy::{
 };
 
 use super::{
-    engines::{LIMIT, Opened, Question},
+    engines::{Caller, LIMIT, Opened},
     texts::{Corpus, folder_bytes},
 };
 
@@ -92,7 +92,7 @@ impl Open {
 }
 
 impl Opened for Open {
-    fn caller(&self) -> Result<Box<dyn FnMut(&Question) -> Result<usize> + '_>> {
+    fn caller(&self) -> Result<Caller<'_>> {
         let searcher = self.reader.searcher();
         let mut analyzer = analyzer();
         Ok(Box::new(move |question| {

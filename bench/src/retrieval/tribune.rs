@@ -8,7 +8,7 @@ use tribune_core::{CallContext, Principal, Query, Source};
 use tribune_corpus::{Ask, DocumentsSource, Filter, Legs, Limits, Pool, Settings, snapshot::Snapshot};
 
 use super::{
-    engines::{Condition, LIMIT, Opened, Question},
+    engines::{Caller, Condition, LIMIT, Opened},
     generated::Generated,
     texts::{Corpus, folder_bytes},
 };
@@ -82,7 +82,7 @@ impl Open {
 }
 
 impl Opened for Open {
-    fn caller(&self) -> Result<Box<dyn FnMut(&Question) -> Result<usize> + '_>> {
+    fn caller(&self) -> Result<Caller<'_>> {
         Ok(Box::new(|question| {
             let ask = Ask {
                 text: &question.text,
@@ -94,7 +94,7 @@ impl Opened for Open {
         }))
     }
 
-    fn whole_way(&self) -> Option<Box<dyn FnMut(&Question) -> Result<usize> + '_>> {
+    fn whole_way(&self) -> Option<Caller<'_>> {
         Some(Box::new(|question| {
             let query = Query {
                 text: question.text.clone(),
