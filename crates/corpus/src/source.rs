@@ -13,6 +13,7 @@ use tribune_core::{CallContext, Document, DocumentId, Error, Hit, Query, Result,
 use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
 use crate::manifest::Manifest;
 use crate::pool::Pool;
+use crate::read::Reading;
 use crate::snapshot::Snapshot;
 
 /// What the owner says about a corpus.
@@ -24,6 +25,7 @@ pub struct Settings {
     pub path: PathBuf,
     pub index_dir: PathBuf,
     pub limits: Limits,
+    pub reading: Reading,
 }
 
 /// A folder of documents.
@@ -55,6 +57,7 @@ impl DocumentsSource {
             path: settings.path.clone(),
             index_dir: settings.index_dir.clone(),
             limits: settings.limits.clone(),
+            reading: settings.reading.clone(),
         };
         Self {
             settings,
@@ -194,7 +197,7 @@ impl Source for DocumentsSource {
             name: self.settings.name.clone(),
             title: self.settings.title.clone(),
             description: self.settings.description.clone(),
-            noun: "documents".to_owned(),
+            noun: self.settings.reading.noun().to_owned(),
             documents: manifest.map(Manifest::documents),
             dates: manifest.and_then(Manifest::dates),
             fields: manifest.map(Manifest::fields).unwrap_or_default(),
