@@ -37,6 +37,7 @@ pub fn corpora(config: &Config, pool: &Pool) -> Vec<Arc<DocumentsSource>> {
                 path: source.path.clone(),
                 index_dir: config.data_dir.join("index").join(&source.name),
                 limits: source.limits.clone(),
+                reading: source.reading.clone(),
             };
             Arc::new(DocumentsSource::new(settings, pool.clone()))
         })
