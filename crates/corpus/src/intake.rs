@@ -61,6 +61,7 @@ impl Run<'_> {
             let entry = FileEntry {
                 faults: vec![fault.clone()],
                 faults_in_all: 1,
+                failures: 1,
                 entangled: true,
                 ..FileEntry::default()
             };
@@ -295,6 +296,7 @@ fn keep_unreachable(old: &Manifest, new: &mut Manifest, fault: Fault) {
     if entry.faults.is_empty() {
         entry.faults = vec![fault];
         entry.faults_in_all = 1;
+        entry.failures = 1;
     }
     entry.entangled = true;
 }

@@ -18,7 +18,7 @@ pub(crate) struct Draft {
     /// The last resort for a title, where the first words of the text would be a worse one.
     pub(crate) file_title: Option<String>,
     pub(crate) fields: JsonObject,
-    /// Whether an `id` among the fields is meant as one without being named in the configuration.
+    /// Rows have an `id` without its being named in the configuration, and no date but `date`.
     pub(crate) is_row: bool,
 }
 
@@ -39,9 +39,12 @@ impl Draft {
             .unwrap_or_else(|| title_from_text(&text));
         let text_of = |name: &str| fields.get(name).and_then(Value::as_str);
         let url = text_of("url").and_then(web_address);
-        let date = ["date", "created", "published", "updated"]
-            .iter()
-            .find_map(|name| text_of(name).and_then(date));
+        let dates: &[&str] = if self.is_row {
+            &["date"]
+        } else {
+            &["date", "created", "published", "updated"]
+        };
+        let date = dates.iter().find_map(|name| text_of(name).and_then(date));
         Ok(Record {
             key,
             title,

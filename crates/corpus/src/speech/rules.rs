@@ -408,12 +408,13 @@ impl Speech {
         };
         let chamber = if chamber == HOUSE { "House" } else { chamber };
         let mut reference = format!("{chamber} Hansard, {}", dates::long(date));
-        match self.fields.get("page") {
-            Some(Value::String(page)) if !page.trim().is_empty() => {
-                reference.push_str(&format!(", p. {}", page.trim()))
-            }
-            Some(Value::Number(page)) => reference.push_str(&format!(", p. {page}")),
-            _ => {}
+        let page = match self.fields.get("page") {
+            Some(Value::String(page)) => page.trim().to_owned(),
+            Some(Value::Number(page)) => page.to_string(),
+            _ => String::new(),
+        };
+        if !page.is_empty() {
+            reference.push_str(&format!(", p. {page}"));
         }
         self.set("hansard_reference", reference.into());
     }

@@ -5,17 +5,18 @@
 //! expanded that a file declares itself, and depth and size are bounded.
 
 mod bytes;
+mod elements;
 mod names;
+mod sitting;
 mod talk;
 
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
-use serde_json::Value;
-use tribune_core::JsonObject;
 
 use self::bytes::{Counted, Encoding};
-use self::names::Talker;
+use self::elements::{html_entity, is_block, is_heading, is_value};
+use self::sitting::{Heading, Sitting};
 use self::talk::{Kind, Mark, Paragraph, Turn};
 use super::rules::SENATE;
 use crate::read::{Dialect, Draft, Input, Sink, WAS_WINDOWS_1252, too_large};
@@ -58,23 +59,6 @@ struct Open {
     class: String,
     /// Where it began in the paragraph's text.
     from: usize,
-}
-
-/// What the transcript's header says of the sitting.
-#[derive(Default)]
-struct Sitting {
-    date: String,
-    chamber: String,
-    parliament: String,
-    session: String,
-    period: String,
-}
-
-/// A debate, or a part of one.
-struct Heading {
-    depth: usize,
-    title: String,
-    page: String,
 }
 
 /// A transcript being read.
@@ -357,7 +341,7 @@ impl<'a, S: Sink> Transcript<'a, S> {
             }
             ("talker", name) => {
                 if let Some((_, turn)) = self.turns.last_mut() {
-                    keep_talker(&mut turn.talker, name, &open.class, value);
+                    turn.talker.keep(name, &open.class, value);
                 }
             }
             _ => {}
@@ -378,73 +362,10 @@ impl<'a, S: Sink> Transcript<'a, S> {
         let draft = Draft {
             place: format!("{}#{}", self.input.relative, turn.number),
             text: Some(turn.paragraphs.join("\n\n")),
-            fields: self.fields(&turn),
+            fields: sitting::fields(&self.sitting, &self.headings, &turn, self.venue(), self.is_senate()),
             ..Draft::default()
         };
         self.input.give(line, draft, Vec::new(), self.sink)
-    }
-
-    fn fields(&self, turn: &Turn) -> JsonObject {
-        let mut fields = JsonObject::new();
-        let mut put = |name: &str, value: &str| {
-            if !value.is_empty() {
-                fields.insert(name.to_owned(), Value::from(value));
-            }
-        };
-        let talker = &turn.talker;
-        put("speaker", &talker.name());
-        if talker.name() != talker.indexed {
-            put("speaker_as_given", &talker.indexed);
-        }
-        put("speaker_id", &talker.id);
-        put("party", &talker.party);
-        put("role", &talker.role);
-        put("kind", turn.kind.name());
-        put("chamber", &self.sitting.chamber);
-        put("venue", self.venue());
-        put("date", &self.sitting.date);
-        put("time", talker.time.get(..5).unwrap_or(&talker.time));
-        put("parliament_no", &self.sitting.parliament);
-        put("session_no", &self.sitting.session);
-        put("period_no", &self.sitting.period);
-        // A senator's electorate is a state, and is called so.
-        let seat = if self.is_senate() { "state" } else { "electorate" };
-        put(seat, &talker.electorate);
-
-        let titles: Vec<&str> = self
-            .headings
-            .iter()
-            .map(|h| h.title.as_str())
-            .filter(|t| !t.is_empty())
-            .collect();
-        put("title", titles.get(1).or(titles.first()).unwrap_or(&""));
-        put("section", &titles.join(" › "));
-        for (name, title) in ["debate", "subdebate", "subdebate_2", "subdebate_3"]
-            .iter()
-            .zip(&titles)
-        {
-            put(name, title);
-        }
-        let pages = self.headings.iter().rev().map(|heading| heading.page.as_str());
-        let page = std::iter::once(talker.page.as_str())
-            .chain(pages)
-            .find(|page| !page.is_empty());
-        if let Some(page) = page {
-            let page = page.parse::<u64>().map_or_else(|_| Value::from(page), Value::from);
-            fields.insert("page".to_owned(), page);
-        }
-        for (name, flag) in [
-            ("in_government", &talker.in_government),
-            ("first_speech", &talker.first_speech),
-        ] {
-            if !flag.is_empty() {
-                fields.insert(name.to_owned(), Value::from(flag == "1"));
-            }
-        }
-        if turn.interjections > 0 {
-            fields.insert("interjections".to_owned(), Value::from(turn.interjections));
-        }
-        fields
     }
 
     fn is_senate(&self) -> bool {
@@ -464,93 +385,6 @@ impl<'a, S: Sink> Transcript<'a, S> {
             ""
         }
     }
-}
-
-fn keep_talker(talker: &mut Talker, name: &str, role: &str, value: String) {
-    let place = match (name, role) {
-        ("name", "display") => &mut talker.displayed,
-        ("name", _) => &mut talker.indexed,
-        ("name.id", _) => &mut talker.id,
-        ("electorate", _) => &mut talker.electorate,
-        ("party", _) => &mut talker.party,
-        ("role", _) => &mut talker.role,
-        ("page.no", _) => &mut talker.page,
-        ("time.stamp", _) => &mut talker.time,
-        ("in.gov", _) => &mut talker.in_government,
-        ("first.speech", _) => &mut talker.first_speech,
-        _ => return,
-    };
-    *place = value;
-}
-
-fn is_heading(name: &str) -> bool {
-    name == "debate" || (name.starts_with("subdebate.") && name != "subdebate.text")
-}
-
-/// Elements whose text is a value, and not something said.
-fn is_value(name: &str) -> bool {
-    matches!(
-        name,
-        "date"
-            | "chamber"
-            | "parliament.no"
-            | "session.no"
-            | "period.no"
-            | "title"
-            | "page.no"
-            | "name"
-            | "name.id"
-            | "electorate"
-            | "party"
-            | "role"
-            | "time.stamp"
-            | "in.gov"
-            | "first.speech"
-    )
-}
-
-/// Elements that begin and end a paragraph.
-fn is_block(name: &str) -> bool {
-    matches!(
-        name,
-        "para"
-            | "p"
-            | "body"
-            | "talk.start"
-            | "talk.text"
-            | "motion"
-            | "motionnospeech"
-            | "quote"
-            | "list"
-            | "item"
-            | "table"
-            | "tr"
-            | "td"
-            | "th"
-            | "row"
-            | "entry"
-            | "li"
-            | "division"
-    ) || Kind::of_element(name).is_some()
-}
-
-/// The few that occur in older files without being declared.
-fn html_entity(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "nbsp" => "\u{a0}",
-        "ndash" => "–",
-        "mdash" => "—",
-        "lsquo" => "‘",
-        "rsquo" => "’",
-        "ldquo" => "“",
-        "rdquo" => "”",
-        "hellip" => "…",
-        "pound" => "£",
-        "eacute" => "é",
-        "frac12" => "½",
-        "deg" => "°",
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

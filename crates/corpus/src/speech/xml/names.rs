@@ -18,6 +18,24 @@ pub(super) struct Talker {
 }
 
 impl Talker {
+    /// Keeps what an element within `<talker>` says.
+    pub(super) fn keep(&mut self, name: &str, role: &str, value: String) {
+        let place = match (name, role) {
+            ("name", "display") => &mut self.displayed,
+            ("name", _) => &mut self.indexed,
+            ("name.id", _) => &mut self.id,
+            ("electorate", _) => &mut self.electorate,
+            ("party", _) => &mut self.party,
+            ("role", _) => &mut self.role,
+            ("page.no", _) => &mut self.page,
+            ("time.stamp", _) => &mut self.time,
+            ("in.gov", _) => &mut self.in_government,
+            ("first.speech", _) => &mut self.first_speech,
+            _ => return,
+        };
+        *place = value;
+    }
+
     /// `Christopher Evans`, as far as the transcript tells.
     pub(super) fn name(&self) -> String {
         if self.indexed.is_empty() {
@@ -34,6 +52,12 @@ impl Talker {
         } else {
             self.displayed.clone()
         }
+    }
+
+    /// Whether a name in the text is this person's: `Mr MORRISON:` is `Morrison, Scott, MP`.
+    pub(super) fn answers_to(&self, name: &str) -> bool {
+        let family = self.indexed.split(',').next().unwrap_or_default().trim().to_lowercase();
+        !family.is_empty() && name.to_lowercase().contains(&family)
     }
 
     pub(super) fn is(&self, other: &Self) -> bool {

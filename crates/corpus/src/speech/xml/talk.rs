@@ -116,9 +116,9 @@ impl Turn {
         };
         let ours = match mark.kind {
             Kind::Noted | Kind::Interjection => false,
-            _ => {
-                mark.id.is_empty() || mark.id.eq_ignore_ascii_case(&self.talker.id) || (fresh && mark.kind == self.kind)
-            }
+            kind if fresh && kind == self.kind => true,
+            _ if mark.id.is_empty() => self.talker.answers_to(&mark.name),
+            _ => mark.id.eq_ignore_ascii_case(&self.talker.id),
         };
         let words = one_line(after_preamble(&paragraph.raw[mark.end..]));
         if mark.kind == Kind::Noted {
