@@ -15,6 +15,16 @@ pub(super) struct Broken {
     pub(super) problem: String,
 }
 
+impl Broken {
+    /// The problem where there is no other place for its line.
+    pub(super) fn told(self) -> String {
+        match self.line {
+            Some(line) => format!("{} in line {line}", self.problem),
+            None => self.problem,
+        }
+    }
+}
+
 /// What a Markdown file says.
 pub(super) fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
     let Some((yaml, body)) = front_matter(content) else {
@@ -38,7 +48,9 @@ pub(super) fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
         }),
         Err(error) => {
             let reason = error.without_snippet().to_string();
+            // Its own line number counts from the beginning of the YAML, which no reader does.
             let reason = reason.lines().next().unwrap_or_default();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
             Err(Broken {
                 // The line `---` comes first.
                 line: error.location().map(|at| at.line() + 1),
@@ -157,6 +169,7 @@ mod tests {
     fn broken_front_matter_is_told_with_its_line_in_the_file() {
         let broken = draft("x.md", "---\na: 1\ntitle: \"unclosed\nb: 2\n---\nBody\n").expect_err("broken");
         assert!(broken.problem.contains("not valid YAML"), "{broken:?}");
+        assert!(!broken.problem.contains("at line"), "{broken:?}");
         assert!(broken.line.is_some_and(|line| (3..=5).contains(&line)), "{broken:?}");
         let broken = draft("x.md", "---\n- a\n- b\n---\nBody\n").expect_err("broken");
         assert!(broken.problem.contains("`key: value`"), "{broken:?}");

@@ -205,7 +205,7 @@ impl Input<'_> {
                 sink.fault(broken.line, true, broken.problem);
                 return Ok(());
             }
-            Err(broken) => (markdown::unread(self.relative, &decoded.text), vec![broken.problem]),
+            Err(broken) => (markdown::unread(self.relative, &decoded.text), vec![broken.told()]),
         };
         if decoded.was_windows_1252 {
             warnings.push(WAS_WINDOWS_1252.to_owned());
