@@ -8,6 +8,8 @@
 //! - [`tool`]: [`Tool`], [`ToolSpec`] and [`ToolOutput`];
 //! - [`registry`]: the tools of one endpoint, in order, with their argument schemas compiled;
 //! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
+//! - [`links`]: [`Links`], the addresses that answers cite;
+//! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
 //! - [`context`]: who calls, until when, and how to say "still working";
 //! - [`error`]: one error type with a kind that the edges map to MCP and HTTP;
 //! - [`clock`]: time as a parameter.
@@ -17,16 +19,19 @@ pub mod context;
 pub mod document;
 pub mod error;
 pub mod id;
+pub mod links;
 pub mod lint;
 pub mod registry;
 pub mod source;
 pub mod tool;
+pub mod wire;
 
 pub use clock::{Clock, SystemClock};
 pub use context::{CallContext, Principal, Progress, ProgressSink};
 pub use document::{Document, Hit};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
+pub use links::Links;
 pub use registry::Registry;
 pub use source::{Query, Source, SourceFacts, SourceStatus};
 pub use tool::{Hints, JsonObject, Tool, ToolOutput, ToolSpec};

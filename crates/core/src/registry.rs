@@ -91,6 +91,7 @@ impl Registered<'_> {
                 args.insert((*argument).to_owned(), value);
             }
         }
+        self.0.tool.normalise(&mut args);
         let args = Value::Object(args);
         if !self.0.arguments.is_valid(&args) {
             return Err(explain(spec, &self.0.arguments, &args));

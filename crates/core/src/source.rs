@@ -38,6 +38,32 @@ pub struct SourceFacts {
     pub fields: Vec<String>,
 }
 
+impl SourceFacts {
+    /// How much it holds, in words: `1 speech`, `12,345 documents`; `None` where it is not known.
+    pub fn counted(&self) -> Option<String> {
+        let count = self.documents?;
+        if count == 1 {
+            let singular = self.noun.strip_suffix("ches").map(|stem| format!("{stem}ch"));
+            let singular = singular.unwrap_or_else(|| self.noun.trim_end_matches('s').to_owned());
+            return Some(format!("1 {singular}"));
+        }
+        Some(format!("{} {}", thousands(count), self.noun))
+    }
+}
+
+/// `12345` as `12,345`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// Whether a source can answer now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceStatus {
@@ -69,6 +95,17 @@ pub trait Source: Send + Sync {
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>>;
 
+    /// Documents like the one of this id, best first, without itself. `None` if the id is not held,
+    /// or if the source does not compare its documents.
+    async fn related(&self, _id: &DocumentId, _limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
+        Ok(None)
+    }
+
+    /// Whether [`Source::related`] ever answers.
+    fn relates(&self) -> bool {
+        false
+    }
+
     fn facts(&self) -> SourceFacts;
 
     fn status(&self) -> SourceStatus {
@@ -84,5 +121,33 @@ pub trait Source: Send + Sync {
     /// Tools of its own, with specs rendered from the data as it is now.
     fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
         Vec::new()
+    }
+
+    /// Tools that change what the source holds: offered in the profile `admin` alone, to callers who
+    /// have shown the administrator's token or sit at this machine.
+    fn admin_tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_counted_in_words() {
+        let counted = |noun: &str, count| {
+            let facts = SourceFacts {
+                noun: noun.to_owned(),
+                documents: count,
+                ..SourceFacts::default()
+            };
+            facts.counted()
+        };
+        assert_eq!(counted("speeches", Some(1)).as_deref(), Some("1 speech"));
+        assert_eq!(counted("documents", Some(1)).as_deref(), Some("1 document"));
+        assert_eq!(counted("documents", Some(1_234_567)).as_deref(), Some("1,234,567 documents"));
+        assert_eq!(counted("documents", Some(999)).as_deref(), Some("999 documents"));
+        assert_eq!(counted("markets", None), None);
     }
 }

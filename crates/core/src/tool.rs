@@ -97,6 +97,9 @@ impl ToolOutput {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
+    /// Turns other spellings of a value into the one that the schema knows, before it is checked.
+    fn normalise(&self, _args: &mut JsonObject) {}
+
     /// `args` have been checked against the input schema.
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput>;
 }

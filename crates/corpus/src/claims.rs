@@ -6,16 +6,14 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 use tantivy::schema::{Field, IndexRecordOption, Term, Value};
-use tantivy::tokenizer::TokenStream;
 use tantivy::{DocSet, Index, Searcher, TERMINATED, TantivyDocument};
 use tribune_core::JsonObject;
 
 use crate::duplicates;
 use crate::indexer::{IndexError, Indexing};
-use crate::intake::days;
 use crate::manifest::Manifest;
 use crate::read::Record;
-use crate::schema::{Fields, analyzer, document_hash};
+use crate::schema::{Fields, days, document_hash, facet_term};
 
 /// A document that holds a text.
 #[derive(Debug, Clone)]
@@ -185,10 +183,9 @@ impl Before {
     }
 
     fn rival(&self, holder: &Holder) -> Option<Holder> {
-        let mut term = Term::from_field_json_path(self.fields.meta, duplicates::FIELD, false);
-        term.append_type_and_str(&as_indexed(&holder.hash));
+        let term = facet_term(&self.fields, duplicates::FIELD, &holder.hash);
         let mut rival = None;
-        let found = self.find(self.fields.meta, &term, |entry, file| {
+        let found = self.find(self.fields.facet, &term, |entry, file| {
             let other = self.holder(&holder.hash, entry, file);
             let is_rival = holder.is_rival_of(&other);
             rival = is_rival.then_some(other);
@@ -242,16 +239,5 @@ impl Before {
             }
         }
         Ok(None)
-    }
-}
-
-/// A word as the index has it.
-fn as_indexed(word: &str) -> String {
-    let mut analyzer = analyzer();
-    let mut stream = analyzer.token_stream(word);
-    if stream.advance() {
-        stream.token().text.clone()
-    } else {
-        word.to_owned()
     }
 }

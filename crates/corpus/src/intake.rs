@@ -1,28 +1,24 @@
 //! What a run takes in: each changed file's records become index entries.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use tantivy::schema::{OwnedValue, Term};
-use tantivy::{Index, IndexWriter, TantivyDocument};
+use tantivy::schema::Term;
+use tantivy::{Index, IndexWriter};
 use tokio_util::sync::CancellationToken;
-use tribune_core::{DocumentId, JsonObject};
+use tribune_core::DocumentId;
 
 use crate::claims::{Claims, Holder};
 use crate::duplicates::with_content_hash;
+use crate::entry;
 use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing};
 use crate::manifest::{FileEntry, Manifest, Signature};
-use crate::passage;
-use crate::read::{Duplicates, Fault, Input, Record, Sink};
-use crate::schema::{Fields, document_hash};
+use crate::read::{Dialect, Duplicates, Fault, Input, Record, Sink};
+use crate::schema::Fields;
+use crate::speeches::FACETS;
 use crate::walk::{Found, FoundFile};
 
 /// Faults kept and shown for each file; the rest are counted.
 const MAX_FAULTS_PER_FILE: usize = 20;
-/// Fields are searched with every passage, so a raw page in a column must not be: what is longer is
-/// kept and returned, but only its beginning is searched.
-const MAX_SEARCHED_VALUE_BYTES: usize = 500;
-const MAX_SEARCHED_FIELDS_BYTES: usize = 8_000;
-const MAX_SEARCHED_TITLE_BYTES: usize = 500;
 /// Progress is told every so many documents of one file.
 const DOCUMENTS_BETWEEN_REPORTS: u64 = 500;
 
@@ -170,117 +166,16 @@ impl Run<'_> {
     }
 
     fn add(&self, file: &str, record: &Record) -> Result<u64, IndexError> {
-        let fields = &self.fields;
-        let ranges = passage::split(&record.text);
-        let count = ranges.len() as u64;
-        let stored_fields = (!record.fields.is_empty())
-            .then(|| serde_json::to_string(&record.fields))
-            .transpose();
-        let stored_fields = self.indexing.attempt("writing a document's fields", stored_fields)?;
-        let meta = searchable_fields(&record.fields);
-        let hash = document_hash(&record.key);
-
-        for (ordinal, range) in ranges.iter().enumerate() {
-            let passage = &record.text[range.clone()];
-            let mut entry = TantivyDocument::new();
-            entry.add_text(fields.file, file);
-            entry.add_text(fields.key, &record.key);
-            entry.add_u64(fields.document, hash);
-            entry.add_u64(fields.ordinal, ordinal as u64);
-            entry.add_u64(fields.passages, count);
-            entry.add_text(fields.title, &record.title);
-            if let Some(url) = &record.url {
-                entry.add_text(fields.url, url);
-            }
-            if let Some(date) = record.date {
-                entry.add_i64(fields.day, days(date));
-            }
-            entry.add_text(
-                fields.body,
-                format!("{}\n{passage}", cut(&record.title, MAX_SEARCHED_TITLE_BYTES)),
-            );
-            entry.add_text(fields.passage, passage);
-            if !meta.is_empty() {
-                entry.add_object(fields.meta, meta.clone());
-            }
-            if count == 1 {
-                entry.add_text(fields.record, &record.key);
-                if let Some(stored) = &stored_fields {
-                    entry.add_text(fields.fields, stored);
-                }
-            }
+        let (entries, passages) = self.indexing.attempt(
+            "writing a document's fields",
+            entry::entries(&self.fields, file, record),
+        )?;
+        for entry in entries {
             self.indexing
                 .attempt("adding a document", self.writer.add_document(entry))?;
         }
-        if count > 1 {
-            let mut whole = TantivyDocument::new();
-            whole.add_text(fields.file, file);
-            whole.add_text(fields.record, &record.key);
-            whole.add_text(fields.key, &record.key);
-            whole.add_text(fields.text, &record.text);
-            whole.add_bytes(fields.ranges, &packed(&ranges));
-            whole.add_text(fields.record_title, &record.title);
-            if let Some(stored) = &stored_fields {
-                whole.add_text(fields.fields, stored);
-            }
-            if let Some(url) = &record.url {
-                whole.add_text(fields.url, url);
-            }
-            if let Some(date) = record.date {
-                whole.add_i64(fields.day, days(date));
-            }
-            self.indexing
-                .attempt("adding a document", self.writer.add_document(whole))?;
-        }
-        Ok(count)
+        Ok(passages)
     }
-}
-
-/// Days since 1970-01-01.
-pub(crate) fn days(date: jiff::civil::Date) -> i64 {
-    let epoch = jiff::civil::date(1970, 1, 1);
-    i64::from(epoch.until(date).map_or(0, |span| span.get_days()))
-}
-
-fn packed(ranges: &[std::ops::Range<usize>]) -> Vec<u8> {
-    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes();
-    ranges
-        .iter()
-        .flat_map(|r| [offset(r.start), offset(r.end)])
-        .flatten()
-        .collect()
-}
-
-/// Fields as they are searched: every scalar as text, so that `year:2024` finds 2024 and "2024" alike.
-fn searchable_fields(fields: &JsonObject) -> BTreeMap<String, OwnedValue> {
-    fn text(value: &serde_json::Value) -> Option<OwnedValue> {
-        Some(match value {
-            serde_json::Value::Null => return None,
-            serde_json::Value::String(text) => OwnedValue::Str(cut(text, MAX_SEARCHED_VALUE_BYTES).to_owned()),
-            serde_json::Value::Array(items) => OwnedValue::Array(items.iter().filter_map(text).collect()),
-            serde_json::Value::Object(map) => {
-                OwnedValue::Object(map.iter().filter_map(|(k, v)| Some((k.clone(), text(v)?))).collect())
-            }
-            scalar => OwnedValue::Str(scalar.to_string()),
-        })
-    }
-    let mut bytes = 0;
-    fields
-        .iter()
-        .take_while(|(name, value)| {
-            bytes += name.len()
-                + value
-                    .as_str()
-                    .map_or(64, |text| text.len().min(MAX_SEARCHED_VALUE_BYTES));
-            bytes <= MAX_SEARCHED_FIELDS_BYTES
-        })
-        .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
-        .collect()
-}
-
-/// The beginning of a text, at a character boundary.
-fn cut(text: &str, max_bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(max_bytes)]
 }
 
 /// What cannot be looked at now may still be there: what was indexed of it stays, and it is looked
@@ -373,6 +268,16 @@ impl Intake<'_, '_> {
         }
     }
 
+    /// What tools tell their hosts to choose from.
+    fn count_values(&mut self, record: &Record) {
+        for name in FACETS {
+            if let Some(value) = record.fields.get(name).and_then(|value| value.as_str()) {
+                let values = self.entry.values.entry(name.to_owned()).or_default();
+                *values.entry(value.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
     fn count(&mut self, record: &Record) {
         self.entry.documents += 1;
         if let Some(date) = record.date {
@@ -385,6 +290,9 @@ impl Intake<'_, '_> {
                 Some(count) => *count += 1,
                 None => drop(self.entry.fields.insert(name.clone(), 1)),
             }
+        }
+        if let Dialect::Speeches(_) = self.run.indexing.reading.dialect {
+            self.count_values(record);
         }
         self.state.documents += 1;
         if self.entry.documents.is_multiple_of(DOCUMENTS_BETWEEN_REPORTS) {

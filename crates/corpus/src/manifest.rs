@@ -55,6 +55,9 @@ pub struct FileEntry {
     pub last_date: Option<Date>,
     /// How many documents of the file carry each field.
     pub fields: BTreeMap<String, u64>,
+    /// How many documents of the file have each value of the fields that are told to hosts.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, BTreeMap<String, u64>>,
     pub faults: Vec<Fault>,
     pub faults_in_all: u64,
     /// Its outcome depended on another file (an id already taken there): read it again next time.
@@ -148,6 +151,20 @@ impl Manifest {
         let mut names: Vec<(&str, u64)> = counts.into_iter().collect();
         names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         names.into_iter().map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// The values of a field with the number of their documents, most first.
+    pub fn values(&self, field: &str) -> Vec<(String, u64)> {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for (value, count) in self.files.values().filter_map(|file| file.values.get(field)).flatten() {
+            *counts.entry(value).or_default() += count;
+        }
+        let mut values: Vec<(String, u64)> = counts
+            .into_iter()
+            .map(|(value, count)| (value.to_owned(), count))
+            .collect();
+        values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        values
     }
 
     pub fn load(path: &Path) -> io::Result<Self> {

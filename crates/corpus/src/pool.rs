@@ -29,25 +29,53 @@ struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
+    /// Work that nobody waits for; done by the threads that searches leave over.
+    background: VecDeque<Job>,
+    background_running: usize,
+    background_limit: usize,
     closed: bool,
 }
 
 impl Pool {
-    /// One thread a core.
+    /// One thread a core; background work leaves one of them to searches.
     pub fn start() -> std::io::Result<Self> {
-        let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+        let threads = cores();
+        Self::with(threads, (threads - 1).max(1))
+    }
+
+    /// All cores for background work: for programs that do nothing else.
+    pub fn for_background() -> std::io::Result<Self> {
+        Self::with(cores(), cores())
+    }
+
+    fn with(threads: usize, background_limit: usize) -> std::io::Result<Self> {
         let queue = Arc::new(Queue::default());
+        queue.lock().background_limit = background_limit;
         for number in 0..threads {
             let queue = queue.clone();
             std::thread::Builder::new()
                 .name(format!("search-{number}"))
                 .spawn(move || {
-                    while let Some(job) = queue.next() {
+                    while let Some((job, background)) = queue.next() {
                         job();
+                        if background {
+                            queue.background_done();
+                        }
                     }
                 })?;
         }
         Ok(Self(Arc::new(Owner(queue))))
+    }
+
+    /// How many background jobs run at once.
+    pub fn background_width(&self) -> usize {
+        self.0.0.lock().background_limit
+    }
+
+    /// Hands over work that must not delay searches. It must not panic.
+    pub fn background(&self, work: impl FnOnce() + Send + 'static) {
+        self.0.0.lock().background.push_back(Box::new(work));
+        self.0.0.work.notify_one();
     }
 
     /// Runs `work` on a pool thread. If the caller goes away while it waits, it never starts.
@@ -76,10 +104,18 @@ impl Pool {
     }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, NonZeroUsize::get)
+}
+
 impl Queue {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// `false` when too many jobs wait already.
     fn push(&self, job: Job) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if state.waiting.len() >= MAX_WAITING {
             return false;
         }
@@ -89,20 +125,35 @@ impl Queue {
         true
     }
 
-    /// Waits for a job; `None` when there will be no more.
-    fn next(&self) -> Option<Job> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut state = self
-            .work
-            .wait_while(state, |state| state.waiting.is_empty() && !state.closed)
-            .unwrap_or_else(PoisonError::into_inner);
-        state.waiting.pop_front()
+    /// Waits for a job and says whether it is of the background; `None` when there will be no more.
+    fn next(&self) -> Option<(Job, bool)> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.waiting.pop_front() {
+                return Some((job, false));
+            }
+            if state.background_running < state.background_limit
+                && let Some(job) = state.background.pop_front()
+            {
+                state.background_running += 1;
+                return Some((job, true));
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn background_done(&self) {
+        self.lock().background_running -= 1;
+        self.work.notify_one();
     }
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.0.lock().closed = true;
         self.0.work.notify_all();
     }
 }

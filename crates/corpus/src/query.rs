@@ -1,18 +1,31 @@
 //! What people and models type, understood without ever failing.
 //!
 //! Plain words rank; a `"phrase in quotes"` must occur; `field:value` and `field:"a value"` must
-//! match where the corpus has that field; `-word` and `-"phrase"` must not occur. Everything else,
-//! however odd, is words.
+//! match where the corpus has that field; `field:>=10` and `field:10..20` compare numbers;
+//! `date:2024-05`, `date:2024-05-01..2024-06-30`, `after:2024-05-01` and `before:2024` compare the
+//! document's date; `-word` and `-"phrase"` must not occur. Everything else, however odd, is words.
+
+use jiff::civil::{Date, date};
+
+use crate::filter::Condition;
 
 /// One thing a query asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Clause {
     pub demand: Demand,
-    /// `None` for the text itself.
-    pub field: Option<String>,
-    pub text: String,
-    /// The words must stand together in this order.
-    pub phrase: bool,
+    pub want: Want,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Want {
+    Words {
+        /// `None` for the text itself.
+        field: Option<String>,
+        text: String,
+        /// The words must stand together in this order.
+        phrase: bool,
+    },
+    Within(Condition),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +37,7 @@ pub enum Demand {
 }
 
 /// Beyond this, further clauses cost time and say nothing new.
-const MAX_CLAUSES: usize = 64;
+const MAX_CLAUSES: usize = 400;
 
 /// Splits a query into clauses. `field` gives the corpus's own spelling of a field name, if it has it.
 pub fn parse(query: &str, field: impl Fn(&str) -> Option<String>) -> Vec<Clause> {
@@ -54,31 +67,107 @@ fn next_clause<'a>(rest: &'a str, field: &impl Fn(&str) -> Option<String>) -> (O
     };
 
     if let Some((text, after)) = quoted(body) {
-        return (clause(demand(Demand::Must), None, text, true), after);
+        return (words(demand(Demand::Must), None, text, true), after);
     }
     if let Some((name, value)) = body.split_once(':')
         && !name.contains(|c: char| c.is_whitespace() || c == '"')
-        && let Some(name) = field(name)
     {
-        if let Some((text, after)) = quoted(value) {
-            return (clause(demand(Demand::Must), Some(name), text, true), after);
-        }
         let (word, after) = word(value);
-        if !word.is_empty() {
-            return (clause(demand(Demand::Must), Some(name), word, false), after);
+        if let Some(condition) = within_days(name, word).or_else(|| within_numbers(&field(name)?, word)) {
+            let clause = Clause {
+                demand: demand(Demand::Must),
+                want: Want::Within(condition),
+            };
+            return (Some(clause), after);
+        }
+        if let Some(name) = field(name) {
+            if let Some((text, after)) = quoted(value) {
+                return (words(demand(Demand::Must), Some(name), text, true), after);
+            }
+            if !word.is_empty() {
+                return (words(demand(Demand::Must), Some(name), word, false), after);
+            }
         }
     }
     let (word, after) = word(body);
-    (clause(demand(Demand::Should), None, word, false), after)
+    (words(demand(Demand::Should), None, word, false), after)
 }
 
-fn clause(demand: Demand, field: Option<String>, text: &str, phrase: bool) -> Option<Clause> {
+fn words(demand: Demand, field: Option<String>, text: &str, phrase: bool) -> Option<Clause> {
     text.contains(char::is_alphanumeric).then(|| Clause {
         demand,
-        field,
-        text: text.to_owned(),
-        phrase,
+        want: Want::Words {
+            field,
+            text: text.to_owned(),
+            phrase,
+        },
     })
+}
+
+fn within_days(name: &str, value: &str) -> Option<Condition> {
+    let (from, until) = match name.to_ascii_lowercase().as_str() {
+        "date" => bounds(value, period)?,
+        "after" | "since" => (Some(period(value)?), None),
+        "before" | "until" => (None, Some(period(value)?)),
+        _ => return None,
+    };
+    Some(Condition::Days {
+        from: from.map(|(first, _)| first),
+        until: until.map(|(_, last)| last),
+    })
+}
+
+fn within_numbers(field: &str, value: &str) -> Option<Condition> {
+    // A bare number is compared as text: `plot:7` also finds "7".
+    if !value.starts_with(['<', '>']) && !value.contains("..") {
+        return None;
+    }
+    let (from, until) = bounds(value, |text| text.parse::<f64>().ok().filter(|n| n.is_finite()))?;
+    Some(Condition::Number {
+        field: field.to_owned(),
+        from,
+        until,
+    })
+}
+
+/// `5`, `>5`, `>=5`, `<5`, `<=5`, `5..9`, `5..`, `..9`; all bounds count as included.
+fn bounds<T: Copy>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(Option<T>, Option<T>)> {
+    if let Some(text) = text.strip_prefix('>') {
+        return Some((Some(read(text.trim_start_matches('='))?), None));
+    }
+    if let Some(text) = text.strip_prefix('<') {
+        return Some((None, Some(read(text.trim_start_matches('='))?)));
+    }
+    if let Some((from, until)) = text.split_once("..") {
+        let end = |text: &str| if text.is_empty() { Some(None) } else { read(text).map(Some) };
+        let (from, until) = (end(from)?, end(until)?);
+        return (from.is_some() || until.is_some()).then_some((from, until));
+    }
+    let exact = read(text)?;
+    Some((Some(exact), Some(exact)))
+}
+
+/// First and last day of `2024`, `2024-05` or `2024-05-28`.
+fn period(text: &str) -> Option<(Date, Date)> {
+    let text = text.trim_end_matches([',', '.', ';']);
+    let digits_at = |from: usize, to: usize| -> Option<i16> {
+        let part = text.get(from..to)?;
+        part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())?
+    };
+    let year = digits_at(0, 4)?;
+    match text.len() {
+        4 => Some((date(year, 1, 1), date(year, 12, 31))),
+        7 | 10 if text.as_bytes()[4] == b'-' => {
+            let month = i8::try_from(digits_at(5, 7)?).ok()?;
+            let first = Date::new(year, month, 1).ok()?;
+            if text.len() == 7 {
+                return Some((first, first.last_of_month()));
+            }
+            let day: Date = text.parse().ok()?;
+            Some((day, day))
+        }
+        _ => None,
+    }
 }
 
 /// The text between a leading quote and the next one. A quote that is never closed is not a quote.
@@ -124,8 +213,48 @@ mod tests {
     fn shape(query: &str) -> Vec<(Demand, Option<String>, String, bool)> {
         parse(query, known)
             .into_iter()
-            .map(|c| (c.demand, c.field, c.text, c.phrase))
+            .map(|clause| match clause.want {
+                Want::Words { field, text, phrase } => (clause.demand, field, text, phrase),
+                Want::Within(condition) => (clause.demand, None, format!("{condition:?}"), false),
+            })
             .collect()
+    }
+
+    fn condition(query: &str) -> Option<Condition> {
+        match parse(query, known).pop()?.want {
+            Want::Within(condition) => Some(condition),
+            Want::Words { .. } => None,
+        }
+    }
+
+    #[test]
+    fn dates_and_numbers_are_ranges() {
+        let days = |from: Option<(i16, i8, i8)>, until: Option<(i16, i8, i8)>| {
+            let day = |(y, m, d)| date(y, m, d);
+            Some(Condition::Days {
+                from: from.map(day),
+                until: until.map(day),
+            })
+        };
+        assert_eq!(condition("date:2024-02"), days(Some((2024, 2, 1)), Some((2024, 2, 29))));
+        assert_eq!(
+            condition("date:2024-05-28..2025"),
+            days(Some((2024, 5, 28)), Some((2025, 12, 31)))
+        );
+        assert_eq!(condition("after:2024-05-28"), days(Some((2024, 5, 28)), None));
+        assert_eq!(condition("Before:2023"), days(None, Some((2023, 12, 31))));
+        let number = |from, until| {
+            Some(Condition::Number {
+                field: "Speaker".to_owned(),
+                from,
+                until,
+            })
+        };
+        assert_eq!(condition("speaker:>=10"), number(Some(10.0), None));
+        assert_eq!(condition("speaker:1..2.5"), number(Some(1.0), Some(2.5)));
+        for odd in ["date:2024-13-45", "date:..", "speaker:..", "speaker:>x", "date:soon", "nofield:>3"] {
+            assert_eq!(condition(odd), None, "{odd}");
+        }
     }
 
     #[test]

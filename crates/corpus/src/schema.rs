@@ -11,7 +11,7 @@ use tantivy::tokenizer::{
 };
 
 /// Changes whenever an index made before could not be read as it should be; part of the folder's name.
-pub(crate) const FORMAT: &str = "v1";
+pub(crate) const FORMAT: &str = "v2";
 
 /// The name our analyser is registered under.
 pub(crate) const ANALYZER: &str = "tribune_en";
@@ -35,8 +35,16 @@ pub(crate) struct Fields {
     pub(crate) url: Field,
     /// Days since 1970-01-01.
     pub(crate) day: Field,
-    /// What is ranked: title and passage, not stored.
+    /// What is ranked: the passage under its context header, not stored.
     pub(crate) body: Field,
+    /// Hash of what is ranked: passages of the same words have the same vector.
+    pub(crate) content: Field,
+    /// `name=value` of short fields, folded: what filters compare whole.
+    pub(crate) facet: Field,
+    /// The fields that are numbers, for ranges.
+    pub(crate) numbers: Field,
+    /// The header that the passage is ranked under.
+    pub(crate) header: Field,
     /// The passage as it stands in the text.
     pub(crate) passage: Field,
     /// The whole text, on records of longer documents.
@@ -69,6 +77,10 @@ impl Fields {
             url: schema.add_text_field("url", STORED),
             day: schema.add_i64_field("day", tantivy::schema::FAST | STORED),
             body: schema.add_text_field("body", searchable),
+            content: schema.add_u64_field("content", tantivy::schema::FAST),
+            facet: schema.add_text_field("facet", STRING),
+            numbers: schema.add_json_field("numbers", JsonObjectOptions::default().set_fast("raw")),
+            header: schema.add_text_field("header", STORED),
             passage: schema.add_text_field("passage", STORED),
             text: schema.add_text_field("text", STORED),
             fields: schema.add_text_field("fields", STORED),
@@ -89,6 +101,49 @@ pub(crate) fn analyzer() -> TextAnalyzer {
         .filter(AsciiFoldingFilter)
         .filter(Stemmer::new(Language::English))
         .build()
+}
+
+/// Days since 1970-01-01.
+pub(crate) fn days(date: jiff::civil::Date) -> i64 {
+    let epoch = jiff::civil::date(1970, 1, 1);
+    i64::from(epoch.until(date).map_or(0, |span| span.get_days()))
+}
+
+/// Values longer than this are text, not something to filter by.
+pub(crate) const MAX_FACET_BYTES: usize = 120;
+
+/// A value as filters compare it: lower case, without accents, single spaces.
+pub(crate) fn folded(value: &str) -> String {
+    let mut analyzer = TextAnalyzer::builder(tantivy::tokenizer::RawTokenizer::default())
+        .filter(LowerCaser)
+        .filter(AsciiFoldingFilter)
+        .build();
+    let joined = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut folded = String::with_capacity(joined.len());
+    tantivy::tokenizer::TokenStream::process(&mut analyzer.token_stream(&joined), &mut |token| {
+        folded.push_str(&token.text);
+    });
+    folded
+}
+
+/// What every facet of a field begins with. Names cannot hold the separator's control character
+/// and still be typed, so no name can pass for another's value.
+pub(crate) fn facet_prefix(field: &str) -> String {
+    format!("{}\u{1f}", field.to_ascii_lowercase())
+}
+
+pub(crate) fn facet_term(fields: &Fields, field: &str, value: &str) -> tantivy::Term {
+    tantivy::Term::from_field_text(fields.facet, &(facet_prefix(field) + &folded(value)))
+}
+
+/// The hash that [`Fields::content`] holds: of cryptographic make, because vectors are kept by it and
+/// texts are not trusted.
+pub(crate) fn content_hash(text: &str) -> u64 {
+    use sha2::Digest;
+    let hash = sha2::Sha256::digest(text.as_bytes());
+    let mut first = [0u8; 8];
+    first.copy_from_slice(&hash[..8]);
+    u64::from_le_bytes(first)
 }
 
 /// The hash that [`Fields::document`] holds.

@@ -5,35 +5,34 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quick_cache::sync::Cache;
-use tantivy::collector::TopDocs;
 use tantivy::columnar::Column;
-use tantivy::query::{BooleanQuery, Occur, PhraseQuery, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption, Value};
-use tantivy::tokenizer::{TextAnalyzer, TokenStream};
+use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{DocAddress, DocSet, Index, ReloadPolicy, Searcher, TERMINATED, TantivyDocument, Term};
 use tribune_core::{Document, DocumentId, Hit, JsonObject};
+use tribune_embed::Embedder;
 
+use crate::dense::Dense;
+use crate::lexical::words;
 use crate::manifest::Manifest;
-use crate::query::{self, Clause, Demand};
-use crate::schema::{ANALYZER, Fields, analyzer};
+use crate::schema::{ANALYZER, Fields, analyzer, document_hash};
 use crate::snippet::{self, Quotable};
+use crate::vectors::VectorStore;
 
 /// Passages kept decoded, because a corpus is asked about the same things again and again.
 const CACHE_BYTES: u64 = 24 * 1024 * 1024;
 /// Answers kept, because models ask again: retries, follow-ups, several conversations about one thing.
 const KEPT_ANSWERS: usize = 1000;
-/// Passages looked at for one query at most, when many of them are of the same few documents.
-const MAX_CANDIDATES: usize = 10_000;
 
 /// What a search shows of a passage.
-struct Passage {
-    id: DocumentId,
-    title: String,
-    title_stems: Vec<u32>,
-    url: Option<String>,
-    text: Quotable,
+pub(crate) struct Passage {
+    pub(crate) id: DocumentId,
+    pub(crate) title: String,
+    pub(crate) title_stems: Vec<u32>,
+    pub(crate) url: Option<String>,
+    pub(crate) text: Quotable,
     /// `None` for the only passage of a document.
-    ordinal: Option<usize>,
+    pub(crate) ordinal: Option<usize>,
 }
 
 #[derive(Clone)]
@@ -64,23 +63,32 @@ impl quick_cache::Equivalent<Asked> for Asking<'_> {
     }
 }
 
+/// The model of a corpus and where its vectors are.
+pub(crate) struct Model {
+    pub(crate) embedder: Arc<dyn Embedder>,
+    pub(crate) store: VectorStore,
+}
+
 pub struct Snapshot {
-    source: String,
-    searcher: Searcher,
-    fields: Fields,
+    pub(crate) source: String,
+    pub(crate) searcher: Searcher,
+    pub(crate) fields: Fields,
     /// [`Fields::document`] of each segment, opened once.
-    documents: Vec<Column<u64>>,
+    pub(crate) documents: Vec<Column<u64>>,
+    /// The vectors of this state, once there are any.
+    pub(crate) dense: Option<Dense>,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
     manifest: Manifest,
     field_names: Vec<String>,
     passages: Cache<DocAddress, Arc<Passage>, PassageBytes>,
     /// What was found for a query and a limit: true for as long as this state is.
     answers: Cache<Asked, Arc<[Hit]>>,
-    analyzer: TextAnalyzer,
+    pub(crate) analyzer: TextAnalyzer,
 }
 
 impl Snapshot {
     /// The index in `dir` as it was last committed; `None` if that has never happened.
-    pub fn open(source: &str, dir: &Path) -> tantivy::Result<Option<Self>> {
+    pub(crate) fn open(source: &str, dir: &Path, model: Option<&Model>) -> tantivy::Result<Option<Self>> {
         if !dir.join("meta.json").exists() {
             return Ok(None);
         }
@@ -92,16 +100,31 @@ impl Snapshot {
         let manifest = Manifest::load(&dir.join(name))?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let searcher = reader.searcher();
-        let documents = searcher
-            .segment_readers()
-            .iter()
-            .map(|segment| segment.fast_fields().u64("document"))
-            .collect::<tantivy::Result<_>>()?;
+        let column = |name: &str| {
+            let segments = searcher.segment_readers().iter();
+            segments
+                .map(|segment| segment.fast_fields().u64(name))
+                .collect::<tantivy::Result<Vec<_>>>()
+        };
+        let documents = column("document")?;
+        let dense = match model {
+            Some(model) => match model.store.open(&*model.embedder) {
+                Ok(Some(vectors)) => Some(Dense::new(&searcher, &documents, &column("content")?, vectors)),
+                Ok(None) => None,
+                Err(error) => {
+                    tracing::warn!(source, %error, "the vectors cannot be used; full text serves alone");
+                    None
+                }
+            },
+            None => None,
+        };
         Ok(Some(Self {
             source: source.to_owned(),
             searcher,
             fields: Fields::new(),
             documents,
+            dense,
+            embedder: model.map(|model| model.embedder.clone()),
             field_names: manifest.fields(),
             manifest,
             passages: Cache::with_weighter(10_000, CACHE_BYTES, PassageBytes),
@@ -113,11 +136,17 @@ impl Snapshot {
     /// Whether a search takes less time than handing it to another thread would.
     pub fn is_small(&self) -> bool {
         const SMALL: u64 = 2_000;
-        self.searcher.num_docs() <= SMALL
+        self.searcher.num_docs() <= SMALL && self.dense.is_none()
     }
 
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// How many passages there are, and how many of them have a vector.
+    pub fn coverage(&self) -> (u64, u64) {
+        let passages = self.manifest.passages();
+        (passages, self.dense.as_ref().map_or(0, |dense| dense.covered as u64))
     }
 
     /// What was found for this query before, if it is still known.
@@ -125,44 +154,28 @@ impl Snapshot {
         self.answers.get(&Asking { text, limit })
     }
 
-    /// The best documents for a query, each by its best passage.
-    pub fn search(&self, text: &str, limit: usize) -> tantivy::Result<Arc<[Hit]>> {
-        let hits: Arc<[Hit]> = self.find(text, limit)?.into();
+    pub(crate) fn keep(&self, text: &str, limit: usize, hits: &Arc<[Hit]>) {
         let asked = Asked {
             text: text.to_owned(),
             limit,
         };
         self.answers.insert(asked, hits.clone());
-        Ok(hits)
-    }
-
-    fn find(&self, text: &str, limit: usize) -> tantivy::Result<Vec<Hit>> {
-        let clauses = query::parse(text, |name| self.field_name(name));
-        let mut analyzer = self.analyzer.clone();
-        let Some(plan) = self.plan(&clauses, &mut analyzer) else {
-            return Ok(Vec::new());
-        };
-        let best = self.best_passages(&plan.query, limit)?;
-        let mut hits = Vec::with_capacity(best.len());
-        for (score, address) in best {
-            let passage = self.passage(address, &mut analyzer)?;
-            hits.push(Hit {
-                id: passage.id.clone(),
-                title: passage.title.clone(),
-                snippet: passage.text.quote(&plan.stems),
-                url: passage.url.clone(),
-                passage: passage.ordinal,
-                score,
-                coverage: passage.text.coverage(&passage.title_stems, &plan.stems),
-            });
-        }
-        Ok(hits)
     }
 
     pub fn fetch(&self, key: &str) -> tantivy::Result<Option<Document>> {
         let Ok(id) = DocumentId::new(&self.source, key) else {
             return Ok(None);
         };
+        Ok(self.record(key)?.map(|entry| self.document(id, &entry)))
+    }
+
+    /// Everything else that a document's file said.
+    pub fn metadata(&self, key: &str) -> tantivy::Result<JsonObject> {
+        Ok(self.record(key)?.map(|entry| self.stored_fields(&entry)).unwrap_or_default())
+    }
+
+    /// The entry with the whole of a document.
+    fn record(&self, key: &str) -> tantivy::Result<Option<TantivyDocument>> {
         let term = Term::from_field_text(self.fields.record, key);
         for (segment, reader) in (0u32..).zip(self.searcher.segment_readers()) {
             let index = reader.inverted_index(self.fields.record)?;
@@ -171,8 +184,7 @@ impl Snapshot {
             };
             while postings.doc() != TERMINATED {
                 if !reader.is_deleted(postings.doc()) {
-                    let entry: TantivyDocument = self.searcher.doc(DocAddress::new(segment, postings.doc()))?;
-                    return Ok(Some(self.document(id, &entry)));
+                    return self.searcher.doc(DocAddress::new(segment, postings.doc())).map(Some);
                 }
                 postings.advance();
             }
@@ -180,8 +192,23 @@ impl Snapshot {
         Ok(None)
     }
 
+    /// The entries of a document's passages.
+    pub(crate) fn passages_of(&self, key: &str) -> Vec<DocAddress> {
+        let hash = document_hash(key);
+        let mut found = Vec::new();
+        for (segment, (reader, column)) in
+            (0u32..).zip(self.searcher.segment_readers().iter().zip(&self.documents))
+        {
+            let mut docs = Vec::new();
+            column.get_docids_for_value_range(hash..=hash, 0..reader.max_doc(), &mut docs);
+            let alive = docs.into_iter().filter(|doc| !reader.is_deleted(*doc));
+            found.extend(alive.map(|doc| DocAddress::new(segment, doc)));
+        }
+        found
+    }
+
     /// The corpus's own spelling of a field, also for a path into a nested one (`speaker.name`).
-    fn field_name(&self, name: &str) -> Option<String> {
+    pub(crate) fn field_name(&self, name: &str) -> Option<String> {
         if name.eq_ignore_ascii_case("title") {
             return Some("title".to_owned());
         }
@@ -193,90 +220,7 @@ impl Snapshot {
         spelled(first).map(|field| format!("{}.{rest}", field.replace('.', "\\.")))
     }
 
-    fn plan(&self, clauses: &[Clause], analyzer: &mut TextAnalyzer) -> Option<Plan> {
-        let is_stop = |clause: &Clause| {
-            let bare = clause.text.trim_matches(|c: char| !c.is_alphanumeric());
-            query::is_stop_word(&bare.to_lowercase())
-        };
-        let all_stop = clauses.iter().all(is_stop);
-        let mut parts: Vec<(Occur, Box<dyn tantivy::query::Query>)> = Vec::new();
-        let mut stems = Vec::new();
-        for clause in clauses {
-            if clause.demand == Demand::Should && !all_stop && is_stop(clause) {
-                continue;
-            }
-            let words = words(analyzer, &clause.text);
-            let terms: Vec<Term> = words
-                .iter()
-                .map(|word| self.term(clause.field.as_deref(), word))
-                .collect();
-            if terms.is_empty() {
-                continue;
-            }
-            if clause.demand != Demand::MustNot {
-                stems.extend(words);
-            }
-            match clause.demand {
-                Demand::Should => {
-                    for term in terms {
-                        parts.push((
-                            Occur::Should,
-                            Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
-                        ));
-                    }
-                }
-                Demand::Must => parts.push((Occur::Must, together(terms))),
-                Demand::MustNot => parts.push((Occur::MustNot, together(terms))),
-            }
-        }
-        (!parts.is_empty()).then(|| Plan {
-            query: BooleanQuery::new(parts),
-            stems: snippet::stems(stems.iter().map(String::as_str)),
-        })
-    }
-
-    fn term(&self, field: Option<&str>, word: &str) -> Term {
-        match field {
-            None => Term::from_field_text(self.fields.body, word),
-            Some("title") => Term::from_field_text(self.fields.title, word),
-            Some(path) => {
-                let mut term = Term::from_field_json_path(self.fields.meta, path, false);
-                term.append_type_and_str(word);
-                term
-            }
-        }
-    }
-
-    /// The best passage of each of the best `limit` documents.
-    fn best_passages(&self, query: &BooleanQuery, limit: usize) -> tantivy::Result<Vec<(f32, DocAddress)>> {
-        let mut candidates = limit * 2;
-        loop {
-            let found = self
-                .searcher
-                .search(query, &TopDocs::with_limit(candidates).order_by_score())?;
-            let exhausted = found.len() < candidates;
-            let mut seen: Vec<u64> = Vec::with_capacity(limit);
-            let mut best = Vec::with_capacity(limit);
-            for (score, address) in found {
-                let document = self.documents[address.segment_ord as usize]
-                    .first(address.doc_id)
-                    .unwrap_or_default();
-                if !seen.contains(&document) {
-                    seen.push(document);
-                    best.push((score, address));
-                    if best.len() == limit {
-                        return Ok(best);
-                    }
-                }
-            }
-            if exhausted || candidates >= MAX_CANDIDATES {
-                return Ok(best);
-            }
-            candidates = (candidates * 4).min(MAX_CANDIDATES);
-        }
-    }
-
-    fn passage(&self, address: DocAddress, analyzer: &mut TextAnalyzer) -> tantivy::Result<Arc<Passage>> {
+    pub(crate) fn passage(&self, address: DocAddress, analyzer: &mut TextAnalyzer) -> tantivy::Result<Arc<Passage>> {
         if let Some(passage) = self.passages.get(&address) {
             return Ok(passage);
         }
@@ -299,6 +243,12 @@ impl Snapshot {
         Ok(passage)
     }
 
+    fn stored_fields(&self, entry: &TantivyDocument) -> JsonObject {
+        stored(entry, self.fields.fields)
+            .and_then(|json| serde_json::from_str(&json).ok())
+            .unwrap_or_default()
+    }
+
     fn document(&self, id: DocumentId, entry: &TantivyDocument) -> Document {
         let fields = &self.fields;
         let whole = stored(entry, fields.text);
@@ -307,9 +257,6 @@ impl Snapshot {
         } else {
             fields.title
         };
-        let metadata: JsonObject = stored(entry, fields.fields)
-            .and_then(|json| serde_json::from_str(&json).ok())
-            .unwrap_or_default();
         let ranges = entry.get_first(fields.ranges);
         Document {
             id,
@@ -317,30 +264,10 @@ impl Snapshot {
             text: whole.unwrap_or_else(|| stored_text(entry, fields.passage)),
             url: stored(entry, fields.url),
             as_of: entry.get_first(fields.day).and_then(|v| v.as_i64()).and_then(day_start),
-            metadata,
+            metadata: self.stored_fields(entry),
             passages: ranges.and_then(|v| v.as_bytes().map(unpacked)).unwrap_or_default(),
         }
     }
-}
-
-struct Plan {
-    query: BooleanQuery,
-    stems: Vec<u32>,
-}
-
-fn together(mut terms: Vec<Term>) -> Box<dyn tantivy::query::Query> {
-    if terms.len() == 1 {
-        return Box::new(TermQuery::new(terms.remove(0), IndexRecordOption::WithFreqs));
-    }
-    Box::new(PhraseQuery::new(terms))
-}
-
-fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    analyzer
-        .token_stream(text)
-        .process(&mut |token| words.push(token.text.clone()));
-    words
 }
 
 fn stored(entry: &TantivyDocument, field: Field) -> Option<String> {

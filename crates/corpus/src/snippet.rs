@@ -6,9 +6,9 @@ use tantivy::tokenizer::{TextAnalyzer, TokenStream};
 
 use crate::schema::document_hash;
 
-/// Bytes of the passage a snippet shows at most.
-const MAX_BYTES: usize = 300;
-/// Words of context before the first match.
+/// Bytes of the passage a quote shows at most.
+const MAX_BYTES: usize = 500;
+/// Words of context before the first match, where a sentence is too long to be shown whole.
 const LEAD_WORDS: usize = 6;
 
 /// A passage made ready to be quoted: on one line, its words known by the hash of their stem. Made
@@ -18,6 +18,8 @@ pub(crate) struct Quotable {
     stems: Vec<u32>,
     /// Start and end of each word in `line`.
     spans: Vec<(u32, u32)>,
+    /// Where each sentence begins in `line`.
+    sentences: Vec<u32>,
 }
 
 impl Quotable {
@@ -38,49 +40,68 @@ impl Quotable {
             spans.push((offset(token.offset_from), offset(token.offset_to)));
         }
         drop(stream);
-        Self { line, stems, spans }
+        Self {
+            sentences: sentence_starts(&line),
+            line,
+            stems,
+            spans,
+        }
     }
 
     pub(crate) fn bytes(&self) -> usize {
         self.line.len() + self.stems.len() * 12
     }
 
-    /// The stretch with the most different words of the query.
+    /// The sentences with the most different words of the query. Only a sentence that is longer than
+    /// a quote may be is cut, and shows by an ellipsis that it was.
     pub(crate) fn quote(&self, wanted: &[u32]) -> String {
-        let range = self.best_range(wanted);
-        let mut quote = String::with_capacity(range.len() + 6);
-        if range.start > 0 {
-            quote.push('…');
-        }
-        quote.push_str(self.line[range.clone()].trim());
-        if range.end < self.line.len() {
-            quote.push('…');
-        }
-        quote
-    }
-
-    fn best_range(&self, wanted: &[u32]) -> Range<usize> {
         let line = self.line.as_str();
         if line.len() <= MAX_BYTES {
-            return 0..line.len();
+            return line.to_owned();
         }
-        let Some(first) = self.best_first_match(&self.matches(wanted)) else {
-            return 0..word_floor(line, 0, line.floor_char_boundary(MAX_BYTES));
+        let match_at = self.best_first_match(&self.matches(wanted));
+        match self.whole_sentences(match_at.map_or(0, |word| self.spans[word].0 as usize)) {
+            Some(range) => line[range].trim().to_owned(),
+            None => self.cut_sentence(match_at),
+        }
+    }
+
+    /// The sentence around `at`, then as many after it and before it as fit. `None` if not even the
+    /// one does.
+    fn whole_sentences(&self, at: usize) -> Option<Range<usize>> {
+        let start_of = |sentence: usize| {
+            let start = self.sentences.get(sentence);
+            start.map_or(self.line.len(), |start| *start as usize)
         };
-        // Room to read: begin some words before the match, at a sentence's start if one is that near.
-        let lead = first.saturating_sub(LEAD_WORDS);
-        let begins_sentence = |&at: &usize| {
-            at == 0 || line[self.spans[at - 1].1 as usize..self.spans[at].0 as usize].contains(['.', '!', '?'])
-        };
-        let from = (lead.saturating_sub(LEAD_WORDS)..=first)
-            .find(begins_sentence)
-            .unwrap_or(lead);
+        let containing = self.sentences.partition_point(|start| *start as usize <= at) - 1;
+        let (mut first, mut last) = (containing, containing);
+        // The space after a sentence is not shown.
+        let fits = |first: usize, last: usize| start_of(last + 1) - start_of(first) <= MAX_BYTES + 1;
+        if !fits(first, last) {
+            return None;
+        }
+        while last + 1 < self.sentences.len() && fits(first, last + 1) {
+            last += 1;
+        }
+        while first > 0 && fits(first - 1, last) {
+            first -= 1;
+        }
+        Some(start_of(first)..start_of(last + 1))
+    }
+
+    fn cut_sentence(&self, match_at: Option<usize>) -> String {
+        // Room for an ellipsis on both sides.
+        const MAX_CUT: usize = MAX_BYTES - 6;
+        let line = self.line.as_str();
+        let from = match_at.unwrap_or(0).saturating_sub(LEAD_WORDS);
         let start = if from == 0 { 0 } else { self.spans[from].0 as usize };
-        if line.len() - start <= MAX_BYTES {
-            // Near the end, show more of what comes before instead of a short quote.
-            return word_ceiling(line, line.len() - MAX_BYTES).min(start)..line.len();
-        }
-        start..word_floor(line, start, line.floor_char_boundary(start + MAX_BYTES))
+        let end = match line.len() - start {
+            ..=MAX_CUT => line.len(),
+            _ => word_floor(line, start, line.floor_char_boundary(start + MAX_CUT)),
+        };
+        let before = if start > 0 { "…" } else { "" };
+        let after = if end < line.len() { "…" } else { "" };
+        format!("{before}{}{after}", line[start..end].trim())
     }
 
     /// Which share of the wanted words stands here or in `title`.
@@ -157,12 +178,28 @@ fn word_floor(text: &str, start: usize, end: usize) -> usize {
     }
 }
 
-fn word_ceiling(text: &str, at: usize) -> usize {
-    let at = text.ceil_char_boundary(at);
-    match text[at..].find(char::is_whitespace) {
-        Some(space) if at > 0 => at + space,
-        _ => at,
+/// Where sentences begin. A full stop after a short title or a single letter ends none.
+fn sentence_starts(line: &str) -> Vec<u32> {
+    const TITLES: [&str; 14] = [
+        "mr", "mrs", "ms", "dr", "hon", "sen", "prof", "st", "no", "vs", "p", "pp", "e.g", "i.e",
+    ];
+    let mut starts = vec![0];
+    let mut from = 0;
+    for (space, _) in line.match_indices(' ') {
+        let word = line[from..space].trim_end_matches(['"', '\'', ')', ']', '”', '’', '*', '_']);
+        from = space + 1;
+        if !word.ends_with(['.', '!', '?', '。', '！', '？']) {
+            continue;
+        }
+        let bare = word.trim_end_matches('.').trim_start_matches(['(', '"', '“', '\'', '‘']);
+        let is_abbreviation = word.ends_with('.')
+            && (bare.chars().count() == 1 && bare.chars().all(char::is_uppercase)
+                || TITLES.contains(&bare.to_lowercase().as_str()));
+        if !is_abbreviation {
+            starts.push(u32::try_from(from).unwrap_or(u32::MAX));
+        }
     }
+    starts
 }
 
 #[cfg(test)]
@@ -196,14 +233,32 @@ mod tests {
         ] {
             let shown = snippet(&text, "walruses");
             assert!(shown.to_lowercase().contains("walrus"), "{shown}");
-            assert!(shown.chars().count() <= MAX_BYTES + 2, "{}", shown.len());
+            assert!(shown.len() <= MAX_BYTES, "{}", shown.len());
         }
+    }
+
+    #[test]
+    fn a_quote_is_whole_sentences() {
+        let filler = "Nothing of note happens in this sentence at all. ".repeat(12);
+        let text = format!("{filler}The hon. member and Mr. Walrus spoke. {filler}");
+        let shown = snippet(&text, "walrus");
+        assert!(shown.starts_with("Nothing") || shown.starts_with("The hon. member and Mr. Walrus"), "{shown}");
+        assert!(shown.ends_with("at all."), "{shown}");
+        assert!(text.contains(&shown));
+    }
+
+    #[test]
+    fn a_sentence_too_long_to_show_is_cut_around_the_match() {
+        let text = format!("{}walrus {}", "and so on ".repeat(80), "and so forth ".repeat(80));
+        let shown = snippet(&text, "walrus");
+        assert!(shown.starts_with('…') && shown.ends_with('…') && shown.contains("walrus"), "{shown}");
+        assert!(shown.chars().count() <= MAX_BYTES);
     }
 
     proptest! {
         #[test]
         fn any_text_and_query_give_a_bounded_snippet(text in "(\\PC{0,10}[ .\\n]){0,120}", query in "\\PC{0,30}") {
-            prop_assert!(snippet(&text, &query).chars().count() <= MAX_BYTES + 2);
+            prop_assert!(snippet(&text, &query).len() <= MAX_BYTES);
         }
     }
 }

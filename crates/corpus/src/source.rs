@@ -9,15 +9,18 @@ use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus};
+use tribune_embed::Embedder;
 
+use crate::embedding::{EmbedProgress, EmbedReport, Embedding, EmbeddingError};
 use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
 use crate::manifest::Manifest;
 use crate::pool::Pool;
 use crate::read::Reading;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Model, Snapshot};
+use crate::vectors::VectorStore;
 
 /// What the owner says about a corpus.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Settings {
     pub name: String,
     pub title: String,
@@ -26,12 +29,15 @@ pub struct Settings {
     pub index_dir: PathBuf,
     pub limits: Limits,
     pub reading: Reading,
+    /// What ranks by meaning beside full text; without one, full text serves alone.
+    pub embedder: Option<Arc<dyn Embedder>>,
 }
 
 /// A folder of documents.
 pub struct DocumentsSource {
     settings: Settings,
     indexing: Indexing,
+    model: Option<Model>,
     pool: Pool,
     current: ArcSwapOption<Snapshot>,
     /// Which commit `current` is; held while a new one is opened, so that only one caller does.
@@ -41,13 +47,16 @@ pub struct DocumentsSource {
     activity: Mutex<Activity>,
 }
 
-/// Changes with every commit: tantivy replaces `meta.json` by a rename.
-type CommitMark = (SystemTime, u64);
+/// Changes with every commit, of the index and of the vectors: both are made by a rename.
+type CommitMark = (FileMark, Option<FileMark>);
+type FileMark = (SystemTime, u64);
 
 #[derive(Default)]
 struct Activity {
     running: Option<IndexProgress>,
     failure: Option<String>,
+    embedding: Option<EmbedProgress>,
+    embedding_failure: Option<String>,
 }
 
 impl DocumentsSource {
@@ -59,9 +68,14 @@ impl DocumentsSource {
             limits: settings.limits.clone(),
             reading: settings.reading.clone(),
         };
+        let model = settings.embedder.clone().map(|embedder| Model {
+            store: VectorStore::new(&settings.index_dir, &*embedder),
+            embedder,
+        });
         Self {
             settings,
             indexing,
+            model,
             pool,
             current: ArcSwapOption::empty(),
             opened: Mutex::new(None),
@@ -78,11 +92,17 @@ impl DocumentsSource {
     pub fn refresh(&self) -> Result<bool> {
         let dir = self.indexing.dir();
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let mark = commit_mark(&dir);
-        if mark.is_none() || *opened == mark {
+        let vectors = self
+            .model
+            .as_ref()
+            .and_then(|model| file_mark(&model.store.commit_file()));
+        let Some(mark) = file_mark(&dir.join("meta.json")).map(|index| Some((index, vectors))) else {
+            return Ok(false);
+        };
+        if *opened == mark {
             return Ok(false);
         }
-        let snapshot = Snapshot::open(&self.settings.name, &dir).map_err(|e| {
+        let snapshot = Snapshot::open(&self.settings.name, &dir, self.model.as_ref()).map_err(|e| {
             Error::unavailable(format!("the index of `{}` cannot be opened", self.settings.name)).caused_by(e)
         })?;
         *opened = mark;
@@ -124,6 +144,53 @@ impl DocumentsSource {
         Ok(report)
     }
 
+    /// Makes the vectors that the published index lacks and publishes them. Blocks; not for async
+    /// threads. `None` if this corpus has no model or nothing is indexed yet.
+    pub fn embed(
+        &self,
+        cancel: &CancellationToken,
+        progress: &dyn Fn(EmbedProgress),
+    ) -> Result<Option<EmbedReport>, EmbeddingError> {
+        let (Some(model), Some(snapshot)) = (&self.model, self.current.load_full()) else {
+            return Ok(None);
+        };
+        let embedding = Embedding {
+            snapshot: &snapshot,
+            model,
+            pool: &self.pool,
+            cancel,
+            progress: &|state| {
+                self.activity().embedding = Some(state);
+                progress(state);
+            },
+        };
+        let outcome = embedding.run();
+        let mut activity = self.activity();
+        activity.embedding = None;
+        activity.embedding_failure = match &outcome {
+            Ok(_) | Err(EmbeddingError::Busy(_) | EmbeddingError::Cancelled(_)) => None,
+            Err(error) => Some(match std::error::Error::source(error) {
+                Some(cause) => format!("{error}: {cause}"),
+                None => error.to_string(),
+            }),
+        };
+        drop(activity);
+        let report = outcome?;
+        if let Err(error) = self.refresh() {
+            tracing::warn!(source = self.settings.name, %error, "the new vectors cannot be opened yet");
+        }
+        Ok(Some(report))
+    }
+
+    /// The published state, to search with conditions.
+    pub fn published(&self) -> Result<Arc<Snapshot>> {
+        self.snapshot()
+    }
+
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
     fn activity(&self) -> std::sync::MutexGuard<'_, Activity> {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -139,8 +206,8 @@ impl DocumentsSource {
     }
 }
 
-fn commit_mark(dir: &Path) -> Option<CommitMark> {
-    let metadata = std::fs::metadata(dir.join("meta.json")).ok()?;
+fn file_mark(path: &Path) -> Option<FileMark> {
+    let metadata = std::fs::metadata(path).ok()?;
     #[cfg(unix)]
     let identity = std::os::unix::fs::MetadataExt::ino(&metadata);
     #[cfg(not(unix))]
@@ -190,6 +257,25 @@ impl Source for DocumentsSource {
             .await
     }
 
+    async fn related(&self, id: &DocumentId, limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
+        if !self.owns(id.scheme()) {
+            return Ok(None);
+        }
+        let key = id.key().to_owned();
+        let snapshot = self.snapshot()?;
+        self.pool
+            .run(move || {
+                let found = snapshot.related(&key, limit);
+                let found = found.map_err(|e| Error::internal("the index could not be searched").caused_by(e))?;
+                Ok(found.map(Arc::from))
+            })
+            .await
+    }
+
+    fn relates(&self) -> bool {
+        true
+    }
+
     fn facts(&self) -> SourceFacts {
         let snapshot = self.current.load();
         let manifest = snapshot.as_deref().map(Snapshot::manifest);
@@ -216,7 +302,7 @@ impl Source for DocumentsSource {
                 (None, None) => "waiting to be indexed".to_owned(),
             });
         }
-        match &activity.failure {
+        match activity.failure.as_ref().or(activity.embedding_failure.as_ref()) {
             Some(failure) => SourceStatus::Degraded(failure.clone()),
             None => SourceStatus::Ready,
         }

@@ -65,6 +65,7 @@ fn source(root: &Path) -> DocumentsSource {
         index_dir: root.join("index"),
         limits: Limits::default(),
         reading: Reading::default(),
+        embedder: None,
     };
     DocumentsSource::new(settings, Pool::start().expect("pool"))
 }
@@ -238,7 +239,7 @@ async fn bad_files_are_named_and_everything_else_is_served() {
 async fn a_broken_index_is_made_again() {
     let corpus = Corpus::new(&[("a.md", "alpha")]);
     corpus.update();
-    fs::write(corpus.dir.path().join("index/v1/meta.json"), "garbage").expect("write");
+    fs::write(corpus.dir.path().join("index/v2/meta.json"), "garbage").expect("write");
     assert_eq!(corpus.update().documents, 1);
     assert_eq!(corpus.ids("alpha").await, ["docs:a.md"]);
 }

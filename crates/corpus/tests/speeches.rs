@@ -81,6 +81,7 @@ fn source(root: &Path, reading: Reading) -> DocumentsSource {
         index_dir: root.join("index"),
         limits: Limits::default(),
         reading,
+        embedder: None,
     };
     DocumentsSource::new(settings, Pool::start().expect("pool"))
 }
@@ -135,6 +136,8 @@ async fn sixty_four_files_with_two_identical_pairs_are_sixty_two_speeches() {
 
     let facts = speeches.source.facts();
     assert_eq!((facts.noun.as_str(), facts.documents), ("speeches", Some(62)));
+    let published = speeches.source.published().expect("published");
+    assert_eq!(published.manifest().values("party"), [("Labor".to_owned(), 62)]);
 }
 
 #[tokio::test]

@@ -7,20 +7,17 @@
 //! - [`contract`]: the tools `search` and `fetch`, exactly as hosts require them;
 //! - [`call`]: one tool call with its deadline, log line and metrics;
 //! - [`mcp`]: the protocol, both eras, each transport;
-//! - [`http`]: the router, what guards it, pages and operations;
-//! - [`links`]: citation addresses.
+//! - [`http`]: the router, what guards it, pages and operations.
 
 pub mod call;
 pub mod contract;
 pub mod http;
-pub mod links;
 pub mod mcp;
 pub mod profile;
 pub mod service;
 pub mod settings;
 
 pub use http::serve;
-pub use links::Links;
 pub use mcp::stdio::serve_stdio;
 pub use profile::{Profile, ProfileSpec};
 pub use service::Service;

@@ -6,10 +6,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tribune_core::registry::RegistrationError;
-use tribune_core::{Clock, Registry, Source, SourceFacts};
+use tribune_core::{Clock, Links, Registry, Source, SourceFacts};
 
-use crate::contract::{FetchTool, SearchTool, overview};
-use crate::links::Links;
+use crate::contract::{FetchTool, RelatedTool, SearchTool, overview};
 use crate::mcp::render;
 
 /// Which tools over which sources.
@@ -22,10 +21,13 @@ pub struct ProfileSpec {
     pub tools: Option<Vec<String>>,
     /// Host names that select this profile at `/mcp`.
     pub hosts: Vec<String>,
+    /// Whether it has the tools that change what sources hold. Only the built-in profile `admin` does.
+    pub admin: bool,
 }
 
 impl ProfileSpec {
-    /// The profiles every server has: the default one, `research`, `full`, and one for each source.
+    /// The profiles every server has: the default one, `research`, `full`, one for each source, and
+    /// `admin` where a source has tools for it.
     pub fn built_in(sources: &[Arc<dyn Source>]) -> Vec<Self> {
         let named = |name: &str| Self {
             name: name.to_owned(),
@@ -39,6 +41,12 @@ impl ProfileSpec {
             },
             named("full"),
         ];
+        if sources.iter().any(|source| !source.clone().admin_tools().is_empty()) {
+            specs.push(Self {
+                admin: true,
+                ..named("admin")
+            });
+        }
         specs.extend(sources.iter().map(|source| Self {
             sources: Some(vec![source.name().to_owned()]),
             ..named(source.name())
@@ -153,9 +161,17 @@ impl ProfileState {
         if spec.wants("fetch") {
             registry.add(Arc::new(FetchTool::new(sources.to_vec(), &facts, making.links.clone())))?;
         }
+        if spec.wants("find_related") && sources.iter().any(|source| source.relates()) {
+            registry.add(Arc::new(RelatedTool::new(sources.to_vec(), &facts, making.links.clone())))?;
+        }
         for source in sources {
             for tool in source.clone().tools() {
                 if spec.wants(&tool.spec().name) {
+                    registry.add(tool)?;
+                }
+            }
+            if spec.admin {
+                for tool in source.clone().admin_tools() {
                     registry.add(tool)?;
                 }
             }

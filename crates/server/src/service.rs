@@ -7,10 +7,9 @@ use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribune_core::registry::RegistrationError;
-use tribune_core::{Clock, Source};
+use tribune_core::{Clock, Links, Source};
 
 use crate::http::guard::bare_host;
-use crate::links::Links;
 use crate::profile::{Making, Profile, ProfileSpec};
 use crate::settings::Settings;
 

@@ -28,6 +28,8 @@ pub struct Settings {
     pub drain: Duration,
     /// Also put `results` at the top level of a tool result, for hosts of 2025 that look there.
     pub legacy_results: bool,
+    /// What callers of the profile `admin` must show. Without one it is closed to the network.
+    pub admin_token: Option<String>,
     /// Serve the fixtures of the protocol's conformance suite.
     pub conformance: bool,
 }
@@ -49,6 +51,7 @@ impl Settings {
             max_sse: Duration::from_secs(3600),
             drain: Duration::from_secs(25),
             legacy_results: false,
+            admin_token: None,
             conformance: false,
         }
     }

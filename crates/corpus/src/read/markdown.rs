@@ -115,22 +115,51 @@ fn front_matter(content: &str) -> Option<(&str, &str)> {
 }
 
 fn first_heading(body: &str) -> Option<String> {
+    headings(body)
+        .find(|(_, level, _)| *level == 1)
+        .map(|(_, _, title)| title.to_owned())
+}
+
+/// A heading and what follows it.
+pub(crate) struct Section {
+    pub(crate) at: usize,
+    /// The headings it stands under and its own: `Water › Pumps`.
+    pub(crate) title: String,
+}
+
+/// The sections of a Markdown text, in order, below its first-level heading.
+pub(crate) fn sections(body: &str) -> Vec<Section> {
+    let mut path: Vec<(usize, &str)> = Vec::new();
+    headings(body)
+        .map(|(at, level, title)| {
+            path.retain(|(above, _)| *above < level);
+            path.push((level, title));
+            let below_title: Vec<&str> = path.iter().filter(|(l, _)| *l > 1).map(|(_, t)| *t).collect();
+            Section {
+                at,
+                title: below_title.join(" › "),
+            }
+        })
+        .collect()
+}
+
+/// Offset, level and text of each `#` heading that is not in a block of code.
+fn headings(body: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     let mut in_code = false;
-    for line in body.lines() {
+    let mut at = 0;
+    body.split_inclusive('\n').filter_map(move |line| {
+        let start = at;
+        at += line.len();
         if line.starts_with("```") || line.starts_with("~~~") {
             in_code = !in_code;
         }
-        if in_code {
-            continue;
+        let level = line.bytes().take_while(|b| *b == b'#').count();
+        if in_code || !(1..=6).contains(&level) {
+            return None;
         }
-        if let Some(heading) = line.strip_prefix("# ") {
-            let heading = heading.trim().trim_end_matches('#').trim();
-            if !heading.is_empty() {
-                return Some(heading.to_owned());
-            }
-        }
-    }
-    None
+        let title = line[level..].strip_prefix(' ')?.trim().trim_end_matches('#').trim();
+        (!title.is_empty()).then_some((start, level, title))
+    })
 }
 
 fn file_stem(relative: &str) -> String {

@@ -12,6 +12,8 @@ pub mod mapping;
 mod markdown;
 mod rows;
 
+pub(crate) use markdown::sections;
+
 use std::fmt;
 use std::path::Path;
 

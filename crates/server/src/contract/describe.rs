@@ -8,10 +8,11 @@ use minijinja::{Environment, context};
 use tribune_core::SourceFacts;
 use tribune_core::lint::MAX_DESCRIPTION_CHARS;
 
-use super::clip;
+use tribune_core::wire::clip;
 
 const SEARCH: &str = include_str!("../../templates/search.txt");
 const FETCH: &str = include_str!("../../templates/fetch.txt");
+const RELATED: &str = include_str!("../../templates/related.txt");
 
 pub(super) fn search(sources: &[SourceFacts]) -> String {
     render(SEARCH, sources)
@@ -19,6 +20,10 @@ pub(super) fn search(sources: &[SourceFacts]) -> String {
 
 pub(super) fn fetch(sources: &[SourceFacts]) -> String {
     render(FETCH, sources)
+}
+
+pub(super) fn related(sources: &[SourceFacts]) -> String {
+    render(RELATED, sources)
 }
 
 /// The first sentence of the server's instructions.
@@ -95,11 +100,7 @@ fn scope(sources: &[SourceFacts], most: usize) -> String {
 }
 
 fn extent(source: &SourceFacts, named: bool) -> String {
-    let count = match source.documents {
-        Some(1) => format!("1 {}", source.noun.trim_end_matches('s')),
-        Some(count) => format!("{} {}", thousands(count), source.noun),
-        None => source.noun.clone(),
-    };
+    let count = source.counted().unwrap_or_else(|| source.noun.clone());
     let extent = match source.dates {
         Some((first, last)) if first == last => format!("{count}, {first}"),
         Some((first, last)) => format!("{count}, {first} to {last}"),
@@ -140,19 +141,6 @@ fn fields(sources: &[SourceFacts], most: usize) -> String {
     names.join(", ")
 }
 
-/// `12345` as `12,345`.
-pub(crate) fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,14 +166,6 @@ mod tests {
     #[test]
     fn several_sources_are_each_named() {
         insta::assert_snapshot!(fetch(&[facts("a", "Field notes", 12_345), facts("b", "Minutes", 1)]));
-    }
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(thousands),
-            ["0", "999", "1,000", "1,234,567"]
-        );
     }
 
     proptest! {

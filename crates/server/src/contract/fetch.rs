@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::{
-    CallContext, Document, DocumentId, Error, Hints, JsonObject, Result, Source, SourceFacts, Tool, ToolOutput,
+    CallContext, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool, ToolOutput,
     ToolSpec,
 };
+use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes, within_wire};
 
-use super::{MAX_WIRE_BYTES, clip, describe, object, wire_bytes, within_wire};
-use crate::links::Links;
+use super::describe;
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_METADATA_BYTES: usize = 10_000;

@@ -1,79 +1,13 @@
-//! The tools `search` and `fetch` over all sources, exactly as ChatGPT and Claude require them.
+//! The tools over all sources: `search` and `fetch`, exactly as ChatGPT and Claude require them, and
+//! `find_related`.
 
 mod describe;
 mod fetch;
+mod related;
 mod search;
 
 pub use fetch::{FetchTool, FetchedDocument, fetch_document};
+pub use related::{RelatedTool, neighbours, related};
 pub use search::SearchTool;
 
-use serde_json::Value;
-use tribune_core::JsonObject;
-
-/// For schemas written with `json!`.
-fn object(value: Value) -> JsonObject {
-    match value {
-        Value::Object(map) => map,
-        _ => JsonObject::new(),
-    }
-}
-
-/// At most `max` characters of `text`, with an ellipsis where it was cut.
-fn clip(text: &str, max: usize) -> std::borrow::Cow<'_, str> {
-    if text.len() <= max {
-        return text.into();
-    }
-    match text.char_indices().nth(max) {
-        None => text.into(),
-        Some((at, _)) => format!("{}…", text[..at].trim_end()).into(),
-    }
-}
-
-pub(crate) use describe::{overview, thousands};
-
-/// What an answer may take on the wire with everything in it.
-const MAX_WIRE_BYTES: usize = 90_000;
-
-/// How many bytes a text takes in an answer, which holds its JSON twice: as structure, and as a
-/// string in which that JSON is escaped once more.
-fn wire_bytes(text: &str) -> usize {
-    text.bytes().map(wire_cost).sum()
-}
-
-/// Of the dearest byte: most texts need not be counted to be known to fit.
-const MAX_WIRE_COST: usize = 13;
-
-const fn wire_cost(byte: u8) -> usize {
-    match byte {
-        b'"' | b'\\' => 2 + 4,
-        b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2 + 3,
-        0..=0x1f => 6 + 7,
-        _ => 2,
-    }
-}
-
-/// As much of `text` as takes at most `budget` bytes on the wire.
-fn within_wire(text: &str, budget: usize) -> &str {
-    let mut spent = 0;
-    let end = text.bytes().position(|byte| {
-        spent += wire_cost(byte);
-        spent > budget
-    });
-    end.map_or(text, |end| &text[..text.floor_char_boundary(end)])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn a_text_takes_on_the_wire_what_is_reckoned(text in "[\\x00-\\x7f]{0,60}|\\PC{0,40}") {
-            let once = serde_json::to_string(&text).expect("JSON");
-            let twice = serde_json::to_string(&once).expect("JSON");
-            // Less the quotes around each, which are not the text's.
-            prop_assert_eq!(once.len() - 2 + twice.len() - 2 - 4, wire_bytes(&text));
-        }
-    }
-}
+pub(crate) use describe::overview;

@@ -8,12 +8,13 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 use tribune_core::{
-    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Query, Result, Source, SourceFacts, Tool,
+    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Links, Query, Result, Source, SourceFacts, Tool,
     ToolOutput, ToolSpec,
 };
 
-use super::{MAX_WIRE_BYTES, MAX_WIRE_COST, clip, describe, object, wire_bytes};
-use crate::links::Links;
+use tribune_core::wire::{MAX_WIRE_BYTES, MAX_WIRE_COST, clip, object, wire_bytes};
+
+use super::describe;
 
 const DEFAULT_LIMIT: u64 = 10;
 const MAX_LIMIT: u64 = 50;
@@ -138,7 +139,7 @@ impl Tool for SearchTool {
         if ranked.is_empty() && !missing.is_empty() {
             return Err(nothing_answered(&missing));
         }
-        let results = self.items(merge_by_rank(&ranked, query.limit));
+        let results = self.items(merge(&ranked, query.limit));
         let count = results.len();
         ToolOutput::structured(&Answer { results, missing }, count)
     }
@@ -182,20 +183,23 @@ impl Item<'_> {
     }
 }
 
-/// First all the firsts, then all the seconds: ranks of different sources can be compared, scores
-/// cannot. Among equals, what holds more of the query comes first.
-fn merge_by_rank<'a>(ranked: &[&'a [Hit]], limit: usize) -> Vec<&'a Hit> {
-    let longest = ranked.iter().map(|hits| hits.len()).max().unwrap_or(0);
+/// Each source's own order stays; of the next of each, what holds most of the query comes first.
+/// Scores of different sources cannot be compared, coverage can.
+fn merge<'a>(ranked: &[&'a [Hit]], limit: usize) -> Vec<&'a Hit> {
+    let mut taken = vec![0; ranked.len()];
     let mut merged: Vec<&Hit> = Vec::with_capacity(limit);
-    for rank in 0..longest {
-        let mut equals: Vec<&Hit> = ranked.iter().filter_map(|hits| hits.get(rank)).collect();
-        equals.sort_by(|a, b| b.coverage.total_cmp(&a.coverage));
-        merged.extend(equals);
-        if merged.len() >= limit {
-            break;
-        }
+    while merged.len() < limit {
+        let heads = (0..ranked.len()).filter_map(|source| Some((source, ranked[source].get(taken[source])?)));
+        // Among equals the better rank, then the order of the configuration.
+        let best = heads.reduce(|best, head| {
+            let fuller = head.1.coverage.total_cmp(&best.1.coverage);
+            let wins = fuller.then(taken[best.0].cmp(&taken[head.0])).is_gt();
+            if wins { head } else { best }
+        });
+        let Some((source, hit)) = best else { break };
+        merged.push(hit);
+        taken[source] += 1;
     }
-    merged.truncate(limit);
     merged
 }
 
@@ -275,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_merged_and_scores_ignored() {
+    fn sources_are_merged_by_coverage_and_scores_ignored() {
         let hit = |id: &str, score, coverage| Hit {
             id: DocumentId::parse(id).expect("id"),
             title: String::new(),
@@ -287,10 +291,13 @@ mod tests {
         };
         let a = [hit("a:1", 0.1, 0.5), hit("a:2", 0.05, 0.5), hit("a:3", 0.01, 0.5)];
         let b = [hit("b:1", 99.0, 0.5)];
-        let merged: Vec<&str> = merge_by_rank(&[&a, &b], 3).into_iter().map(|h| h.id.as_str()).collect();
+        let merged: Vec<&str> = merge(&[&a, &b], 3).into_iter().map(|h| h.id.as_str()).collect();
         assert_eq!(merged, ["a:1", "b:1", "a:2"]);
         let c = [hit("c:1", 0.0, 1.0)];
-        let merged: Vec<&str> = merge_by_rank(&[&a, &c], 2).into_iter().map(|h| h.id.as_str()).collect();
-        assert_eq!(merged, ["c:1", "a:1"], "the fuller match first among firsts");
+        let merged: Vec<&str> = merge(&[&a, &c], 2).into_iter().map(|h| h.id.as_str()).collect();
+        assert_eq!(merged, ["c:1", "a:1"], "the fuller match first");
+        let d = [hit("d:1", 0.0, 0.9), hit("d:2", 0.0, 0.8), hit("d:3", 0.0, 0.1)];
+        let merged: Vec<&str> = merge(&[&a, &d], 4).into_iter().map(|h| h.id.as_str()).collect();
+        assert_eq!(merged, ["d:1", "d:2", "a:1", "a:2"], "a source that does not answer stays behind");
     }
 }

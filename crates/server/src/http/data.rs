@@ -6,15 +6,18 @@ use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use tribune_core::{CallContext, Document, ErrorKind};
+use tribune_core::{CallContext, Document, ErrorKind, Hit, Links};
 
 use super::guard::Caller;
 use super::{App, last_part, page};
-use crate::contract::{FetchedDocument, fetch_document};
+use crate::contract::{FetchedDocument, fetch_document, neighbours, related};
 use crate::mcp::rpc;
 
 /// A page shows this much of a text; the JSON has it all.
 const MAX_PAGE_BYTES: usize = 1_000_000;
+/// Related documents a page shows, and how long it waits for them.
+const RELATED: usize = 5;
+const MAX_WAIT_FOR_RELATED: std::time::Duration = std::time::Duration::from_millis(500);
 
 pub(super) async fn data(
     State(app): State<App>,
@@ -48,11 +51,11 @@ pub(super) async fn data(
     if page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json") {
         return json(&app, &document);
     }
-    html(
-        &app,
-        &document,
-        shown.get("passage").and_then(|passage| passage.parse().ok()),
-    )
+    let passage = shown.get("passage").and_then(|passage| passage.parse().ok());
+    // The page is about the document: what is like it may be missing.
+    let like = tokio::time::timeout(MAX_WAIT_FOR_RELATED, related(service.sources(), &document.id, RELATED, &cx)).await;
+    let like = like.ok().and_then(Result::ok).unwrap_or_default();
+    html(&app, &document, passage, &like)
 }
 
 fn json(app: &App, document: &Document) -> Response {
@@ -72,7 +75,14 @@ fn json(app: &App, document: &Document) -> Response {
     }
 }
 
-fn html(app: &App, document: &Document, passage: Option<usize>) -> Response {
+fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit]) -> Response {
+    // Links within the site stay on the address that the reader came by.
+    let links = Links::new(app.service.links.path_prefix());
+    let around = passage.and_then(|number| neighbours(document, number, &links));
+    let like: Vec<(String, String)> = like
+        .iter()
+        .map(|hit| (hit.title.clone(), links.citation(&hit.id, hit.passage)))
+        .collect();
     let marked = passage
         .and_then(|number| document.passages.get(number).cloned())
         .filter(|range| document.text.get(range.clone()).is_some())
@@ -112,6 +122,9 @@ fn html(app: &App, document: &Document, passage: Option<usize>) -> Response {
             marked => &document.text[marked.clone()],
             after => &document.text[marked.end..end],
             cut => end < document.text.len(),
+            previous => around.as_ref().and_then(|around| around.previous.as_ref()).map(|n| n.url.as_str()),
+            next => around.as_ref().and_then(|around| around.next.as_ref()).map(|n| n.url.as_str()),
+            like,
             fields,
         },
     );

@@ -36,6 +36,8 @@ pub struct Guard {
     /// Pages served from this machine may call a server that only this machine reaches.
     loopback_origins: bool,
     principal: Principal,
+    /// SHA-256 of the administrator's token: comparing digests tells nothing about the token by its time.
+    admin_token: Option<[u8; 32]>,
     /// First half of the correlation ids made here: tells processes apart.
     process: u32,
     next: AtomicU32,
@@ -70,6 +72,7 @@ impl Guard {
             } else {
                 Principal::Anonymous
             },
+            admin_token: settings.admin_token.as_deref().map(digest),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -88,6 +91,38 @@ impl Guard {
         self.loopback_origins && host.is_some_and(|host| matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1"))
     }
 
+    /// Lets a request with the administrator's token through, as the administrator's.
+    pub(super) fn admit_admin(&self, request: &mut Request<Body>) -> Result<(), Box<Response>> {
+        let Some(wanted) = self.admin_token else {
+            let message = "the profile `admin` is closed to the network: set server.admin_token (for example \"env:TRIBUNE_ADMIN_TOKEN\"), or use it on this machine with `tribune stdio --profile admin`";
+            return Err(Box::new(rpc::error(
+                StatusCode::FORBIDDEN,
+                &Value::Null,
+                rpc::SERVER_ERROR,
+                message,
+            )));
+        };
+        let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = given.and_then(|given| {
+            let (scheme, token) = given.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        if token.map(digest) != Some(wanted) {
+            let message = match given {
+                None => "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token",
+                Some(_) => "that is not the token of server.admin_token",
+            };
+            let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, &Value::Null, rpc::SERVER_ERROR, message);
+            let challenge = HeaderValue::from_static("Bearer realm=\"tribune admin\"");
+            refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            return Err(Box::new(refusal));
+        }
+        if let Some(caller) = request.extensions_mut().get_mut::<Caller>() {
+            caller.principal = Principal::User("admin".into());
+        }
+        Ok(())
+    }
+
     /// The caller's own id if it is fit to be logged, otherwise a new one.
     fn correlation_id(&self, headers: &HeaderMap) -> Arc<str> {
         let given = headers.get(&CORRELATION).or_else(|| headers.get("x-request-id"));
@@ -100,6 +135,11 @@ impl Guard {
             None => format!("{:08x}{:08x}", self.process, self.next.fetch_add(1, Ordering::Relaxed)).into(),
         }
     }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    use sha2::Digest;
+    sha2::Sha256::digest(token.as_bytes()).into()
 }
 
 fn origin_of(uri: &Uri) -> Option<String> {

@@ -13,7 +13,6 @@ use tribune_core::{CallContext, JsonObject, SourceStatus};
 use super::guard::Caller;
 use super::{App, page};
 use crate::call;
-use crate::contract::thousands;
 
 pub(super) async fn home(
     State(app): State<App>,
@@ -32,10 +31,10 @@ pub(super) async fn home(
                 SourceStatus::Unready(reason) => ("not ready", Some(reason)),
             };
             context! {
+                count => facts.counted(),
                 name => facts.name,
                 title => facts.title,
                 description => facts.description,
-                count => facts.documents.map(|count| format!("{} {}", thousands(count), facts.noun)),
                 dates => facts.dates.map(|(first, last)| {
                     if first == last { first.to_string() } else { format!("{first} to {last}") }
                 }),

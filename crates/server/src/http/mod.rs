@@ -145,9 +145,13 @@ async fn mcp(State(app): State<App>, request: Request<Body>) -> Response {
     app.streamable.handle(&profile, request).await
 }
 
-async fn mcp_profile(State(app): State<App>, request: Request<Body>) -> Response {
+async fn mcp_profile(State(app): State<App>, mut request: Request<Body>) -> Response {
     let name = last_part(request.uri(), "/mcp/");
     match app.service.profile(&name).cloned() {
+        Some(profile) if profile.spec().admin => match app.guard.admit_admin(&mut request) {
+            Ok(()) => app.streamable.handle(&profile, request).await,
+            Err(refusal) => *refusal,
+        },
         Some(profile) => app.streamable.handle(&profile, request).await,
         None => {
             let known: Vec<&str> = app.service.profiles().map(|profile| profile.name()).collect();

@@ -54,7 +54,7 @@ pub fn run(common: &Common, args: &Index) -> anyhow::Result<ExitCode> {
 }
 
 fn choose(config: &Config, names: &[String]) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
-    let all = corpora(config, &Pool::start()?);
+    let all = corpora(config, &Pool::for_background()?)?;
     if names.is_empty() {
         return Ok(all);
     }

@@ -204,10 +204,7 @@ fn welcome(config: &Config, service: &Service) -> String {
     ));
     for source in service.sources() {
         let facts = source.facts();
-        let state = match facts.documents {
-            Some(count) => plural(count, "document"),
-            None => "being indexed".to_owned(),
-        };
+        let state = facts.counted().unwrap_or_else(|| "being indexed".to_owned());
         line(format!("  {:<14} {} ({state})", facts.name, facts.title));
     }
     if service.sources().is_empty() {

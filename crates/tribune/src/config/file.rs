@@ -7,6 +7,8 @@ use anyhow::bail;
 use serde::Deserialize;
 use tribune_corpus::{Duplicates, FieldMap, Reading, SpeechRules};
 
+use super::embedder::Embedder;
+
 /// The variables that set something.
 pub type Environment = BTreeMap<String, String>;
 
@@ -26,6 +28,8 @@ pub fn environment() -> Environment {
 pub struct ConfigFile {
     #[serde(default)]
     pub server: Server,
+    #[serde(default)]
+    pub embedder: Embedder,
     #[serde(default)]
     pub sources: Vec<Source>,
     #[serde(default)]
@@ -73,6 +77,7 @@ pub struct Server {
     pub sse_max_secs: u64,
     pub drain_secs: u64,
     pub legacy_results: bool,
+    pub admin_token: Option<String>,
 }
 
 impl Default for Server {
@@ -94,6 +99,7 @@ impl Default for Server {
             sse_max_secs: 3600,
             drain_secs: 25,
             legacy_results: false,
+            admin_token: None,
         }
     }
 }
@@ -127,6 +133,7 @@ pub struct Source {
     pub description: Option<String>,
     #[serde(default = "default_max_document_mb")]
     pub max_document_mb: u64,
+    pub embedder: Option<String>,
     /// Without one, plain documents are all kept and of the same speech the first is.
     pub duplicates: Option<Duplicates>,
     #[serde(default)]
@@ -283,7 +290,7 @@ pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environ
             bail!("the variable {variable} sets nothing; did you mean {PREFIX}{near}?");
         };
         let value = match key.as_str() {
-            "listen" | "public_url" | "data_dir" => toml::Value::String(text.clone()),
+            "listen" | "public_url" | "data_dir" | "admin_token" => toml::Value::String(text.clone()),
             "allowed_hosts" | "allowed_origins" => {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 toml::Value::Array(names.map(|name| toml::Value::String(name.to_owned())).collect())
@@ -319,6 +326,7 @@ mod tests {
         let written = include_str!("../init.toml");
         let sections = [
             ("server", keys_of::<Server>()),
+            ("embedder", keys_of::<Embedder>()),
             ("sources", keys_of::<Source>()),
             ("profiles", keys_of::<Profile>()),
         ];

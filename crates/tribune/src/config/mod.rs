@@ -1,6 +1,7 @@
 //! The configuration: a commented TOML file, `TRIBUNE_SERVER_*` variables, flags. Flags win, then
 //! the environment, then the file.
 
+mod embedder;
 mod file;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,12 +12,13 @@ use anyhow::{Context, bail};
 use tribune_corpus::{Limits, Reading};
 use tribune_server::{ProfileSpec, Settings};
 
+pub use embedder::{EmbedderChoice, Secret};
 pub use file::{ConfigFile, Environment};
 
 pub const DEFAULT_FILE: &str = "tribune.toml";
 
 /// Names with a meaning of their own in addresses.
-const RESERVED_NAMES: [&str; 4] = ["default", "full", "research", "messages"];
+const RESERVED_NAMES: [&str; 5] = ["admin", "default", "full", "research", "messages"];
 
 /// A configuration that has been checked.
 #[derive(Debug, Clone)]
@@ -27,6 +29,10 @@ pub struct Config {
     pub public_url: Option<String>,
     pub data_dir: PathBuf,
     pub auto_index: bool,
+    /// What callers of the profile `admin` must show.
+    admin_token: Option<String>,
+    /// What sources use that do not say otherwise.
+    pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
     pub profiles: Vec<ProfileSpec>,
     server: file::Server,
@@ -42,6 +48,7 @@ pub struct SourceConfig {
     pub path: PathBuf,
     pub limits: Limits,
     pub reading: Reading,
+    pub embedder: EmbedderChoice,
 }
 
 impl Config {
@@ -89,6 +96,7 @@ impl Config {
             })?,
         };
         let public_url = server.public_url.as_deref().map(checked_url).transpose()?;
+        let embedder = file.embedder.checked(base)?;
         let mut sources: Vec<SourceConfig> = Vec::new();
         for source in file.sources {
             check_name(&source.name)?;
@@ -107,6 +115,7 @@ impl Config {
             }
             sources.push(SourceConfig {
                 reading: source.reading()?,
+                embedder: embedder::of_source(&source.name, source.embedder.as_deref(), &embedder)?,
                 title: source.title.unwrap_or_else(|| title_of(&source.name)),
                 name: source.name,
                 description: source.description,
@@ -127,6 +136,7 @@ impl Config {
                 sources: profile.sources,
                 tools: profile.tools,
                 hosts: profile.hosts,
+                admin: false,
             })
             .collect();
         Ok(Self {
@@ -135,6 +145,8 @@ impl Config {
             public_url,
             data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
             auto_index: server.auto_index,
+            admin_token: admin_token(&server, base)?,
+            embedder,
             sources,
             profiles,
             server,
@@ -164,9 +176,24 @@ impl Config {
         settings.max_sse = secs(server.sse_max_secs);
         settings.drain = secs(server.drain_secs);
         settings.legacy_results = server.legacy_results;
+        settings.admin_token.clone_from(&self.admin_token);
         settings.conformance = conformance;
         settings
     }
+}
+
+fn admin_token(server: &file::Server, base: &Path) -> anyhow::Result<Option<String>> {
+    const MIN_CHARS: usize = 16;
+    let Some(text) = &server.admin_token else {
+        return Ok(None);
+    };
+    let token = Secret::parse(text, base)
+        .and_then(|secret| secret.read())
+        .context("server.admin_token")?;
+    if token.chars().count() < MIN_CHARS {
+        bail!("server.admin_token is shorter than {MIN_CHARS} characters; make one with `openssl rand -hex 24`");
+    }
+    Ok(Some(token))
 }
 
 fn checked_url(url: &str) -> anyhow::Result<String> {
@@ -199,6 +226,9 @@ fn check_name(name: &str) -> anyhow::Result<()> {
 fn check_profile_name(name: &str) -> anyhow::Result<()> {
     if name == "messages" {
         bail!("`messages` cannot name a profile because it is part of the address of the older transport");
+    }
+    if name == "admin" {
+        bail!("`admin` cannot name a profile because it is the administrator's own");
     }
     if !RESERVED_NAMES.contains(&name) && check_name(name).is_err() {
         bail!(

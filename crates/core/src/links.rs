@@ -1,7 +1,8 @@
 //! Citation addresses: absolute, and opening for a person.
 
 use percent_encoding::percent_decode_str;
-use tribune_core::DocumentId;
+
+use crate::id::DocumentId;
 
 #[derive(Debug, Clone)]
 pub struct Links {

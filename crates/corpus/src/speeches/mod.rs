@@ -1,0 +1,155 @@
+//! A corpus of parliamentary speeches: the same folder, index and search, with the fields of a
+//! speech and two tools of its own.
+
+mod describe;
+mod fetch;
+mod search;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tribune_core::{
+    CallContext, Document, DocumentId, Hit, Links, Query, Result, Source, SourceFacts, SourceStatus, Tool,
+};
+
+use crate::manifest::Manifest;
+use crate::source::DocumentsSource;
+use crate::speech::SpeechRules;
+
+/// Fields that hosts are told the values of, and that filters compare.
+pub const FACETS: [&str; 4] = ["speaker", "party", "chamber", "state"];
+
+/// What the two tools are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolNames {
+    pub search: String,
+    pub fetch: String,
+}
+
+impl ToolNames {
+    /// The names that hosts know.
+    pub fn hansard() -> Self {
+        Self::of("hansard")
+    }
+
+    /// Of a further source beside that one.
+    pub fn of(source: &str) -> Self {
+        let name = source.replace('-', "_");
+        Self {
+            search: format!("search_{name}_speeches"),
+            fetch: format!("fetch_{name}_speech"),
+        }
+    }
+}
+
+/// Other spellings of an argument's value: whatever the corpus itself would read as the same.
+pub type Spelling = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// How values that callers give are read.
+#[derive(Clone)]
+pub struct Spellings {
+    pub party: Arc<Spelling>,
+    pub chamber: Arc<Spelling>,
+}
+
+impl Spellings {
+    /// As the corpus itself reads them.
+    pub fn of(rules: &SpeechRules) -> Self {
+        let (parties, chambers) = (rules.parties.clone(), rules.chambers.clone());
+        Self {
+            party: Arc::new(move |given| parties.canonical(given).map(str::to_owned)),
+            chamber: Arc::new(move |given| chambers.canonical(given).map(str::to_owned)),
+        }
+    }
+}
+
+pub struct SpeechesSource {
+    corpus: Arc<DocumentsSource>,
+    names: ToolNames,
+    spellings: Spellings,
+    links: Links,
+}
+
+impl SpeechesSource {
+    pub fn new(corpus: Arc<DocumentsSource>, names: ToolNames, spellings: Spellings, links: Links) -> Self {
+        Self {
+            corpus,
+            names,
+            spellings,
+            links,
+        }
+    }
+}
+
+#[async_trait]
+impl Source for SpeechesSource {
+    fn name(&self) -> &str {
+        self.corpus.name()
+    }
+
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
+        self.corpus.search(query, cx).await
+    }
+
+    async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
+        self.corpus.fetch(id, cx).await
+    }
+
+    async fn related(&self, id: &DocumentId, limit: usize, cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
+        self.corpus.related(id, limit, cx).await
+    }
+
+    fn relates(&self) -> bool {
+        self.corpus.relates()
+    }
+
+    fn facts(&self) -> SourceFacts {
+        SourceFacts {
+            noun: "speeches".to_owned(),
+            ..self.corpus.facts()
+        }
+    }
+
+    fn status(&self) -> SourceStatus {
+        self.corpus.status()
+    }
+
+    fn revision(&self) -> u64 {
+        self.corpus.revision()
+    }
+
+    fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        let holdings = Holdings::of(&self);
+        vec![
+            Arc::new(search::SearchSpeeches::new(&self, &holdings)),
+            Arc::new(fetch::FetchSpeech::new(&self, &holdings)),
+        ]
+    }
+}
+
+/// What the corpus holds now, as far as descriptions tell it.
+struct Holdings {
+    facts: SourceFacts,
+    /// Each value of a field with the number of its speeches, most first.
+    speakers: Vec<(String, u64)>,
+    parties: Vec<(String, u64)>,
+    chambers: Vec<(String, u64)>,
+}
+
+impl Holdings {
+    fn of(source: &SpeechesSource) -> Self {
+        let published = source.corpus.published().ok();
+        let values = |field: &str| {
+            let manifest = published.as_ref().map(|snapshot| snapshot.manifest());
+            manifest
+                .map(|manifest: &Manifest| manifest.values(field))
+                .unwrap_or_default()
+        };
+        Self {
+            facts: source.facts(),
+            speakers: values("speaker"),
+            parties: values("party"),
+            chambers: values("chamber"),
+        }
+    }
+}
