@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 use tantivy::schema::{Field, IndexRecordOption, Term, Value};
@@ -15,27 +16,28 @@ use crate::manifest::Manifest;
 use crate::read::Record;
 use crate::schema::{Fields, days, document_hash, facet_term};
 
-/// A document that holds a text.
+/// A document that holds a text. There is one for every document of a run, so it is kept small.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
-    hash: String,
+    /// The first half of the text's hash: more than enough to know it by.
+    text: u128,
     pub(crate) key: String,
-    pub(crate) file: String,
+    pub(crate) file: Arc<str>,
     pub(crate) line: Option<u64>,
     day: Option<i64>,
     /// Where a transcript has it. The same few words are said again and again in a chamber, so in
     /// a transcript the same text is a duplicate only if another file has it of the same occasion.
-    occasion: Option<String>,
+    occasion: Option<u64>,
     is_transcript: bool,
 }
 
 impl Holder {
-    pub(crate) fn of(record: &Record, hash: String, file: &str, line: Option<u64>) -> Self {
+    pub(crate) fn of(record: &Record, hash: &str, file: &Arc<str>, line: Option<u64>) -> Self {
         let is_transcript = is_transcript(file);
         Self {
-            hash,
+            text: half(hash),
             key: record.key.clone(),
-            file: file.to_owned(),
+            file: file.clone(),
             line,
             day: record.date.map(days),
             occasion: is_transcript.then(|| occasion(&record.fields)),
@@ -45,7 +47,7 @@ impl Holder {
 
     /// In the order in which files are read.
     pub(crate) fn is_after(&self, other: &Self) -> bool {
-        (Path::new(&self.file), self.line) > (Path::new(&other.file), other.line)
+        (Path::new(&*self.file), self.line) > (Path::new(&*other.file), other.line)
     }
 
     fn is_at(&self, other: &Self) -> bool {
@@ -56,8 +58,8 @@ impl Holder {
         if !self.is_transcript && !other.is_transcript {
             return true;
         }
-        let known = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
-        self.file != other.file && self.day == other.day && !known(&self.occasion, &other.occasion)
+        let differ = |a: Option<u64>, b: Option<u64>| a.is_some() && b.is_some() && a != b;
+        self.file != other.file && self.day == other.day && !differ(self.occasion, other.occasion)
     }
 }
 
@@ -67,9 +69,14 @@ fn is_transcript(file: &str) -> bool {
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case("xml"))
 }
 
-fn occasion(fields: &JsonObject) -> String {
+fn half(hash: &str) -> u128 {
+    let half = hash.get(..32).unwrap_or_default();
+    u128::from_str_radix(half, 16).unwrap_or_default()
+}
+
+fn occasion(fields: &JsonObject) -> u64 {
     let value = |name: &str| fields.get(name).map(Json::to_string).unwrap_or_default();
-    ["speaker", "chamber", "section", "page"].map(value).join("\n")
+    document_hash(&["speaker", "chamber", "section", "page"].map(value).join("\n"))
 }
 
 /// Whose an id is.
@@ -80,7 +87,7 @@ struct Owner {
 
 pub(crate) struct Claims {
     ids: HashMap<u64, Owner>,
-    texts: HashMap<String, Vec<Holder>>,
+    texts: HashMap<u128, Vec<Holder>>,
     before: Option<Before>,
     /// Counts the readings of files: one that is read again takes its own ids again.
     pass: u64,
@@ -140,19 +147,19 @@ impl Claims {
         !held && free
     }
 
-    /// The other document that holds the same text.
-    pub(crate) fn rival(&self, holder: &Holder) -> Option<Holder> {
-        let now = self.texts.get(&holder.hash).map_or(&[][..], Vec::as_slice);
+    /// The other document that holds the same text, whose whole hash is `hash`.
+    pub(crate) fn rival(&self, holder: &Holder, hash: &str) -> Option<Holder> {
+        let now = self.texts.get(&holder.text).map_or(&[][..], Vec::as_slice);
         if now.iter().any(|other| other.is_at(holder)) {
             return None;
         }
         let found = now.iter().find(|other| holder.is_rival_of(other)).cloned();
-        found.or_else(|| self.before.as_ref()?.rival(holder))
+        found.or_else(|| self.before.as_ref()?.rival(holder, hash))
     }
 
     /// Notes that a document holds its text.
     pub(crate) fn hold(&mut self, holder: Holder) {
-        let holders = self.texts.entry(holder.hash.clone()).or_default();
+        let holders = self.texts.entry(holder.text).or_default();
         if !holders.iter().any(|other| other.is_at(&holder)) {
             holders.push(holder);
         }
@@ -161,7 +168,7 @@ impl Claims {
     /// A document loses its text and its id to another.
     pub(crate) fn release(&mut self, loser: &Holder) {
         self.ids.remove(&document_hash(&loser.key));
-        if let Some(holders) = self.texts.get_mut(&loser.hash) {
+        if let Some(holders) = self.texts.get_mut(&loser.text) {
             holders.retain(|other| !other.is_at(loser));
         }
         self.read_again(&loser.file);
@@ -182,11 +189,11 @@ impl Before {
         found.unwrap_or_default().is_some()
     }
 
-    fn rival(&self, holder: &Holder) -> Option<Holder> {
-        let term = facet_term(&self.fields, duplicates::FIELD, &holder.hash);
+    fn rival(&self, holder: &Holder, hash: &str) -> Option<Holder> {
+        let term = facet_term(&self.fields, duplicates::FIELD, hash);
         let mut rival = None;
         let found = self.find(self.fields.facet, &term, |entry, file| {
-            let other = self.holder(&holder.hash, entry, file);
+            let other = self.holder(holder.text, entry, file);
             let is_rival = holder.is_rival_of(&other);
             rival = is_rival.then_some(other);
             is_rival
@@ -195,15 +202,15 @@ impl Before {
         rival
     }
 
-    fn holder(&self, hash: &str, entry: &TantivyDocument, file: &str) -> Holder {
-        let text = |field: Field| entry.get_first(field).and_then(|value| value.as_str());
+    fn holder(&self, text: u128, entry: &TantivyDocument, file: &str) -> Holder {
+        let stored = |field: Field| entry.get_first(field).and_then(|value| value.as_str());
         // Only documents of one passage have their fields beside it.
-        let fields: Option<JsonObject> = text(self.fields.fields).and_then(|json| serde_json::from_str(json).ok());
+        let fields: Option<JsonObject> = stored(self.fields.fields).and_then(|json| serde_json::from_str(json).ok());
         let is_transcript = is_transcript(file);
         Holder {
-            hash: hash.to_owned(),
-            key: text(self.fields.key).unwrap_or_default().to_owned(),
-            file: file.to_owned(),
+            text,
+            key: stored(self.fields.key).unwrap_or_default().to_owned(),
+            file: Arc::from(file),
             line: None,
             day: entry.get_first(self.fields.day).and_then(|value| value.as_i64()),
             occasion: fields.as_ref().filter(|_| is_transcript).map(occasion),

@@ -1,6 +1,7 @@
 //! What a run takes in: each changed file's records become index entries.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use tantivy::schema::Term;
 use tantivy::{Index, IndexWriter};
@@ -116,11 +117,15 @@ impl Run<'_> {
             let (entry, displaced) = self.file(file, signature.clone(), claims, &mut state)?;
             new.files.insert(name.clone(), entry);
             read.insert(name);
-            for name in displaced.into_iter().filter(|name| files.contains_key(name)) {
-                self.forget(&name);
-                claims.read_again(&name);
-                if !queue.contains(&name) {
-                    queue.push_back(name);
+            for name in displaced
+                .iter()
+                .filter_map(|name| files.get_key_value(&**name))
+                .map(|(name, _)| name)
+            {
+                self.forget(name);
+                claims.read_again(name);
+                if !queue.contains(name) {
+                    queue.push_back(name.clone());
                     state.files_total += 1;
                 }
             }
@@ -142,10 +147,10 @@ impl Run<'_> {
         signature: Signature,
         claims: &mut Claims,
         state: &mut IndexProgress,
-    ) -> Result<(FileEntry, HashSet<String>), IndexError> {
+    ) -> Result<(FileEntry, HashSet<Arc<str>>), IndexError> {
         let mut intake = Intake {
             run: self,
-            file: &file.relative,
+            file: Arc::from(file.relative.as_str()),
             claims,
             state,
             entry: FileEntry {
@@ -215,19 +220,19 @@ fn kept(entry: &FileEntry, name: &str, problem: &str) -> FileEntry {
 /// One file being read.
 struct Intake<'a, 'r> {
     run: &'a Run<'r>,
-    file: &'a str,
+    file: Arc<str>,
     claims: &'a mut Claims,
     state: &'a mut IndexProgress,
     entry: FileEntry,
     /// Files that hold what this one has taken over.
-    displaced: HashSet<String>,
+    displaced: HashSet<Arc<str>>,
 }
 
 impl Intake<'_, '_> {
     /// Whether the document's text may be held, by the source's policy for texts that occur twice.
-    fn may_hold(&mut self, holder: &Holder) -> bool {
+    fn may_hold(&mut self, holder: &Holder, hash: &str) -> bool {
         let policy = self.run.indexing.reading.duplicates;
-        let Some(rival) = self.claims.rival(holder) else {
+        let Some(rival) = self.claims.rival(holder, hash) else {
             return true;
         };
         if policy == Duplicates::Update && holder.is_after(&rival) {
@@ -236,7 +241,7 @@ impl Intake<'_, '_> {
             return true;
         }
         let (key, file) = (&rival.key, &rival.file);
-        let place = if key.starts_with(file) || *file == self.file {
+        let place = if key.starts_with(&**file) || *file == self.file {
             format!("`{key}`")
         } else {
             format!("`{key}` in {file}")
@@ -260,7 +265,7 @@ impl Intake<'_, '_> {
         self.entry.faults_in_all += 1;
         if self.entry.faults.len() < MAX_FAULTS_PER_FILE {
             self.entry.faults.push(Fault {
-                file: self.file.to_owned(),
+                file: self.file.to_string(),
                 line,
                 problem,
                 skipped,
@@ -313,14 +318,17 @@ impl Sink for Intake<'_, '_> {
             self.fault(line, true, format!("its id cannot be used: {problem}"));
             return Ok(());
         }
-        let holder = (indexing.reading.duplicates != Duplicates::Keep).then(|| {
+        let holder = if indexing.reading.duplicates == Duplicates::Keep {
+            None
+        } else {
             let hash = with_content_hash(&mut record);
-            Holder::of(&record, hash, self.file, line)
-        });
-        if holder.as_ref().is_some_and(|holder| !self.may_hold(holder)) {
-            return Ok(());
-        }
-        if !self.claims.take_id(&record.key, self.file) {
+            let holder = Holder::of(&record, &hash, &self.file, line);
+            if !self.may_hold(&holder, &hash) {
+                return Ok(());
+            }
+            Some(holder)
+        };
+        if !self.claims.take_id(&record.key, &self.file) {
             self.entry.entangled = true;
             self.fault(
                 line,
@@ -332,7 +340,7 @@ impl Sink for Intake<'_, '_> {
         if let Some(holder) = holder {
             self.claims.hold(holder);
         }
-        self.entry.passages += self.run.add(self.file, &record)?;
+        self.entry.passages += self.run.add(&self.file, &record)?;
         self.count(&record);
         for warning in warnings {
             self.fault(line, false, warning);
