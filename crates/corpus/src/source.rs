@@ -15,6 +15,7 @@ use crate::embedding::{EmbedProgress, EmbedReport, Embedding, EmbeddingError};
 use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
 use crate::manifest::Manifest;
 use crate::pool::Pool;
+use crate::read::Reading;
 use crate::snapshot::{Model, Snapshot};
 use crate::vectors::VectorStore;
 
@@ -27,6 +28,7 @@ pub struct Settings {
     pub path: PathBuf,
     pub index_dir: PathBuf,
     pub limits: Limits,
+    pub reading: Reading,
     /// What ranks by meaning beside full text; without one, full text serves alone.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
@@ -64,6 +66,7 @@ impl DocumentsSource {
             path: settings.path.clone(),
             index_dir: settings.index_dir.clone(),
             limits: settings.limits.clone(),
+            reading: settings.reading.clone(),
         };
         let model = settings.embedder.clone().map(|embedder| Model {
             store: VectorStore::new(&settings.index_dir, &*embedder),
@@ -89,7 +92,10 @@ impl DocumentsSource {
     pub fn refresh(&self) -> Result<bool> {
         let dir = self.indexing.dir();
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let vectors = self.model.as_ref().and_then(|model| file_mark(&model.store.commit_file()));
+        let vectors = self
+            .model
+            .as_ref()
+            .and_then(|model| file_mark(&model.store.commit_file()));
         let Some(mark) = file_mark(&dir.join("meta.json")).map(|index| Some((index, vectors))) else {
             return Ok(false);
         };
@@ -277,7 +283,7 @@ impl Source for DocumentsSource {
             name: self.settings.name.clone(),
             title: self.settings.title.clone(),
             description: self.settings.description.clone(),
-            noun: "documents".to_owned(),
+            noun: self.settings.reading.noun().to_owned(),
             documents: manifest.map(Manifest::documents),
             dates: manifest.and_then(Manifest::dates),
             fields: manifest.map(Manifest::fields).unwrap_or_default(),

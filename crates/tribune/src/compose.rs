@@ -47,6 +47,7 @@ pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<Documents
             path: source.path.clone(),
             index_dir: config.data_dir.join("index").join(&source.name),
             limits: source.limits.clone(),
+            reading: source.reading.clone(),
             embedder,
         };
         corpora.push(Arc::new(DocumentsSource::new(settings, pool.clone())));

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use include_dir::{Dir, include_dir};
 use tempfile::TempDir;
-use tribune_corpus::Limits;
+use tribune_corpus::{Limits, Reading};
 
 use crate::config::{Config, EmbedderChoice, SourceConfig};
 
@@ -24,6 +24,7 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         description: Some(description.to_owned()),
         path: dir.path().join(name),
         limits: Limits::default(),
+        reading: Reading::default(),
         embedder: EmbedderChoice::MiniLm,
     };
     let sources = vec![

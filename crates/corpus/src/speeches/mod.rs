@@ -14,6 +14,7 @@ use tribune_core::{
 
 use crate::manifest::Manifest;
 use crate::source::DocumentsSource;
+use crate::speech::SpeechRules;
 
 /// Fields that hosts are told the values of, and that filters compare.
 pub const FACETS: [&str; 4] = ["speaker", "party", "chamber", "state"];
@@ -49,6 +50,17 @@ pub type Spelling = dyn Fn(&str) -> Option<String> + Send + Sync;
 pub struct Spellings {
     pub party: Arc<Spelling>,
     pub chamber: Arc<Spelling>,
+}
+
+impl Spellings {
+    /// As the corpus itself reads them.
+    pub fn of(rules: &SpeechRules) -> Self {
+        let (parties, chambers) = (rules.parties.clone(), rules.chambers.clone());
+        Self {
+            party: Arc::new(move |given| parties.canonical(given).map(str::to_owned)),
+            chamber: Arc::new(move |given| chambers.canonical(given).map(str::to_owned)),
+        }
+    }
 }
 
 pub struct SpeechesSource {
@@ -129,7 +141,9 @@ impl Holdings {
         let published = source.corpus.published().ok();
         let values = |field: &str| {
             let manifest = published.as_ref().map(|snapshot| snapshot.manifest());
-            manifest.map(|manifest: &Manifest| manifest.values(field)).unwrap_or_default()
+            manifest
+                .map(|manifest: &Manifest| manifest.values(field))
+                .unwrap_or_default()
         };
         Self {
             facts: source.facts(),

@@ -122,6 +122,8 @@ fn as_json(name: &str, report: &IndexReport) -> serde_json::Value {
         "files_read": report.files_read,
         "files_unchanged": report.files_unchanged,
         "files_removed": report.files_removed,
+        "passages": report.passages,
+        "summary": report.summary,
         "faults_in_all": report.faults_in_all,
         "faults": report.faults,
         "elapsed_ms": report.elapsed.as_millis() as u64,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tribune_corpus::Limits;
+use tribune_corpus::{Limits, Reading};
 use tribune_server::{ProfileSpec, Settings};
 
 pub use embedder::{EmbedderChoice, Secret};
@@ -47,6 +47,7 @@ pub struct SourceConfig {
     pub description: Option<String>,
     pub path: PathBuf,
     pub limits: Limits,
+    pub reading: Reading,
     pub embedder: EmbedderChoice,
 }
 
@@ -118,6 +119,7 @@ impl Config {
                 );
             }
             sources.push(SourceConfig {
+                reading: source.reading()?,
                 embedder: embedder::of_source(&source.name, source.embedder.as_deref(), &embedder)?,
                 title: source.title.unwrap_or_else(|| title_of(&source.name)),
                 name: source.name,
@@ -253,6 +255,7 @@ fn title_of(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tribune_corpus::{Dialect, Duplicates};
 
     fn parse(text: &str) -> anyhow::Result<Config> {
         Config::parse(text, Path::new("dir/tribune.toml"), &Environment::new())
@@ -308,6 +311,31 @@ mod tests {
         ] {
             assert!(fault(text).contains(told), "{}", fault(text));
         }
+    }
+
+    #[test]
+    fn speeches_are_read_by_the_rules_that_are_told() {
+        let text = "[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\npath = \"x\"\n";
+        let config = parse(text).expect("config");
+        let reading = &config.sources[0].reading;
+        assert_eq!((reading.noun(), reading.duplicates), ("speeches", Duplicates::Skip));
+
+        let more = "duplicates = \"update\"\nfields = { speaker = \"MP\" }\nparliament = \"other\"\nparties = { Labour = [\"LAB\"] }\n";
+        let config = parse(&format!("{text}{more}")).expect("config");
+        let reading = &config.sources[0].reading;
+        assert_eq!(reading.duplicates, Duplicates::Update);
+        assert_eq!(reading.fields.theirs("speaker"), Some("MP"));
+        let Dialect::Speeches(rules) = &reading.dialect else {
+            panic!("speeches");
+        };
+        assert_eq!(rules.parties.canonical("lab"), Some("Labour"));
+        assert!(rules.chambers.is_empty());
+
+        let told = fault(&format!("{}{more}", text.replace("speeches", "documents")));
+        assert!(
+            told.contains("`parliament`") && told.contains("kind = \"speeches\""),
+            "{told}"
+        );
     }
 
     #[test]
