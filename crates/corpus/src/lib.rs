@@ -39,8 +39,9 @@ pub mod source;
 mod vectors;
 mod walk;
 
+pub use embedding::{EmbedProgress, EmbedReport, EmbeddingError};
 pub use filter::{Condition, Filter};
-pub use indexer::{IndexError, IndexReport, Indexing, Limits};
+pub use indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
 pub use pool::Pool;
 pub use search::{Ask, Legs};
 pub use source::{DocumentsSource, Settings};
