@@ -126,10 +126,12 @@ impl DocumentsSource {
         let Some(snapshot) = snapshot else {
             return Ok(false);
         };
-        self.current.store(Some(Arc::new(snapshot)));
         if !same_index {
             // Whatever went wrong before, somebody has made a whole index since.
             self.activity().failure = None;
+        }
+        self.current.store(Some(Arc::new(snapshot)));
+        if !same_index {
             self.generation.fetch_add(1, Ordering::Release);
         }
         self.revision.fetch_add(1, Ordering::Release);

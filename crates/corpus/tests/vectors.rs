@@ -306,9 +306,10 @@ async fn what_a_killed_run_left_behind_its_last_commit_does_not_count() {
 /// And whoever still serves from the old one is not hurt.
 #[tokio::test]
 async fn a_damaged_store_is_made_again() {
-    let damages: [(&str, fn(&Path)); 4] = [
+    type Damage = (&'static str, fn(&Path));
+    let damages: [Damage; 4] = [
         ("no commit", |store| {
-            fs::write(store.join("commit.json"), "garbage").expect("written")
+            fs::write(store.join("commit.json"), "garbage").expect("written");
         }),
         ("short rows", |store| {
             let rows = newest(store, "rows");
@@ -317,10 +318,10 @@ async fn a_damaged_store_is_made_again() {
             fs::write(rows, [1; 10]).expect("written");
         }),
         ("no keys", |store| {
-            fs::remove_file(newest(store, "keys")).expect("removed")
+            fs::remove_file(newest(store, "keys")).expect("removed");
         }),
         ("no commit, again", |store| {
-            fs::write(store.join("commit.json"), "{}").expect("written")
+            fs::write(store.join("commit.json"), "{}").expect("written");
         }),
     ];
     let model = Toy::new("a");
