@@ -29,6 +29,8 @@ pub struct Config {
     pub public_url: Option<String>,
     pub data_dir: PathBuf,
     pub auto_index: bool,
+    /// Whether servers follow their folders; never without `auto_index`.
+    pub watch: bool,
     /// What sources use that do not say otherwise.
     pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
@@ -140,6 +142,7 @@ impl Config {
             public_url,
             data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
             auto_index: server.auto_index,
+            watch: server.auto_index && server.watch,
             embedder,
             sources,
             profiles,

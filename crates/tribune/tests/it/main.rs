@@ -6,6 +6,7 @@ mod cli;
 mod clients;
 mod conformance;
 mod documents;
+mod following;
 mod load;
 mod nginx;
 mod operations;
