@@ -7,6 +7,7 @@ mod clients;
 mod conformance;
 mod documents;
 mod following;
+mod killing;
 mod load;
 mod nginx;
 mod operations;
