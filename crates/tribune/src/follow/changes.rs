@@ -237,7 +237,11 @@ impl Changes {
 }
 
 fn explained(error: &notify::Error) -> String {
-    match error.kind {
+    const TOO_MANY_OPEN_FILES: i32 = 24;
+    match &error.kind {
+        notify::ErrorKind::Io(error) if error.raw_os_error() == Some(TOO_MANY_OPEN_FILES) => {
+            "the system allows no more watchers; raise fs.inotify.max_user_instances".to_owned()
+        }
         notify::ErrorKind::MaxFilesWatch => {
             "the system allows no more watches; raise fs.inotify.max_user_watches".to_owned()
         }

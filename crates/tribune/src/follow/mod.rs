@@ -4,6 +4,8 @@
 //! - here: what is done then, one task for each source. Nothing that goes wrong ends it.
 
 mod changes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::sync::Arc;
