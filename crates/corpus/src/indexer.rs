@@ -77,6 +77,8 @@ pub struct IndexReport {
     /// The first faults of each file, whether found now or in an earlier run.
     pub faults: Vec<Fault>,
     pub faults_in_all: u64,
+    /// Whether this run made a new state of the index; `false` if there was nothing to change.
+    pub committed: bool,
     pub elapsed: Duration,
 }
 
@@ -141,7 +143,8 @@ impl Indexing {
             Ok(done) => done,
             Err(error) => return Err(self.root_cause(error, &mut writer)),
         };
-        if new != old || payload.is_none() {
+        report.committed = new != old || payload.is_none();
+        if report.committed {
             self.commit(&mut writer, &new, payload.as_deref())?;
         }
         self.attempt("merging the index", writer.wait_merging_threads())?;

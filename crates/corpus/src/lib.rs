@@ -45,8 +45,9 @@ pub mod speeches;
 mod vectors;
 mod walk;
 
+pub use embedding::{EmbedProgress, EmbedReport, EmbeddingError};
 pub use filter::{Condition, Filter};
-pub use indexer::{IndexError, IndexReport, Indexing, Limits};
+pub use indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
 pub use pool::Pool;
 pub use read::{Dialect, Duplicates, FieldMap, Reading};
 pub use search::{Ask, Legs};

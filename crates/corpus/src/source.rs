@@ -43,6 +43,8 @@ pub struct DocumentsSource {
     /// Which commit `current` is; held while a new one is opened, so that only one caller does.
     opened: Mutex<Option<CommitMark>>,
     revision: AtomicU64,
+    /// Grows with every other state of the index, and not when only vectors came.
+    generation: AtomicU64,
     /// What the last or present indexing run has to say, for the operator.
     activity: Mutex<Activity>,
 }
@@ -80,12 +82,32 @@ impl DocumentsSource {
             current: ArcSwapOption::empty(),
             opened: Mutex::new(None),
             revision: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
             activity: Mutex::default(),
         }
     }
 
     pub fn path(&self) -> &Path {
         &self.settings.path
+    }
+
+    pub fn index_dir(&self) -> &Path {
+        &self.settings.index_dir
+    }
+
+    /// Whether passages are ranked by meaning too, and so need vectors.
+    pub fn has_model(&self) -> bool {
+        self.model.is_some()
+    }
+
+    /// Which state of the index is published, whatever has become of its vectors since.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// How far the embedding that is under way here has come.
+    pub fn embedding(&self) -> Option<EmbedProgress> {
+        self.activity().embedding
     }
 
     /// Publishes the newest commit, whoever made it. Blocks on the disk; cheap when nothing changed.
@@ -105,13 +127,19 @@ impl DocumentsSource {
         let snapshot = Snapshot::open(&self.settings.name, &dir, self.model.as_ref()).map_err(|e| {
             Error::unavailable(format!("the index of `{}` cannot be opened", self.settings.name)).caused_by(e)
         })?;
+        let same_index = opened.map(|(index, _)| index) == mark.map(|(index, _)| index);
         *opened = mark;
         let Some(snapshot) = snapshot else {
             return Ok(false);
         };
+        if !same_index {
+            // Whatever went wrong before, somebody has made a whole index since.
+            self.activity().failure = None;
+        }
         self.current.store(Some(Arc::new(snapshot)));
-        // Whatever went wrong before, somebody has made a whole index since.
-        self.activity().failure = None;
+        if !same_index {
+            self.generation.fetch_add(1, Ordering::Release);
+        }
         self.revision.fetch_add(1, Ordering::Release);
         Ok(true)
     }

@@ -112,15 +112,24 @@ impl VectorStore {
             Ok(None) => self.fresh(embedder, 1),
             Err(error) => {
                 tracing::warn!(%error, "the vectors cannot be read; making them again");
-                self.fresh(embedder, 1)
+                self.fresh(embedder, self.unused_generation())
             }
         };
         let mut writer = VectorWriter::open(self.clone(), commit, lock).or_else(|(error, lock)| {
             tracing::warn!(%error, "the vectors cannot be read; making them again");
-            VectorWriter::open(self.clone(), self.fresh(embedder, 1), lock).map_err(|(error, _)| error)
+            let fresh = self.fresh(embedder, self.unused_generation());
+            VectorWriter::open(self.clone(), fresh, lock).map_err(|(error, _)| error)
         })?;
         writer.remove_other_generations();
         Ok(Some(writer))
+    }
+
+    /// A store that is made again is made of new files: the old ones may be mapped by a server, which
+    /// would die if they became shorter.
+    fn unused_generation(&self) -> u64 {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.split_once('.')?.0.parse::<u64>().ok());
+        1 + numbers.max().unwrap_or(0)
     }
 
     fn fresh(&self, embedder: &dyn Embedder, generation: u64) -> Commit {

@@ -1,14 +1,15 @@
 //! `tribune search`, `fetch` and `call`: the tools from a shell, just as a host calls them.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, ToolOutput};
 use tribune_corpus::{DocumentsSource, IndexError};
 
-use super::index::update_with_progress;
+use super::index::{PATIENCE, update_with_progress};
+use super::progress::Progress;
 use super::{config, print, runtime};
 use crate::cli::{Call, Common, Fetch, Output, Search};
 use crate::compose::{Parts, compose};
@@ -134,7 +135,9 @@ pub(super) fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::R
     if indexed && !config.auto_index {
         return Ok(());
     }
-    match update_with_progress(corpus) {
+    // What is there already answers at once; without anything there is nothing but to wait.
+    let patience = if indexed { Duration::ZERO } else { PATIENCE };
+    match update_with_progress(corpus, &Progress::start(), patience) {
         Ok(_) => Ok(()),
         Err(error) if indexed => {
             if !matches!(error.downcast_ref::<IndexError>(), Some(IndexError::Busy(_))) {

@@ -31,6 +31,8 @@ pub struct Config {
     pub auto_index: bool,
     /// What callers of the profile `admin` must show.
     admin_token: Option<String>,
+    /// Whether servers follow their folders; never without `auto_index`.
+    pub watch: bool,
     /// What sources use that do not say otherwise.
     pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
@@ -151,6 +153,7 @@ impl Config {
             data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
             auto_index: server.auto_index,
             admin_token: admin_token(&server, base)?,
+            watch: server.auto_index && server.watch,
             embedder,
             sources,
             profiles,

@@ -7,6 +7,8 @@ mod clients;
 mod conformance;
 mod documents;
 mod eval;
+mod following;
+mod killing;
 mod load;
 mod nginx;
 mod operations;
