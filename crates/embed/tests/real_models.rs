@@ -40,6 +40,7 @@ fn vectors_of_other_files_of_the_model_are_those_of_the_reference() {
             "{place}: {}, loaded in {loaded:.0?}, cosine least {least:.5}, mean {mean:.5}",
             model.fingerprint()
         );
-        assert!(least > 0.98, "{place}: {least}");
+        // Graphs with one scale for a whole matrix lose as much by themselves: ONNX Runtime gets 0.937 out of one.
+        assert!(least > 0.93, "{place}: {least}");
     }
 }
