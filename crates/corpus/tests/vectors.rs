@@ -141,6 +141,7 @@ impl Corpus {
             path: self.path(""),
             index_dir: self.dir.path().join("index"),
             limits: Limits::default(),
+            reading: tribune_corpus::Reading::default(),
             embedder: Some(model.clone()),
         };
         DocumentsSource::new(settings, Pool::start().expect("pool"))

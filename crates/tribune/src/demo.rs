@@ -1,9 +1,9 @@
-//! What runs without a configuration: two small corpora that travel in the binary.
+//! What runs without a configuration: three small corpora that travel in the binary.
 
 use anyhow::Context;
 use include_dir::{Dir, include_dir};
 use tempfile::TempDir;
-use tribune_corpus::{Limits, Reading};
+use tribune_corpus::{Limits, Reading, SpeechRules};
 
 use crate::config::{Config, EmbedderChoice, SourceConfig};
 
@@ -27,6 +27,14 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         reading: Reading::default(),
         embedder: EmbedderChoice::MiniLm,
     };
+    let speeches = SourceConfig {
+        reading: Reading::speeches(SpeechRules::australia()),
+        ..source(
+            "hansard",
+            "Sample speeches",
+            "Invented speeches of invented members of an Australian parliament, for trying things out.",
+        )
+    };
     let sources = vec![
         source(
             "manual",
@@ -38,6 +46,7 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
             "Sample notes",
             "Invented notes of an allotment society: planting, meetings, repairs.",
         ),
+        speeches,
     ];
     Ok((Config::demo(dir.path().join("data"), sources)?, dir))
 }

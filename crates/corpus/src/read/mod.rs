@@ -97,7 +97,7 @@ impl Reading {
         format!("{:016x}", crate::schema::document_hash(&format!("{self:?}")))
     }
 
-    const fn is_speeches(&self) -> bool {
+    pub const fn is_speeches(&self) -> bool {
         matches!(self.dialect, Dialect::Speeches(_))
     }
 }
@@ -149,6 +149,12 @@ impl Format {
             "xml" if reading.is_speeches() => Self::HansardXml,
             _ => return None,
         })
+    }
+
+    /// Whether some source reads files of this name.
+    pub fn may_be_read(path: &Path) -> bool {
+        let is_xml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+        is_xml || Self::of(path, &Reading::default()).is_some()
     }
 
     /// Whether one file holds many documents and is read piece by piece, however large it is.

@@ -328,7 +328,7 @@ impl Relevance {
         if self.file {
             return path == self.root;
         }
-        if path.starts_with(&self.ignored) || (only_documents && Format::of(path).is_none()) {
+        if path.starts_with(&self.ignored) || (only_documents && !Format::may_be_read(path)) {
             return false;
         }
         let below = path.strip_prefix(&self.root).unwrap_or(Path::new(""));

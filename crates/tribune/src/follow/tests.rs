@@ -50,6 +50,7 @@ fn corpus(dir: &Path, pause: Duration) -> (Arc<DocumentsSource>, Arc<Slow>) {
         path: dir.join("docs"),
         index_dir: dir.join("index"),
         limits: Limits::default(),
+        reading: tribune_corpus::Reading::default(),
         embedder: Some(model.clone()),
     };
     (
