@@ -47,8 +47,12 @@ impl Dense {
         vectors: Vectors,
     ) -> Self {
         let entries: usize = searcher.segment_readers().iter().map(|s| s.max_doc() as usize).sum();
-        let rows: HashMap<u64, u32, BuildIdentity> =
-            vectors.keys.iter().zip(0u32..).map(|(key, row)| (key.content, row)).collect();
+        let rows: HashMap<u64, u32, BuildIdentity> = vectors
+            .keys
+            .iter()
+            .zip(0u32..)
+            .map(|(key, row)| (key.content, row))
+            .collect();
         let mut numbers: HashMap<u64, u32, BuildIdentity> = HashMap::default();
         let mut dense = Self {
             row_of: vec![NONE; entries],

@@ -139,7 +139,13 @@ fn bounds<T: Copy>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(Opti
         return Some((None, Some(read(text.trim_start_matches('='))?)));
     }
     if let Some((from, until)) = text.split_once("..") {
-        let end = |text: &str| if text.is_empty() { Some(None) } else { read(text).map(Some) };
+        let end = |text: &str| {
+            if text.is_empty() {
+                Some(None)
+            } else {
+                read(text).map(Some)
+            }
+        };
         let (from, until) = (end(from)?, end(until)?);
         return (from.is_some() || until.is_some()).then_some((from, until));
     }
@@ -252,7 +258,14 @@ mod tests {
         };
         assert_eq!(condition("speaker:>=10"), number(Some(10.0), None));
         assert_eq!(condition("speaker:1..2.5"), number(Some(1.0), Some(2.5)));
-        for odd in ["date:2024-13-45", "date:..", "speaker:..", "speaker:>x", "date:soon", "nofield:>3"] {
+        for odd in [
+            "date:2024-13-45",
+            "date:..",
+            "speaker:..",
+            "speaker:>x",
+            "date:soon",
+            "nofield:>3",
+        ] {
             assert_eq!(condition(odd), None, "{odd}");
         }
     }

@@ -82,7 +82,9 @@ impl Snapshot {
                 score,
                 coverage: coverage(
                     passage.text.coverage(&passage.title_stems, &plan.stems),
-                    cosines.as_ref().map(|cosines| cosines.get(&document).copied().unwrap_or(0.0)),
+                    cosines
+                        .as_ref()
+                        .map(|cosines| cosines.get(&document).copied().unwrap_or(0.0)),
                 ),
             });
         }
@@ -177,7 +179,11 @@ fn coverage(words: f32, cosine: Option<f32>) -> f32 {
 pub(crate) fn relative(mut found: Vec<Ranked>) -> Vec<Ranked> {
     let best = found.first().map_or(1.0, |ranked| ranked.score);
     for ranked in &mut found {
-        ranked.score = if best > 0.0 { (ranked.score / best).clamp(0.0, 1.0) } else { 0.0 };
+        ranked.score = if best > 0.0 {
+            (ranked.score / best).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
     }
     found
 }

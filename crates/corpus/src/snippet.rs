@@ -191,7 +191,9 @@ fn sentence_starts(line: &str) -> Vec<u32> {
         if !word.ends_with(['.', '!', '?', '。', '！', '？']) {
             continue;
         }
-        let bare = word.trim_end_matches('.').trim_start_matches(['(', '"', '“', '\'', '‘']);
+        let bare = word
+            .trim_end_matches('.')
+            .trim_start_matches(['(', '"', '“', '\'', '‘']);
         let is_abbreviation = word.ends_with('.')
             && (bare.chars().count() == 1 && bare.chars().all(char::is_uppercase)
                 || TITLES.contains(&bare.to_lowercase().as_str()));
@@ -242,7 +244,10 @@ mod tests {
         let filler = "Nothing of note happens in this sentence at all. ".repeat(12);
         let text = format!("{filler}The hon. member and Mr. Walrus spoke. {filler}");
         let shown = snippet(&text, "walrus");
-        assert!(shown.starts_with("Nothing") || shown.starts_with("The hon. member and Mr. Walrus"), "{shown}");
+        assert!(
+            shown.starts_with("Nothing") || shown.starts_with("The hon. member and Mr. Walrus"),
+            "{shown}"
+        );
         assert!(shown.ends_with("at all."), "{shown}");
         assert!(text.contains(&shown));
     }
@@ -251,7 +256,10 @@ mod tests {
     fn a_sentence_too_long_to_show_is_cut_around_the_match() {
         let text = format!("{}walrus {}", "and so on ".repeat(80), "and so forth ".repeat(80));
         let shown = snippet(&text, "walrus");
-        assert!(shown.starts_with('…') && shown.ends_with('…') && shown.contains("walrus"), "{shown}");
+        assert!(
+            shown.starts_with('…') && shown.ends_with('…') && shown.contains("walrus"),
+            "{shown}"
+        );
         assert!(shown.chars().count() <= MAX_BYTES);
     }
 

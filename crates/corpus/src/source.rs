@@ -91,6 +91,14 @@ impl DocumentsSource {
         &self.settings.path
     }
 
+    pub fn reading(&self) -> &Reading {
+        &self.settings.reading
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
     pub fn index_dir(&self) -> &Path {
         &self.settings.index_dir
     }

@@ -310,7 +310,12 @@ impl VectorWriter {
 
     /// Makes the store again without the rows that no passage needs any more, once they are the most.
     pub(crate) fn drop_stale(&mut self, is_needed: impl Fn(u64) -> bool) -> io::Result<()> {
-        let needed: Vec<u64> = self.known.keys().copied().filter(|content| is_needed(*content)).collect();
+        let needed: Vec<u64> = self
+            .known
+            .keys()
+            .copied()
+            .filter(|content| is_needed(*content))
+            .collect();
         let stale = self.commit.rows - needed.len();
         if stale < MIN_STALE || stale < needed.len() {
             return Ok(());
@@ -318,7 +323,10 @@ impl VectorWriter {
         let mut order: Vec<u32> = needed.iter().map(|content| self.known[content]).collect();
         order.sort_unstable();
         let dimensions = self.commit.dimensions;
-        let old_keys = read_exactly(&self.store.file(self.commit.generation, "keys"), self.commit.rows * KEY_BYTES)?;
+        let old_keys = read_exactly(
+            &self.store.file(self.commit.generation, "keys"),
+            self.commit.rows * KEY_BYTES,
+        )?;
         let generation = self.commit.generation + 1;
         let mut keys = io::BufWriter::new(File::create(self.store.file(generation, "keys"))?);
         let mut rows = io::BufWriter::new(File::create(self.store.file(generation, "rows"))?);

@@ -288,6 +288,10 @@ impl Embedder for Api {
             .unwrap_or_default()
     }
 
+    fn batch(&self) -> usize {
+        MAX_BATCH
+    }
+
     fn embed(&self, _role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(MAX_BATCH) {

@@ -20,7 +20,7 @@ mod static_table;
 mod tokens;
 mod weights;
 
-pub use built_in::built_in;
+pub use built_in::{built_in, static_table};
 pub use error::EmbedError;
 pub use sentence::Sentence;
 pub use static_table::StaticTable;

@@ -72,6 +72,16 @@ impl Embedder for StaticTable {
         self.rows.columns
     }
 
+    /// Equal weights lose to full text alone; these do not (docs/retrieval.md).
+    fn weight(&self) -> f32 {
+        0.3
+    }
+
+    /// A passage takes microseconds: few of them are not worth handing over.
+    fn batch(&self) -> usize {
+        256
+    }
+
     /// A text without any token has a vector of zeros, which is like no other.
     fn embed(&self, _role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let width = self.rows.columns;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use tribune_core::{Links, Source, SystemClock};
 use tribune_corpus::speeches::Spellings;
 use tribune_corpus::{Dialect, DocumentsSource, Pool, Settings as CorpusSettings, SpeechesSource, ToolNames};
@@ -33,7 +33,9 @@ pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
 fn sources(config: &Config, corpora: &[Arc<DocumentsSource>], links: &Links) -> Vec<Arc<dyn Source>> {
     // One of several speeches sources has the names that hosts know: the one called so, or the first.
     let speeches = || config.sources.iter().filter(|source| source.reading.is_speeches());
-    let known = speeches().find(|source| source.name == "hansard").or_else(|| speeches().next());
+    let known = speeches()
+        .find(|source| source.name == "hansard")
+        .or_else(|| speeches().next());
     let known = known.map(|source| source.name.as_str());
     let source = |(source, corpus): (&SourceConfig, &Arc<DocumentsSource>)| -> Arc<dyn Source> {
         let Dialect::Speeches(rules) = &source.reading.dialect else {
@@ -44,7 +46,8 @@ fn sources(config: &Config, corpora: &[Arc<DocumentsSource>], links: &Links) -> 
         } else {
             ToolNames::of(&source.name)
         };
-        Arc::new(SpeechesSource::new(corpus.clone(), names, Spellings::of(rules), links.clone()))
+        let speeches = SpeechesSource::new(corpus.clone(), names, Spellings::of(rules), links.clone());
+        Arc::new(speeches.ingesting_from(source.ingest_dir.clone()))
     };
     config.sources.iter().zip(corpora).map(source).collect()
 }
@@ -97,7 +100,7 @@ pub fn embedder(choice: &EmbedderChoice) -> anyhow::Result<Option<Arc<dyn Embedd
     Ok(Some(match choice {
         EmbedderChoice::None => return Ok(None),
         EmbedderChoice::MiniLm => tribune_embed::built_in()?,
-        EmbedderChoice::Static => bail!("the static table is not part of this build"),
+        EmbedderChoice::Static => tribune_embed::static_table()?,
         EmbedderChoice::Folder(path) => Arc::new(
             tribune_embed::folder::load(path)
                 .with_context(|| format!("the model in {} cannot be used", path.display()))?,

@@ -26,6 +26,7 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         limits: Limits::default(),
         reading: Reading::default(),
         embedder: EmbedderChoice::MiniLm,
+        ingest_dir: None,
     };
     let speeches = SourceConfig {
         reading: Reading::speeches(SpeechRules::australia()),

@@ -153,7 +153,9 @@ impl Format {
 
     /// Whether some source reads files of this name.
     pub fn may_be_read(path: &Path) -> bool {
-        let is_xml = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+        let is_xml = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
         is_xml || Self::of(path, &Reading::default()).is_some()
     }
 

@@ -87,7 +87,10 @@ impl Tool for FetchSpeech {
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let given = args.get("speech_id").and_then(Value::as_str).unwrap_or_default().trim();
-        let offset = args.get("offset").and_then(Value::as_f64).map_or(0, |offset| offset as usize);
+        let offset = args
+            .get("offset")
+            .and_then(Value::as_f64)
+            .map_or(0, |offset| offset as usize);
         let Some(document) = self.find(given, cx).await? else {
             return Err(Error::not_found(format!(
                 "Speech not found: {}. Ids come from {}: search for words of the speech, then pass on a speech_id of its results exactly as it is.",
@@ -126,7 +129,10 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
         },
         word_count: take("word_count"),
         content_hash: take("content_hash"),
-        url: document.url.clone().unwrap_or_else(|| links.citation(&document.id, None)),
+        url: document
+            .url
+            .clone()
+            .unwrap_or_else(|| links.citation(&document.id, None)),
         metadata: JsonObject::new(),
         next_offset: None,
         total_bytes: None,

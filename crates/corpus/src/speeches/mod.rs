@@ -3,8 +3,10 @@
 
 mod describe;
 mod fetch;
+mod ingest;
 mod search;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -24,6 +26,8 @@ pub const FACETS: [&str; 4] = ["speaker", "party", "chamber", "state"];
 pub struct ToolNames {
     pub search: String,
     pub fetch: String,
+    pub ingest_file: String,
+    pub ingest_directory: String,
 }
 
 impl ToolNames {
@@ -38,6 +42,8 @@ impl ToolNames {
         Self {
             search: format!("search_{name}_speeches"),
             fetch: format!("fetch_{name}_speech"),
+            ingest_file: format!("ingest_{name}_file"),
+            ingest_directory: format!("ingest_{name}_directory"),
         }
     }
 }
@@ -68,6 +74,8 @@ pub struct SpeechesSource {
     names: ToolNames,
     spellings: Spellings,
     links: Links,
+    /// The folder that administrators may ingest from, if they may.
+    ingest_dir: Option<PathBuf>,
 }
 
 impl SpeechesSource {
@@ -77,7 +85,15 @@ impl SpeechesSource {
             names,
             spellings,
             links,
+            ingest_dir: None,
         }
+    }
+
+    /// Lets administrators ingest speeches from this folder.
+    #[must_use]
+    pub fn ingesting_from(mut self, folder: Option<PathBuf>) -> Self {
+        self.ingest_dir = folder;
+        self
     }
 }
 
@@ -123,6 +139,20 @@ impl Source for SpeechesSource {
         vec![
             Arc::new(search::SearchSpeeches::new(&self, &holdings)),
             Arc::new(fetch::FetchSpeech::new(&self, &holdings)),
+        ]
+    }
+
+    fn admin_tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        let Some(base) = &self.ingest_dir else {
+            return Vec::new();
+        };
+        let desk = ingest::Desk {
+            corpus: self.corpus.clone(),
+            base: base.clone(),
+        };
+        vec![
+            Arc::new(ingest::IngestTool::file(desk.clone(), &self.names.ingest_file)),
+            Arc::new(ingest::IngestTool::directory(desk, &self.names.ingest_directory)),
         ]
     }
 }

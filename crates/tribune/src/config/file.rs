@@ -140,6 +140,7 @@ pub struct Source {
     pub duplicates: Option<Duplicates>,
     #[serde(default)]
     pub fields: FieldMap,
+    pub ingest_dir: Option<PathBuf>,
     pub parliament: Option<Parliament>,
     #[serde(default)]
     pub parties: Names,
@@ -177,6 +178,7 @@ impl Source {
 
     fn refuse_speech_settings(&self) -> anyhow::Result<()> {
         let set = [
+            ("ingest_dir", self.ingest_dir.is_some()),
             ("parliament", self.parliament.is_some()),
             ("parties", !self.parties.is_empty()),
             ("chambers", !self.chambers.is_empty()),

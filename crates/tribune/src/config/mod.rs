@@ -51,6 +51,8 @@ pub struct SourceConfig {
     pub limits: Limits,
     pub reading: Reading,
     pub embedder: EmbedderChoice,
+    /// Where administrators may ingest speeches from.
+    pub ingest_dir: Option<PathBuf>,
 }
 
 impl Config {
@@ -122,6 +124,7 @@ impl Config {
             }
             sources.push(SourceConfig {
                 reading: source.reading()?,
+                ingest_dir: source.ingest_dir.as_ref().map(|dir| base.join(dir)),
                 embedder: embedder::of_source(&source.name, source.embedder.as_deref(), &embedder)?,
                 title: source.title.unwrap_or_else(|| title_of(&source.name)),
                 name: source.name,
