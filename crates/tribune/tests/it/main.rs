@@ -13,3 +13,4 @@ mod load;
 mod nginx;
 mod operations;
 mod protocol;
+mod speeches;
