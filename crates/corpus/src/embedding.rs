@@ -89,7 +89,9 @@ impl Embedding<'_> {
         let needed = self.read(self.needed())?;
         let missing: Vec<(u64, DocAddress)> = needed.iter().copied().filter(|(c, _)| !writer.holds(*c)).collect();
         let embedded = missing.len() as u64;
-        self.embed(&missing, &mut writer)?;
+        let outcome = self.embed(&missing, &mut writer);
+        self.kept(writer.announce())?;
+        outcome?;
         let contents: HashSet<u64> = needed.iter().map(|(content, _)| *content).collect();
         self.kept(writer.drop_stale(|content| contents.contains(&content)))?;
         store.remove_others();

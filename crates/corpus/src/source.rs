@@ -125,7 +125,7 @@ impl DocumentsSource {
         let vectors = self
             .model
             .as_ref()
-            .and_then(|model| file_mark(&model.store.commit_file()));
+            .and_then(|model| file_mark(&model.store.ready_file()));
         let Some(mark) = file_mark(&dir.join("meta.json")).map(|index| Some((index, vectors))) else {
             return Ok(false);
         };

@@ -44,8 +44,13 @@ impl VectorStore {
         }
     }
 
-    pub(crate) fn commit_file(&self) -> PathBuf {
+    fn commit_file(&self) -> PathBuf {
         self.dir.join("commit.json")
+    }
+
+    /// Replaced whenever a run ends: servers need not look at every batch of one that goes on for hours.
+    pub(crate) fn ready_file(&self) -> PathBuf {
+        self.dir.join("ready")
     }
 
     fn file(&self, generation: u64, ending: &str) -> PathBuf {
@@ -308,6 +313,18 @@ impl VectorWriter {
         fs::rename(temporary, self.store.commit_file())
     }
 
+    /// Tells servers that there is something new to be read, if there is: an earlier run may have been
+    /// killed before it could.
+    pub(crate) fn announce(&self) -> io::Result<()> {
+        let state = format!("{} {}", self.commit.generation, self.commit.rows);
+        if fs::read_to_string(self.store.ready_file()).is_ok_and(|announced| announced == state) {
+            return Ok(());
+        }
+        let temporary = self.store.dir.join("ready.new");
+        fs::write(&temporary, state)?;
+        fs::rename(temporary, self.store.ready_file())
+    }
+
     /// Makes the store again without the rows that no passage needs any more, once they are the most.
     pub(crate) fn drop_stale(&mut self, is_needed: impl Fn(u64) -> bool) -> io::Result<()> {
         let needed: Vec<u64> = self
@@ -350,6 +367,7 @@ impl VectorWriter {
         });
         self.known = new_keys.collect();
         self.publish()?;
+        self.announce()?;
         self.remove_other_generations();
         Ok(())
     }
