@@ -321,7 +321,7 @@ fn own_questions_are_asked_of_the_configured_sources() {
 fn the_demo_is_measured_without_a_configuration() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("q.tsv"), include_str!("../demo-questions.tsv")).expect("written");
-    let found = figures(dir.path(), &["--queries", "q.tsv", "--floor", "0.88"]);
+    let found = figures(dir.path(), &["--queries", "q.tsv", "--floor", "0.9"]);
     assert_eq!(found["sources"], json!(["manual", "notes", "hansard"]));
     assert_eq!(found["hits@1"], 1.0, "{found}");
 }
