@@ -293,7 +293,7 @@ fn configured(data_dir: &str) -> tempfile::TempDir {
     fs::create_dir(dir.path().join("docs")).expect("made");
     fs::write(dir.path().join("docs/a.md"), "alpha").expect("written");
     let config = format!(
-        "[server]\ndata_dir = {data_dir:?}\n[[sources]]\nname = \"docs\"\nkind = \"documents\"\npath = \"docs\"\n"
+        "[server]\ndata_dir = {data_dir:?}\n[embedder]\nkind = \"none\"\n[[sources]]\nname = \"docs\"\nkind = \"documents\"\npath = \"docs\"\n"
     );
     fs::write(dir.path().join("tribune.toml"), config).expect("written");
     dir

@@ -213,6 +213,24 @@ fn what_is_like_a_speech_and_around_a_passage_is_found() {
     assert!(told.contains("not found"), "{told}");
 }
 
+#[test]
+fn words_serve_at_once_and_meaning_follows() {
+    let table = speeches_table("").replace("embedder = \"none\"\n", "");
+    let server = TestServer::builder().model().tables(&table).start();
+    let first = |query: &str| found(&server, json!({"query": query})).first().map(|s| s["title"].clone());
+    assert!(first("seven-eighths problem").is_some());
+    // In other words than those of the speech.
+    let paraphrase = "boats queueing offshore cost growers money";
+    wait_for("the vectors", || {
+        first(paraphrase).is_some_and(|title| title.to_string().contains("Port Carmody"))
+    });
+    // Conditions hold for meaning as they do for words.
+    let labor = found(&server, json!({"query": paraphrase, "party": "Labor", "limit": 100}));
+    assert!(labor.iter().all(|s| s["party"] == "Labor"));
+    // What has nothing to do with anything is found nowhere.
+    assert_eq!(found(&server, json!({"query": "qwxz vbnmk"})), Vec::<Value>::new());
+}
+
 fn write(dir: &Path, name: &str, text: &str) {
     let path = dir.join(name);
     fs::create_dir_all(path.parent().expect("a folder")).expect("made");

@@ -55,6 +55,7 @@ pub struct Builder {
     server: String,
     more: String,
     args: Vec<String>,
+    model: bool,
     wait: bool,
 }
 
@@ -64,12 +65,18 @@ impl TestServer {
         Self::builder().documents(&sample()).start()
     }
 
+    /// The same, with the built-in model as users have it.
+    pub fn with_model() -> Self {
+        Self::builder().documents(&sample()).model().start()
+    }
+
     pub fn builder() -> Builder {
         Builder {
             dir: tempfile::tempdir().expect("a folder"),
             server: String::new(),
             more: String::new(),
             args: Vec::new(),
+            model: false,
             wait: true,
         }
     }
@@ -200,6 +207,13 @@ impl Builder {
         self
     }
 
+    /// Uses the built-in model. Without it a search finds words and nothing else, which most tests
+    /// count on.
+    pub fn model(mut self) -> Self {
+        self.model = true;
+        self
+    }
+
     /// Does not wait until every source is ready.
     pub fn at_once(mut self) -> Self {
         self.wait = false;
@@ -208,8 +222,9 @@ impl Builder {
 
     pub fn start(self) -> TestServer {
         fs::create_dir_all(self.dir.path().join("docs")).expect("a folder");
+        let embedder = if self.model { "minilm" } else { "none" };
         let config = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[[sources]]\nname = \"docs\"\nkind = \"documents\"\npath = \"docs\"\n{}",
+            "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[embedder]\nkind = \"{embedder}\"\n[[sources]]\nname = \"docs\"\nkind = \"documents\"\npath = \"docs\"\n{}",
             self.server, self.more
         );
         fs::write(self.dir.path().join("tribune.toml"), config).expect("a configuration");
