@@ -19,6 +19,7 @@ use crate::vectors::VectorWriter;
 /// Vectors are committed when so many wait, or so much time has passed.
 const COMMIT_ROWS: usize = 20_000;
 const COMMIT_EVERY: Duration = Duration::from_secs(3);
+const LOOK_FOR_CANCEL: Duration = Duration::from_millis(200);
 
 /// How far embedding has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -140,7 +141,13 @@ impl Embedding<'_> {
             if under_way == 0 {
                 break;
             }
-            let Ok(result) = results.recv() else { break };
+            let result = match results.recv_timeout(LOOK_FOR_CANCEL) {
+                Ok(result) => result,
+                // A batch that hangs in somebody's endpoint must not hold up a stop.
+                Err(mpsc::RecvTimeoutError::Timeout) if self.cancel.is_cancelled() => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => continue,
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            };
             under_way -= 1;
             let vectors = result
                 .ok_or_else(|| EmbeddingError::Panicked(self.source()))?

@@ -76,7 +76,8 @@ impl Quotable {
         let containing = self.sentences.partition_point(|start| *start as usize <= at) - 1;
         let (mut first, mut last) = (containing, containing);
         // The space after a sentence is not shown.
-        let fits = |first: usize, last: usize| start_of(last + 1) - start_of(first) <= MAX_BYTES + 1;
+        let end_of = |last: usize| start_of(last + 1) - usize::from(last + 1 < self.sentences.len());
+        let fits = |first: usize, last: usize| end_of(last) - start_of(first) <= MAX_BYTES;
         if !fits(first, last) {
             return None;
         }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use tribune_embed::scan::Rows;
 const KEY_BYTES: usize = 12;
 /// Below this many stale rows, making the store again is not worth it.
 const MIN_STALE: usize = 10_000;
+const KEEP_OTHER_MODELS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What the rows on disk are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,14 +149,18 @@ impl VectorStore {
         }
     }
 
-    /// Removes what other models left behind for this source.
+    /// Removes what other models left behind for this source and nobody has added to for long: a
+    /// server may still use it, and whoever tries models goes back and forth.
     pub(crate) fn remove_others(&self) {
         let Some(parent) = self.dir.parent() else { return };
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let path = entry.path();
             let name = entry.file_name();
+            let last_used = fs::metadata(path.join("commit.json")).and_then(|file| file.modified());
+            let is_old = last_used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEEP_OTHER_MODELS));
             if name.to_string_lossy().starts_with("vectors-")
                 && path != self.dir
+                && is_old
                 && let Err(error) = fs::remove_dir_all(&path)
             {
                 tracing::debug!(%error, "could not remove the vectors of another model");

@@ -55,6 +55,12 @@ pub(crate) fn walk(root: &Path, reading: &Reading) -> Found {
             }
         };
         let path = entry.path();
+        let is_linked_folder = entry.path_is_symlink() && entry.depth() > 0 && path.is_dir();
+        if is_linked_folder {
+            let problem = "is a link to a folder; only real folders are read".to_owned();
+            found.passed_over.push(fault(path, problem));
+            continue;
+        }
         let Some(format) = Format::of(path, reading) else {
             continue;
         };

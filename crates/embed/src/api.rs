@@ -1,8 +1,8 @@
 //! Any endpoint that answers `/v1/embeddings` as OpenAI's does.
 
 use std::io::Read;
-use std::sync::OnceLock;
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -20,6 +20,8 @@ const MAX_DIMENSIONS: usize = 16_384;
 /// More than 64 vectors of the most dimensions, written out, ever take.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 const MAX_ATTEMPTS: u32 = 5;
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+const PAUSE_AFTER_FAILED_QUERY: Duration = Duration::from_secs(10);
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// As much of an endpoint's own words as an error repeats.
 const MAX_QUOTED_CHARS: usize = 200;
@@ -61,6 +63,8 @@ pub struct Api {
     settings: Settings,
     client: OnceLock<Client>,
     learnt: OnceLock<usize>,
+    /// When a query last went wrong, unless one has gone well since.
+    query_failed: Mutex<Option<Instant>>,
 }
 
 #[derive(Deserialize)]
@@ -127,6 +131,7 @@ impl Api {
             settings,
             client: OnceLock::new(),
             learnt: OnceLock::new(),
+            query_failed: Mutex::new(None),
         })
     }
 
@@ -152,11 +157,26 @@ impl Api {
         Ok(self.client.get_or_init(|| client))
     }
 
-    fn batch(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    /// A query has somebody waiting for it: asked once, for a short time, and not at all soon after a
+    /// failure, so that whoever asks can go on without.
+    fn query(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let failed_at = || self.query_failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed_at().is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILED_QUERY) {
+            return Err(self.error("it failed just now and is left alone for a moment"));
+        }
+        let timeout = QUERY_TIMEOUT.min(self.settings.timeout);
+        let asked = self.request(self.client()?, texts, timeout);
+        *failed_at() = asked.is_err().then(Instant::now);
+        asked.map_err(|failure| match failure {
+            Failure::Final(error) | Failure::Passing { error, .. } => error,
+        })
+    }
+
+    fn patiently(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let client = self.client()?;
         let mut wait = self.settings.first_wait;
         for attempt in 1.. {
-            match self.request(client, texts) {
+            match self.request(client, texts, self.settings.timeout) {
                 Ok(vectors) => return Ok(vectors),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Passing { error, .. }) if attempt == MAX_ATTEMPTS => return Err(error),
@@ -169,7 +189,7 @@ impl Api {
         Ok(Vec::new())
     }
 
-    fn request(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>, Failure> {
+    fn request(&self, client: &Client, texts: &[&str], timeout: Duration) -> Result<Vec<Vec<f32>>, Failure> {
         let mut body = json!({ "model": self.settings.model, "input": texts, "encoding_format": "float" });
         if let Some(dimensions) = self.settings.dimensions {
             body["dimensions"] = dimensions.into();
@@ -178,6 +198,7 @@ impl Api {
             .post(self.url.clone())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json")
+            .timeout(timeout)
             .body(body.to_string());
         if let Some(key) = &self.key {
             request = request.header(AUTHORIZATION, key.clone());
@@ -292,10 +313,13 @@ impl Embedder for Api {
         MAX_BATCH
     }
 
-    fn embed(&self, _role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(MAX_BATCH) {
-            vectors.append(&mut self.batch(batch)?);
+            vectors.append(&mut match role {
+                Role::Query => self.query(batch)?,
+                Role::Passage => self.patiently(batch)?,
+            });
         }
         Ok(vectors)
     }

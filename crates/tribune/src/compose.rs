@@ -114,8 +114,13 @@ pub fn embedder(choice: &EmbedderChoice) -> anyhow::Result<Option<Arc<dyn Embedd
             let mut settings = ApiSettings::new(url.clone(), model.clone());
             settings.key = api_key.as_ref().map(Secret::read).transpose()?;
             settings.dimensions = *dimensions;
-            // On a thread of its own: it blocks, and may be called where that is not allowed.
-            let connected = std::thread::spawn(move || Api::connect(settings)).join();
+            // On a thread of its own: it blocks, and may be called where that is not allowed. Where the
+            // dimensions are known nothing need be asked, and an endpoint that is down comes back by itself.
+            let connect = move || match settings.dimensions {
+                Some(_) => Api::new(settings),
+                None => Api::connect(settings),
+            };
+            let connected = std::thread::spawn(connect).join();
             let api = connected.map_err(|_| anyhow::anyhow!("connecting to {url} failed unexpectedly"))?;
             Arc::new(api.with_context(|| format!("the embeddings of {url} cannot be used"))?)
         }

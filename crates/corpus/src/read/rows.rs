@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use serde_json::Value;
 use tribune_core::JsonObject;
@@ -112,11 +113,12 @@ pub(super) fn csv<S: Sink>(input: &Input<'_>, sink: &mut S) -> Result<(), S::Err
         return Ok(());
     }
     let mut row = csv::ByteRecord::new();
+    let mut last = None;
     loop {
-        let line = reader.position().line();
+        let (line, byte) = (reader.position().line(), reader.position().byte());
         left.set(input.max_document_bytes);
         match reader.read_byte_record(&mut row) {
-            Ok(true) => {}
+            Ok(true) => last = (reader.position().line() > line + 1).then_some((line, byte)),
             Ok(false) => break,
             Err(error) if error.is_io_error() => {
                 let problem = format!("{error}; the rest of the file is not read");
@@ -134,7 +136,29 @@ pub(super) fn csv<S: Sink>(input: &Input<'_>, sink: &mut S) -> Result<(), S::Err
             Err(problem) => sink.fault(Some(line), true, problem),
         }
     }
+    if let Some((line, byte)) = last
+        && has_open_quote(input.path, byte).unwrap_or(false)
+    {
+        let problem = "a quote in the row that begins here is never closed: everything after it was read as part of it";
+        sink.fault(Some(line), false, problem.to_owned());
+    }
     Ok(())
+}
+
+/// Whether the quotes from `byte` to the end of the file do not come in pairs.
+fn has_open_quote(path: &Path, byte: u64) -> std::io::Result<bool> {
+    let mut file = BufReader::new(File::open(path)?);
+    file.seek(SeekFrom::Start(byte))?;
+    let mut is_open = false;
+    loop {
+        let part = file.fill_buf()?;
+        if part.is_empty() {
+            return Ok(is_open);
+        }
+        is_open ^= !part.iter().filter(|b| **b == b'"').count().is_multiple_of(2);
+        let read = part.len();
+        file.consume(read);
+    }
 }
 
 /// Whether there is a text to be read, and what is odd about the header.
@@ -331,6 +355,14 @@ mod tests {
             "{:?}",
             read.faults
         );
+    }
+
+    #[test]
+    fn a_quote_left_open_near_the_end_is_told() {
+        let read = read("rows.csv", b"id,text\n1,one\n2,\"two\n3,three\n4,four\n");
+        assert_eq!(read.records.len(), 2);
+        assert_eq!(read.faults[0].line, Some(3));
+        assert!(read.faults[0].problem.contains("never closed"), "{:?}", read.faults);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -37,6 +37,8 @@ pub(super) struct Desk {
     pub(super) corpus: Arc<DocumentsSource>,
     /// The only folder that is read.
     pub(super) base: PathBuf,
+    /// One at a time: two calls about the same files would get into each other's way.
+    pub(super) turn: Arc<Mutex<()>>,
 }
 
 pub(super) struct IngestTool {
@@ -167,6 +169,7 @@ impl Desk {
     }
 
     fn ingest(&self, path: &Path, policy: Policy, progress: &Progress, cancel: &CancellationToken) -> Result<Summary> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let base = self.base.canonicalize().unwrap_or_else(|_| self.base.clone());
         let files = self.files(path)?;
         let mut summary = Summary {
@@ -174,7 +177,7 @@ impl Desk {
             ..Summary::default()
         };
         let snapshot = self.corpus.published().ok();
-        let mut copied: Vec<(String, String)> = Vec::new();
+        let mut copied: Vec<Copied> = Vec::new();
         let total = files.len() as f64;
         for (done, file) in files.iter().enumerate() {
             if cancel.is_cancelled() {
@@ -184,7 +187,7 @@ impl Desk {
             let name = relative(&base, file);
             progress.report(done as f64, Some(total + 1.0), Some(&name));
             match self.take(file, &name, policy, snapshot.as_deref()) {
-                Ok(target) => copied.push((name, target)),
+                Ok(one) => copied.push(one),
                 Err((outcome, reason)) => summary.add(name, outcome, Some(reason)),
             }
         }
@@ -224,36 +227,54 @@ impl Desk {
     }
 
     /// Copies one file into the source's folder, if it holds anything that is not there yet. Gives
-    /// its name there, or what became of it instead, and why.
+    /// what was done, or what became of the file instead, and why.
     fn take(
         &self,
         file: &Path,
         name: &str,
         policy: Policy,
         snapshot: Option<&Snapshot>,
-    ) -> std::result::Result<String, (&'static str, String)> {
+    ) -> std::result::Result<Copied, (&'static str, String)> {
+        let failed = |reason: String| ("failed", reason);
         let reading = self.corpus.reading();
-        let format = Format::of(file, reading).ok_or(("failed", "is not a file of speeches".to_owned()))?;
+        let format = Format::of(file, reading).ok_or(failed("is not a file of speeches".to_owned()))?;
+        let bytes = fs::read(file).map_err(|e| failed(format!("cannot be read: {e}")))?;
         let mut target = format!("{INGESTED}/{name}");
-        if !format.is_rows() {
-            let record = self
-                .only_record(file, &target, format, reading)
-                .map_err(|reason| ("failed", reason))?;
-            if let Some(held) = snapshot.and_then(|snapshot| holder(snapshot, &record)) {
-                match policy {
-                    _ if held.file == target => {}
-                    Policy::Skip => return Err(("skipped", held.told())),
-                    Policy::Error => return Err(("failed", held.told())),
-                    Policy::Update if held.is_whole_file(reading) => target = held.file,
-                    Policy::Update => {
-                        let told = format!("{}, in a file with others: change it there", held.told());
-                        return Err(("failed", told));
-                    }
+        let held = if format.is_rows() {
+            let before = fs::read(self.corpus.path().join(&target)).ok();
+            before.map(|before| Held {
+                told: if before == bytes {
+                    "it was ingested before".to_owned()
+                } else {
+                    "another file of that name was ingested before".to_owned()
+                },
+                file: target.clone(),
+            })
+        } else {
+            let record = self.only_record(file, &target, format, reading).map_err(failed)?;
+            snapshot.and_then(|snapshot| holder(snapshot, &record))
+        };
+        if let Some(held) = held {
+            match policy {
+                Policy::Skip => return Err(("skipped", held.told)),
+                Policy::Error => return Err(failed(held.told)),
+                Policy::Update if !held.is_replaceable(&target, reading) => {
+                    let told = format!(
+                        "{}, in {}, which is not ours to replace: change it there",
+                        held.told, held.file
+                    );
+                    return Err(failed(told));
                 }
+                Policy::Update => target = held.file,
             }
         }
-        copy(file, &self.corpus.path().join(&target)).map_err(|e| ("failed", format!("could not be copied: {e}")))?;
-        Ok(target)
+        let before = fs::read(self.corpus.path().join(&target)).ok();
+        write(&bytes, &self.corpus.path().join(&target)).map_err(|e| failed(format!("could not be copied: {e}")))?;
+        Ok(Copied {
+            name: name.to_owned(),
+            target,
+            before,
+        })
     }
 
     fn only_record(
@@ -291,10 +312,12 @@ impl Desk {
         }
     }
 
-    /// What the index says of the files that were copied. Those it refused are taken away again.
-    fn account(&self, copied: Vec<(String, String)>, summary: &mut Summary) -> Result<()> {
+    /// What the index says of the files that were copied. Where it refused one, what was there before
+    /// is put back.
+    fn account(&self, copied: Vec<Copied>, summary: &mut Summary) -> Result<()> {
         let snapshot = self.corpus.published()?;
-        for (name, target) in copied {
+        let mut put_back = false;
+        for Copied { name, target, before } in copied {
             let entry = snapshot.manifest().files.get(&target);
             let reasons: Vec<&str> = entry
                 .iter()
@@ -306,16 +329,41 @@ impl Desk {
                 Some(entry) if entry.documents > 0 => {
                     summary.total_chunks_created += entry.passages;
                     summary.add(name, "succeeded", reason);
+                    continue;
+                }
+                // Every text of a file of rows may be held elsewhere.
+                Some(entry) if entry.duplicates > 0 && entry.duplicates == entry.faults_in_all => {
+                    summary.add(name, "skipped", reason);
                 }
                 _ => {
-                    drop(fs::remove_file(self.corpus.path().join(&target)));
                     let reason = reason.unwrap_or_else(|| "holds no speech".to_owned());
                     summary.add(name, "failed", Some(reason));
                 }
             }
+            let path = self.corpus.path().join(&target);
+            put_back |= before.is_some();
+            let undone = match before {
+                Some(before) => write(&before, &path),
+                None => fs::remove_file(&path),
+            };
+            if let Err(error) = undone {
+                tracing::warn!(%error, file = target, "a file that was refused could not be taken away again");
+            }
+        }
+        if put_back {
+            self.update()?;
         }
         Ok(())
     }
+}
+
+/// A file that was copied into the source's folder, and what it took the place of.
+struct Copied {
+    /// Below the folder it came from.
+    name: String,
+    /// Below the source's folder.
+    target: String,
+    before: Option<Vec<u8>>,
 }
 
 impl Summary {
@@ -331,25 +379,18 @@ impl Summary {
     }
 }
 
-/// The speech that has this one's text or id already.
+/// What has this speech's text or id already.
 struct Held {
-    key: String,
+    told: String,
     file: String,
-    same_text: bool,
 }
 
 impl Held {
-    fn told(&self) -> String {
-        let what = if self.same_text {
-            "the same text as"
-        } else {
-            "the id of"
-        };
-        format!("{what} {}", self.key)
-    }
-
-    fn is_whole_file(&self, reading: &Reading) -> bool {
-        Format::of(Path::new(&self.file), reading).is_some_and(|format| !format.is_rows())
+    /// Only what was ingested is replaced: the owner's own files stay as they are.
+    fn is_replaceable(&self, target: &str, reading: &Reading) -> bool {
+        let path = Path::new(&self.file);
+        let is_one_speech = Format::of(path, reading).is_some_and(|format| !format.is_rows());
+        path.starts_with(INGESTED) && (is_one_speech || self.file == target)
     }
 }
 
@@ -364,29 +405,26 @@ fn holder(snapshot: &Snapshot, record: &Record) -> Option<Held> {
     });
     if let Some((key, file)) = by_text {
         return Some(Held {
-            key,
+            told: format!("the same text as {key}"),
             file,
-            same_text: true,
         });
     }
     let file = snapshot.file_of(&record.key).ok().flatten()?;
     Some(Held {
-        key: record.key.clone(),
+        told: format!("the id of {}, which has another text", record.key),
         file,
-        same_text: false,
     })
 }
 
 /// Whole or not at all: a follower of the folder must never see half a file.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+fn write(bytes: &[u8], to: &Path) -> std::io::Result<()> {
     let folder = to.parent().ok_or_else(|| std::io::Error::other("has no folder"))?;
     fs::create_dir_all(folder)?;
-    let bytes = fs::read(from)?;
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     // Hidden, so that it is not taken for a document.
     let temporary = folder.join(format!(".{name}.part"));
     let mut file = fs::File::create(&temporary)?;
-    file.write_all(&bytes)?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(temporary, to)
 }

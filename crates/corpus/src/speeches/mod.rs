@@ -7,9 +7,11 @@ mod ingest;
 mod search;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use serde_json::Value;
+use tribune_core::wire::clip;
 use tribune_core::{
     CallContext, Document, DocumentId, Hit, Links, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
@@ -76,6 +78,7 @@ pub struct SpeechesSource {
     links: Links,
     /// The folder that administrators may ingest from, if they may.
     ingest_dir: Option<PathBuf>,
+    ingest_turn: Arc<Mutex<()>>,
 }
 
 impl SpeechesSource {
@@ -86,6 +89,7 @@ impl SpeechesSource {
             spellings,
             links,
             ingest_dir: None,
+            ingest_turn: Arc::default(),
         }
     }
 
@@ -149,6 +153,7 @@ impl Source for SpeechesSource {
         let desk = ingest::Desk {
             corpus: self.corpus.clone(),
             base: base.clone(),
+            turn: self.ingest_turn.clone(),
         };
         vec![
             Arc::new(ingest::IngestTool::file(desk.clone(), &self.names.ingest_file)),
@@ -182,4 +187,25 @@ impl Holdings {
             chambers: values("chamber"),
         }
     }
+}
+
+/// A field as text, whatever a file has made of it: hosts hold answers to their schemas.
+fn text_or_null(value: Option<&Value>, max_chars: usize) -> Value {
+    let text = match value {
+        None | Some(Value::Null | Value::Object(_)) => return Value::Null,
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) => {
+            let parts: Vec<String> = items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect();
+            parts.join(", ")
+        }
+        Some(scalar) => scalar.to_string(),
+    };
+    Value::from(clip(&text, max_chars))
+}
+
+fn count_or_null(value: Option<&Value>) -> Value {
+    value.and_then(Value::as_u64).map_or(Value::Null, Value::from)
 }

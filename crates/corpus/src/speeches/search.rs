@@ -10,7 +10,7 @@ use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes};
 use tribune_core::{CallContext, Error, Hints, Hit, JsonObject, Links, Result, Source, Tool, ToolOutput, ToolSpec};
 
 use super::describe::{self, MAX_ENUMERATED};
-use super::{Holdings, SpeechesSource, Spellings};
+use super::{Holdings, SpeechesSource, Spellings, count_or_null, text_or_null};
 use crate::filter::{Condition, Filter};
 use crate::search::{Ask, Legs};
 use crate::snapshot::Snapshot;
@@ -225,11 +225,7 @@ fn within_room(snapshot: &Snapshot, hits: Vec<Hit>, links: &Links) -> Result<Vec
 
 fn speech(hit: Hit, fields: &JsonObject, links: &Links) -> Speech {
     // Fields come from files: a page in place of a name must not fill the answer.
-    let short = |name: &str| match fields.get(name) {
-        Some(Value::String(text)) => Value::from(clip(text, 160)),
-        Some(Value::Number(number)) => Value::Number(number.clone()),
-        _ => Value::Null,
-    };
+    let short = |name: &str| text_or_null(fields.get(name), 160);
     let chunk_index = hit.passage.unwrap_or(0);
     Speech {
         chunk_id: format!("{}#{chunk_index}", hit.id.key()),
@@ -242,7 +238,7 @@ fn speech(hit: Hit, fields: &JsonObject, links: &Links) -> Speech {
         state: short("state"),
         date: short("date"),
         hansard_reference: short("hansard_reference"),
-        word_count: short("word_count"),
+        word_count: count_or_null(fields.get("word_count")),
         title: clip(&hit.title, MAX_TITLE_CHARS).into_owned(),
         url: links.citation(&hit.id, hit.passage),
         excerpt: hit.snippet,

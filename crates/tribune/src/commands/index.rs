@@ -16,7 +16,7 @@ use super::progress::{Progress, Step};
 use super::{chain, config, plural, runtime, stop_asked};
 use crate::cli::{Common, Index};
 use crate::compose::corpora;
-use crate::config::Config;
+use crate::config::{Config, EmbedderChoice};
 use crate::follow::{News, Tell, follow};
 use crate::logging;
 
@@ -34,7 +34,14 @@ pub fn run(common: &Common, args: &Index) -> anyhow::Result<ExitCode> {
         runtime()?.block_on(watch(chosen, args.json));
         return Ok(ExitCode::SUCCESS);
     }
-    once(&chosen, args.json)
+    // Full text is indexed all the same; whoever waits for vectors must hear that none were made.
+    let lacks_model = |corpus: &Arc<DocumentsSource>| {
+        let wanted = config.sources.iter().find(|source| source.name == corpus.name());
+        wanted.is_some_and(|source| source.embedder != EmbedderChoice::None) && !corpus.has_model()
+    };
+    let lacking = chosen.iter().any(lacks_model);
+    let done = once(&chosen, args.json)?;
+    Ok(if lacking { ExitCode::FAILURE } else { done })
 }
 
 fn choose(config: &Config, names: &[String]) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
@@ -229,7 +236,17 @@ fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {
         report.files_removed,
         report.elapsed.as_secs_f64()
     );
-    for fault in faults.iter().take(MAX_FAULTS_SHOWN) {
+    let skipped = report.summary.skipped;
+    if skipped > 0 {
+        text.push_str(&format!(
+            "\n  {} skipped because the text is held already",
+            plural(skipped, "file")
+        ));
+    }
+    // What was left out first: it matters more than what was taken with a warning.
+    let left_out = faults.iter().filter(|fault| fault.skipped);
+    let taken = faults.iter().filter(|fault| !fault.skipped);
+    for fault in left_out.chain(taken).take(MAX_FAULTS_SHOWN) {
         text.push_str(&format!("\n  {fault}"));
     }
     // Where only new faults are shown, those told before are not "more".

@@ -350,7 +350,10 @@ fn models_are_compared_on_the_same_queries() {
     let dir = tempfile::tempdir().expect("dir");
     let garden = garden(dir.path(), "garden");
     let garden = garden.to_str().expect("a path");
-    let compared = figures(dir.path(), &["--beir", garden, "--embedder", "minilm", "--against", "static:meaning"]);
+    let compared = figures(
+        dir.path(),
+        &["--beir", garden, "--embedder", "minilm", "--against", "static:meaning"],
+    );
     assert_eq!(compared["embedder"], "minilm");
     assert_eq!(compared["against"]["embedder"], "static");
     assert_eq!(compared["against"]["legs"], "meaning");

@@ -48,15 +48,28 @@ fn hosts_are_told_what_is_there_truly() {
     let tools = server.modern("/mcp/hansard", "tools/list", json!({})).json()["result"]["tools"].clone();
     let tool = |name: &str| {
         let tools = tools.as_array().expect("tools");
-        tools.iter().find(|tool| tool["name"] == name).cloned().expect("the tool")
+        tools
+            .iter()
+            .find(|tool| tool["name"] == name)
+            .cloned()
+            .expect("the tool")
     };
     let search = tool("search_hansard_speeches");
     let description = search["description"].as_str().expect("a description");
     let head: String = description.chars().take(500).collect();
     for part in ["24 speeches", "2024-02-13 to 2025-10-07", "Use this when", "Do not use"] {
-        assert!(head.contains(part), "{part} is not in the first 500 characters: {description}");
+        assert!(
+            head.contains(part),
+            "{part} is not in the first 500 characters: {description}"
+        );
     }
-    for part in ["Limitations", "Workflow", "fetch_hansard_speech", "Prefer this tool", "Parameters"] {
+    for part in [
+        "Limitations",
+        "Workflow",
+        "fetch_hansard_speech",
+        "Prefer this tool",
+        "Parameters",
+    ] {
         assert!(description.contains(part), "{part}: {description}");
     }
     let schema = &search["inputSchema"]["properties"];
@@ -80,22 +93,34 @@ fn hosts_are_told_what_is_there_truly() {
 #[test]
 fn a_speech_is_found_and_fetched_exactly() {
     let server = server();
-    let speeches = found(&server, json!({"query": "child care places in new estates", "limit": 3}));
+    let speeches = found(
+        &server,
+        json!({"query": "child care places in new estates", "limit": 3}),
+    );
     let first = &speeches[0];
     assert_eq!(first["speaker"], "Rosalind Achterberg");
     assert_eq!(first["party"], "Labor");
     assert_eq!(first["chamber"], "House of Representatives");
     assert_eq!(first["date"], "2024-02-13");
-    assert_eq!(first["hansard_reference"], "House Hansard (sample), 13 February 2024, p. 17");
+    assert_eq!(
+        first["hansard_reference"],
+        "House Hansard (sample), 13 February 2024, p. 17"
+    );
     let id = first["speech_id"].as_str().expect("an id");
     assert_eq!(first["chunk_id"], format!("{id}#{}", first["chunk_index"]));
     assert!(first["excerpt"].as_str().expect("an excerpt").chars().count() <= 500);
-    let scores: Vec<f64> = speeches.iter().map(|s| s["relevance_score"].as_f64().expect("a score")).collect();
+    let scores: Vec<f64> = speeches
+        .iter()
+        .map(|s| s["relevance_score"].as_f64().expect("a score"))
+        .collect();
     assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{scores:?}");
     assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{scores:?}");
     // The citation opens at the passage.
     let url = first["url"].as_str().expect("a url");
-    let page = server.get(&url[url.find("/data/").expect("a citation")..].replace("#passage", ""), &[]);
+    let page = server.get(
+        &url[url.find("/data/").expect("a citation")..].replace("#passage", ""),
+        &[],
+    );
     assert_eq!(page.status, 200);
     assert!(page.body.contains("<mark id=\"passage\">") || first["chunk_index"] == 0);
 
@@ -106,7 +131,11 @@ fn a_speech_is_found_and_fetched_exactly() {
         .find(|text| text.contains(id))
         .expect("the file");
     let body = file.splitn(3, "---\n").nth(2).expect("a body").trim_start_matches('\n');
-    for given in [json!({"speech_id": id}), json!({"id": format!("hansard:{id}")}), json!({"speech_id": url})] {
+    for given in [
+        json!({"speech_id": id}),
+        json!({"id": format!("hansard:{id}")}),
+        json!({"speech_id": url}),
+    ] {
         let fetched = called(&server, "fetch_hansard_speech", given)["structuredContent"].clone();
         assert_eq!(fetched["full_text"], body);
         assert_eq!(fetched["electorate"], "Banksmere");
@@ -124,7 +153,10 @@ fn filters_narrow_the_search_and_codes_are_understood() {
     let server = server();
     let all = |more: Value| {
         let mut arguments = json!({"query": "the people of my electorate", "limit": 100});
-        arguments.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
+        arguments
+            .as_object_mut()
+            .expect("object")
+            .extend(more.as_object().expect("object").clone());
         found(&server, arguments)
     };
     let labor = all(json!({"party": "Labor"}));
@@ -140,7 +172,10 @@ fn filters_narrow_the_search_and_codes_are_understood() {
     assert!(!by.is_empty() && by.iter().all(|s| s["speaker"] == "Rosalind Achterberg"));
     let spring = all(json!({"start_date": "2024-09-01", "end_date": "2024-11-30"}));
     let dates: Vec<&str> = spring.iter().map(|s| s["date"].as_str().expect("a date")).collect();
-    assert!(!dates.is_empty() && dates.iter().all(|d| ("2024-09-01"..="2024-11-30").contains(d)), "{dates:?}");
+    assert!(
+        !dates.is_empty() && dates.iter().all(|d| ("2024-09-01"..="2024-11-30").contains(d)),
+        "{dates:?}"
+    );
     let both = all(json!({"party": "Labor", "chamber": "Senate"}));
     assert!(both.iter().all(|s| s["party"] == "Labor" && s["chamber"] == "Senate"));
     assert!(all(json!({"speaker": "nobody of that name"})).is_empty());
@@ -162,7 +197,10 @@ fn wrong_arguments_are_answered_with_what_to_change() {
         search,
         json!({"query": "water", "start_date": "2025-01-01", "end_date": "2024-01-01"}),
     );
-    assert!(told.contains("start_date 2025-01-01 is after end_date 2024-01-01"), "{told}");
+    assert!(
+        told.contains("start_date 2025-01-01 is after end_date 2024-01-01"),
+        "{told}"
+    );
     let told = refused(&server, search, json!({"query": "water", "party": "Whig"}));
     assert!(told.contains("party") && told.contains("Labor"), "{told}");
     let told = refused(&server, search, json!({"query": "w"}));
@@ -170,7 +208,10 @@ fn wrong_arguments_are_answered_with_what_to_change() {
     let told = refused(&server, search, json!({"query": "water", "limit": 101}));
     assert!(told.contains("at most 100"), "{told}");
     let told = refused(&server, "fetch_hansard_speech", json!({"speech_id": "nothing"}));
-    assert!(told.starts_with("Speech not found: nothing") && told.contains(search), "{told}");
+    assert!(
+        told.starts_with("Speech not found: nothing") && told.contains(search),
+        "{told}"
+    );
 }
 
 #[test]
@@ -178,9 +219,29 @@ fn odd_queries_answer_or_say_what_to_change() {
     let server = server();
     let long = "housing ".repeat(1250);
     for query in [
-        "", " ", "the of and", "🏠🏠", "\"unbalanced", "title:housing", "party:\"Labor", "speaker:", "-", "--", "((",
-        "'; DROP TABLE speeches; --", "SELECT * FROM speeches WHERE 1=1", "a AND OR NOT b", "*", "?", "\\", "\u{0}x",
-        "date:2024-99", "words:>x", "\u{202e}abc", "%s%n", long.as_str(),
+        "",
+        " ",
+        "the of and",
+        "🏠🏠",
+        "\"unbalanced",
+        "title:housing",
+        "party:\"Labor",
+        "speaker:",
+        "-",
+        "--",
+        "((",
+        "'; DROP TABLE speeches; --",
+        "SELECT * FROM speeches WHERE 1=1",
+        "a AND OR NOT b",
+        "*",
+        "?",
+        "\\",
+        "\u{0}x",
+        "date:2024-99",
+        "words:>x",
+        "\u{202e}abc",
+        "%s%n",
+        long.as_str(),
     ] {
         for (profile, tool) in [("/mcp/hansard", "search_hansard_speeches"), ("/mcp", "search")] {
             let params = json!({"name": tool, "arguments": {"query": query}});
@@ -208,7 +269,11 @@ fn what_is_like_a_speech_and_around_a_passage_is_found() {
     assert!(results.iter().all(|result| result["id"] != id.as_str()));
     assert_eq!(answer["neighbours"]["previous"]["passage"], 0);
     let page = server.get(&format!("/data/{id}?passage=1"), &[]);
-    assert!(page.body.contains("Previous passage") && page.body.contains("Related"), "{}", page.body);
+    assert!(
+        page.body.contains("Previous passage") && page.body.contains("Related"),
+        "{}",
+        page.body
+    );
     let told = refused(&server, "find_related", json!({"id": "hansard:none"}));
     assert!(told.contains("not found"), "{told}");
 }
@@ -217,7 +282,11 @@ fn what_is_like_a_speech_and_around_a_passage_is_found() {
 fn words_serve_at_once_and_meaning_follows() {
     let table = speeches_table("").replace("embedder = \"none\"\n", "");
     let server = TestServer::builder().model().tables(&table).start();
-    let first = |query: &str| found(&server, json!({"query": query})).first().map(|s| s["title"].clone());
+    let first = |query: &str| {
+        found(&server, json!({"query": query}))
+            .first()
+            .map(|s| s["title"].clone())
+    };
     assert!(first("seven-eighths problem").is_some());
     // In other words than those of the speech.
     let paraphrase = "boats queueing offshore cost growers money";
@@ -252,7 +321,11 @@ fn administrators_ingest_and_nobody_else() {
     write(&incoming, "one.md", &speech("one", "Zeppelins may land again."));
     write(&incoming, "2024/two.md", &speech("two", "Canals were dug by hand."));
     write(&incoming, "2024/same.md", &speech("same", "Lighthouses need keepers."));
-    write(&incoming, "2024/bad.md", &speech("bad", "Text.").replace("2024-05-28", "2024-13-45"));
+    write(
+        &incoming,
+        "2024/bad.md",
+        &speech("bad", "Text.").replace("2024-05-28", "2024-13-45"),
+    );
     write(folder.path(), "secret.md", &speech("secret", "Not for you."));
     #[cfg(unix)]
     std::os::unix::fs::symlink(folder.path().join("secret.md"), incoming.join("link.md")).expect("a link");
@@ -302,28 +375,51 @@ fn administrators_ingest_and_nobody_else() {
     for out in ["../secret.md", "/etc/passwd", "2024/../../secret.md", "link.md"] {
         let refused = result(call(Some(TOKEN), "ingest_hansard_file", json!({"path": out})));
         assert_eq!(refused["isError"], true, "{out}: {refused}");
-        assert!(refused["content"][0]["text"].as_str().expect("text").contains("leads out"), "{refused}");
+        assert!(
+            refused["content"][0]["text"]
+                .as_str()
+                .expect("text")
+                .contains("leads out"),
+            "{refused}"
+        );
     }
     let one = result(call(Some(TOKEN), "ingest_hansard_file", json!({"path": "one.md"})));
     assert_eq!(one["structuredContent"]["succeeded"], 1, "{one}");
-    let all = result(call(Some(TOKEN), "ingest_hansard_directory", json!({"path": "2024"})))["structuredContent"].clone();
+    let all =
+        result(call(Some(TOKEN), "ingest_hansard_directory", json!({"path": "2024"})))["structuredContent"].clone();
     let counts = ["total_files", "succeeded", "skipped", "failed", "total_chunks_created"].map(|key| all[key].clone());
     assert_eq!(json!(counts), json!([3, 1, 1, 1, 1]), "{all}");
-    assert!(all.to_string().contains("the same text as old") && all.to_string().contains("YYYY-MM-DD"), "{all}");
+    assert!(
+        all.to_string().contains("the same text as old") && all.to_string().contains("YYYY-MM-DD"),
+        "{all}"
+    );
     for (query, id) in [("zeppelins", "one"), ("canals", "two")] {
         assert_eq!(found(&server, json!({"query": query}))[0]["speech_id"], id);
     }
-    write(&incoming, "2024/same.md", &speech("same", "Lighthouses need keepers."));
-    let updated = result(call(
-        Some(TOKEN),
-        "ingest_hansard_file",
-        json!({"path": "2024/same.md", "duplicates": "update"}),
-    ));
-    assert_eq!(updated["structuredContent"]["succeeded"], 1, "{updated}");
-    wait_for("the new speech in place of the old", || {
-        let found = found(&server, json!({"query": "lighthouses"}));
-        found.len() == 1 && found[0]["speech_id"] == "same"
-    });
+    let ingest = |path: &str, policy: &str| {
+        let arguments = json!({"path": path, "duplicates": policy});
+        result(call(Some(TOKEN), "ingest_hansard_file", arguments))["structuredContent"].clone()
+    };
+    // The owner's own file is not replaced, whatever is asked.
+    let refused = ingest("2024/same.md", "update");
+    assert_eq!(refused["failed"], 1, "{refused}");
+    assert!(refused.to_string().contains("old.md"), "{refused}");
+    // What is held stays, unless it is to be updated.
+    write(&incoming, "one.md", &speech("one", "Balloons may land again."));
+    assert_eq!(ingest("one.md", "skip")["skipped"], 1);
+    assert_eq!(ingest("one.md", "error")["failed"], 1);
+    assert_eq!(found(&server, json!({"query": "zeppelins"}))[0]["speech_id"], "one");
+    assert_eq!(ingest("one.md", "update")["succeeded"], 1);
+    assert_eq!(found(&server, json!({"query": "balloons"}))[0]["speech_id"], "one");
+    assert!(found(&server, json!({"query": "zeppelins"})).is_empty());
+    // A file that turns out bad does not cost what it was to replace.
+    let row = r#"{"id":"row","speaker":"Ann Other","date":"2024-05-28","text":"Gondolas are slow."}"#;
+    write(&incoming, "rows.jsonl", &format!("{row}\n"));
+    assert_eq!(ingest("rows.jsonl", "skip")["succeeded"], 1);
+    assert_eq!(ingest("rows.jsonl", "skip")["skipped"], 1);
+    write(&incoming, "rows.jsonl", "{\"broken");
+    assert_eq!(ingest("rows.jsonl", "update")["failed"], 1);
+    assert_eq!(found(&server, json!({"query": "gondolas"}))[0]["speech_id"], "row");
 }
 
 #[test]

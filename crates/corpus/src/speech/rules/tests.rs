@@ -182,13 +182,13 @@ fn seats_and_states_are_told_apart() {
 #[test]
 fn a_missing_title_is_taken_from_what_comes_nearest() {
     let changes = json!({"title": null, "debate": "Bills", "subdebate": "Looms Bill", "summary": "On looms"});
-    let record = warned(changes, &["no `title`", "`debate`"]);
+    let record = warned(changes, &["no `title`", "`subdebate`"]);
     assert_eq!(
         (record.title.as_str(), &record.fields["section"]),
-        ("Bills", &json!("Bills › Looms Bill"))
+        ("Looms Bill", &json!("Bills › Looms Bill"))
     );
     assert_eq!(
-        warned(json!({"title": null, "subdebate": "Looms"}), &["`subdebate`"]).title,
+        warned(json!({"title": null, "debate": "Looms"}), &["`debate`"]).title,
         "Looms"
     );
     assert_eq!(
