@@ -146,7 +146,10 @@ mod tests {
         };
         assert_eq!(counted("speeches", Some(1)).as_deref(), Some("1 speech"));
         assert_eq!(counted("documents", Some(1)).as_deref(), Some("1 document"));
-        assert_eq!(counted("documents", Some(1_234_567)).as_deref(), Some("1,234,567 documents"));
+        assert_eq!(
+            counted("documents", Some(1_234_567)).as_deref(),
+            Some("1,234,567 documents")
+        );
         assert_eq!(counted("documents", Some(999)).as_deref(), Some("999 documents"));
         assert_eq!(counted("markets", None), None);
     }

@@ -34,8 +34,12 @@ impl Dense {
     /// `contents` is the column of content hashes of each segment of `searcher`.
     pub(crate) fn new(searcher: &Searcher, contents: &[Column<u64>], vectors: Vectors) -> Self {
         let entries: usize = searcher.segment_readers().iter().map(|s| s.max_doc() as usize).sum();
-        let rows: HashMap<u64, u32, BuildIdentity> =
-            vectors.keys.iter().zip(0u32..).map(|(key, row)| (key.content, row)).collect();
+        let rows: HashMap<u64, u32, BuildIdentity> = vectors
+            .keys
+            .iter()
+            .zip(0u32..)
+            .map(|(key, row)| (key.content, row))
+            .collect();
         let mut dense = Self {
             row_of: vec![NONE; entries],
             bases: Vec::with_capacity(searcher.segment_readers().len()),

@@ -19,6 +19,7 @@ use crate::vectors::VectorWriter;
 /// Vectors are committed when so many wait, or so much time has passed.
 const COMMIT_ROWS: usize = 20_000;
 const COMMIT_EVERY: Duration = Duration::from_secs(3);
+const LOOK_FOR_CANCEL: Duration = Duration::from_millis(200);
 
 /// How far embedding has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,7 +90,9 @@ impl Embedding<'_> {
         let needed = self.read(self.needed())?;
         let missing: Vec<(u64, DocAddress)> = needed.iter().copied().filter(|(c, _)| !writer.holds(*c)).collect();
         let embedded = missing.len() as u64;
-        self.embed(&missing, &mut writer)?;
+        let outcome = self.embed(&missing, &mut writer);
+        self.kept(writer.announce())?;
+        outcome?;
         let contents: HashSet<u64> = needed.iter().map(|(content, _)| *content).collect();
         self.kept(writer.drop_stale(|content| contents.contains(&content)))?;
         store.remove_others();
@@ -138,7 +141,13 @@ impl Embedding<'_> {
             if under_way == 0 {
                 break;
             }
-            let Ok(result) = results.recv() else { break };
+            let result = match results.recv_timeout(LOOK_FOR_CANCEL) {
+                Ok(result) => result,
+                // A batch that hangs in somebody's endpoint must not hold up a stop.
+                Err(mpsc::RecvTimeoutError::Timeout) if self.cancel.is_cancelled() => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => continue,
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            };
             under_way -= 1;
             let vectors = result
                 .ok_or_else(|| EmbeddingError::Panicked(self.source()))?

@@ -9,7 +9,7 @@ use tantivy::schema::OwnedValue;
 use tribune_core::JsonObject;
 
 use crate::passage;
-use crate::read::{Format, Record, sections};
+use crate::read::{Format, Reading, Record, sections};
 use crate::schema::{Fields, MAX_FACET_BYTES, content_hash, days, document_hash, facet_prefix, folded};
 
 /// Fields are searched with every passage, so a raw page in a column must not be: what is longer is
@@ -30,7 +30,7 @@ pub(crate) fn entries(fields: &Fields, file: &str, record: &Record) -> serde_jso
     let facets = facets(&record.fields);
     let numbers = numbers(&record.fields);
     let hash = document_hash(&record.key);
-    let sections = match Format::of(Path::new(file)) {
+    let sections = match Format::of(Path::new(file), &Reading::default()) {
         Some(Format::Markdown) if count > 1 => sections(&record.text),
         _ => Vec::new(),
     };
@@ -186,9 +186,12 @@ fn facets(fields: &JsonObject) -> Vec<String> {
                 Value::Number(_) | Value::Bool(_) => value.to_string(),
                 _ => continue,
             };
-            bytes += name.len() + text.len();
-            if text.is_empty() || text.len() > MAX_FACET_BYTES || bytes > MAX_SEARCHED_FIELDS_BYTES {
+            if text.is_empty() || text.len() > MAX_FACET_BYTES {
                 continue;
+            }
+            bytes += name.len() + text.len();
+            if bytes > MAX_SEARCHED_FIELDS_BYTES {
+                return facets;
             }
             facets.push(facet_prefix(name) + &text);
         }

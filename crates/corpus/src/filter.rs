@@ -4,7 +4,7 @@
 use std::ops::Bound;
 
 use jiff::civil::Date;
-use tantivy::query::{BooleanQuery, EmptyQuery, Occur, Query, RangeQuery, TermQuery, TermSetQuery};
+use tantivy::query::{AllQuery, BooleanQuery, EmptyQuery, Query, RangeQuery, TermQuery, TermSetQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{Searcher, Term};
 
@@ -22,11 +22,11 @@ pub enum Condition {
     Holds { field: String, part: String },
     /// The document's date is within these days, both included.
     Days { from: Option<Date>, until: Option<Date> },
-    /// A field's number is within these, both included.
+    /// A field's number is within these.
     Number {
         field: String,
-        from: Option<f64>,
-        until: Option<f64>,
+        from: Bound<f64>,
+        until: Bound<f64>,
     },
 }
 
@@ -59,7 +59,8 @@ impl Condition {
             Self::Holds { field, part } => values_holding(searcher, fields, field, part)?,
             Self::Days { from, until } => {
                 let term = |date: &Date| Term::from_field_i64(fields.day, days(*date));
-                range(from.as_ref().map(term), until.as_ref().map(term))
+                let bound = |date: &Option<Date>| date.as_ref().map(term).map_or(Bound::Unbounded, Bound::Included);
+                range(bound(from), bound(until))
             }
             Self::Number { field, from, until } => {
                 let path = field.replace('.', "\\.");
@@ -74,20 +75,51 @@ impl Condition {
     }
 }
 
-fn range(from: Option<Term>, until: Option<Term>) -> Box<dyn Query> {
-    let bound = |term: Option<Term>| term.map_or(Bound::Unbounded, Bound::Included);
+fn range(from: Bound<Term>, until: Bound<Term>) -> Box<dyn Query> {
     match (from, until) {
-        (None, None) => Box::new(BooleanQuery::new(vec![(
-            Occur::Must,
-            Box::new(tantivy::query::AllQuery),
-        )])),
-        (from, until) => Box::new(RangeQuery::new(bound(from), bound(until))),
+        (Bound::Unbounded, Bound::Unbounded) => Box::new(AllQuery),
+        (from, until) => Box::new(RangeQuery::new(from, until)),
     }
+}
+
+/// The parts of a name that a list of names would have: "Hon. Katter, Bob MP" is katter and bob.
+fn name_parts(name: &str) -> Vec<String> {
+    const TITLES: [&str; 16] = [
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "dr",
+        "prof",
+        "sir",
+        "dame",
+        "hon",
+        "the",
+        "honourable",
+        "senator",
+        "sen",
+        "mp",
+        "member",
+        "minister",
+    ];
+    let folded = folded(name);
+    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let words: Vec<String> = folded
+        .split_whitespace()
+        .map(bare)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let names: Vec<String> = words
+        .iter()
+        .filter(|word| !TITLES.contains(&word.as_str()))
+        .cloned()
+        .collect();
+    if names.is_empty() { words } else { names }
 }
 
 /// Every value of the field that holds `part`: a corpus has few names beside its passages.
 fn values_holding(searcher: &Searcher, fields: &Fields, field: &str, part: &str) -> tantivy::Result<Box<dyn Query>> {
-    let wanted: Vec<String> = folded(part).split_whitespace().map(str::to_owned).collect();
+    let wanted = name_parts(part);
     let prefix = facet_prefix(field);
     let mut terms = Vec::new();
     for segment in searcher.segment_readers() {

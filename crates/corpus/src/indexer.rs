@@ -14,8 +14,8 @@ use tantivy::{Index, IndexWriter, TantivyError};
 use tokio_util::sync::CancellationToken;
 
 use crate::intake::Run;
-use crate::manifest::Manifest;
-use crate::read::Fault;
+use crate::manifest::{Manifest, Summary};
+use crate::read::{Fault, Reading};
 use crate::schema::{ANALYZER, FORMAT, Fields, analyzer};
 use crate::walk::walk;
 
@@ -47,6 +47,7 @@ pub struct Indexing {
     /// The source's own folder below the data directory.
     pub index_dir: PathBuf,
     pub limits: Limits,
+    pub reading: Reading,
 }
 
 /// How far a run has come.
@@ -68,9 +69,16 @@ pub struct IndexReport {
     pub documents_read: u64,
     /// Documents in the index now.
     pub documents: u64,
+    /// Passages added in this run.
+    pub passages_added: u64,
+    /// Passages in the index now.
+    pub passages: u64,
+    pub summary: Summary,
     /// The first faults of each file, whether found now or in an earlier run.
     pub faults: Vec<Fault>,
     pub faults_in_all: u64,
+    /// Whether this run made a new state of the index; `false` if there was nothing to change.
+    pub committed: bool,
     pub elapsed: Duration,
 }
 
@@ -115,7 +123,7 @@ impl Indexing {
             self.attempt("reading the folder", std::fs::read_dir(&self.path))?;
         }
         let index = self.open_or_create()?;
-        let found = walk(&self.path);
+        let found = walk(&self.path, &self.reading);
         let bytes = found.files.iter().map(|file| file.metadata.len()).sum();
         let mut writer = self.writer(&index, bytes)?;
         // What a killed or failed run left behind takes room that this one may need.
@@ -135,11 +143,14 @@ impl Indexing {
             Ok(done) => done,
             Err(error) => return Err(self.root_cause(error, &mut writer)),
         };
-        if new != old || payload.is_none() {
+        report.committed = new != old || payload.is_none();
+        if report.committed {
             self.commit(&mut writer, &new, payload.as_deref())?;
         }
         self.attempt("merging the index", writer.wait_merging_threads())?;
         report.documents = new.documents();
+        report.passages = new.passages();
+        report.summary = new.summary(report.passages_added);
         report.faults = new.files.values().flat_map(|f| f.faults.iter().cloned()).collect();
         report.faults_in_all = new.files.values().map(|f| f.faults_in_all).sum();
         report.elapsed = started.elapsed();

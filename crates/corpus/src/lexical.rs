@@ -158,8 +158,10 @@ fn constraint(demands: &[(Occur, Box<dyn Query>)]) -> Option<Box<dyn Query>> {
     if demands.is_empty() {
         return None;
     }
-    let mut parts: Vec<(Occur, Box<dyn Query>)> =
-        demands.iter().map(|(occur, query)| (*occur, query.box_clone())).collect();
+    let mut parts: Vec<(Occur, Box<dyn Query>)> = demands
+        .iter()
+        .map(|(occur, query)| (*occur, query.box_clone()))
+        .collect();
     if parts.iter().all(|(occur, _)| *occur == Occur::MustNot) {
         parts.push((Occur::Must, Box::new(tantivy::query::AllQuery)));
     }

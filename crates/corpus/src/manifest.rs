@@ -62,11 +62,56 @@ pub struct FileEntry {
     pub faults_in_all: u64,
     /// Its outcome depended on another file (an id already taken there): read it again next time.
     pub entangled: bool,
+    /// Documents left out because another has the same text.
+    #[serde(default)]
+    pub duplicates: u64,
+    /// Documents left out because something is wrong with them.
+    #[serde(default)]
+    pub failures: u64,
+}
+
+impl FileEntry {
+    fn outcome(&self) -> Outcome {
+        if self.documents > 0 {
+            Outcome::Succeeded
+        } else if self.failures > 0 {
+            Outcome::Failed
+        } else if self.duplicates > 0 {
+            Outcome::Skipped
+        } else {
+            // A file of rows without a row: nothing is wrong with it.
+            Outcome::Succeeded
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Outcome {
+    Succeeded,
+    Skipped,
+    Failed,
+}
+
+/// How the files of a folder have fared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    pub total_files: u64,
+    /// Files that gave a document.
+    pub succeeded: u64,
+    /// Files that gave none because every text in them is held already.
+    pub skipped: u64,
+    /// Files that gave none because something is wrong with them.
+    pub failed: u64,
+    /// Passages added by this run.
+    pub total_chunks_created: u64,
 }
 
 /// All files of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
+    /// How the files were read: when that changes, all of them are read again.
+    #[serde(default)]
+    pub reading: String,
     pub files: BTreeMap<String, FileEntry>,
 }
 
@@ -77,6 +122,18 @@ impl Manifest {
 
     pub fn passages(&self) -> u64 {
         self.files.values().map(|file| file.passages).sum()
+    }
+
+    /// How the files have fared, in a run that added so many passages.
+    pub fn summary(&self, passages_added: u64) -> Summary {
+        let count = |outcome: &Outcome| self.files.values().filter(|file| file.outcome() == *outcome).count() as u64;
+        Summary {
+            total_files: self.files.len() as u64,
+            succeeded: count(&Outcome::Succeeded),
+            skipped: count(&Outcome::Skipped),
+            failed: count(&Outcome::Failed),
+            total_chunks_created: passages_added,
+        }
     }
 
     pub fn dates(&self) -> Option<(Date, Date)> {
@@ -102,7 +159,10 @@ impl Manifest {
         for (value, count) in self.files.values().filter_map(|file| file.values.get(field)).flatten() {
             *counts.entry(value).or_default() += count;
         }
-        let mut values: Vec<(String, u64)> = counts.into_iter().map(|(value, count)| (value.to_owned(), count)).collect();
+        let mut values: Vec<(String, u64)> = counts
+            .into_iter()
+            .map(|(value, count)| (value.to_owned(), count))
+            .collect();
         values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         values
     }

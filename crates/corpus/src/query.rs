@@ -2,8 +2,10 @@
 //!
 //! Plain words rank; a `"phrase in quotes"` must occur; `field:value` and `field:"a value"` must
 //! match where the corpus has that field; `field:>=10` and `field:10..20` compare numbers;
-//! `date:2024-05`, `date:2024-05-01..2024-06-30`, `after:2024-05-01` and `before:2024` compare the
-//! document's date; `-word` and `-"phrase"` must not occur. Everything else, however odd, is words.
+//! `date:2024-05`, `date:2024-05-01..2024-06-30`, `after:2024-05-01` and `before:2024` (without that
+//! day or year; `since` and `until` with it) compare the document's date; `-word` and `-"phrase"` must not occur. Everything else, however odd, is words.
+
+use std::ops::Bound;
 
 use jiff::civil::{Date, date};
 
@@ -107,22 +109,34 @@ fn words(demand: Demand, field: Option<String>, text: &str, phrase: bool) -> Opt
 fn within_days(name: &str, value: &str) -> Option<Condition> {
     let (from, until) = match name.to_ascii_lowercase().as_str() {
         "date" => bounds(value, period)?,
-        "after" | "since" => (Some(period(value)?), None),
-        "before" | "until" => (None, Some(period(value)?)),
+        "after" => (Bound::Excluded(period(value)?), Bound::Unbounded),
+        "since" => (Bound::Included(period(value)?), Bound::Unbounded),
+        "before" => (Bound::Unbounded, Bound::Excluded(period(value)?)),
+        "until" => (Bound::Unbounded, Bound::Included(period(value)?)),
         _ => return None,
     };
     Some(Condition::Days {
-        from: from.map(|(first, _)| first),
-        until: until.map(|(_, last)| last),
+        from: match from {
+            Bound::Included((first, _)) => Some(first),
+            Bound::Excluded((_, last)) => Some(last.tomorrow().ok()?),
+            Bound::Unbounded => None,
+        },
+        until: match until {
+            Bound::Included((_, last)) => Some(last),
+            Bound::Excluded((first, _)) => Some(first.yesterday().ok()?),
+            Bound::Unbounded => None,
+        },
     })
 }
 
 fn within_numbers(field: &str, value: &str) -> Option<Condition> {
-    // A bare number is compared as text: `plot:7` also finds "7".
-    if !value.starts_with(['<', '>']) && !value.contains("..") {
+    let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite());
+    // A bare number is compared as text, so that `plot:7` also finds "7"; text has no sign.
+    let is_compared = value.starts_with(['<', '>', '-']) || value.contains("..");
+    if !is_compared {
         return None;
     }
-    let (from, until) = bounds(value, |text| text.parse::<f64>().ok().filter(|n| n.is_finite()))?;
+    let (from, until) = bounds(value, number)?;
     Some(Condition::Number {
         field: field.to_owned(),
         from,
@@ -130,21 +144,29 @@ fn within_numbers(field: &str, value: &str) -> Option<Condition> {
     })
 }
 
-/// `5`, `>5`, `>=5`, `<5`, `<=5`, `5..9`, `5..`, `..9`; all bounds count as included.
-fn bounds<T: Copy>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(Option<T>, Option<T>)> {
+/// `5`, `>5`, `>=5`, `<5`, `<=5`, `5..9`, `5..`, `..9`; the ends of a range are within it.
+fn bounds<T: Copy>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<(Bound<T>, Bound<T>)> {
+    let one_end = |text: &str| {
+        Some(match text.strip_prefix('=') {
+            Some(text) => Bound::Included(read(text)?),
+            None => Bound::Excluded(read(text)?),
+        })
+    };
     if let Some(text) = text.strip_prefix('>') {
-        return Some((Some(read(text.trim_start_matches('='))?), None));
+        return Some((one_end(text)?, Bound::Unbounded));
     }
     if let Some(text) = text.strip_prefix('<') {
-        return Some((None, Some(read(text.trim_start_matches('='))?)));
+        return Some((Bound::Unbounded, one_end(text)?));
     }
     if let Some((from, until)) = text.split_once("..") {
-        let end = |text: &str| if text.is_empty() { Some(None) } else { read(text).map(Some) };
-        let (from, until) = (end(from)?, end(until)?);
-        return (from.is_some() || until.is_some()).then_some((from, until));
+        let end = |text: &str| match text {
+            "" => Some(Bound::Unbounded),
+            text => read(text).map(Bound::Included),
+        };
+        return (from != until).then_some((end(from)?, end(until)?));
     }
     let exact = read(text)?;
-    Some((Some(exact), Some(exact)))
+    Some((Bound::Included(exact), Bound::Included(exact)))
 }
 
 /// First and last day of `2024`, `2024-05` or `2024-05-28`.
@@ -241,8 +263,11 @@ mod tests {
             condition("date:2024-05-28..2025"),
             days(Some((2024, 5, 28)), Some((2025, 12, 31)))
         );
-        assert_eq!(condition("after:2024-05-28"), days(Some((2024, 5, 28)), None));
-        assert_eq!(condition("Before:2023"), days(None, Some((2023, 12, 31))));
+        assert_eq!(condition("since:2024-05-28"), days(Some((2024, 5, 28)), None));
+        assert_eq!(condition("after:2024-05-28"), days(Some((2024, 5, 29)), None));
+        assert_eq!(condition("Before:2023"), days(None, Some((2022, 12, 31))));
+        assert_eq!(condition("date:<=2023-02"), days(None, Some((2023, 2, 28))));
+        assert_eq!(condition("date:>2023"), days(Some((2024, 1, 1)), None));
         let number = |from, until| {
             Some(Condition::Number {
                 field: "Speaker".to_owned(),
@@ -250,9 +275,30 @@ mod tests {
                 until,
             })
         };
-        assert_eq!(condition("speaker:>=10"), number(Some(10.0), None));
-        assert_eq!(condition("speaker:1..2.5"), number(Some(1.0), Some(2.5)));
-        for odd in ["date:2024-13-45", "date:..", "speaker:..", "speaker:>x", "date:soon", "nofield:>3"] {
+        assert_eq!(
+            condition("speaker:>=10"),
+            number(Bound::Included(10.0), Bound::Unbounded)
+        );
+        assert_eq!(
+            condition("speaker:<-3"),
+            number(Bound::Unbounded, Bound::Excluded(-3.0))
+        );
+        assert_eq!(
+            condition("speaker:-3"),
+            number(Bound::Included(-3.0), Bound::Included(-3.0))
+        );
+        assert_eq!(
+            condition("speaker:1..2.5"),
+            number(Bound::Included(1.0), Bound::Included(2.5))
+        );
+        for odd in [
+            "date:2024-13-45",
+            "date:..",
+            "speaker:..",
+            "speaker:>x",
+            "date:soon",
+            "nofield:>3",
+        ] {
             assert_eq!(condition(odd), None, "{odd}");
         }
     }

@@ -14,9 +14,15 @@ use crate::lexical::{Plan, Planner, best_documents};
 use crate::query;
 use crate::snapshot::Snapshot;
 
-/// Nearer than this a passage has something to do with the query, even if it shares no word with it.
-/// Passages about other things altogether lie around 0 and rarely above 0.15.
+/// Nearer than this a passage may have something to do with the query, even if it shares no word with
+/// it. Passages about other things altogether lie around 0 and rarely above 0.15.
 const MIN_COSINE: f32 = 0.2;
+/// The same where no word of the query occurs anywhere: it may be no words at all, and of those even
+/// the nearest passage stays below this (docs/retrieval.md).
+const MIN_COSINE_OF_UNKNOWN: f32 = 0.3;
+
+/// How near documents are to a query, by the hash of their key.
+type Cosines = HashMap<u64, f32>;
 
 /// What is asked of a corpus.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +88,9 @@ impl Snapshot {
                 score,
                 coverage: coverage(
                     passage.text.coverage(&passage.title_stems, &plan.stems),
-                    cosines.as_ref().map(|cosines| cosines.get(&document).copied().unwrap_or(0.0)),
+                    cosines
+                        .as_ref()
+                        .map(|cosines| cosines.get(&document).copied().unwrap_or(0.0)),
                 ),
             });
         }
@@ -90,7 +98,7 @@ impl Snapshot {
     }
 
     /// Documents with a relevance from 0 to 1, best first; and how near each is, where that is known.
-    fn ranked(&self, plan: &Plan, ask: &Ask<'_>) -> tantivy::Result<(Vec<Ranked>, Option<HashMap<u64, f32>>)> {
+    fn ranked(&self, plan: &Plan, ask: &Ask<'_>) -> tantivy::Result<(Vec<Ranked>, Option<Cosines>)> {
         let vector = match (&self.dense, ask.legs) {
             (None, _) | (_, Legs::Words) => None,
             (Some(dense), _) if !dense.is_ready() => None,
@@ -102,7 +110,7 @@ impl Snapshot {
         };
         let depth = DEPTH.max(ask.limit);
         let near = self.nearest(dense, &vector, depth, plan.constraint.as_deref())?;
-        let cosines: HashMap<u64, f32> = near.iter().map(|ranked| (ranked.document, ranked.score)).collect();
+        let cosines: Cosines = near.iter().map(|ranked| (ranked.document, ranked.score)).collect();
         let mut fused = if ask.legs == Legs::Meaning {
             let above = |ranked: Ranked| Ranked {
                 score: ranked.score.clamp(0.0, 1.0),
@@ -113,9 +121,14 @@ impl Snapshot {
             let lexical = best_documents(&self.searcher, &self.documents, &plan.query, depth)?;
             // A weak likeness is no reason to show what shares no word with the query.
             let found: HashSet<u64> = lexical.iter().map(|ranked| ranked.document).collect();
+            let floor = if found.is_empty() {
+                MIN_COSINE_OF_UNKNOWN
+            } else {
+                MIN_COSINE
+            };
             let weak: HashSet<u64> = near
                 .iter()
-                .filter(|ranked| ranked.score < MIN_COSINE && !found.contains(&ranked.document))
+                .filter(|ranked| ranked.score < floor && !found.contains(&ranked.document))
                 .map(|ranked| ranked.document)
                 .collect();
             let weight = Weight(self.embedder.as_ref().map_or(0.5, |embedder| embedder.weight()));
@@ -167,7 +180,11 @@ fn coverage(words: f32, cosine: Option<f32>) -> f32 {
 pub(crate) fn relative(mut found: Vec<Ranked>) -> Vec<Ranked> {
     let best = found.first().map_or(1.0, |ranked| ranked.score);
     for ranked in &mut found {
-        ranked.score = if best > 0.0 { (ranked.score / best).clamp(0.0, 1.0) } else { 0.0 };
+        ranked.score = if best > 0.0 {
+            (ranked.score / best).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
     }
     found
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quick_cache::sync::Cache;
+use tantivy::collector::TopDocs;
 use tantivy::columnar::Column;
 use tantivy::schema::{Field, IndexRecordOption, Value};
 use tantivy::tokenizer::TextAnalyzer;
@@ -13,6 +14,7 @@ use tribune_core::{Document, DocumentId, Hit, JsonObject};
 use tribune_embed::Embedder;
 
 use crate::dense::Dense;
+use crate::filter::{Condition, Filter};
 use crate::lexical::words;
 use crate::manifest::Manifest;
 use crate::schema::{ANALYZER, Fields, analyzer, document_hash};
@@ -171,7 +173,10 @@ impl Snapshot {
 
     /// Everything else that a document's file said.
     pub fn metadata(&self, key: &str) -> tantivy::Result<JsonObject> {
-        Ok(self.record(key)?.map(|entry| self.stored_fields(&entry)).unwrap_or_default())
+        Ok(self
+            .record(key)?
+            .map(|entry| self.stored_fields(&entry))
+            .unwrap_or_default())
     }
 
     /// Whether there is a document of this key.
@@ -202,13 +207,32 @@ impl Snapshot {
         Ok(None)
     }
 
+    /// Key and file of a document that meets a condition.
+    pub(crate) fn holder(&self, condition: Condition) -> tantivy::Result<Option<(String, String)>> {
+        let Some(query) = Filter(vec![condition]).query(&self.searcher, &self.fields)? else {
+            return Ok(None);
+        };
+        let found = self.searcher.search(&query, &TopDocs::with_limit(1).order_by_score())?;
+        let Some((_, address)) = found.first() else {
+            return Ok(None);
+        };
+        let entry: TantivyDocument = self.searcher.doc(*address)?;
+        Ok(Some((
+            stored_text(&entry, self.fields.key),
+            stored_text(&entry, self.fields.file),
+        )))
+    }
+
+    /// The file that a document came from.
+    pub(crate) fn file_of(&self, key: &str) -> tantivy::Result<Option<String>> {
+        Ok(self.record(key)?.map(|entry| stored_text(&entry, self.fields.file)))
+    }
+
     /// The entries of a document's passages.
     pub(crate) fn passages_of(&self, key: &str) -> Vec<DocAddress> {
         let hash = document_hash(key);
         let mut found = Vec::new();
-        for (segment, (reader, column)) in
-            (0u32..).zip(self.searcher.segment_readers().iter().zip(&self.documents))
-        {
+        for (segment, (reader, column)) in (0u32..).zip(self.searcher.segment_readers().iter().zip(&self.documents)) {
             let mut docs = Vec::new();
             column.get_docids_for_value_range(hash..=hash, 0..reader.max_doc(), &mut docs);
             let alive = docs.into_iter().filter(|doc| !reader.is_deleted(*doc));

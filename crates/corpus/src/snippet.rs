@@ -76,7 +76,8 @@ impl Quotable {
         let containing = self.sentences.partition_point(|start| *start as usize <= at) - 1;
         let (mut first, mut last) = (containing, containing);
         // The space after a sentence is not shown.
-        let fits = |first: usize, last: usize| start_of(last + 1) - start_of(first) <= MAX_BYTES + 1;
+        let end_of = |last: usize| start_of(last + 1) - usize::from(last + 1 < self.sentences.len());
+        let fits = |first: usize, last: usize| end_of(last) - start_of(first) <= MAX_BYTES;
         if !fits(first, last) {
             return None;
         }
@@ -191,7 +192,9 @@ fn sentence_starts(line: &str) -> Vec<u32> {
         if !word.ends_with(['.', '!', '?', '。', '！', '？']) {
             continue;
         }
-        let bare = word.trim_end_matches('.').trim_start_matches(['(', '"', '“', '\'', '‘']);
+        let bare = word
+            .trim_end_matches('.')
+            .trim_start_matches(['(', '"', '“', '\'', '‘']);
         let is_abbreviation = word.ends_with('.')
             && (bare.chars().count() == 1 && bare.chars().all(char::is_uppercase)
                 || TITLES.contains(&bare.to_lowercase().as_str()));
@@ -242,7 +245,10 @@ mod tests {
         let filler = "Nothing of note happens in this sentence at all. ".repeat(12);
         let text = format!("{filler}The hon. member and Mr. Walrus spoke. {filler}");
         let shown = snippet(&text, "walrus");
-        assert!(shown.starts_with("Nothing") || shown.starts_with("The hon. member and Mr. Walrus"), "{shown}");
+        assert!(
+            shown.starts_with("Nothing") || shown.starts_with("The hon. member and Mr. Walrus"),
+            "{shown}"
+        );
         assert!(shown.ends_with("at all."), "{shown}");
         assert!(text.contains(&shown));
     }
@@ -251,7 +257,10 @@ mod tests {
     fn a_sentence_too_long_to_show_is_cut_around_the_match() {
         let text = format!("{}walrus {}", "and so on ".repeat(80), "and so forth ".repeat(80));
         let shown = snippet(&text, "walrus");
-        assert!(shown.starts_with('…') && shown.ends_with('…') && shown.contains("walrus"), "{shown}");
+        assert!(
+            shown.starts_with('…') && shown.ends_with('…') && shown.contains("walrus"),
+            "{shown}"
+        );
         assert!(shown.chars().count() <= MAX_BYTES);
     }
 

@@ -15,6 +15,7 @@ use crate::embedding::{EmbedProgress, EmbedReport, Embedding, EmbeddingError};
 use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
 use crate::manifest::Manifest;
 use crate::pool::Pool;
+use crate::read::Reading;
 use crate::snapshot::{Model, Snapshot};
 use crate::vectors::VectorStore;
 
@@ -27,6 +28,7 @@ pub struct Settings {
     pub path: PathBuf,
     pub index_dir: PathBuf,
     pub limits: Limits,
+    pub reading: Reading,
     /// What ranks by meaning beside full text; without one, full text serves alone.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
@@ -41,6 +43,8 @@ pub struct DocumentsSource {
     /// Which commit `current` is; held while a new one is opened, so that only one caller does.
     opened: Mutex<Option<CommitMark>>,
     revision: AtomicU64,
+    /// Grows with every other state of the index, and not when only vectors came.
+    generation: AtomicU64,
     /// What the last or present indexing run has to say, for the operator.
     activity: Mutex<Activity>,
 }
@@ -64,6 +68,7 @@ impl DocumentsSource {
             path: settings.path.clone(),
             index_dir: settings.index_dir.clone(),
             limits: settings.limits.clone(),
+            reading: settings.reading.clone(),
         };
         let model = settings.embedder.clone().map(|embedder| Model {
             store: VectorStore::new(&settings.index_dir, &*embedder),
@@ -77,6 +82,7 @@ impl DocumentsSource {
             current: ArcSwapOption::empty(),
             opened: Mutex::new(None),
             revision: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
             activity: Mutex::default(),
         }
     }
@@ -85,11 +91,41 @@ impl DocumentsSource {
         &self.settings.path
     }
 
+    pub fn reading(&self) -> &Reading {
+        &self.settings.reading
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.settings.limits
+    }
+
+    pub fn index_dir(&self) -> &Path {
+        &self.settings.index_dir
+    }
+
+    /// Whether passages are ranked by meaning too, and so need vectors.
+    pub fn has_model(&self) -> bool {
+        self.model.is_some()
+    }
+
+    /// Which state of the index is published, whatever has become of its vectors since.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// How far the embedding that is under way here has come.
+    pub fn embedding(&self) -> Option<EmbedProgress> {
+        self.activity().embedding
+    }
+
     /// Publishes the newest commit, whoever made it. Blocks on the disk; cheap when nothing changed.
     pub fn refresh(&self) -> Result<bool> {
         let dir = self.indexing.dir();
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let vectors = self.model.as_ref().and_then(|model| file_mark(&model.store.commit_file()));
+        let vectors = self
+            .model
+            .as_ref()
+            .and_then(|model| file_mark(&model.store.ready_file()));
         let Some(mark) = file_mark(&dir.join("meta.json")).map(|index| Some((index, vectors))) else {
             return Ok(false);
         };
@@ -99,13 +135,19 @@ impl DocumentsSource {
         let snapshot = Snapshot::open(&self.settings.name, &dir, self.model.as_ref()).map_err(|e| {
             Error::unavailable(format!("the index of `{}` cannot be opened", self.settings.name)).caused_by(e)
         })?;
+        let same_index = opened.map(|(index, _)| index) == mark.map(|(index, _)| index);
         *opened = mark;
         let Some(snapshot) = snapshot else {
             return Ok(false);
         };
+        if !same_index {
+            // Whatever went wrong before, somebody has made a whole index since.
+            self.activity().failure = None;
+        }
         self.current.store(Some(Arc::new(snapshot)));
-        // Whatever went wrong before, somebody has made a whole index since.
-        self.activity().failure = None;
+        if !same_index {
+            self.generation.fetch_add(1, Ordering::Release);
+        }
         self.revision.fetch_add(1, Ordering::Release);
         Ok(true)
     }
@@ -277,7 +319,7 @@ impl Source for DocumentsSource {
             name: self.settings.name.clone(),
             title: self.settings.title.clone(),
             description: self.settings.description.clone(),
-            noun: "documents".to_owned(),
+            noun: self.settings.reading.noun().to_owned(),
             documents: manifest.map(Manifest::documents),
             dates: manifest.and_then(Manifest::dates),
             fields: manifest.map(Manifest::fields).unwrap_or_default(),

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use tribune_embed::scan::Rows;
 const KEY_BYTES: usize = 12;
 /// Below this many stale rows, making the store again is not worth it.
 const MIN_STALE: usize = 10_000;
+const KEEP_OTHER_MODELS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What the rows on disk are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +46,13 @@ impl VectorStore {
         }
     }
 
-    pub(crate) fn commit_file(&self) -> PathBuf {
+    fn commit_file(&self) -> PathBuf {
         self.dir.join("commit.json")
+    }
+
+    /// Replaced whenever a run ends: servers need not look at every batch of one that goes on for hours.
+    pub(crate) fn ready_file(&self) -> PathBuf {
+        self.dir.join("ready")
     }
 
     fn file(&self, generation: u64, ending: &str) -> PathBuf {
@@ -112,15 +119,24 @@ impl VectorStore {
             Ok(None) => self.fresh(embedder, 1),
             Err(error) => {
                 tracing::warn!(%error, "the vectors cannot be read; making them again");
-                self.fresh(embedder, 1)
+                self.fresh(embedder, self.unused_generation())
             }
         };
         let mut writer = VectorWriter::open(self.clone(), commit, lock).or_else(|(error, lock)| {
             tracing::warn!(%error, "the vectors cannot be read; making them again");
-            VectorWriter::open(self.clone(), self.fresh(embedder, 1), lock).map_err(|(error, _)| error)
+            let fresh = self.fresh(embedder, self.unused_generation());
+            VectorWriter::open(self.clone(), fresh, lock).map_err(|(error, _)| error)
         })?;
         writer.remove_other_generations();
         Ok(Some(writer))
+    }
+
+    /// A store that is made again is made of new files: the old ones may be mapped by a server, which
+    /// would die if they became shorter.
+    fn unused_generation(&self) -> u64 {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.split_once('.')?.0.parse::<u64>().ok());
+        1 + numbers.max().unwrap_or(0)
     }
 
     fn fresh(&self, embedder: &dyn Embedder, generation: u64) -> Commit {
@@ -133,14 +149,18 @@ impl VectorStore {
         }
     }
 
-    /// Removes what other models left behind for this source.
+    /// Removes what other models left behind for this source and nobody has added to for long: a
+    /// server may still use it, and whoever tries models goes back and forth.
     pub(crate) fn remove_others(&self) {
         let Some(parent) = self.dir.parent() else { return };
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let path = entry.path();
             let name = entry.file_name();
+            let last_used = fs::metadata(path.join("commit.json")).and_then(|file| file.modified());
+            let is_old = last_used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEEP_OTHER_MODELS));
             if name.to_string_lossy().starts_with("vectors-")
                 && path != self.dir
+                && is_old
                 && let Err(error) = fs::remove_dir_all(&path)
             {
                 tracing::debug!(%error, "could not remove the vectors of another model");
@@ -299,9 +319,26 @@ impl VectorWriter {
         fs::rename(temporary, self.store.commit_file())
     }
 
+    /// Tells servers that there is something new to be read, if there is: an earlier run may have been
+    /// killed before it could.
+    pub(crate) fn announce(&self) -> io::Result<()> {
+        let state = format!("{} {}", self.commit.generation, self.commit.rows);
+        if fs::read_to_string(self.store.ready_file()).is_ok_and(|announced| announced == state) {
+            return Ok(());
+        }
+        let temporary = self.store.dir.join("ready.new");
+        fs::write(&temporary, state)?;
+        fs::rename(temporary, self.store.ready_file())
+    }
+
     /// Makes the store again without the rows that no passage needs any more, once they are the most.
     pub(crate) fn drop_stale(&mut self, is_needed: impl Fn(u64) -> bool) -> io::Result<()> {
-        let needed: Vec<u64> = self.known.keys().copied().filter(|content| is_needed(*content)).collect();
+        let needed: Vec<u64> = self
+            .known
+            .keys()
+            .copied()
+            .filter(|content| is_needed(*content))
+            .collect();
         let stale = self.commit.rows - needed.len();
         if stale < MIN_STALE || stale < needed.len() {
             return Ok(());
@@ -309,7 +346,10 @@ impl VectorWriter {
         let mut order: Vec<u32> = needed.iter().map(|content| self.known[content]).collect();
         order.sort_unstable();
         let dimensions = self.commit.dimensions;
-        let old_keys = read_exactly(&self.store.file(self.commit.generation, "keys"), self.commit.rows * KEY_BYTES)?;
+        let old_keys = read_exactly(
+            &self.store.file(self.commit.generation, "keys"),
+            self.commit.rows * KEY_BYTES,
+        )?;
         let generation = self.commit.generation + 1;
         let mut keys = io::BufWriter::new(File::create(self.store.file(generation, "keys"))?);
         let mut rows = io::BufWriter::new(File::create(self.store.file(generation, "rows"))?);
@@ -333,6 +373,7 @@ impl VectorWriter {
         });
         self.known = new_keys.collect();
         self.publish()?;
+        self.announce()?;
         self.remove_other_generations();
         Ok(())
     }

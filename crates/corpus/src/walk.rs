@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::read::{Fault, Format};
+use crate::read::{Fault, Format, Reading};
 
 pub(crate) struct FoundFile {
     pub(crate) path: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Found {
 
 /// Every document file below `root`, in a fixed order. Hidden files and folders are passed over;
 /// links are named and not followed, because they can lead anywhere.
-pub(crate) fn walk(root: &Path) -> Found {
+pub(crate) fn walk(root: &Path, reading: &Reading) -> Found {
     let mut found = Found::default();
     let hidden = |entry: &walkdir::DirEntry| {
         entry.depth() > 0 && entry.file_name().to_str().is_some_and(|name| name.starts_with('.'))
@@ -55,7 +55,13 @@ pub(crate) fn walk(root: &Path) -> Found {
             }
         };
         let path = entry.path();
-        let Some(format) = Format::of(path) else {
+        let is_linked_folder = entry.path_is_symlink() && entry.depth() > 0 && path.is_dir();
+        if is_linked_folder {
+            let problem = "is a link to a folder; only real folders are read".to_owned();
+            found.passed_over.push(fault(path, problem));
+            continue;
+        }
+        let Some(format) = Format::of(path, reading) else {
             continue;
         };
         if entry.path_is_symlink() && entry.depth() > 0 {

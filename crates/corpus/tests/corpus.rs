@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, DocumentId, Principal, Query, Source, SourceStatus};
-use tribune_corpus::{DocumentsSource, IndexReport, Limits, Pool, Settings};
+use tribune_corpus::{DocumentsSource, IndexReport, Limits, Pool, Reading, Settings};
 
 struct Corpus {
     dir: tempfile::TempDir,
@@ -64,6 +64,7 @@ fn source(root: &Path) -> DocumentsSource {
         path: root.join("docs"),
         index_dir: root.join("index"),
         limits: Limits::default(),
+        reading: Reading::default(),
         embedder: None,
     };
     DocumentsSource::new(settings, Pool::start().expect("pool"))

@@ -21,8 +21,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     for tokens in [64, 128, 256] {
         let text = ["house", "of", "members", "time"].repeat(tokens / 4)[..tokens - 2].join(" ");
         let texts = vec![text.as_str(); 8];
+        let before = processor_seconds();
         let seconds = best_of(6, || model.embed(Role::Passage, &texts))?;
-        println!("{tokens} tokens: {:.1} passages a second", texts.len() as f64 / seconds);
+        print!("{tokens} tokens: {:.1} passages a second", texts.len() as f64 / seconds);
+        match (before, processor_seconds()) {
+            (Some(before), Some(after)) => {
+                let passages = 6 * texts.len();
+                println!(", {:.1} a second of processor time", passages as f64 / (after - before));
+            }
+            _ => println!(),
+        }
     }
     let query = "which members spoke about the price of water";
     let seconds = best_of(50, || model.embed(Role::Query, &[query]))?;
@@ -52,6 +60,13 @@ fn scan() -> Result<(), Box<dyn Error>> {
         records.len() as f64 / seconds / 1e9
     );
     Ok(())
+}
+
+/// What this thread has had of a processor, where the system says: the measure to go by on a busy machine.
+fn processor_seconds() -> Option<f64> {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = times.split_whitespace().next()?.parse().ok()?;
+    Some(nanoseconds / 1e9)
 }
 
 /// The least seconds of several runs.

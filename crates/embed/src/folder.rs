@@ -346,3 +346,6 @@ pub fn pack(folder: &Path) -> Result<Vec<u8>, EmbedError> {
     }
     Ok(write(&written))
 }
+
+#[cfg(test)]
+mod tests;

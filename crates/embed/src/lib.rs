@@ -2,10 +2,13 @@
 //!
 //! - [`built_in`]: a sentence encoder that comes with the program;
 //! - [`folder`]: any local sentence-transformer folder;
+//! - [`StaticTable`]: vectors from a table alone;
+//! - [`api`]: any embeddings endpoint;
 //! - [`scan`]: the comparison of one vector with many.
 //!
 //! Within: [`bert`] is the encoder, [`simd`] its arithmetic, [`weights`] reads model files, [`tokens`] splits texts.
 
+pub mod api;
 mod bert;
 mod built_in;
 mod error;
@@ -13,12 +16,14 @@ pub mod folder;
 pub mod scan;
 mod sentence;
 mod simd;
+mod static_table;
 mod tokens;
 mod weights;
 
-pub use built_in::built_in;
+pub use built_in::{built_in, static_table};
 pub use error::EmbedError;
 pub use sentence::Sentence;
+pub use static_table::StaticTable;
 
 /// What a text is: some models want to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The built-in model against vectors of the weights it was made from (`minilm_reference.py` says how).
 
 use serde_json::Value;
-use tribune_embed::{Role, built_in};
+use tribune_embed::{Role, built_in, static_table};
 
 fn reference() -> Vec<(String, Vec<f32>)> {
     include_str!("minilm_reference.jsonl")
@@ -72,4 +72,28 @@ fn it_says_what_it_is_and_serves_threads_at_once() {
             });
         }
     });
+}
+
+/// `static_reference.json` was made by the numpy program that made the table.
+#[test]
+fn the_static_table_gives_the_vectors_of_its_maker() {
+    let table = static_table().expect("loads");
+    let reference: Vec<Value> =
+        serde_json::from_str(include_str!("static_reference.json")).expect("the reference is JSON");
+    for line in &reference {
+        let text = line["text"].as_str().expect("a text");
+        let expected: Vec<f32> = line["vector"]
+            .as_array()
+            .expect("a vector")
+            .iter()
+            .map(|value| value.as_f64().expect("a number") as f32)
+            .collect();
+        let vector = &table.embed(Role::Passage, &[text]).expect("embeds")[0];
+        let furthest = vector
+            .iter()
+            .zip(&expected)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f32::max);
+        assert!(furthest < 1e-4, "{text}: {furthest}");
+    }
 }

@@ -162,7 +162,11 @@ impl ProfileState {
             registry.add(Arc::new(FetchTool::new(sources.to_vec(), &facts, making.links.clone())))?;
         }
         if spec.wants("find_related") && sources.iter().any(|source| source.relates()) {
-            registry.add(Arc::new(RelatedTool::new(sources.to_vec(), &facts, making.links.clone())))?;
+            registry.add(Arc::new(RelatedTool::new(
+                sources.to_vec(),
+                &facts,
+                making.links.clone(),
+            )))?;
         }
         for source in sources {
             for tool in source.clone().tools() {

@@ -341,6 +341,7 @@ async fn profiles_select_sources_tools_and_host_names() {
         sources: Some(vec!["b".to_owned()]),
         tools: Some(vec!["search".to_owned()]),
         hosts: vec!["Team.example.org:443".to_owned()],
+        admin: false,
     }];
     let sources = vec![Fake::new("a", Behaviour::Answers), Fake::new("b", Behaviour::Answers)];
     let service = service_with(sources, profiles, |_| {});

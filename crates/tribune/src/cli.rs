@@ -109,7 +109,11 @@ pub struct Index {
     /// Which sources; all if none is named
     pub sources: Vec<String>,
 
-    /// Print JSON
+    /// Go on: follow the folders, and bring the index up to date whenever something changes
+    #[arg(long)]
+    pub watch: bool,
+
+    /// Print JSON; with --watch, one line for each update
     #[arg(long)]
     pub json: bool,
 }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use tribune_core::{Source, SystemClock};
-use tribune_corpus::{DocumentsSource, Pool, Settings as CorpusSettings};
+use anyhow::Context;
+use tribune_core::{Links, Source, SystemClock};
+use tribune_corpus::speeches::Spellings;
+use tribune_corpus::{Dialect, DocumentsSource, Pool, Settings as CorpusSettings, SpeechesSource, ToolNames};
 use tribune_embed::Embedder;
+use tribune_embed::api::{Api, Settings as ApiSettings};
 use tribune_server::{Service, Settings};
 
-use crate::config::{Config, EmbedderChoice};
+use crate::config::{Config, EmbedderChoice, Secret, SourceConfig};
 
 /// Everything that serves, and the corpora as what they are, for indexing.
 pub struct Parts {
@@ -18,12 +21,35 @@ pub struct Parts {
 pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
     let pool = Pool::start()?;
     let corpora = corpora(config, &pool)?;
-    let sources = corpora.iter().map(|corpus| corpus.clone() as Arc<dyn Source>).collect();
+    let sources = sources(config, &corpora, &Links::new(&settings.public_url));
     let service = Service::new(settings, sources, config.profiles.clone(), Arc::new(SystemClock))?;
     Ok(Parts {
         service: Arc::new(service),
         corpora,
     })
+}
+
+/// Corpora as what they serve: plain documents, or speeches with tools of their own.
+fn sources(config: &Config, corpora: &[Arc<DocumentsSource>], links: &Links) -> Vec<Arc<dyn Source>> {
+    // One of several speeches sources has the names that hosts know: the one called so, or the first.
+    let speeches = || config.sources.iter().filter(|source| source.reading.is_speeches());
+    let known = speeches()
+        .find(|source| source.name == "hansard")
+        .or_else(|| speeches().next());
+    let known = known.map(|source| source.name.as_str());
+    let source = |(source, corpus): (&SourceConfig, &Arc<DocumentsSource>)| -> Arc<dyn Source> {
+        let Dialect::Speeches(rules) = &source.reading.dialect else {
+            return corpus.clone();
+        };
+        let names = if known == Some(source.name.as_str()) {
+            ToolNames::hansard()
+        } else {
+            ToolNames::of(&source.name)
+        };
+        let speeches = SpeechesSource::new(corpus.clone(), names, Spellings::of(rules), links.clone());
+        Arc::new(speeches.ingesting_from(source.ingest_dir.clone()))
+    };
+    config.sources.iter().zip(corpora).map(source).collect()
 }
 
 pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
@@ -35,7 +61,7 @@ pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<Documents
         let embedder = match known {
             Some((_, embedder)) => embedder.clone(),
             None => {
-                let embedder = embedder(&source.embedder)?;
+                let embedder = reachable(embedder(&source.embedder), &source.embedder)?;
                 models.push((&source.embedder, embedder.clone()));
                 embedder
             }
@@ -47,6 +73,7 @@ pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<Documents
             path: source.path.clone(),
             index_dir: config.data_dir.join("index").join(&source.name),
             limits: source.limits.clone(),
+            reading: source.reading.clone(),
             embedder,
         };
         corpora.push(Arc::new(DocumentsSource::new(settings, pool.clone())));
@@ -54,11 +81,48 @@ pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<Documents
     Ok(corpora)
 }
 
+/// An endpoint that does not answer now must not keep everything else from being served.
+fn reachable(
+    embedder: anyhow::Result<Option<Arc<dyn Embedder>>>,
+    choice: &EmbedderChoice,
+) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    match embedder {
+        Err(error) if matches!(choice, EmbedderChoice::Api { .. }) => {
+            tracing::error!("{error:#}; full text serves alone until the next start");
+            Ok(None)
+        }
+        other => other,
+    }
+}
+
 /// The model that a configuration names; `None` for full text alone.
 pub fn embedder(choice: &EmbedderChoice) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    Ok(match choice {
-        EmbedderChoice::None => None,
-        EmbedderChoice::MiniLm => Some(tribune_embed::built_in()?),
-        EmbedderChoice::Static | EmbedderChoice::Folder(_) | EmbedderChoice::Api { .. } => None,
-    })
+    Ok(Some(match choice {
+        EmbedderChoice::None => return Ok(None),
+        EmbedderChoice::MiniLm => tribune_embed::built_in()?,
+        EmbedderChoice::Static => tribune_embed::static_table()?,
+        EmbedderChoice::Folder(path) => Arc::new(
+            tribune_embed::folder::load(path)
+                .with_context(|| format!("the model in {} cannot be used", path.display()))?,
+        ),
+        EmbedderChoice::Api {
+            url,
+            model,
+            api_key,
+            dimensions,
+        } => {
+            let mut settings = ApiSettings::new(url.clone(), model.clone());
+            settings.key = api_key.as_ref().map(Secret::read).transpose()?;
+            settings.dimensions = *dimensions;
+            // On a thread of its own: it blocks, and may be called where that is not allowed. Where the
+            // dimensions are known nothing need be asked, and an endpoint that is down comes back by itself.
+            let connect = move || match settings.dimensions {
+                Some(_) => Api::new(settings),
+                None => Api::connect(settings),
+            };
+            let connected = std::thread::spawn(connect).join();
+            let api = connected.map_err(|_| anyhow::anyhow!("connecting to {url} failed unexpectedly"))?;
+            Arc::new(api.with_context(|| format!("the embeddings of {url} cannot be used"))?)
+        }
+    }))
 }

@@ -1,9 +1,9 @@
-//! What runs without a configuration: two small corpora that travel in the binary.
+//! What runs without a configuration: three small corpora that travel in the binary.
 
 use anyhow::Context;
 use include_dir::{Dir, include_dir};
 use tempfile::TempDir;
-use tribune_corpus::Limits;
+use tribune_corpus::{Limits, Reading, SpeechRules};
 
 use crate::config::{Config, EmbedderChoice, SourceConfig};
 
@@ -24,7 +24,17 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         description: Some(description.to_owned()),
         path: dir.path().join(name),
         limits: Limits::default(),
+        reading: Reading::default(),
         embedder: EmbedderChoice::MiniLm,
+        ingest_dir: None,
+    };
+    let speeches = SourceConfig {
+        reading: Reading::speeches(SpeechRules::australia()),
+        ..source(
+            "hansard",
+            "Sample speeches",
+            "Invented speeches of invented members of an Australian parliament, for trying things out.",
+        )
     };
     let sources = vec![
         source(
@@ -37,6 +47,7 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
             "Sample notes",
             "Invented notes of an allotment society: planting, meetings, repairs.",
         ),
+        speeches,
     ];
     Ok((Config::demo(dir.path().join("data"), sources)?, dir))
 }

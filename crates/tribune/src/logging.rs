@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use crate::cli::{Common, LogFormat};
 
 /// rmcp and tantivy may put messages and paths into their lines; what an operator needs is in ours.
-const DEFAULT: &str = "info,rmcp=off,tantivy=warn";
+const OTHERS: &str = "rmcp=off,tantivy=warn,notify=error";
 const WRITE_EVERY: Duration = Duration::from_millis(100);
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(2);
 /// Lines beyond this are dropped, and counted, while standard error cannot be written to.
@@ -22,11 +22,11 @@ const MAX_GATHERED_BYTES: usize = 4 * 1024 * 1024;
 pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
     let filter = match common.log.as_ref().filter(|log| !log.is_empty()) {
         // A bare level sets ours alone.
-        Some(level) if level.parse::<tracing::Level>().is_ok() => format!("{level},rmcp=off,tantivy=warn"),
+        Some(level) if level.parse::<tracing::Level>().is_ok() => format!("{level},{OTHERS}"),
         // Unless it is asked for by name: rmcp's lines hold what callers ask.
         Some(filter) if !filter.contains("rmcp") => format!("{filter},rmcp=off"),
         Some(filter) => filter.clone(),
-        None => DEFAULT.to_owned(),
+        None => format!("info,{OTHERS}"),
     };
     let filter = EnvFilter::try_new(&filter).map_err(|e| {
         anyhow::anyhow!("--log `{filter}` is not a level or filter ({e}); use error, warn, info, debug or trace")

@@ -6,6 +6,7 @@ mod commands;
 mod compose;
 mod config;
 mod demo;
+mod follow;
 mod logging;
 
 use std::io::Write;

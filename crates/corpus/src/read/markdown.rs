@@ -5,73 +5,94 @@ use std::path::Path;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Record, date, title_from_text, web_address};
+use super::Draft;
 
-/// The record of a Markdown file, and what is wrong with its front matter, if anything: a note
-/// with a typo in its front matter is still a note.
-pub(super) fn record(relative: &str, content: &str) -> (Record, Option<String>) {
+/// Front matter that cannot be read.
+#[derive(Debug)]
+pub(super) struct Broken {
+    /// Counted in the file.
+    pub(super) line: Option<u64>,
+    pub(super) problem: String,
+}
+
+impl Broken {
+    /// The problem where there is no other place for its line.
+    pub(super) fn told(self) -> String {
+        match self.line {
+            Some(line) => format!("{} in line {line}", self.problem),
+            None => self.problem,
+        }
+    }
+}
+
+/// What a Markdown file says.
+pub(super) fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
     let Some((yaml, body)) = front_matter(content) else {
-        return (with_fields(relative, content, JsonObject::new()), None);
+        return match unclosed(content) {
+            true => Err(Broken {
+                line: Some(1),
+                problem: "the front matter that begins here is never closed: put `---` on a line of its own behind it"
+                    .to_owned(),
+            }),
+            false => Ok(with_fields(relative, content, JsonObject::new())),
+        };
     };
     if yaml.trim().is_empty() {
-        return (with_fields(relative, body, JsonObject::new()), None);
+        return Ok(with_fields(relative, body, JsonObject::new()));
     }
     match serde_saphyr::from_str::<Value>(yaml) {
-        Ok(Value::Object(fields)) => (with_fields(relative, body, fields), None),
-        Ok(_) => {
-            let problem = "the front matter is not a list of `key: value` lines".to_owned();
-            (with_fields(relative, content, JsonObject::new()), Some(problem))
-        }
+        Ok(Value::Object(fields)) => Ok(with_fields(relative, body, fields)),
+        Ok(_) => Err(Broken {
+            line: None,
+            problem: "the front matter is not a list of `key: value` lines".to_owned(),
+        }),
         Err(error) => {
-            let reason = error.to_string();
+            let reason = error.without_snippet().to_string();
+            // Its own line number counts from the beginning of the YAML, which no reader does.
             let reason = reason.lines().next().unwrap_or_default();
-            let problem = format!("the front matter is not valid YAML ({reason})");
-            (with_fields(relative, content, JsonObject::new()), Some(problem))
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            Err(Broken {
+                // The line `---` comes first.
+                line: error.location().map(|at| at.line() + 1),
+                problem: format!("the front matter is not valid YAML ({reason})"),
+            })
         }
     }
 }
 
-/// The record of a plain text file: its first line stands for a title.
-pub(super) fn plain(relative: &str, content: &str) -> Record {
-    Record {
-        key: relative.to_owned(),
-        title: title_from_text(content),
-        text: content.to_owned(),
-        date: None,
-        url: None,
-        fields: JsonObject::new(),
+/// A Markdown file whose front matter cannot be read, taken as it stands.
+pub(super) fn unread(relative: &str, content: &str) -> Draft {
+    with_fields(relative, content, JsonObject::new())
+}
+
+/// A plain text file: its first line stands for a title.
+pub(super) fn plain(relative: &str, content: &str) -> Draft {
+    Draft {
+        place: relative.to_owned(),
+        text: Some(content.to_owned()),
+        ..Draft::default()
     }
 }
 
-fn with_fields(relative: &str, body: &str, mut fields: JsonObject) -> Record {
-    let title = take_text(&mut fields, "title")
-        .or_else(|| first_heading(body))
-        .unwrap_or_else(|| file_stem(relative));
-    let url = fields.get("url").and_then(Value::as_str).and_then(web_address);
-    let date = ["date", "created", "published", "updated"]
-        .iter()
-        .find_map(|name| fields.get(*name).and_then(Value::as_str).and_then(date));
-    Record {
-        key: relative.to_owned(),
-        title,
-        text: body.to_owned(),
-        date,
-        url,
+fn with_fields(relative: &str, body: &str, fields: JsonObject) -> Draft {
+    Draft {
+        place: relative.to_owned(),
+        heading: first_heading(body),
+        file_title: Some(file_stem(relative)),
+        text: Some(body.to_owned()),
         fields,
+        is_row: false,
     }
 }
 
-fn take_text(fields: &mut JsonObject, name: &str) -> Option<String> {
-    let text = match fields.get(name)? {
-        Value::String(text) => text.trim().to_owned(),
-        Value::Number(number) => number.to_string(),
-        _ => return None,
+/// Whether a file begins like front matter that has no end, and not merely with a rule.
+fn unclosed(content: &str) -> bool {
+    let mut lines = content.lines();
+    let is_key = |line: &str| {
+        let name = line.split_once(':').map_or("", |(name, _)| name);
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
     };
-    if text.is_empty() {
-        return None;
-    }
-    fields.shift_remove(name);
-    Some(text)
+    lines.next().is_some_and(|line| line.trim_end() == "---") && lines.next().is_some_and(is_key)
 }
 
 /// The YAML between a first line `---` and the next `---` or `...`, and what follows it.
@@ -94,7 +115,9 @@ fn front_matter(content: &str) -> Option<(&str, &str)> {
 }
 
 fn first_heading(body: &str) -> Option<String> {
-    headings(body).find(|(_, level, _)| *level == 1).map(|(_, _, title)| title.to_owned())
+    headings(body)
+        .find(|(_, level, _)| *level == 1)
+        .map(|(_, _, title)| title.to_owned())
 }
 
 /// A heading and what follows it.
@@ -150,14 +173,19 @@ fn file_stem(relative: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read::{FieldMap, Record};
+
+    fn record(relative: &str, content: &str) -> Record {
+        let draft = draft(relative, content).expect("readable");
+        draft.into_document(&FieldMap::default()).expect("a record")
+    }
 
     #[test]
     fn front_matter_gives_title_date_url_and_keeps_every_other_key() {
-        let (record, warning) = record(
+        let record = record(
             "a/b.md",
             "---\ntitle: Beans\ndate: 2024-05-28\nurl: https://example.org/x\ntags: [soil, water]\nnested: {a: 1}\n---\n\n# Heading\nText.\n",
         );
-        assert_eq!(warning, None);
         assert_eq!((record.key.as_str(), record.title.as_str()), ("a/b.md", "Beans"));
         assert_eq!(record.text, "# Heading\nText.\n");
         assert_eq!(record.date, Some(jiff::civil::date(2024, 5, 28)));
@@ -167,22 +195,25 @@ mod tests {
     }
 
     #[test]
-    fn broken_front_matter_costs_nothing_but_a_warning() {
-        let content = "---\ntitle: [unclosed\n---\nBody\n";
-        let (record, warning) = record("x.md", content);
-        assert!(warning.expect("a warning").contains("not valid YAML"));
-        assert_eq!(record.text, content);
+    fn broken_front_matter_is_told_with_its_line_in_the_file() {
+        let broken = draft("x.md", "---\na: 1\ntitle: \"unclosed\nb: 2\n---\nBody\n").expect_err("broken");
+        assert!(broken.problem.contains("not valid YAML"), "{broken:?}");
+        assert!(!broken.problem.contains("at line"), "{broken:?}");
+        assert!(broken.line.is_some_and(|line| (3..=5).contains(&line)), "{broken:?}");
+        let broken = draft("x.md", "---\n- a\n- b\n---\nBody\n").expect_err("broken");
+        assert!(broken.problem.contains("`key: value`"), "{broken:?}");
+        let broken = draft("x.md", "---\nspeaker: A\n\nBody without an end\n").expect_err("broken");
+        assert!(broken.problem.contains("never closed"), "{broken:?}");
     }
 
     #[test]
     fn a_title_comes_from_the_heading_and_then_from_the_file_name() {
-        assert_eq!(record("x.md", "```\n# no\n```\n# Yes #\n").0.title, "Yes");
-        assert_eq!(record("dir/my-note_2.md", "text").0.title, "my note 2");
+        assert_eq!(record("x.md", "```\n# no\n```\n# Yes #\n").title, "Yes");
+        assert_eq!(record("dir/my-note_2.md", "text").title, "my note 2");
     }
 
     #[test]
     fn a_rule_at_the_top_is_not_front_matter() {
-        let (record, warning) = record("x.md", "---\nno end of it");
-        assert_eq!((record.text.as_str(), warning), ("---\nno end of it", None));
+        assert_eq!(record("x.md", "---\nno end of it").text, "---\nno end of it");
     }
 }

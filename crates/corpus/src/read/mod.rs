@@ -1,6 +1,14 @@
 //! Files become records. A file or row that cannot be read becomes a fault that names it;
 //! nothing else is lost.
+//!
+//! - `markdown`, `rows` and, for speeches, [`crate::speech`] find [`Draft`]s in a file: what it says, unjudged;
+//! - [`mapping`]: the names an owner's files use, as the names that mean something here;
+//! - `draft`: a draft becomes a record, by the rules of the source's [`Dialect`];
+//! - `encoding`: bytes become text.
 
+mod draft;
+mod encoding;
+pub mod mapping;
 mod markdown;
 mod rows;
 
@@ -12,6 +20,12 @@ use std::path::Path;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use tribune_core::JsonObject;
+
+pub(crate) use draft::{Draft, take_id, take_text, title_from_text, web_address};
+pub(crate) use encoding::{Decoded, WAS_WINDOWS_1252, decode, windows_1252};
+pub use mapping::FieldMap;
+
+use crate::speech::{self, SpeechRules};
 
 /// One document as a file gives it, before it is indexed.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +66,66 @@ impl fmt::Display for Fault {
     }
 }
 
+/// How the files of a source are read.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    pub dialect: Dialect,
+    pub fields: FieldMap,
+    pub duplicates: Duplicates,
+}
+
+impl Reading {
+    /// Speeches, each text once.
+    pub fn speeches(rules: SpeechRules) -> Self {
+        Self {
+            dialect: Dialect::Speeches(rules),
+            fields: FieldMap::default(),
+            duplicates: Duplicates::Skip,
+        }
+    }
+
+    /// What the source holds, in the plural.
+    pub const fn noun(&self) -> &'static str {
+        match self.dialect {
+            Dialect::Documents => "documents",
+            Dialect::Speeches(_) => "speeches",
+        }
+    }
+
+    /// Changes whenever files would be read otherwise than before.
+    pub fn fingerprint(&self) -> String {
+        format!("{:016x}", crate::schema::document_hash(&format!("{self:?}")))
+    }
+
+    pub const fn is_speeches(&self) -> bool {
+        matches!(self.dialect, Dialect::Speeches(_))
+    }
+}
+
+/// What the files are taken to hold.
+#[derive(Debug, Clone, Default)]
+pub enum Dialect {
+    #[default]
+    Documents,
+    /// Speeches in a parliament: checked, normalised, and also read from Hansard XML.
+    Speeches(SpeechRules),
+}
+
+/// What happens to a document whose text another one has already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duplicates {
+    /// Both are held.
+    #[default]
+    Keep,
+    /// The first stays; later ones are named.
+    Skip,
+    /// The last replaces the ones before it, which are named.
+    Update,
+    /// The first stays; later ones are faults that count as failures.
+    Error,
+}
+
 /// How a file is read, told by its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -59,71 +133,128 @@ pub enum Format {
     Text,
     Jsonl,
     Csv,
+    /// The transcript of a sitting, in the form of the Australian parliament.
+    HansardXml,
 }
 
 impl Format {
     /// `None` for files that are not documents.
-    pub fn of(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path, reading: &Reading) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
             "md" | "markdown" => Self::Markdown,
             "txt" | "text" => Self::Text,
             "jsonl" | "ndjson" => Self::Jsonl,
             "csv" => Self::Csv,
+            "xml" if reading.is_speeches() => Self::HansardXml,
             _ => return None,
         })
     }
 
-    /// Whether one file holds many documents and is read row by row, however large it is.
+    /// Whether some source reads files of this name.
+    pub fn may_be_read(path: &Path) -> bool {
+        let is_xml = path
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+        is_xml || Self::of(path, &Reading::default()).is_some()
+    }
+
+    /// Whether one file holds many documents and is read piece by piece, however large it is.
     pub const fn is_rows(self) -> bool {
-        matches!(self, Self::Jsonl | Self::Csv)
+        matches!(self, Self::Jsonl | Self::Csv | Self::HansardXml)
     }
 }
 
 /// Receives what a file holds. An error from a sink stops the reading.
 pub trait Sink {
     type Error;
-    fn record(&mut self, line: Option<u64>, record: Record) -> Result<(), Self::Error>;
+    /// `warnings` say what was found odd in a record that is good enough to be held.
+    fn record(&mut self, line: Option<u64>, record: Record, warnings: Vec<String>) -> Result<(), Self::Error>;
     fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String);
 }
 
-/// Reads one file. `relative` is its path below the source's folder, with forward slashes.
-pub fn read_file<S: Sink>(
-    path: &Path,
-    relative: &str,
-    format: Format,
-    max_document_bytes: u64,
-    sink: &mut S,
-) -> Result<(), S::Error> {
-    match format {
-        Format::Jsonl => rows::jsonl(path, relative, max_document_bytes, sink),
-        Format::Csv => rows::csv(path, relative, max_document_bytes, sink),
-        Format::Markdown | Format::Text => {
-            let text = match read_text(path, max_document_bytes) {
-                Ok(text) => text,
-                Err(problem) => {
-                    sink.fault(None, true, problem);
-                    return Ok(());
-                }
-            };
-            let (record, warning) = if format == Format::Markdown {
-                markdown::record(relative, &text)
-            } else {
-                (markdown::plain(relative, &text), None)
-            };
-            if let Some(warning) = warning {
-                sink.fault(None, false, warning);
-            }
-            if record.text.trim().is_empty() {
-                sink.fault(None, true, "the file has no text".to_owned());
+/// One file to be read.
+pub struct Input<'a> {
+    pub path: &'a Path,
+    /// Its path below the source's folder, with forward slashes.
+    pub relative: &'a str,
+    pub format: Format,
+    pub reading: &'a Reading,
+    pub max_document_bytes: u64,
+}
+
+impl Input<'_> {
+    pub fn read<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        match self.format {
+            Format::Jsonl => rows::jsonl(self, sink),
+            Format::Csv => rows::csv(self, sink),
+            Format::HansardXml => speech::xml::read(self, sink),
+            Format::Markdown | Format::Text => self.whole(sink),
+        }
+    }
+
+    /// A file that is one document.
+    fn whole<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        let read = read_bytes(self.path, self.max_document_bytes).and_then(|bytes| self.decode(bytes));
+        let decoded = match read {
+            Ok(decoded) => decoded,
+            Err(problem) => {
+                sink.fault(None, true, problem);
                 return Ok(());
             }
-            sink.record(None, record)
+        };
+        let found = match self.format {
+            Format::Markdown => markdown::draft(self.relative, &decoded.text),
+            _ => Ok(markdown::plain(self.relative, &decoded.text)),
+        };
+        let (draft, mut warnings) = match found {
+            Ok(draft) => (draft, Vec::new()),
+            // A note with a typo in its front matter is still a note; a speech without its date and
+            // speaker would be found under the wrong ones.
+            Err(broken) if self.reading.is_speeches() => {
+                sink.fault(broken.line, true, broken.problem);
+                return Ok(());
+            }
+            Err(broken) => (markdown::unread(self.relative, &decoded.text), vec![broken.told()]),
+        };
+        if decoded.was_windows_1252 {
+            warnings.push(WAS_WINDOWS_1252.to_owned());
         }
+        self.give(None, draft, warnings, sink)
+    }
+
+    /// Judges a draft by the source's rules and hands on what comes of it.
+    pub(crate) fn give<S: Sink>(
+        &self,
+        line: Option<u64>,
+        mut draft: Draft,
+        mut warnings: Vec<String>,
+        sink: &mut S,
+    ) -> Result<(), S::Error> {
+        self.reading.fields.apply(&mut draft.fields);
+        let judged = match &self.reading.dialect {
+            Dialect::Documents => draft.into_document(&self.reading.fields),
+            Dialect::Speeches(rules) => rules.judge(draft).map(|(record, odd)| {
+                warnings.extend(odd);
+                record
+            }),
+        };
+        match judged {
+            Ok(record) => sink.record(line, record, warnings),
+            Err(problem) => {
+                sink.fault(line, true, problem);
+                Ok(())
+            }
+        }
+    }
+
+    /// Speeches come from old archives; other documents are better converted than guessed at.
+    pub(crate) fn decode(&self, bytes: Vec<u8>) -> Result<Decoded, String> {
+        decode(bytes, self.reading.is_speeches())
     }
 }
 
-fn read_text(path: &Path, max_bytes: u64) -> Result<String, String> {
+fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let file = std::fs::File::open(path).map_err(|e| format!("cannot be opened: {e}"))?;
     let mut bytes = Vec::new();
@@ -135,62 +266,12 @@ fn read_text(path: &Path, max_bytes: u64) -> Result<String, String> {
     if bytes.len() as u64 > max_bytes {
         return Err(too_large(max_bytes));
     }
-    utf8(bytes)
+    Ok(bytes)
 }
 
-fn too_large(max_bytes: u64) -> String {
+pub(crate) fn too_large(max_bytes: u64) -> String {
     format!(
         "is larger than one document may be ({} MiB): split it, or raise max_document_mb for this source",
         max_bytes / (1024 * 1024)
     )
-}
-
-fn utf8(bytes: Vec<u8>) -> Result<String, String> {
-    let text = String::from_utf8(bytes).map_err(|e| {
-        format!(
-            "is not UTF-8 (first bad byte at offset {}): convert it, for example with `iconv -t UTF-8`",
-            e.utf8_error().valid_up_to()
-        )
-    })?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
-}
-
-/// A calendar date at the start of `text`: `2024-05-28`, with or without a time behind it.
-fn date(text: &str) -> Option<Date> {
-    let text = text.trim();
-    let head = text.get(..10)?;
-    let rest = &text[10..];
-    if !rest.is_empty() && !rest.starts_with(['T', 't', ' ']) {
-        return None;
-    }
-    head.parse().ok()
-}
-
-/// What browsers and proxies still take.
-const MAX_URL_BYTES: usize = 2048;
-
-/// An address a person can open.
-fn web_address(text: &str) -> Option<String> {
-    let text = text.trim();
-    let is_web = text.starts_with("https://") || text.starts_with("http://");
-    (is_web && text.len() <= MAX_URL_BYTES && !text.contains(char::is_whitespace)).then(|| text.to_owned())
-}
-
-/// The first words of a text, for documents without a title.
-fn title_from_text(text: &str) -> String {
-    const MAX_CHARS: usize = 80;
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
-    if line.chars().count() <= MAX_CHARS {
-        return line.to_owned();
-    }
-    let cut: String = line.chars().take(MAX_CHARS).collect();
-    let cut = cut.rsplit_once(' ').map_or(cut.as_str(), |(head, _)| head);
-    format!("{cut}…")
 }

@@ -2,22 +2,23 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Record, Sink, date, title_from_text, too_large, web_address};
+use super::{Draft, Input, Sink, WAS_WINDOWS_1252, encoding, too_large};
 
-pub(super) fn jsonl<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink: &mut S) -> Result<(), S::Error> {
-    let mut reader = match File::open(path) {
+pub(super) fn jsonl<S: Sink>(input: &Input<'_>, sink: &mut S) -> Result<(), S::Error> {
+    let mut reader = match File::open(input.path) {
         Ok(file) => BufReader::with_capacity(256 * 1024, file),
         Err(error) => {
             sink.fault(None, true, format!("cannot be opened: {error}"));
             return Ok(());
         }
     };
+    let max_row_bytes = input.max_document_bytes;
     let mut row = Vec::new();
     for number in 1u64.. {
         row.clear();
@@ -40,16 +41,37 @@ pub(super) fn jsonl<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, si
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        match serde_json::from_slice::<Value>(bytes) {
-            Ok(Value::Object(fields)) => match record(fields, || format!("{relative}#{number}")) {
-                Ok(record) => sink.record(Some(number), record)?,
-                Err(problem) => sink.fault(Some(number), true, problem),
-            },
-            Ok(_) => sink.fault(Some(number), true, "is not a JSON object".to_owned()),
-            Err(error) => sink.fault(Some(number), true, format!("is not valid JSON ({error})")),
-        }
+        json_row(input, number, bytes, sink)?;
     }
     Ok(())
+}
+
+fn json_row<S: Sink>(input: &Input<'_>, number: u64, bytes: &[u8], sink: &mut S) -> Result<(), S::Error> {
+    let mut warnings = Vec::new();
+    let parsed = if input.reading.is_speeches() && std::str::from_utf8(bytes).is_err() {
+        warnings.push(WAS_WINDOWS_1252.to_owned());
+        serde_json::from_str::<Value>(&encoding::windows_1252(bytes))
+    } else {
+        serde_json::from_slice::<Value>(bytes)
+    };
+    match parsed {
+        Ok(Value::Object(fields)) => {
+            let draft = draft(input.relative, number, fields);
+            return input.give(Some(number), draft, warnings, sink);
+        }
+        Ok(_) => sink.fault(Some(number), true, "is not a JSON object".to_owned()),
+        Err(error) => sink.fault(Some(number), true, format!("is not valid JSON ({error})")),
+    }
+    Ok(())
+}
+
+fn draft(relative: &str, number: u64, fields: JsonObject) -> Draft {
+    Draft {
+        place: format!("{relative}#{number}"),
+        fields,
+        is_row: true,
+        ..Draft::default()
+    }
 }
 
 fn skip_line(reader: &mut impl BufRead) -> std::io::Result<()> {
@@ -69,15 +91,15 @@ fn skip_line(reader: &mut impl BufRead) -> std::io::Result<()> {
     }
 }
 
-pub(super) fn csv<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink: &mut S) -> Result<(), S::Error> {
-    let file = match File::open(path) {
+pub(super) fn csv<S: Sink>(input: &Input<'_>, sink: &mut S) -> Result<(), S::Error> {
+    let file = match File::open(input.path) {
         Ok(file) => file,
         Err(error) => {
             sink.fault(None, true, format!("cannot be opened: {error}"));
             return Ok(());
         }
     };
-    let left = Cell::new(max_row_bytes);
+    let left = Cell::new(input.max_document_bytes);
     let bounded = Bounded { file, left: &left };
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bounded);
     let names = match reader.byte_headers() {
@@ -87,22 +109,16 @@ pub(super) fn csv<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink
             return Ok(());
         }
     };
-    if !names.iter().any(|name| name == "text") {
-        let found = names.join(", ");
-        sink.fault(None, true, format!("has no column `text` (its columns: {found})"));
+    if !check_columns(input, &names, sink) {
         return Ok(());
     }
-    for (at, name) in names.iter().enumerate() {
-        if names[..at].contains(name) {
-            sink.fault(None, false, format!("has two columns `{name}`; the last one counts"));
-        }
-    }
     let mut row = csv::ByteRecord::new();
+    let mut last = None;
     loop {
-        let line = reader.position().line();
-        left.set(max_row_bytes);
+        let (line, byte) = (reader.position().line(), reader.position().byte());
+        left.set(input.max_document_bytes);
         match reader.read_byte_record(&mut row) {
-            Ok(true) => {}
+            Ok(true) => last = (reader.position().line() > line + 1).then_some((line, byte)),
             Ok(false) => break,
             Err(error) if error.is_io_error() => {
                 let problem = format!("{error}; the rest of the file is not read");
@@ -114,12 +130,70 @@ pub(super) fn csv<S: Sink>(path: &Path, relative: &str, max_row_bytes: u64, sink
                 continue;
             }
         }
-        match fields(&names, &row).and_then(|f| record(f, || format!("{relative}#{line}"))) {
-            Ok(record) => sink.record(Some(line), record)?,
+        let mut warnings = surplus(&names, &row).into_iter().collect();
+        match cells(input, &names, &row, &mut warnings) {
+            Ok(fields) => input.give(Some(line), draft(input.relative, line, fields), warnings, sink)?,
             Err(problem) => sink.fault(Some(line), true, problem),
         }
     }
+    if let Some((line, byte)) = last
+        && has_open_quote(input.path, byte).unwrap_or(false)
+    {
+        let problem = "a quote in the row that begins here is never closed: everything after it was read as part of it";
+        sink.fault(Some(line), false, problem.to_owned());
+    }
     Ok(())
+}
+
+/// Whether the quotes from `byte` to the end of the file do not come in pairs.
+fn has_open_quote(path: &Path, byte: u64) -> std::io::Result<bool> {
+    let mut file = BufReader::new(File::open(path)?);
+    file.seek(SeekFrom::Start(byte))?;
+    let mut is_open = false;
+    loop {
+        let part = file.fill_buf()?;
+        if part.is_empty() {
+            return Ok(is_open);
+        }
+        is_open ^= !part.iter().filter(|b| **b == b'"').count().is_multiple_of(2);
+        let read = part.len();
+        file.consume(read);
+    }
+}
+
+/// Whether there is a text to be read, and what is odd about the header.
+fn check_columns<S: Sink>(input: &Input<'_>, names: &[String], sink: &mut S) -> bool {
+    let text = input.reading.fields.theirs("text").unwrap_or("text");
+    if !names.iter().any(|name| name.eq_ignore_ascii_case(text)) {
+        let found = names.join(", ");
+        sink.fault(
+            None,
+            true,
+            format!(
+                "has no column `{text}` (its columns: {found}); say which one is the text with `fields = {{ text = … }}`"
+            ),
+        );
+        return false;
+    }
+    for (at, name) in names.iter().enumerate() {
+        if names[..at].contains(name) {
+            sink.fault(None, false, format!("has two columns `{name}`; the last one counts"));
+        }
+    }
+    true
+}
+
+/// Says so where a row has cells that belong to no column: most often a comma that was not quoted.
+fn surplus(names: &[String], row: &csv::ByteRecord) -> Option<String> {
+    let more = row.len().saturating_sub(names.len());
+    let lost = row.iter().skip(names.len()).any(|cell| !cell.trim_ascii().is_empty());
+    (more > 0 && lost).then(|| {
+        format!(
+            "has {} cells for {} columns and what follows the last column is left out; a comma inside a cell needs quotes around the cell",
+            row.len(),
+            names.len()
+        )
+    })
 }
 
 /// A file that gives only so many bytes for one row: a quote that is never closed would otherwise
@@ -158,59 +232,37 @@ fn column_names(header: &csv::ByteRecord) -> Vec<String> {
         .collect()
 }
 
-fn fields(names: &[String], row: &csv::ByteRecord) -> Result<JsonObject, String> {
+fn cells(
+    input: &Input<'_>,
+    names: &[String],
+    row: &csv::ByteRecord,
+    warnings: &mut Vec<String>,
+) -> Result<JsonObject, String> {
     let mut fields = JsonObject::new();
+    let mut was_windows_1252 = false;
     for (name, cell) in names.iter().zip(row) {
-        let cell = std::str::from_utf8(cell).map_err(|_| format!("`{name}` is not UTF-8"))?;
+        let cell = match std::str::from_utf8(cell) {
+            Ok(cell) => cell.to_owned(),
+            Err(_) if input.reading.is_speeches() => {
+                was_windows_1252 = true;
+                encoding::windows_1252(cell)
+            }
+            Err(_) => return Err(format!("`{name}` is not UTF-8")),
+        };
         if !cell.is_empty() || name == "text" {
             fields.insert(name.clone(), Value::from(cell));
         }
     }
+    if was_windows_1252 {
+        warnings.push(WAS_WINDOWS_1252.to_owned());
+    }
     Ok(fields)
-}
-
-/// A row's fields as a record; `place` names a row that brings no id.
-fn record(mut fields: JsonObject, place: impl FnOnce() -> String) -> Result<Record, String> {
-    let text = match fields.shift_remove("text") {
-        Some(Value::String(text)) => text,
-        Some(_) => return Err("`text` is not a string".to_owned()),
-        None => return Err("has no `text`".to_owned()),
-    };
-    let key = match fields.shift_remove("id").or_else(|| fields.shift_remove("_id")) {
-        Some(Value::String(id)) if !id.is_empty() => id,
-        Some(Value::Number(id)) => id.to_string(),
-        Some(Value::Null | Value::String(_)) | None => place(),
-        Some(_) => return Err("`id` is neither a string nor a number".to_owned()),
-    };
-    let title = match fields.shift_remove("title") {
-        Some(Value::String(title)) if !title.trim().is_empty() => Some(title),
-        Some(Value::Number(title)) => Some(title.to_string()),
-        _ => None,
-    };
-    let (title, text) = match title {
-        // Some documents are no more than their title, and are looked for all the same.
-        Some(title) if text.trim().is_empty() => (title.clone(), title),
-        Some(title) => (title, text),
-        None if text.trim().is_empty() => return Err("`text` is empty, and there is no `title`".to_owned()),
-        None => (title_from_text(&text), text),
-    };
-    let text_of = |name: &str| fields.get(name).and_then(Value::as_str);
-    let date = text_of("date").and_then(date);
-    let url = text_of("url").and_then(web_address);
-    Ok(Record {
-        key,
-        title,
-        text,
-        date,
-        url,
-        fields,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::{Fault, Format, read_file};
+    use crate::read::{Fault, FieldMap, Format, Reading, Record};
 
     #[derive(Default)]
     struct Collected {
@@ -220,8 +272,11 @@ mod tests {
 
     impl Sink for Collected {
         type Error = std::convert::Infallible;
-        fn record(&mut self, _: Option<u64>, record: Record) -> Result<(), Self::Error> {
+        fn record(&mut self, line: Option<u64>, record: Record, warnings: Vec<String>) -> Result<(), Self::Error> {
             self.records.push(record);
+            for warning in warnings {
+                self.fault(line, false, warning);
+            }
             Ok(())
         }
         fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String) {
@@ -235,12 +290,22 @@ mod tests {
     }
 
     fn read(name: &str, content: &[u8]) -> Collected {
+        read_as(&Reading::default(), name, content)
+    }
+
+    fn read_as(reading: &Reading, name: &str, content: &[u8]) -> Collected {
         let dir = tempfile::tempdir().expect("dir");
         let path = dir.path().join(name);
         std::fs::write(&path, content).expect("write");
         let mut collected = Collected::default();
-        let format = Format::of(&path).expect("a known format");
-        let Ok(()) = read_file(&path, name, format, 1024, &mut collected);
+        let input = Input {
+            path: &path,
+            relative: name,
+            format: Format::of(&path, reading).expect("a known format"),
+            reading,
+            max_document_bytes: 1024,
+        };
+        let Ok(()) = input.read(&mut collected);
         collected
     }
 
@@ -293,6 +358,14 @@ mod tests {
     }
 
     #[test]
+    fn a_quote_left_open_near_the_end_is_told() {
+        let read = read("rows.csv", b"id,text\n1,one\n2,\"two\n3,three\n4,four\n");
+        assert_eq!(read.records.len(), 2);
+        assert_eq!(read.faults[0].line, Some(3));
+        assert!(read.faults[0].problem.contains("never closed"), "{:?}", read.faults);
+    }
+
+    #[test]
     fn a_column_named_twice_is_told() {
         let read = read("rows.csv", b"id,text,text\n1,first,second\n");
         assert_eq!(read.records[0].text, "second");
@@ -307,5 +380,39 @@ mod tests {
                 .problem
                 .contains("no column `text` (its columns: id, body)")
         );
+    }
+
+    #[test]
+    fn cells_beyond_the_last_column_are_told() {
+        let read = read("rows.csv", b"id,text\n1,one, and more\n2,two,\n");
+        assert_eq!(read.records.len(), 2);
+        assert_eq!(read.faults.len(), 1, "{:?}", read.faults);
+        assert!(read.faults[0].problem.contains("has 3 cells for 2 columns"));
+        assert!(!read.faults[0].skipped);
+    }
+
+    #[test]
+    fn columns_of_other_names_are_mapped() {
+        let fields: FieldMap = [("text", "Body"), ("title", "heading"), ("id", "ref"), ("date", "day")]
+            .map(|(ours, theirs)| (ours.to_owned(), theirs.to_owned()))
+            .into_iter()
+            .collect();
+        let reading = Reading {
+            fields,
+            ..Reading::default()
+        };
+        let read = read_as(
+            &reading,
+            "rows.csv",
+            b"ref,heading,body,day,x\nR 1,T,words,2024-01-02,y\n",
+        );
+        assert!(read.faults.is_empty(), "{:?}", read.faults);
+        let record = &read.records[0];
+        assert_eq!(
+            (record.key.as_str(), record.title.as_str(), record.text.as_str()),
+            ("R 1", "T", "words")
+        );
+        assert_eq!(record.date, Some(jiff::civil::date(2024, 1, 2)));
+        assert_eq!(record.fields["x"], "y");
     }
 }

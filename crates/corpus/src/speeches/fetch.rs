@@ -10,7 +10,7 @@ use tribune_core::{
     CallContext, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, Tool, ToolOutput, ToolSpec,
 };
 
-use super::{Holdings, SpeechesSource, ToolNames, describe};
+use super::{Holdings, SpeechesSource, ToolNames, count_or_null, describe, text_or_null};
 use crate::source::DocumentsSource;
 
 const MAX_METADATA_BYTES: usize = 16_000;
@@ -87,7 +87,10 @@ impl Tool for FetchSpeech {
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let given = args.get("speech_id").and_then(Value::as_str).unwrap_or_default().trim();
-        let offset = args.get("offset").and_then(Value::as_f64).map_or(0, |offset| offset as usize);
+        let offset = args
+            .get("offset")
+            .and_then(Value::as_f64)
+            .map_or(0, |offset| offset as usize);
         let Some(document) = self.find(given, cx).await? else {
             return Err(Error::not_found(format!(
                 "Speech not found: {}. Ids come from {}: search for words of the speech, then pass on a speech_id of its results exactly as it is.",
@@ -108,7 +111,7 @@ impl Tool for FetchSpeech {
 
 fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a> {
     let mut rest = document.metadata.clone();
-    let mut take = |name: &str| rest.shift_remove(name).unwrap_or(Value::Null);
+    let mut take = |name: &str| text_or_null(rest.shift_remove(name).as_ref(), 500);
     let mut speech = Speech {
         speech_id: document.id.key(),
         title: &document.title,
@@ -120,17 +123,23 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
         state: take("state"),
         date: take("date"),
         hansard_reference: take("hansard_reference"),
-        topic_tags: match take("topic_tags") {
-            Value::Null => json!([]),
-            tags => tags,
-        },
-        word_count: take("word_count"),
+        topic_tags: json!([]),
+        word_count: Value::Null,
         content_hash: take("content_hash"),
-        url: document.url.clone().unwrap_or_else(|| links.citation(&document.id, None)),
+        url: document
+            .url
+            .clone()
+            .unwrap_or_else(|| links.citation(&document.id, None)),
         metadata: JsonObject::new(),
         next_offset: None,
         total_bytes: None,
     };
+    speech.topic_tags = match rest.shift_remove("topic_tags") {
+        None | Some(Value::Null) => json!([]),
+        Some(Value::Array(tags)) => Value::Array(tags),
+        Some(one) => json!([one]),
+    };
+    speech.word_count = count_or_null(rest.shift_remove("word_count").as_ref());
     rest.shift_remove("speech_id");
     let metadata_bytes = bound(&mut rest);
     speech.metadata = rest;

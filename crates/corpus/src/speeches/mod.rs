@@ -3,17 +3,22 @@
 
 mod describe;
 mod fetch;
+mod ingest;
 mod search;
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use serde_json::Value;
+use tribune_core::wire::clip;
 use tribune_core::{
     CallContext, Document, DocumentId, Hit, Links, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
 
 use crate::manifest::Manifest;
 use crate::source::DocumentsSource;
+use crate::speech::SpeechRules;
 
 /// Fields that hosts are told the values of, and that filters compare.
 pub const FACETS: [&str; 4] = ["speaker", "party", "chamber", "state"];
@@ -23,6 +28,8 @@ pub const FACETS: [&str; 4] = ["speaker", "party", "chamber", "state"];
 pub struct ToolNames {
     pub search: String,
     pub fetch: String,
+    pub ingest_file: String,
+    pub ingest_directory: String,
 }
 
 impl ToolNames {
@@ -37,6 +44,8 @@ impl ToolNames {
         Self {
             search: format!("search_{name}_speeches"),
             fetch: format!("fetch_{name}_speech"),
+            ingest_file: format!("ingest_{name}_file"),
+            ingest_directory: format!("ingest_{name}_directory"),
         }
     }
 }
@@ -51,11 +60,25 @@ pub struct Spellings {
     pub chamber: Arc<Spelling>,
 }
 
+impl Spellings {
+    /// As the corpus itself reads them.
+    pub fn of(rules: &SpeechRules) -> Self {
+        let (parties, chambers) = (rules.parties.clone(), rules.chambers.clone());
+        Self {
+            party: Arc::new(move |given| parties.canonical(given).map(str::to_owned)),
+            chamber: Arc::new(move |given| chambers.canonical(given).map(str::to_owned)),
+        }
+    }
+}
+
 pub struct SpeechesSource {
     corpus: Arc<DocumentsSource>,
     names: ToolNames,
     spellings: Spellings,
     links: Links,
+    /// The folder that administrators may ingest from, if they may.
+    ingest_dir: Option<PathBuf>,
+    ingest_turn: Arc<Mutex<()>>,
 }
 
 impl SpeechesSource {
@@ -65,7 +88,16 @@ impl SpeechesSource {
             names,
             spellings,
             links,
+            ingest_dir: None,
+            ingest_turn: Arc::default(),
         }
+    }
+
+    /// Lets administrators ingest speeches from this folder.
+    #[must_use]
+    pub fn ingesting_from(mut self, folder: Option<PathBuf>) -> Self {
+        self.ingest_dir = folder;
+        self
     }
 }
 
@@ -113,6 +145,21 @@ impl Source for SpeechesSource {
             Arc::new(fetch::FetchSpeech::new(&self, &holdings)),
         ]
     }
+
+    fn admin_tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        let Some(base) = &self.ingest_dir else {
+            return Vec::new();
+        };
+        let desk = ingest::Desk {
+            corpus: self.corpus.clone(),
+            base: base.clone(),
+            turn: self.ingest_turn.clone(),
+        };
+        vec![
+            Arc::new(ingest::IngestTool::file(desk.clone(), &self.names.ingest_file)),
+            Arc::new(ingest::IngestTool::directory(desk, &self.names.ingest_directory)),
+        ]
+    }
 }
 
 /// What the corpus holds now, as far as descriptions tell it.
@@ -129,7 +176,9 @@ impl Holdings {
         let published = source.corpus.published().ok();
         let values = |field: &str| {
             let manifest = published.as_ref().map(|snapshot| snapshot.manifest());
-            manifest.map(|manifest: &Manifest| manifest.values(field)).unwrap_or_default()
+            manifest
+                .map(|manifest: &Manifest| manifest.values(field))
+                .unwrap_or_default()
         };
         Self {
             facts: source.facts(),
@@ -138,4 +187,25 @@ impl Holdings {
             chambers: values("chamber"),
         }
     }
+}
+
+/// A field as text, whatever a file has made of it: hosts hold answers to their schemas.
+fn text_or_null(value: Option<&Value>, max_chars: usize) -> Value {
+    let text = match value {
+        None | Some(Value::Null | Value::Object(_)) => return Value::Null,
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) => {
+            let parts: Vec<String> = items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
+                .collect();
+            parts.join(", ")
+        }
+        Some(scalar) => scalar.to_string(),
+    };
+    Value::from(clip(&text, max_chars))
+}
+
+fn count_or_null(value: Option<&Value>) -> Value {
+    value.and_then(Value::as_u64).map_or(Value::Null, Value::from)
 }

@@ -10,7 +10,7 @@ use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes};
 use tribune_core::{CallContext, Error, Hints, Hit, JsonObject, Links, Result, Source, Tool, ToolOutput, ToolSpec};
 
 use super::describe::{self, MAX_ENUMERATED};
-use super::{Holdings, SpeechesSource, Spellings};
+use super::{Holdings, SpeechesSource, Spellings, count_or_null, text_or_null};
 use crate::filter::{Condition, Filter};
 use crate::search::{Ask, Legs};
 use crate::snapshot::Snapshot;
@@ -71,7 +71,11 @@ impl SearchSpeeches {
     }
 
     fn filter(&self, args: &JsonObject) -> Result<Filter> {
-        let text_of = |name: &str| args.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        let text_of = |name: &str| {
+            args.get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.trim().is_empty())
+        };
         let mut conditions = Vec::new();
         for field in ["party", "chamber"] {
             if let Some(value) = text_of(field) {
@@ -87,8 +91,12 @@ impl SearchSpeeches {
                 part: part.to_owned(),
             });
         }
-        let from = text_of("start_date").map(|text| self.date("start_date", text)).transpose()?;
-        let until = text_of("end_date").map(|text| self.date("end_date", text)).transpose()?;
+        let from = text_of("start_date")
+            .map(|text| self.date("start_date", text))
+            .transpose()?;
+        let until = text_of("end_date")
+            .map(|text| self.date("end_date", text))
+            .transpose()?;
         if let (Some(from), Some(until)) = (from, until)
             && from > until
         {
@@ -128,7 +136,11 @@ impl Tool for SearchSpeeches {
                 continue;
             };
             let listed = self.spec.input_schema["properties"][name]["enum"].as_array();
-            let same = |value: &&Value| value.as_str().is_some_and(|value| value.eq_ignore_ascii_case(given.trim()));
+            let same = |value: &&Value| {
+                value
+                    .as_str()
+                    .is_some_and(|value| value.eq_ignore_ascii_case(given.trim()))
+            };
             let value = listed.and_then(|listed| listed.iter().find(same)?.as_str().map(str::to_owned));
             if let Some(value) = value.or_else(|| spelling(given)) {
                 *given = value;
@@ -144,7 +156,10 @@ impl Tool for SearchSpeeches {
                 self.spec.name
             )));
         }
-        let limit = args.get("limit").and_then(Value::as_f64).map_or(DEFAULT_LIMIT, |limit| limit as u64);
+        let limit = args
+            .get("limit")
+            .and_then(Value::as_f64)
+            .map_or(DEFAULT_LIMIT, |limit| limit as u64);
         let limit = usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1);
         let filter = self.filter(&args)?;
         let snapshot = self.corpus.published()?;
@@ -166,8 +181,9 @@ impl Tool for SearchSpeeches {
             })
             .await?;
         let left_out = found - speeches.len();
-        let note = (left_out > 0)
-            .then(|| format!("{left_out} further results did not fit into one answer; narrow the search or lower limit"));
+        let note = (left_out > 0).then(|| {
+            format!("{left_out} further results did not fit into one answer; narrow the search or lower limit")
+        });
         let count = speeches.len();
         let answer = Answer {
             speeches,
@@ -190,7 +206,13 @@ fn within_room(snapshot: &Snapshot, hits: Vec<Hit>, links: &Links) -> Result<Vec
     for hit in hits {
         let fields = snapshot.metadata(hit.id.key()).map_err(unreadable)?;
         let speech = speech(hit, &fields, links);
-        let parts = [&speech.chunk_id, &speech.speech_id, &speech.excerpt, &speech.title, &speech.url];
+        let parts = [
+            &speech.chunk_id,
+            &speech.speech_id,
+            &speech.excerpt,
+            &speech.title,
+            &speech.url,
+        ];
         let takes = parts.iter().map(|part| wire_bytes(part)).sum::<usize>() + ITEM_OVERHEAD;
         if takes > room {
             break;
@@ -203,11 +225,7 @@ fn within_room(snapshot: &Snapshot, hits: Vec<Hit>, links: &Links) -> Result<Vec
 
 fn speech(hit: Hit, fields: &JsonObject, links: &Links) -> Speech {
     // Fields come from files: a page in place of a name must not fill the answer.
-    let short = |name: &str| match fields.get(name) {
-        Some(Value::String(text)) => Value::from(clip(text, 160)),
-        Some(Value::Number(number)) => Value::Number(number.clone()),
-        _ => Value::Null,
-    };
+    let short = |name: &str| text_or_null(fields.get(name), 160);
     let chunk_index = hit.passage.unwrap_or(0);
     Speech {
         chunk_id: format!("{}#{chunk_index}", hit.id.key()),
@@ -220,7 +238,7 @@ fn speech(hit: Hit, fields: &JsonObject, links: &Links) -> Speech {
         state: short("state"),
         date: short("date"),
         hansard_reference: short("hansard_reference"),
-        word_count: short("word_count"),
+        word_count: count_or_null(fields.get("word_count")),
         title: clip(&hit.title, MAX_TITLE_CHARS).into_owned(),
         url: links.citation(&hit.id, hit.passage),
         excerpt: hit.snippet,

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn buckets_are_those_of_the_model() {
-        // As the reference implementation of mpnet gives them.
+        // Worked out by hand from the definition of mpnet.
         let known = [
             (0, 0),
             (-1, 1),

@@ -1,7 +1,5 @@
 //! An encoder, from its tensors.
 
-use std::borrow::Cow;
-
 use super::Config;
 use super::config::Architecture;
 use crate::EmbedError;
@@ -232,14 +230,10 @@ impl Reader<'_> {
                 )));
             }
             bias.extend(self.floats(&format!("{name}.bias"), matrix.rows)?);
-            rows.extend(signed(&matrix.values));
+            rows.extend(matrix.values.iter().map(|&byte| byte as i8));
             scales.extend(matrix.scales);
         }
         Weights::pack(inputs, &rows, &scales, &bias)
             .ok_or_else(|| EmbedError::model(format!("the sizes of {} do not agree", names.join(", "))))
     }
-}
-
-fn signed(bytes: &Cow<'static, [u8]>) -> impl Iterator<Item = i8> {
-    bytes.iter().map(|&byte| byte as i8)
 }

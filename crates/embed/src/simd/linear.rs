@@ -54,10 +54,6 @@ impl Weights {
         })
     }
 
-    pub fn inputs(&self) -> usize {
-        self.inputs
-    }
-
     pub fn outputs(&self) -> usize {
         self.outputs
     }

@@ -5,10 +5,9 @@ use std::ops::Range;
 
 pub enum Value {
     Number(u64),
-    Float(f32),
     Bytes(Range<usize>),
-    /// Eight bytes that no field we read has.
-    Other,
+    /// Four or eight bytes, as no field that we read has them.
+    Fixed,
 }
 
 /// The message ends in the middle of a field, or has one of a kind that does not exist.
@@ -59,15 +58,12 @@ impl<'a> Fields<'a> {
         let key = self.number()?;
         let value = match key & 7 {
             0 => Value::Number(self.number()?),
-            1 => self.take(8).map(|_| Value::Other)?,
+            1 => self.take(8).map(|_| Value::Fixed)?,
             2 => {
                 let length = self.number()?;
                 Value::Bytes(self.take(length)?)
             }
-            5 => {
-                let range = self.take(4)?;
-                Value::Float(f32::from_le_bytes(self.bytes[range].try_into().ok()?))
-            }
+            5 => self.take(4).map(|_| Value::Fixed)?,
             _ => return None,
         };
         Some((key >> 3, value))
@@ -112,7 +108,7 @@ mod tests {
             .collect();
         assert!(matches!(fields[0], (1, Value::Number(150))));
         assert!(matches!(&fields[1], (2, Value::Bytes(range)) if &bytes[range.clone()] == b"hi"));
-        assert!(matches!(fields[2], (3, Value::Float(1.0))));
+        assert!(matches!(fields[2], (3, Value::Fixed)));
     }
 
     proptest! {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes, within_wire};
 use tribune_core::{
     CallContext, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool, ToolOutput,
     ToolSpec,
 };
-use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes, within_wire};
 
 use super::describe;
 

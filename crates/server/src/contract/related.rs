@@ -134,7 +134,9 @@ impl Tool for RelatedTool {
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let given = args.get("id").and_then(Value::as_str).unwrap_or_default();
         let number = |name: &str| args.get(name).and_then(Value::as_f64);
-        let limit = number("limit").map_or(DEFAULT_LIMIT, |limit| limit as u64).clamp(1, MAX_LIMIT);
+        let limit = number("limit")
+            .map_or(DEFAULT_LIMIT, |limit| limit as u64)
+            .clamp(1, MAX_LIMIT);
         let document = fetch_document(&self.sources, given, cx).await?;
         let hits = related(&self.sources, &document.id, usize::try_from(limit).unwrap_or(1), cx).await?;
         let neighbours = number("passage").and_then(|passage| neighbours(&document, passage as usize, &self.links));
@@ -234,6 +236,11 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
             ..Hints::READ
         },
         icon: Some(ICON.to_owned()),
-        aliases: vec![("url", "id"), ("document_id", "id"), ("documentId", "id"), ("doc_id", "id")],
+        aliases: vec![
+            ("url", "id"),
+            ("document_id", "id"),
+            ("documentId", "id"),
+            ("doc_id", "id"),
+        ],
     }
 }

@@ -8,8 +8,8 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 use tribune_core::{
-    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Links, Query, Result, Source, SourceFacts, Tool,
-    ToolOutput, ToolSpec,
+    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Links, Query, Result, Source,
+    SourceFacts, Tool, ToolOutput, ToolSpec,
 };
 
 use tribune_core::wire::{MAX_WIRE_BYTES, MAX_WIRE_COST, clip, object, wire_bytes};
@@ -298,6 +298,10 @@ mod tests {
         assert_eq!(merged, ["c:1", "a:1"], "the fuller match first");
         let d = [hit("d:1", 0.0, 0.9), hit("d:2", 0.0, 0.8), hit("d:3", 0.0, 0.1)];
         let merged: Vec<&str> = merge(&[&a, &d], 4).into_iter().map(|h| h.id.as_str()).collect();
-        assert_eq!(merged, ["d:1", "d:2", "a:1", "a:2"], "a source that does not answer stays behind");
+        assert_eq!(
+            merged,
+            ["d:1", "d:2", "a:1", "a:2"],
+            "a source that does not answer stays behind"
+        );
     }
 }

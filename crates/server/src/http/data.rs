@@ -53,7 +53,11 @@ pub(super) async fn data(
     }
     let passage = shown.get("passage").and_then(|passage| passage.parse().ok());
     // The page is about the document: what is like it may be missing.
-    let like = tokio::time::timeout(MAX_WAIT_FOR_RELATED, related(service.sources(), &document.id, RELATED, &cx)).await;
+    let like = tokio::time::timeout(
+        MAX_WAIT_FOR_RELATED,
+        related(service.sources(), &document.id, RELATED, &cx),
+    )
+    .await;
     let like = like.ok().and_then(Result::ok).unwrap_or_default();
     html(&app, &document, passage, &like)
 }

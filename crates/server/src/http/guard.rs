@@ -102,14 +102,19 @@ impl Guard {
                 message,
             )));
         };
-        let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = request
+            .headers()
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
         let token = given.and_then(|given| {
             let (scheme, token) = given.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
         });
         if token.map(digest) != Some(wanted) {
             let message = match given {
-                None => "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token",
+                None => {
+                    "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token"
+                }
                 Some(_) => "that is not the token of server.admin_token",
             };
             let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, &Value::Null, rpc::SERVER_ERROR, message);

@@ -1,14 +1,16 @@
 //! `tribune search`, `fetch` and `call`: the tools from a shell, just as a host calls them.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, ToolOutput};
 use tribune_corpus::{DocumentsSource, IndexError};
 
-use super::index::update_with_progress;
+use super::index::{PATIENCE, update_with_progress};
+use super::progress::Progress;
 use super::{config, print, runtime};
 use crate::cli::{Call, Common, Fetch, Output, Search};
 use crate::compose::{Parts, compose};
@@ -85,6 +87,9 @@ fn ask(
     let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
     for corpus in &corpora {
         make_ready(&config, corpus)?;
+        if config.file.is_some() {
+            embed_few(corpus);
+        }
     }
     let profile = service.profile(&output.profile).cloned().with_context(|| {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
@@ -127,6 +132,25 @@ pub(super) async fn run(
     Ok(tribune_server::call::run(service, &registered, arguments, &cx).await?)
 }
 
+/// Makes missing vectors if that takes no longer than somebody at a shell will wait, and says so if not.
+fn embed_few(corpus: &DocumentsSource) {
+    const FEW: u64 = 300;
+    let Ok(snapshot) = corpus.published() else { return };
+    let (passages, covered) = snapshot.coverage();
+    let missing = passages.saturating_sub(covered);
+    if !corpus.has_model() || missing == 0 {
+        return;
+    }
+    if missing > FEW {
+        let name = corpus.name();
+        eprintln!(
+            "tribune: `{name}` is searched by words alone: {missing} passages have no vector yet; `tribune index` makes them"
+        );
+    } else if let Err(error) = corpus.embed(&CancellationToken::new(), &|_| {}) {
+        tracing::debug!(%error, "searching by words alone");
+    }
+}
+
 /// Brings a corpus up to date, unless another process is at it and an index is there already.
 pub(super) fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::Result<()> {
     corpus.refresh()?;
@@ -134,7 +158,9 @@ pub(super) fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::R
     if indexed && !config.auto_index {
         return Ok(());
     }
-    match update_with_progress(corpus) {
+    // What is there already answers at once; without anything there is nothing but to wait.
+    let patience = if indexed { Duration::ZERO } else { PATIENCE };
+    match update_with_progress(corpus, &Progress::start(), patience) {
         Ok(_) => Ok(()),
         Err(error) if indexed => {
             if !matches!(error.downcast_ref::<IndexError>(), Some(IndexError::Busy(_))) {

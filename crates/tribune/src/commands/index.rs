@@ -1,56 +1,47 @@
-//! `tribune index`
+//! `tribune index`, once or with `--watch` for as long as it runs.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tribune_core::Source;
-use tribune_corpus::{DocumentsSource, IndexReport, Pool};
+use tribune_corpus::read::Fault;
+use tribune_corpus::{DocumentsSource, EmbedReport, EmbeddingError, IndexError, IndexReport, Pool};
 
-use super::{chain, config, plural, print};
+use super::progress::{Progress, Step};
+use super::{chain, config, plural, runtime, stop_asked};
 use crate::cli::{Common, Index};
 use crate::compose::corpora;
-use crate::config::Config;
+use crate::config::{Config, EmbedderChoice};
+use crate::follow::{News, Tell, follow};
 use crate::logging;
 
 /// Faults shown for one source; the rest are counted.
 const MAX_FAULTS_SHOWN: usize = 20;
+/// How long another process that indexes the same source is waited for: it does the same work.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 pub fn run(common: &Common, args: &Index) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(common)?;
     let (config, _demo) = config(common)?;
     let chosen = choose(&config, &args.sources)?;
-    let mut failed = false;
-    let mut reports = Vec::new();
-    for corpus in chosen {
-        let name = corpus.name().to_owned();
-        match update_with_progress(&corpus) {
-            Ok(report) => {
-                if args.json {
-                    reports.push(as_json(&name, &report));
-                } else {
-                    print(&summary(&name, &report))?;
-                }
-            }
-            Err(error) => {
-                failed = true;
-                let told = chain(&error);
-                if args.json {
-                    reports.push(json!({"source": name, "error": told}));
-                } else {
-                    eprintln!("tribune: {told}");
-                }
-            }
-        }
+    if args.watch {
+        runtime()?.block_on(watch(chosen, args.json));
+        return Ok(ExitCode::SUCCESS);
     }
-    if args.json {
-        print(&serde_json::to_string_pretty(&reports)?)?;
-    }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    // Full text is indexed all the same; whoever waits for vectors must hear that none were made.
+    let lacks_model = |corpus: &Arc<DocumentsSource>| {
+        let wanted = config.sources.iter().find(|source| source.name == corpus.name());
+        wanted.is_some_and(|source| source.embedder != EmbedderChoice::None) && !corpus.has_model()
+    };
+    let lacking = chosen.iter().any(lacks_model);
+    let done = once(&chosen, args.json)?;
+    Ok(if lacking { ExitCode::FAILURE } else { done })
 }
 
 fn choose(config: &Config, names: &[String]) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
@@ -71,28 +62,172 @@ fn choose(config: &Config, names: &[String]) -> anyhow::Result<Vec<Arc<Documents
     Ok(chosen)
 }
 
-/// One update, with a progress bar where somebody is watching.
-pub fn update_with_progress(corpus: &DocumentsSource) -> anyhow::Result<IndexReport> {
-    let bar = if std::io::stderr().is_terminal() {
-        ProgressBar::new(0)
-    } else {
-        ProgressBar::hidden()
-    };
-    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} files, {msg} documents, {elapsed}")
-    {
-        bar.set_style(style);
+fn once(chosen: &[Arc<DocumentsSource>], json: bool) -> anyhow::Result<ExitCode> {
+    let progress = Progress::start();
+    let mut failed = false;
+    let mut reports = Vec::new();
+    for corpus in chosen {
+        let name = corpus.name();
+        let mut told = match update_with_progress(corpus, &progress, PATIENCE) {
+            Ok(report) if json => as_json(name, &report, &all(&report)),
+            Ok(report) => {
+                progress.print(&summary(name, &report, &all(&report)))?;
+                Value::Null
+            }
+            Err(error) => {
+                failed = true;
+                let told = chain(&error);
+                if !json {
+                    progress.complain(&told);
+                }
+                reports.push(json!({"source": name, "error": told}));
+                continue;
+            }
+        };
+        // Full text serves already; vectors come behind it.
+        let vectors = embed_with_progress(corpus, &progress);
+        failed |= matches!(vectors, Vectors::Failed(_));
+        if json {
+            told["vectors"] = vectors.as_json();
+            reports.push(told);
+        } else if let Some(line) = vectors.line() {
+            progress.print(&format!("  {line}"))?;
+        }
     }
-    bar.set_prefix(corpus.name().to_owned());
-    let report = corpus.update(&CancellationToken::new(), &|state| {
-        bar.set_length(state.files_total);
-        bar.set_position(state.files_done);
-        bar.set_message(state.documents.to_string());
-    });
-    bar.finish_and_clear();
-    Ok(report?)
+    if json {
+        progress.print(&serde_json::to_string_pretty(&reports)?)?;
+    }
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn summary(name: &str, report: &IndexReport) -> String {
+/// One update. Another process at the same work is waited for, at most for `patience`.
+pub fn update_with_progress(
+    corpus: &DocumentsSource,
+    progress: &Progress,
+    patience: Duration,
+) -> anyhow::Result<IndexReport> {
+    let name = corpus.name();
+    let until = Instant::now() + patience;
+    let mut waiting = false;
+    loop {
+        let report = corpus.update(&CancellationToken::new(), &|state| progress.files(name, state));
+        progress.done(name, Step::Files);
+        match report {
+            Err(IndexError::Busy(_)) if Instant::now() < until => {
+                if !waiting {
+                    waiting = true;
+                    let secs = patience.as_secs();
+                    progress.complain(&format!(
+                        "source `{name}` is being indexed by another process; waiting for it, {secs} s at most"
+                    ));
+                }
+                std::thread::sleep(LOOK_AGAIN_AFTER);
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// What has become of a source's vectors.
+enum Vectors {
+    /// There is no model.
+    None,
+    Made(EmbedReport),
+    /// Another process is making them.
+    Elsewhere,
+    Failed(String),
+}
+
+fn embed_with_progress(corpus: &DocumentsSource, progress: &Progress) -> Vectors {
+    let name = corpus.name();
+    let made = corpus.embed(&CancellationToken::new(), &|state| progress.passages(name, state));
+    progress.done(name, Step::Passages);
+    match made {
+        Ok(None) => Vectors::None,
+        Ok(Some(report)) => Vectors::Made(report),
+        Err(EmbeddingError::Busy(_)) => Vectors::Elsewhere,
+        Err(error) => Vectors::Failed(chain(&error.into())),
+    }
+}
+
+impl Vectors {
+    fn line(&self) -> Option<String> {
+        match self {
+            Self::None => None,
+            Self::Made(report) => Some(embedded(report)),
+            Self::Elsewhere => Some("vectors are being made by another process".to_owned()),
+            Self::Failed(problem) => Some(problem.clone()),
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        match self {
+            Self::None => Value::Null,
+            Self::Made(report) => embedded_json(report),
+            Self::Elsewhere => json!({"elsewhere": true}),
+            Self::Failed(problem) => json!({"error": problem}),
+        }
+    }
+}
+
+/// Follows the folders until it is told to stop.
+async fn watch(chosen: Vec<Arc<DocumentsSource>>, json: bool) {
+    let cancel = CancellationToken::new();
+    let tell: Tell = lines(json);
+    let mut following = JoinSet::new();
+    for corpus in chosen {
+        following.spawn(follow(corpus, true, cancel.clone(), tell.clone()));
+    }
+    stop_asked().await;
+    cancel.cancel();
+    tokio::select! {
+        _ = following.join_all() => {}
+        // Whoever asks twice does not want to wait for what is under way; it does no harm.
+        () = stop_asked() => std::process::exit(130),
+    }
+}
+
+/// The news as lines on standard output, with bars for what is under way.
+fn lines(json: bool) -> Tell {
+    let progress = Progress::start();
+    Arc::new(move |source, news| {
+        let line = match &news {
+            News::Indexing(state) => return progress.files(source, *state),
+            News::Unchanged => return progress.done(source, Step::Files),
+            News::Embedding(state) => return progress.passages(source, *state),
+            News::Unwatched(problem) => {
+                return progress.complain(&format!(
+                    "{source}: the folder cannot be watched ({problem}); it is compared every few seconds"
+                ));
+            }
+            News::Indexed(report, faults) if json => as_json(source, report, faults).to_string(),
+            News::Indexed(report, faults) => summary(source, report, faults),
+            News::Embedded(report) if report.embedded == 0 => return progress.done(source, Step::Passages),
+            News::Embedded(report) if json => json!({"source": source, "vectors": embedded_json(report)}).to_string(),
+            News::Embedded(report) => format!("{source}: {}", embedded(report)),
+            News::Failed(problem) | News::EmbeddingFailed(problem) if json => {
+                json!({"source": source, "error": problem}).to_string()
+            }
+            News::Failed(problem) | News::EmbeddingFailed(problem) => {
+                progress.done(source, Step::Files);
+                progress.done(source, Step::Passages);
+                return progress.complain(problem);
+            }
+        };
+        progress.done(source, Step::Files);
+        if matches!(news, News::Embedded(_)) {
+            progress.done(source, Step::Passages);
+        }
+        // A reader that is gone is no reason to stop indexing.
+        drop(progress.print(&line));
+    })
+}
+
+fn all(report: &IndexReport) -> Vec<&Fault> {
+    report.faults.iter().collect()
+}
+
+fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {
     let mut text = format!(
         "{name}: {} in the index ({} read, {} unchanged, {} removed; {:.2} s)",
         plural(report.documents, "document"),
@@ -101,19 +236,50 @@ fn summary(name: &str, report: &IndexReport) -> String {
         report.files_removed,
         report.elapsed.as_secs_f64()
     );
-    for fault in report.faults.iter().take(MAX_FAULTS_SHOWN) {
+    let skipped = report.summary.skipped;
+    if skipped > 0 {
+        text.push_str(&format!(
+            "\n  {} skipped because the text is held already",
+            plural(skipped, "file")
+        ));
+    }
+    // What was left out first: it matters more than what was taken with a warning.
+    let left_out = faults.iter().filter(|fault| fault.skipped);
+    let taken = faults.iter().filter(|fault| !fault.skipped);
+    for fault in left_out.chain(taken).take(MAX_FAULTS_SHOWN) {
         text.push_str(&format!("\n  {fault}"));
     }
+    // Where only new faults are shown, those told before are not "more".
+    let known = report.faults.len() - faults.len();
     let more = report
         .faults_in_all
-        .saturating_sub(report.faults.len().min(MAX_FAULTS_SHOWN) as u64);
-    if more > 0 {
+        .saturating_sub((known + faults.len().min(MAX_FAULTS_SHOWN)) as u64);
+    if more > 0 && !faults.is_empty() {
         text.push_str(&format!("\n  and {} more", plural(more, "problem")));
     }
     text
 }
 
-fn as_json(name: &str, report: &IndexReport) -> serde_json::Value {
+fn embedded(report: &EmbedReport) -> String {
+    format!(
+        "{} embedded by {} ({} in the index; {:.2} s)",
+        plural(report.embedded, "passage"),
+        report.model,
+        report.passages,
+        report.elapsed.as_secs_f64()
+    )
+}
+
+fn embedded_json(report: &EmbedReport) -> Value {
+    json!({
+        "model": report.model,
+        "made": report.embedded,
+        "passages": report.passages,
+        "elapsed_ms": report.elapsed.as_millis() as u64,
+    })
+}
+
+fn as_json(name: &str, report: &IndexReport, faults: &[&Fault]) -> Value {
     json!({
         "source": name,
         "documents": report.documents,
@@ -122,8 +288,10 @@ fn as_json(name: &str, report: &IndexReport) -> serde_json::Value {
         "files_read": report.files_read,
         "files_unchanged": report.files_unchanged,
         "files_removed": report.files_removed,
+        "passages": report.passages,
+        "summary": report.summary,
         "faults_in_all": report.faults_in_all,
-        "faults": report.faults,
+        "faults": faults,
         "elapsed_ms": report.elapsed.as_millis() as u64,
     })
 }

@@ -7,6 +7,7 @@ mod eval;
 mod index;
 mod init;
 mod pages;
+mod progress;
 mod serve;
 mod stdio;
 
@@ -80,6 +81,22 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .enable_all()
         .on_thread_park(crate::allocator::give_back)
         .build()?)
+}
+
+/// Waits for Ctrl-C or a service manager's signal.
+async fn stop_asked() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    drop(tokio::signal::ctrl_c().await);
 }
 
 /// `3 files`, `1 file`.

@@ -3,23 +3,20 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tribune_core::Source;
-use tribune_corpus::{DocumentsSource, IndexError};
+use tribune_corpus::DocumentsSource;
 use tribune_server::Service;
 
-use super::{config, plural, print, runtime};
+use super::{config, plural, print, runtime, stop_asked};
 use crate::cli::{Common, Serve};
 use crate::compose::{Parts, compose};
 use crate::config::Config;
+use crate::follow::{follow, keep_fresh, log};
 use crate::logging;
-
-/// How often a server looks whether an index has been renewed by another process.
-const REFRESH: Duration = Duration::from_millis(500);
 
 pub fn run(common: &Common, args: &Serve) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(common)?;
@@ -79,62 +76,12 @@ fn cannot_listen(wanted: SocketAddr, error: &std::io::Error) -> anyhow::Error {
     anyhow::anyhow!("cannot listen on {wanted}: {next}")
 }
 
-/// Brings every index up to date in the background, then watches for what other processes commit.
+/// Brings every index up to date in the background, follows the folders, and serves what is committed.
 pub fn keep_indexed(config: &Config, corpora: &[Arc<DocumentsSource>], work: &CancellationToken) {
     for corpus in corpora {
-        let corpus = corpus.clone();
-        let work = work.clone();
-        let auto_index = config.auto_index;
-        tokio::spawn(async move {
-            if auto_index {
-                let (updating, cancel) = (corpus.clone(), work.clone());
-                drop(tokio::task::spawn_blocking(move || update(&updating, &cancel)).await);
-            }
-            let mut tick = tokio::time::interval(REFRESH);
-            tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            let mut failing = false;
-            while !work.is_cancelled() {
-                tick.tick().await;
-                let refreshing = corpus.clone();
-                match tokio::task::spawn_blocking(move || refreshing.refresh()).await {
-                    Ok(Ok(true)) => {
-                        tracing::info!(source = corpus.name(), "a new index is being served");
-                    }
-                    Ok(Ok(false)) => failing = false,
-                    Ok(Err(error)) if !failing => {
-                        failing = true;
-                        tracing::warn!(source = corpus.name(), %error, "the new index cannot be opened; the old one keeps serving");
-                    }
-                    Ok(Err(_)) | Err(_) => {}
-                }
-            }
-        });
-    }
-}
-
-fn update(corpus: &DocumentsSource, cancel: &CancellationToken) {
-    match corpus.update(cancel, &|_| {}) {
-        Ok(report) => {
-            for fault in &report.faults {
-                tracing::warn!(source = corpus.name(), "{fault}");
-            }
-            tracing::info!(
-                source = corpus.name(),
-                documents = report.documents,
-                files_read = report.files_read,
-                files_unchanged = report.files_unchanged,
-                faults = report.faults_in_all,
-                ms = report.elapsed.as_millis() as u64,
-                "indexed"
-            );
-        }
-        Err(IndexError::Cancelled(_)) => {}
-        Err(error @ IndexError::Busy(_)) => tracing::info!(source = corpus.name(), "{error}"),
-        Err(error) => {
-            let cause = std::error::Error::source(&error)
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            tracing::error!(source = corpus.name(), cause, "{error}");
+        tokio::spawn(keep_fresh(corpus.clone(), work.clone()));
+        if config.auto_index {
+            tokio::spawn(follow(corpus.clone(), config.watch, work.clone(), Arc::new(log)));
         }
     }
 }
@@ -142,30 +89,15 @@ fn update(corpus: &DocumentsSource, cancel: &CancellationToken) {
 /// The first signal stops in good order, the second at once.
 pub fn stop_on_signal(service: Arc<Service>) {
     tokio::spawn(async move {
-        signal().await;
+        stop_asked().await;
         tracing::info!(
             calls = service.calls.len(),
             "stopping: calls under way are finished first"
         );
         service.stopping.cancel();
-        signal().await;
+        stop_asked().await;
         std::process::exit(130);
     });
-}
-
-async fn signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    drop(tokio::signal::ctrl_c().await);
 }
 
 fn record_metrics() -> anyhow::Result<PrometheusHandle> {

@@ -72,11 +72,7 @@ impl Embedder {
 }
 
 /// What one source says of the model.
-pub(super) fn of_source(
-    source: &str,
-    wish: Option<&str>,
-    global: &EmbedderChoice,
-) -> anyhow::Result<EmbedderChoice> {
+pub(super) fn of_source(source: &str, wish: Option<&str>, global: &EmbedderChoice) -> anyhow::Result<EmbedderChoice> {
     Ok(match wish {
         None | Some("default") => global.clone(),
         Some("minilm") => EmbedderChoice::MiniLm,
@@ -107,8 +103,9 @@ impl Secret {
 
     pub fn read(&self) -> anyhow::Result<String> {
         let text = match self {
-            Self::Variable(name) => std::env::var(name)
-                .map_err(|_| anyhow::anyhow!("the variable {name}, which the configuration names for a secret, is not set"))?,
+            Self::Variable(name) => std::env::var(name).map_err(|_| {
+                anyhow::anyhow!("the variable {name}, which the configuration names for a secret, is not set")
+            })?,
             Self::File(path) => std::fs::read_to_string(path)
                 .with_context(|| format!("the secret in {} cannot be read", path.display()))?,
         };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use serde::Deserialize;
+use tribune_corpus::{Duplicates, FieldMap, Reading, SpeechRules};
 
 use super::embedder::Embedder;
 
@@ -48,20 +49,11 @@ impl ConfigFile {
             ("cache", &self.cache),
             ("agent", &self.agent),
         ];
-        let mut warnings: Vec<String> = sections
+        sections
             .iter()
             .filter(|(_, section)| section.is_some())
             .map(|(name, _)| format!("[{name}] is not part of this version of Tribune yet and is not served"))
-            .collect();
-        for source in &self.sources {
-            if source.kind == Kind::Speeches {
-                warnings.push(format!(
-                    "source `{}`: kind \"speeches\" is served as plain documents; its own tools are not part of this version yet",
-                    source.name
-                ));
-            }
-        }
-        warnings
+            .collect()
     }
 }
 
@@ -73,6 +65,7 @@ pub struct Server {
     pub public_url: Option<String>,
     pub data_dir: Option<PathBuf>,
     pub auto_index: bool,
+    pub watch: bool,
     pub allowed_hosts: Vec<String>,
     pub allowed_origins: Vec<String>,
     pub sessions: bool,
@@ -95,6 +88,7 @@ impl Default for Server {
             public_url: None,
             data_dir: None,
             auto_index: true,
+            watch: true,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             sessions: true,
@@ -142,6 +136,71 @@ pub struct Source {
     #[serde(default = "default_max_document_mb")]
     pub max_document_mb: u64,
     pub embedder: Option<String>,
+    /// Without one, plain documents are all kept and of the same speech the first is.
+    pub duplicates: Option<Duplicates>,
+    #[serde(default)]
+    pub fields: FieldMap,
+    pub ingest_dir: Option<PathBuf>,
+    pub parliament: Option<Parliament>,
+    #[serde(default)]
+    pub parties: Names,
+    #[serde(default)]
+    pub chambers: Names,
+    #[serde(default)]
+    pub states: Names,
+}
+
+/// Names, and what else they are written as.
+type Names = BTreeMap<String, Vec<String>>;
+
+impl Source {
+    /// How the source's files are to be read.
+    pub(super) fn reading(&self) -> anyhow::Result<Reading> {
+        let reading = match self.kind {
+            Kind::Documents => {
+                self.refuse_speech_settings()?;
+                Reading::default()
+            }
+            Kind::Speeches => {
+                let known = match self.parliament.unwrap_or_default() {
+                    Parliament::Australia => SpeechRules::australia(),
+                    Parliament::Other => SpeechRules::unknown(),
+                };
+                Reading::speeches(known.with(&self.parties, &self.chambers, &self.states))
+            }
+        };
+        Ok(Reading {
+            duplicates: self.duplicates.unwrap_or(reading.duplicates),
+            fields: self.fields.clone(),
+            ..reading
+        })
+    }
+
+    fn refuse_speech_settings(&self) -> anyhow::Result<()> {
+        let set = [
+            ("ingest_dir", self.ingest_dir.is_some()),
+            ("parliament", self.parliament.is_some()),
+            ("parties", !self.parties.is_empty()),
+            ("chambers", !self.chambers.is_empty()),
+            ("states", !self.states.is_empty()),
+        ];
+        match set.iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => bail!(
+                "source `{}`: `{key}` says something about speeches; remove it or set kind = \"speeches\"",
+                self.name
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whose parties, chambers and states are known without being told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Parliament {
+    #[default]
+    Australia,
+    Other,
 }
 
 const fn default_max_document_mb() -> u64 {

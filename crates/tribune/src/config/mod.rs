@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tribune_corpus::Limits;
+use tribune_corpus::{Limits, Reading};
 use tribune_server::{ProfileSpec, Settings};
 
 pub use embedder::{EmbedderChoice, Secret};
@@ -31,6 +31,8 @@ pub struct Config {
     pub auto_index: bool,
     /// What callers of the profile `admin` must show.
     admin_token: Option<String>,
+    /// Whether servers follow their folders; never without `auto_index`.
+    pub watch: bool,
     /// What sources use that do not say otherwise.
     pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
@@ -47,7 +49,10 @@ pub struct SourceConfig {
     pub description: Option<String>,
     pub path: PathBuf,
     pub limits: Limits,
+    pub reading: Reading,
     pub embedder: EmbedderChoice,
+    /// Where administrators may ingest speeches from.
+    pub ingest_dir: Option<PathBuf>,
 }
 
 impl Config {
@@ -118,6 +123,8 @@ impl Config {
                 );
             }
             sources.push(SourceConfig {
+                reading: source.reading()?,
+                ingest_dir: source.ingest_dir.as_ref().map(|dir| base.join(dir)),
                 embedder: embedder::of_source(&source.name, source.embedder.as_deref(), &embedder)?,
                 title: source.title.unwrap_or_else(|| title_of(&source.name)),
                 name: source.name,
@@ -149,6 +156,7 @@ impl Config {
             data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
             auto_index: server.auto_index,
             admin_token: admin_token(&server, base)?,
+            watch: server.auto_index && server.watch,
             embedder,
             sources,
             profiles,
@@ -253,6 +261,7 @@ fn title_of(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tribune_corpus::{Dialect, Duplicates};
 
     fn parse(text: &str) -> anyhow::Result<Config> {
         Config::parse(text, Path::new("dir/tribune.toml"), &Environment::new())
@@ -308,6 +317,31 @@ mod tests {
         ] {
             assert!(fault(text).contains(told), "{}", fault(text));
         }
+    }
+
+    #[test]
+    fn speeches_are_read_by_the_rules_that_are_told() {
+        let text = "[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\npath = \"x\"\n";
+        let config = parse(text).expect("config");
+        let reading = &config.sources[0].reading;
+        assert_eq!((reading.noun(), reading.duplicates), ("speeches", Duplicates::Skip));
+
+        let more = "duplicates = \"update\"\nfields = { speaker = \"MP\" }\nparliament = \"other\"\nparties = { Labour = [\"LAB\"] }\n";
+        let config = parse(&format!("{text}{more}")).expect("config");
+        let reading = &config.sources[0].reading;
+        assert_eq!(reading.duplicates, Duplicates::Update);
+        assert_eq!(reading.fields.theirs("speaker"), Some("MP"));
+        let Dialect::Speeches(rules) = &reading.dialect else {
+            panic!("speeches");
+        };
+        assert_eq!(rules.parties.canonical("lab"), Some("Labour"));
+        assert!(rules.chambers.is_empty());
+
+        let told = fault(&format!("{}{more}", text.replace("speeches", "documents")));
+        assert!(
+            told.contains("`parliament`") && told.contains("kind = \"speeches\""),
+            "{told}"
+        );
     }
 
     #[test]

@@ -149,25 +149,25 @@ pub fn node() -> PathBuf {
 
 #[test]
 fn python_sdk_2_negotiates_the_modern_era_and_works_in_it() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::python("py-mcp2", "python_mcp2.py").check_everywhere(&server, Some("auto"), MODERN);
 }
 
 #[test]
 fn python_sdk_2_works_in_the_legacy_era() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::python("py-mcp2", "python_mcp2.py").check_everywhere(&server, Some("legacy"), LEGACY);
 }
 
 #[test]
 fn python_sdk_1_works() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::python("py-mcp1", "python_mcp1.py").check_everywhere(&server, None, LEGACY);
 }
 
 #[test]
 fn fastmcp_works_in_both_eras() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     let client = Client::python("py-fastmcp", "python_fastmcp.py");
     client.check_http(&server, Some("auto"), MODERN);
     client.check_stdio(&server, Some("auto"), MODERN);
@@ -178,19 +178,19 @@ fn fastmcp_works_in_both_eras() {
 
 #[test]
 fn openai_agents_sdk_works() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::python("py-agents", "python_agents.py").check_everywhere(&server, None, MODERN);
 }
 
 #[test]
 fn typescript_sdk_1_works() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::node("node_sdk.mjs").check_everywhere(&server, None, LEGACY);
 }
 
 #[test]
 fn typescript_sdk_2_works_in_both_eras() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     let client = Client::node("node_client.mjs");
     client.check_everywhere(&server, Some("legacy"), LEGACY);
     client.check_everywhere(&server, Some("auto"), MODERN);
@@ -198,19 +198,19 @@ fn typescript_sdk_2_works_in_both_eras() {
 
 #[test]
 fn inspector_works_in_the_legacy_era() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("legacy"), LEGACY);
 }
 
 #[test]
 fn inspector_negotiates_the_modern_era() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("auto"), MODERN);
 }
 
 #[test]
 fn inspector_works_in_the_modern_era_alone() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("modern"), MODERN);
 }
 
@@ -269,7 +269,7 @@ fn json_rpc(line: &str) -> Value {
 
 #[test]
 fn standard_output_carries_protocol_only_and_logs_go_to_standard_error() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     let mut pipe = Pipe::open(&server);
     pipe.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
@@ -301,7 +301,7 @@ fn standard_output_carries_protocol_only_and_logs_go_to_standard_error() {
 
 #[test]
 fn input_that_ends_before_initialize_ends_stdio_without_complaint() {
-    let server = TestServer::start();
+    let server = TestServer::with_model();
     let (code, said) = Pipe::open(&server).close();
     assert_eq!((code, said), (Some(0), vec![]));
 }

@@ -18,7 +18,7 @@ fn ids(answer: &Value) -> Vec<&str> {
         .collect()
 }
 
-fn search_ids(server: &TestServer, query: &str) -> Vec<String> {
+pub fn search_ids(server: &TestServer, query: &str) -> Vec<String> {
     ids(&server.call("search", json!({"query": query})))
         .into_iter()
         .map(str::to_owned)
@@ -26,7 +26,7 @@ fn search_ids(server: &TestServer, query: &str) -> Vec<String> {
 }
 
 /// Runs `tribune index` over the server's own configuration.
-fn index(server: &TestServer) -> std::process::Output {
+pub fn index(server: &TestServer) -> std::process::Output {
     Command::new(binary())
         .args(["index", "--config"])
         .arg(server.config())
@@ -261,7 +261,10 @@ fn a_running_server_switches_to_a_new_index_without_dropping_a_request() {
 
 #[test]
 fn indexing_again_reads_only_what_changed_and_names_what_is_bad() {
-    let server = TestServer::start();
+    let server = TestServer::builder()
+        .documents(&sample())
+        .server("watch = false")
+        .start();
     fs::write(server.dir.path().join("docs/latin.txt"), b"caf\xe9").expect("written");
     fs::write(server.dir.path().join("docs/huge.txt"), "word ".repeat(10_500_000)).expect("written");
     let told = String::from_utf8(index(&server).stdout).expect("UTF-8");
@@ -278,7 +281,10 @@ fn indexing_again_reads_only_what_changed_and_names_what_is_bad() {
 
 #[test]
 fn a_killed_index_run_leaves_the_old_index_serving() {
-    let server = TestServer::start();
+    let server = TestServer::builder()
+        .documents(&sample())
+        .server("watch = false")
+        .start();
     let rows: String = (0..200_000)
         .map(|n| {
             format!("{{\"id\":\"r{n}\",\"text\":\"many rows of text number {n} with some more words in them\"}}\n")
@@ -316,7 +322,7 @@ fn a_full_disk_leaves_the_old_index_serving_and_says_so() {
     fs::create_dir_all(&docs).expect("a folder");
     fs::write(docs.join("beans.md"), "runner beans").expect("written");
     let server = TestServer::builder()
-        .server(&format!("data_dir = {:?}", disk.path()))
+        .server(&format!("watch = false\ndata_dir = {:?}", disk.path()))
         .tables(
             &format!("[[sources]]\nname = \"full\"\nkind = \"documents\"\npath = {docs:?}\n")
                 .replace("\"full\"", "\"disk\""),
@@ -349,12 +355,12 @@ fn a_full_disk_leaves_the_old_index_serving_and_says_so() {
 }
 
 /// A small disk of its own. Needs root, as the tests of a disk must.
-struct Tmpfs {
-    parent: tempfile::TempDir,
+pub struct Tmpfs {
+    pub parent: tempfile::TempDir,
 }
 
 impl Tmpfs {
-    fn mount(size: &str) -> Self {
+    pub fn mount(size: &str) -> Self {
         let parent = tempfile::tempdir().expect("a folder");
         let disk = Self { parent };
         fs::create_dir_all(disk.path()).expect("a folder");
@@ -371,7 +377,7 @@ impl Tmpfs {
         disk
     }
 
-    fn path(&self) -> std::path::PathBuf {
+    pub fn path(&self) -> std::path::PathBuf {
         self.parent.path().join("disk")
     }
 }
@@ -394,7 +400,10 @@ fn as_root(program: &str) -> Command {
 
 #[test]
 fn an_unreadable_file_keeps_what_was_indexed_of_it() {
-    let server = TestServer::builder().documents(&sample()).start();
+    let server = TestServer::builder()
+        .documents(&sample())
+        .server("watch = false")
+        .start();
     let file = server.dir.path().join("docs/compost.txt");
     assert_eq!(search_ids(&server, "compost"), ["docs:compost.txt"]);
     set_mode(&file, 0o000);

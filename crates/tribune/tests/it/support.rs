@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ pub fn free_port() -> u16 {
 }
 
 pub struct TestServer {
-    pub dir: tempfile::TempDir,
+    pub dir: Arc<tempfile::TempDir>,
     pub url: String,
     pub port: u16,
     child: Child,
@@ -54,6 +55,7 @@ pub struct Builder {
     server: String,
     more: String,
     args: Vec<String>,
+    model: bool,
     wait: bool,
 }
 
@@ -63,12 +65,18 @@ impl TestServer {
         Self::builder().documents(&sample()).start()
     }
 
+    /// The same, with the built-in model as users have it.
+    pub fn with_model() -> Self {
+        Self::builder().documents(&sample()).model().start()
+    }
+
     pub fn builder() -> Builder {
         Builder {
             dir: tempfile::tempdir().expect("a folder"),
             server: String::new(),
             more: String::new(),
             args: Vec::new(),
+            model: false,
             wait: true,
         }
     }
@@ -199,6 +207,13 @@ impl Builder {
         self
     }
 
+    /// Uses the built-in model. Without it a search finds words and nothing else, which most tests
+    /// count on.
+    pub fn model(mut self) -> Self {
+        self.model = true;
+        self
+    }
+
     /// Does not wait until every source is ready.
     pub fn at_once(mut self) -> Self {
         self.wait = false;
@@ -207,16 +222,29 @@ impl Builder {
 
     pub fn start(self) -> TestServer {
         fs::create_dir_all(self.dir.path().join("docs")).expect("a folder");
+        let embedder = if self.model { "minilm" } else { "none" };
         let config = format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[[sources]]\nname = \"docs\"\nkind = \"documents\"\npath = \"docs\"\n{}",
+            "[server]\nlisten = \"127.0.0.1:0\"\n{}\n[embedder]\nkind = \"{embedder}\"\n[[sources]]\nname = \"docs\"\nkind = \"documents\"\npath = \"docs\"\n{}",
             self.server, self.more
         );
         fs::write(self.dir.path().join("tribune.toml"), config).expect("a configuration");
-        let log = fs::File::create(self.dir.path().join("log")).expect("a log");
+        let server = TestServer::over(Arc::new(self.dir), &self.args, &[]);
+        if self.wait {
+            server.wait_ready();
+        }
+        server
+    }
+}
+
+impl TestServer {
+    /// A server over a folder that has its configuration already. Does not wait until it is ready.
+    pub fn over(dir: Arc<tempfile::TempDir>, args: &[String], environment: &[(&str, &str)]) -> Self {
+        let log = fs::File::create(dir.path().join("log")).expect("a log");
         let mut child = Command::new(binary())
             .args(["serve", "--config"])
-            .arg(self.dir.path().join("tribune.toml"))
-            .args(&self.args)
+            .arg(dir.path().join("tribune.toml"))
+            .args(args)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -238,7 +266,7 @@ impl Builder {
             .unwrap_or_else(|| {
                 panic!(
                     "no address: {}",
-                    fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+                    fs::read_to_string(dir.path().join("log")).unwrap_or_default()
                 )
             });
         let port = url
@@ -246,20 +274,14 @@ impl Builder {
             .next()
             .and_then(|port| port.parse().ok())
             .expect("a port");
-        let server = TestServer {
-            dir: self.dir,
+        Self {
+            dir,
             url: format!("http://127.0.0.1:{port}"),
             port,
             child,
-        };
-        if self.wait {
-            server.wait_ready();
         }
-        server
     }
-}
 
-impl TestServer {
     pub fn wait_ready(&self) {
         wait_for("the server to be ready", || self.get("/readyz", &[]).status == 200);
     }

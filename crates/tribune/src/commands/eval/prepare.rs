@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tribune_corpus::snapshot::Snapshot;
-use tribune_corpus::{DocumentsSource, IndexReport, Limits, Pool, Settings};
+use tribune_corpus::{DocumentsSource, IndexReport, Limits, Pool, Reading, Settings};
 use tribune_embed::Embedder;
 
 use super::beir::Dataset;
 use super::contender::embedder_name;
 use super::progress::embed_with_progress;
-use crate::commands::index::update_with_progress;
+use crate::commands::index::{PATIENCE, update_with_progress};
+use crate::commands::progress::Progress;
 use crate::compose;
 use crate::config::EmbedderChoice;
 
@@ -75,11 +76,12 @@ impl Workshop {
                 path: dataset.corpus.clone(),
                 index_dir: dir.clone(),
                 limits: Limits::default(),
+                reading: Reading::default(),
                 embedder: embedder.clone(),
             },
             self.pool.clone(),
         );
-        let indexed = update_with_progress(&source)?;
+        let indexed = update_with_progress(&source, &Progress::start(), PATIENCE)?;
         source.refresh()?;
         if indexed.documents == 0 {
             let first = indexed
