@@ -95,7 +95,7 @@ fn vectors_come_in_order_after_refusals_and_in_batches() {
 
 fn failure(settings: Settings) -> String {
     let api = Api::new(settings).expect("settings are fine");
-    let error = api.embed(Role::Query, &["a", "b"]).expect_err("fails").to_string();
+    let error = api.embed(Role::Passage, &["a", "b"]).expect_err("fails").to_string();
     assert!(!error.contains(KEY), "{error}");
     error
 }
@@ -106,6 +106,25 @@ fn an_endpoint_that_stays_down_is_given_up() {
     assert!(failure(settings(&base)).contains("500") && seen.lock().expect("no panic").len() == 5);
     let (base, _) = serve(|_, _| (500, json!({ "error": { "message": "out of memory" } }).to_string()));
     assert!(failure(settings(&base)).contains("out of memory"));
+}
+
+/// Somebody waits for a query: it is asked once, and the next one soon after not at all.
+#[test]
+fn a_query_does_not_wait_for_an_endpoint_that_is_down() {
+    let (base, seen) = serve(|_, _| (503, String::new()));
+    let api = Api::new(settings(&base)).expect("settings are fine");
+    for _ in 0..3 {
+        api.embed(Role::Query, &["a"]).expect_err("fails");
+    }
+    assert_eq!(seen.lock().expect("no panic").len(), 1);
+    let started = std::time::Instant::now();
+    let (base, _) = serve(|_, _| {
+        std::thread::sleep(std::time::Duration::from_secs(4));
+        (200, String::new())
+    });
+    let hanging = Api::new(settings(&base)).expect("settings are fine");
+    hanging.embed(Role::Query, &["a"]).expect_err("fails");
+    assert!(started.elapsed() < std::time::Duration::from_millis(3500));
 }
 
 #[test]

@@ -287,7 +287,7 @@ fn standard_output_carries_protocol_only_and_logs_go_to_standard_error() {
         .iter()
         .map(|tool| &tool["name"])
         .collect();
-    assert_eq!(names, ["search", "fetch"]);
+    assert_eq!(names, ["search", "fetch", "find_related"]);
     pipe.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
         "name": "search", "arguments": {"query": "beans"},
     }}));
