@@ -109,8 +109,13 @@ pub fn log(source: &str, news: News<'_>) {
             );
         }
         News::Indexed(report, faults) => {
-            for fault in faults {
+            for fault in faults.iter().filter(|fault| fault.skipped) {
                 tracing::warn!(source, "{fault}");
+            }
+            // Taken all the same: one line says so, and `tribune index` names each.
+            let odd = faults.iter().filter(|fault| !fault.skipped).count();
+            if odd > 0 {
+                tracing::info!(source, odd, "taken with a warning; `tribune index` names them");
             }
             tracing::info!(
                 source,
