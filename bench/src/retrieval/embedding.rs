@@ -66,7 +66,10 @@ pub fn measure() -> Result<Embedding> {
 type Loaded = Result<Arc<dyn Embedder>, tribune_embed::EmbedError>;
 
 fn models() -> Vec<(&'static str, Loaded)> {
-    vec![("the built-in model", tribune_embed::built_in())]
+    vec![
+        ("the built-in model", tribune_embed::built_in()),
+        ("the static table", tribune_embed::static_table()),
+    ]
 }
 
 fn throughput(model: &Arc<dyn Embedder>, tokens: usize, threads: usize) -> Result<Throughput> {

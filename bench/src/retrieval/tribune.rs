@@ -28,6 +28,7 @@ fn source(corpus: &Corpus, vectors: bool, pool: Pool) -> DocumentsSource {
         path: corpus.folder(),
         index_dir: index_dir(corpus),
         limits: Limits::default(),
+        reading: Default::default(),
         embedder: vectors.then(|| Arc::new(Generated::new()) as _),
     };
     DocumentsSource::new(settings, pool)
