@@ -32,6 +32,7 @@ impl Tribune {
              [[sources]]\n\
              name = \"notes\"\n\
              kind = \"documents\"\n\
+             embedder = \"none\"\n\
              path = {:?}\n",
             dir.join("data").display().to_string(),
             documents.display().to_string(),

@@ -51,6 +51,8 @@ pub(super) fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
             // Its own line number counts from the beginning of the YAML, which no reader does.
             let reason = reason.lines().next().unwrap_or_default();
             let reason = reason.split(" at line ").next().unwrap_or_default();
+            // The library goes on with advice to programmers.
+            let reason = reason.split(", set ").next().unwrap_or_default();
             Err(Broken {
                 // The line `---` comes first.
                 line: error.location().map(|at| at.line() + 1),
