@@ -43,6 +43,7 @@ impl Planner<'_> {
         let mut ranked: Vec<(Term, u32)> = Vec::new();
         let mut known: HashMap<String, usize> = HashMap::new();
         let mut demands: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+        let mut has_required_words = false;
         let mut stems = Vec::new();
         let mut meaning: Vec<&str> = Vec::new();
         for clause in clauses {
@@ -66,6 +67,7 @@ impl Planner<'_> {
                     ranked[at].1 += 1;
                 }
             } else if !words.is_empty() {
+                has_required_words |= clause.demand == Demand::Must && field.is_none();
                 let terms = words.iter().map(|word| self.term(field.as_deref(), word)).collect();
                 demands.push((occur(clause.demand), together(terms)));
             }
@@ -83,14 +85,13 @@ impl Planner<'_> {
         self.keep_the_rarest(&mut ranked)?;
         let constraint = constraint(&demands);
         let mut parts = demands;
-        parts.extend(ranked.into_iter().map(|(term, count)| {
-            let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
-            let query: Box<dyn Query> = match count {
-                1 => Box::new(query),
-                _ => Box::new(BoostQuery::new(Box::new(query), count as f32)),
-            };
-            (Occur::Should, query)
-        }));
+        let ranking: Vec<(Occur, Box<dyn Query>)> = ranked.into_iter().map(ranking).collect();
+        if parts.is_empty() || has_required_words {
+            parts.extend(ranking);
+        } else if !ranking.is_empty() {
+            // What merely meets the conditions is no answer: one of the words must occur, too.
+            parts.push((Occur::Must, Box::new(BooleanQuery::new(ranking))));
+        }
         Ok(Some(Plan {
             query: BooleanQuery::new(parts),
             constraint,
@@ -133,6 +134,16 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// A word that raises the rank, as often as the query has it.
+fn ranking((term, count): (Term, u32)) -> (Occur, Box<dyn Query>) {
+    let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
+    let query: Box<dyn Query> = match count {
+        1 => Box::new(query),
+        _ => Box::new(BoostQuery::new(Box::new(query), count as f32)),
+    };
+    (Occur::Should, query)
 }
 
 fn occur(demand: Demand) -> Occur {

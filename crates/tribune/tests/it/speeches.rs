@@ -179,6 +179,9 @@ fn filters_narrow_the_search_and_codes_are_understood() {
     let both = all(json!({"party": "Labor", "chamber": "Senate"}));
     assert!(both.iter().all(|s| s["party"] == "Labor" && s["chamber"] == "Senate"));
     assert!(all(json!({"speaker": "nobody of that name"})).is_empty());
+    assert_eq!(all(json!({"speaker": "Hon. Achterberg, Rosalind MP"})).len(), by.len());
+    // Meeting the conditions is not enough: something of what was asked must be there.
+    assert!(found(&server, json!({"query": "zeppelins", "party": "Labor"})).is_empty());
     // A filtered search gives `limit` results where there are that many.
     let few = found(&server, json!({"query": "the", "party": "Labor", "limit": labor.len()}));
     assert_eq!(few.len(), labor.len());
