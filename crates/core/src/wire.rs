@@ -54,6 +54,26 @@ pub fn within_wire(text: &str, budget: usize) -> &str {
     end.map_or(text, |end| &text[..text.floor_char_boundary(end)])
 }
 
+/// Keeps fields in their order while there is room for them, and says so where there was not. Gives
+/// what they take.
+pub fn bound_fields(fields: &mut JsonObject, max_bytes: usize) -> usize {
+    let takes = |name: &str, value: &Value| wire_bytes(name) + wire_bytes(&value.to_string());
+    let mut spent = 0;
+    let before = fields.len();
+    fields.retain(|name, value| {
+        let bytes = takes(name, value);
+        let fits = spent + bytes <= max_bytes;
+        spent += if fits { bytes } else { 0 };
+        fits
+    });
+    if fields.len() < before {
+        let note = Value::from("fields too long for this answer are left out; the url has them all");
+        spent += takes("metadata_cut", &note);
+        fields.insert("metadata_cut".to_owned(), note);
+    }
+    spent
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes, within_wire};
+use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
 use tribune_core::{
     CallContext, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, Tool, ToolOutput, ToolSpec,
 };
@@ -141,7 +141,7 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
     };
     speech.word_count = count_or_null(rest.shift_remove("word_count").as_ref());
     rest.shift_remove("speech_id");
-    let metadata_bytes = bound(&mut rest);
+    let metadata_bytes = bound_fields(&mut rest, MAX_METADATA_BYTES);
     speech.metadata = rest;
     let start = document.text.floor_char_boundary(offset);
     let room = MAX_WIRE_BYTES.saturating_sub(metadata_bytes + wire_bytes(&document.title) + OVERHEAD);
@@ -154,23 +154,6 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
         speech.total_bytes = Some(document.text.len());
     }
     speech
-}
-
-/// Keeps fields in their order while there is room for them; says how much they take.
-fn bound(metadata: &mut JsonObject) -> usize {
-    let mut spent = 0;
-    let before = metadata.len();
-    metadata.retain(|name, value| {
-        let takes = wire_bytes(name) + wire_bytes(&value.to_string());
-        let fits = spent + takes <= MAX_METADATA_BYTES;
-        spent += if fits { takes } else { 0 };
-        fits
-    });
-    if metadata.len() < before {
-        let note = "fields too long for this answer are left out; the url has them all";
-        metadata.insert("metadata_cut".to_owned(), json!(note));
-    }
-    spent
 }
 
 fn spec(source: &SpeechesSource, holdings: &Holdings) -> ToolSpec {

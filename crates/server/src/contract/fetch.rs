@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes, within_wire};
+use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
 use tribune_core::{
     CallContext, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool, ToolOutput,
     ToolSpec,
@@ -62,12 +62,12 @@ impl<'a> FetchedDocument<'a> {
         }
         let mut part = Self::whole(document, links);
         part.title = clip(&document.title, MAX_TITLE_CHARS);
-        bound(&mut part.metadata);
+        let metadata_bytes = bound_fields(&mut part.metadata, MAX_METADATA_BYTES);
         let start = document.text.floor_char_boundary(offset);
         let rest = &document.text[start..];
         let shown = cut(
             rest,
-            MAX_WIRE_BYTES - metadata_bytes(&part.metadata) - wire_bytes(&part.title) - OVERHEAD,
+            MAX_WIRE_BYTES - metadata_bytes - wire_bytes(&part.title) - OVERHEAD,
         );
         if start == 0 && shown.len() == total {
             return Ok(part);
@@ -82,29 +82,6 @@ impl<'a> FetchedDocument<'a> {
         part.metadata.insert("total_bytes".to_owned(), json!(total));
         Ok(part)
     }
-}
-
-/// Keeps fields in their order while there is room for them.
-fn bound(metadata: &mut JsonObject) {
-    let mut spent = 0;
-    let before = metadata.len();
-    metadata.retain(|name, value| {
-        let bytes = wire_bytes(name) + wire_bytes(&value.to_string());
-        let fits = spent + bytes <= MAX_METADATA_BYTES;
-        spent += if fits { bytes } else { 0 };
-        fits
-    });
-    if metadata.len() < before {
-        let note = "fields too long for this answer are left out; the url has them all";
-        metadata.insert("metadata_cut".to_owned(), json!(note));
-    }
-}
-
-fn metadata_bytes(metadata: &JsonObject) -> usize {
-    metadata
-        .iter()
-        .map(|(name, value)| wire_bytes(name) + wire_bytes(&value.to_string()))
-        .sum()
 }
 
 /// As much as fits, to the end of a paragraph or word if one is near.
