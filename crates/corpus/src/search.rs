@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tantivy::query::Query;
 use tribune_core::Hit;
-use tribune_embed::Role;
+use tribune_embed::{Embedder, Role};
 
 use crate::dense::Dense;
 use crate::filter::Filter;
@@ -13,6 +13,7 @@ use crate::fusion::{self, DEPTH, Ranked, Weight};
 use crate::lexical::{Plan, Planner, best_documents};
 use crate::query;
 use crate::snapshot::Snapshot;
+use crate::snippet::Quotable;
 
 /// Nearer than this a passage may have something to do with the query, even if it shares no word with
 /// it. Passages about other things altogether lie around 0 and rarely above 0.15.
@@ -71,6 +72,7 @@ impl Snapshot {
             return Ok(Vec::new());
         };
         let (ranked, cosines) = self.ranked(&plan, ask)?;
+        let sense = cosines.as_ref().and_then(|_| Sense::of(&plan.meaning));
         let mut hits = Vec::with_capacity(ranked.len());
         for Ranked {
             document,
@@ -82,7 +84,7 @@ impl Snapshot {
             hits.push(Hit {
                 id: passage.id.clone(),
                 title: passage.title.clone(),
-                snippet: passage.text.quote(&plan.stems),
+                snippet: quote(&passage.text, &plan.stems, sense.as_ref()),
                 url: passage.url.clone(),
                 passage: passage.ordinal,
                 score,
@@ -166,6 +168,43 @@ impl Snapshot {
     }
 }
 
+/// A query as the table of word vectors has it: weak for ranking, good enough to tell which sentence
+/// of a passage is meant, and fast enough to be asked of every one that is shown.
+struct Sense {
+    table: Arc<dyn Embedder>,
+    query: Vec<f32>,
+}
+
+impl Sense {
+    fn of(meaning: &str) -> Option<Self> {
+        let table = tribune_embed::static_table().ok()?;
+        let query = table.embed(Role::Query, &[meaning]).ok()?.pop()?;
+        Some(Self { table, query })
+    }
+
+    /// The number of the sentence that is nearest.
+    fn nearest(&self, sentences: &[&str]) -> Option<usize> {
+        let vectors = self.table.embed(Role::Passage, sentences).ok()?;
+        let likeness = |vector: &[f32]| vector.iter().zip(&self.query).map(|(a, b)| a * b).sum::<f32>();
+        let numbered = vectors.iter().map(|vector| likeness(vector)).enumerate();
+        numbered.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(number, _)| number)
+    }
+}
+
+/// The sentences that show the match: those with the words, or, where the passage was found by its
+/// meaning rather than by them, those nearest to the query.
+fn quote(passage: &Quotable, stems: &[u32], sense: Option<&Sense>) -> String {
+    let by_words = passage.coverage(&[], stems) >= 0.5;
+    if !by_words
+        && passage.is_cut()
+        && let Some(sense) = sense
+        && let Some(sentence) = sense.nearest(&passage.sentences().collect::<Vec<_>>())
+    {
+        return passage.quote_sentence(sentence);
+    }
+    passage.quote(stems)
+}
+
 /// How much of the query a passage holds, by its words and by its meaning: what sources are compared by.
 fn coverage(words: f32, cosine: Option<f32>) -> f32 {
     /// As near as a passage that plainly answers a question.
@@ -187,4 +226,22 @@ pub(crate) fn relative(mut found: Vec<Ranked>) -> Vec<Ranked> {
         };
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::analyzer;
+
+    #[test]
+    fn a_passage_found_by_its_meaning_is_quoted_where_it_is_meant() {
+        let filler = "The committee met on a Tuesday and the minutes were read and signed. ".repeat(9);
+        let meant = "A dog chased the cat across the garden.";
+        let passage = Quotable::of(&format!("{filler}{meant} {filler}"), &mut analyzer());
+        let sense = Sense::of("puppy running after a kitten");
+        let quoted = quote(&passage, &[1, 2, 3], sense.as_ref());
+        assert!(quoted.contains(meant) && quoted.len() <= 500, "{quoted}");
+        // Without the table, or with the words in it, nothing changes.
+        assert!(!quote(&passage, &[1, 2, 3], None).contains(meant));
+    }
 }

@@ -66,6 +66,33 @@ impl Quotable {
         }
     }
 
+    /// Whether a quote cannot show all of it.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.line.len() > MAX_BYTES
+    }
+
+    pub(crate) fn sentences(&self) -> impl Iterator<Item = &str> {
+        let ends = self
+            .sentences
+            .iter()
+            .skip(1)
+            .map(|start| *start as usize)
+            .chain([self.line.len()]);
+        self.sentences
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| self.line[*start as usize..end].trim())
+    }
+
+    /// The sentence of this number, with as many around it as fit.
+    pub(crate) fn quote_sentence(&self, number: usize) -> String {
+        let start = self.sentences.get(number).map_or(0, |start| *start as usize);
+        match self.whole_sentences(start) {
+            Some(range) => self.line[range].trim().to_owned(),
+            None => self.cut_sentence(Some(self.spans.partition_point(|span| (span.0 as usize) < start))),
+        }
+    }
+
     /// The sentence around `at`, then as many after it and before it as fit. `None` if not even the
     /// one does.
     fn whole_sentences(&self, at: usize) -> Option<Range<usize>> {
