@@ -38,9 +38,12 @@ pub async fn measure(program: Option<&Path>, corpus: &Corpus, vectors: bool) -> 
             if vectors { "with" } else { "without" }
         );
         let tribune = Tribune::configure(program, &corpus.dir, &corpus.folder())?;
-        if !vectors {
+        if vectors {
+            // The serving benchmark configures full text alone.
             let config = fs::read_to_string(&tribune.config)?;
-            fs::write(&tribune.config, format!("{config}\n[embedder]\nkind = \"none\"\n"))?;
+            let with_model = config.replace("embedder = \"none\"\n", "");
+            ensure!(with_model != config, "the configuration has no embedder to switch on");
+            fs::write(&tribune.config, with_model)?;
         }
         let questions = corpus.questions()?;
         let mut times = Vec::with_capacity(TIMES);
