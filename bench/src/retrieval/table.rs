@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tribune_core::source::thousands;
+
 use super::{
     Engined, Measured,
     engines::{Engine, Set, SetLabel},
@@ -214,28 +216,5 @@ fn goals(text: &mut String, measured: &Measured) {
             start.answered_ms,
             START_GOAL_MS,
         );
-    }
-}
-
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        let grouped = [0, 999, 1_000, 1_234_567].map(thousands);
-        assert_eq!(grouped, ["0", "999", "1,000", "1,234,567"]);
     }
 }

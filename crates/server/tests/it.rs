@@ -223,7 +223,7 @@ async fn when_no_source_answers_the_call_fails_and_says_so() {
 }
 
 #[tokio::test]
-async fn results_of_several_sources_are_merged_by_rank() {
+async fn results_of_several_sources_are_merged() {
     let service = service(vec![
         Fake::new("a", Behaviour::Answers),
         Fake::new("b", Behaviour::Answers),
