@@ -1,0 +1,1 @@
+//! Pure functions over books, trades and candles; one module a family.

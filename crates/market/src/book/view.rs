@@ -1,0 +1,28 @@
+//! A book at one moment, for readers.
+
+use super::{Asks, Bids, Side};
+use crate::number::Price;
+
+/// Both sides of a book after the same update, and how far they can be trusted.
+///
+/// A level outside a side's reach may be missing: the snapshot did not extend that far. Whatever is
+/// summed beyond it is a lower bound, and must be said to be one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Depth {
+    pub bids: Side<Bids>,
+    pub asks: Side<Asks>,
+    /// The lowest bid price down to which every level is known; `None` if all are.
+    pub bid_reach: Option<Price>,
+    /// The highest ask price up to which every level is known; `None` if all are.
+    pub ask_reach: Option<Price>,
+}
+
+impl Depth {
+    /// Whether bid and ask meet or overlap: such a book is wrong.
+    pub fn is_crossed(&self) -> bool {
+        match (self.bids.best(), self.asks.best()) {
+            (Some(bid), Some(ask)) => bid.price >= ask.price,
+            _ => false,
+        }
+    }
+}

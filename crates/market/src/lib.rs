@@ -1,0 +1,12 @@
+//! A live exchange as a source. In reading order:
+//!
+//! - [`number`], [`model`]: exact numbers; what the exchange says, as values
+//! - [`book`]: order books by the exchange's procedure
+//! - [`analytics`]: pure functions over books, trades and candles
+//! - [`symbols`]: which symbols there are, and what people call them
+
+pub mod analytics;
+pub mod book;
+pub mod model;
+pub mod number;
+pub mod symbols;

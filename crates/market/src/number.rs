@@ -1,0 +1,248 @@
+//! Exact numbers. The wire has decimal strings of at most eight places; they are kept as integers of
+//! 10⁻⁸, and money (a price times a quantity) as integers of 10⁻¹⁶. Nothing here is ever rounded.
+
+use std::fmt;
+
+use rust_decimal::Decimal;
+use serde::{Serialize, Serializer};
+
+/// Places after the point that the exchange has.
+pub const PLACES: u32 = 8;
+const UNIT: i128 = 100_000_000;
+
+/// Why a text is not a number that can be kept exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidNumber {
+    #[error("not a decimal number")]
+    NotDecimal,
+    #[error("more than eight places after the point")]
+    TooPrecise,
+    #[error("too large")]
+    TooLarge,
+}
+
+/// What one unit of the base asset costs, in the quote asset, in 10⁻⁸.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Price(i64);
+
+/// An amount of the base asset in 10⁻⁸. Wider than a price: of the cheapest coins single levels hold
+/// more than 64 bits can count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Quantity(i128);
+
+/// An amount of the quote asset in 10⁻¹⁶: a price times a quantity, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Notional(i128);
+
+/// Digits of a decimal text without sign, as an integer of 10⁻⁸.
+fn units(text: &[u8]) -> Result<i128, InvalidNumber> {
+    let mut value: i128 = 0;
+    let mut places = None;
+    let mut digits = 0u32;
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                if let Some(seen) = &mut places {
+                    if *seen == PLACES {
+                        if byte == b'0' {
+                            continue;
+                        }
+                        return Err(InvalidNumber::TooPrecise);
+                    }
+                    *seen += 1;
+                }
+                digits += 1;
+                // 30 digits fit with room to spare; no real number has as many.
+                if digits > 30 {
+                    return Err(InvalidNumber::TooLarge);
+                }
+                value = value * 10 + i128::from(byte - b'0');
+            }
+            b'.' if places.is_none() && digits > 0 => places = Some(0),
+            _ => return Err(InvalidNumber::NotDecimal),
+        }
+    }
+    if digits == 0 {
+        return Err(InvalidNumber::NotDecimal);
+    }
+    Ok(value * 10i128.pow(PLACES - places.unwrap_or(0)))
+}
+
+impl Price {
+    pub const fn from_units(units: i64) -> Self {
+        Self(units)
+    }
+
+    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
+        let units = units(text.as_bytes())?;
+        i64::try_from(units).map(Self).map_err(|_| InvalidNumber::TooLarge)
+    }
+
+    pub const fn units(self) -> i64 {
+        self.0
+    }
+
+    pub fn decimal(self) -> Decimal {
+        Decimal::new(self.0, PLACES).normalize()
+    }
+
+    /// Money for `quantity` at this price; `None` if it is more than can be counted.
+    pub fn times(self, quantity: Quantity) -> Option<Notional> {
+        i128::from(self.0).checked_mul(quantity.0).map(Notional)
+    }
+
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / UNIT as f64
+    }
+}
+
+impl Quantity {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn from_units(units: i128) -> Self {
+        Self(units)
+    }
+
+    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
+        units(text.as_bytes()).map(Self)
+    }
+
+    pub const fn units(self) -> i128 {
+        self.0
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn decimal(self) -> Decimal {
+        exact(self.0, PLACES)
+    }
+
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / UNIT as f64
+    }
+}
+
+impl Notional {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn from_units(units: i128) -> Self {
+        Self(units)
+    }
+
+    /// Money as the wire has it (eight places).
+    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
+        units(text.as_bytes())?
+            .checked_mul(UNIT)
+            .map(Self)
+            .ok_or(InvalidNumber::TooLarge)
+    }
+
+    pub const fn units(self) -> i128 {
+        self.0
+    }
+
+    pub fn decimal(self) -> Decimal {
+        exact(self.0, 2 * PLACES)
+    }
+
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / (UNIT * UNIT) as f64
+    }
+}
+
+/// As a decimal; of numbers beyond 28 digits the last places are dropped until it fits.
+fn exact(mut units: i128, mut scale: u32) -> Decimal {
+    loop {
+        if let Ok(decimal) = Decimal::try_from_i128_with_scale(units, scale) {
+            return decimal.normalize();
+        }
+        if scale == 0 {
+            return if units < 0 { Decimal::MIN } else { Decimal::MAX };
+        }
+        units /= 10;
+        scale -= 1;
+    }
+}
+
+macro_rules! printed_as_decimal {
+    ($($kind:ty),*) => {$(
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.decimal().fmt(f)
+            }
+        }
+
+        /// As a decimal string: JSON numbers are not exact everywhere.
+        impl Serialize for $kind {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )*};
+}
+
+printed_as_decimal!(Price, Quantity, Notional);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_of_the_wire_are_read_exactly() {
+        assert_eq!(Price::parse("0.00000001").map(Price::units), Ok(1));
+        assert_eq!(Price::parse("97123.45000000").expect("price").to_string(), "97123.45");
+        assert_eq!(Price::parse("92233720368.54775807").map(Price::units), Ok(i64::MAX));
+        assert_eq!(Price::parse("92233720368.54775808"), Err(InvalidNumber::TooLarge));
+        // A level of a coin that costs a few ten-millionths.
+        assert_eq!(
+            Quantity::parse("250000000000").expect("quantity").to_string(),
+            "250000000000"
+        );
+        for not in ["", ".", ".5", "-1", "+1", "1e5", " 1", "1 ", "1.2.3", "NaN", "0x1", "١"] {
+            assert_eq!(Price::parse(not), Err(InvalidNumber::NotDecimal), "{not}");
+        }
+        assert_eq!(Price::parse("0.123456789"), Err(InvalidNumber::TooPrecise));
+        assert_eq!(Price::parse("0.1234567800").map(Price::units), Ok(12_345_678));
+        assert_eq!(Quantity::parse(&"9".repeat(40)), Err(InvalidNumber::TooLarge));
+        let money = Price::parse("0.1")
+            .expect("price")
+            .times(Quantity::parse("0.2").expect("quantity"));
+        assert_eq!(money.expect("money").to_string(), "0.02");
+    }
+
+    proptest! {
+        #[test]
+        fn reading_and_printing_round_trip(units in 0..i64::MAX) {
+            let price = Price::from_units(units);
+            prop_assert_eq!(Price::parse(&price.to_string()), Ok(price));
+            let quantity = Quantity::from_units(i128::from(units) * 1000);
+            prop_assert_eq!(Quantity::parse(&quantity.to_string()), Ok(quantity));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,40}|[0-9.]{0,40}") {
+            let _ = Price::parse(&text);
+            let _ = Quantity::parse(&text);
+            let _ = Notional::parse(&text);
+        }
+    }
+}

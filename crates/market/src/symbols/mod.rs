@@ -1,0 +1,1 @@
+//! Which symbols there are, and what people call them.
