@@ -1,12 +1,18 @@
 //! A live exchange as a source. In reading order:
 //!
-//! - [`number`], [`model`]: exact numbers; what the exchange says, as values
-//! - [`book`]: order books by the exchange's procedure
+//! - [`number`], [`model`], [`moment`]: exact numbers; what the exchange says, as values; when it came
+//! - [`book`]: order books by the exchange's procedure; [`tape`]: the last minutes of trades
+//! - [`rest`]: the client, its weight budget, shared requests
+//! - [`feed`]: streams in, published books out
 //! - [`analytics`]: pure functions over books, trades and candles
 //! - [`symbols`]: which symbols there are, and what people call them
 
 pub mod analytics;
 pub mod book;
+pub mod feed;
 pub mod model;
+pub mod moment;
 pub mod number;
+pub mod rest;
 pub mod symbols;
+pub mod tape;

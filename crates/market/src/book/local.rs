@@ -1,0 +1,465 @@
+//! A local copy of the exchange's book.
+//!
+//! The exchange's procedure, with its numbers:
+//!
+//! 1. Open the diff stream first and buffer; note the first event's `U`.
+//! 2. Fetch the snapshot; if its `lastUpdateId` is before the first event's `U`, fetch again.
+//! 3. Drop buffered events with `u <= lastUpdateId`.
+//! 4. An event with `U > last + 1` is a gap: discard the book and start again. Otherwise set absolute
+//!    quantities (0 removes; removing an absent level is normal) and set `last = u`.
+
+use std::collections::VecDeque;
+
+use super::{Depth, Level};
+use crate::model::Millis;
+use crate::number::Price;
+
+/// A buffer this long means that no snapshot comes: a minute and a half of ten updates a second.
+const MAX_BUFFERED: usize = 1_000;
+/// Best prices are announced as they change, and the events that contain the change come up to a
+/// tenth of a second behind.
+const MAX_ANNOUNCED: usize = 256;
+
+/// One depth event: what changed between two update ids, both included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diff {
+    /// `U` of the wire.
+    pub first_id: u64,
+    /// `u` of the wire.
+    pub last_id: u64,
+    pub time: Option<Millis>,
+    pub bids: Vec<Level>,
+    pub asks: Vec<Level>,
+}
+
+/// A book as a snapshot has it, best first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub last_update_id: u64,
+    pub bids: Vec<Level>,
+    pub asks: Vec<Level>,
+    /// How many levels a side were asked for: a side that has fewer is known whole.
+    pub limit: usize,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Kept until the snapshot is there.
+    Buffered,
+    Applied,
+    /// Already in the book.
+    Old,
+}
+
+/// Why a book cannot be trusted any more. It has been discarded and is buffering again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("updates are missing: {expected} was to come, {got} came")]
+    Gap { expected: u64, got: u64 },
+    #[error("an update ends before it begins")]
+    Backwards,
+    #[error("best bid and best ask crossed")]
+    Crossed,
+    #[error("the price left the levels that the snapshot had")]
+    Exhausted,
+    #[error("best prices differ from what the exchange announced")]
+    Contradicted,
+    #[error("no usable snapshot came")]
+    NoSnapshot,
+}
+
+/// What became of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Installed {
+    /// The book is exact from here on.
+    Synced,
+    /// Older than the first buffered event: fetch again.
+    TooOld,
+    /// The book was exact without it.
+    NotNeeded,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Buffering(VecDeque<Diff>),
+    Synced,
+}
+
+/// Best prices after one update, as the exchange announced them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BestQuote {
+    pub update_id: u64,
+    pub bid: Level,
+    pub ask: Level,
+}
+
+/// The writer's copy of one book.
+#[derive(Debug)]
+pub struct LocalBook {
+    phase: Phase,
+    depth: Depth,
+    last_update_id: u64,
+    time: Option<Millis>,
+    max_levels: usize,
+    /// Announced and not yet reached by the book, in order.
+    announced: VecDeque<BestQuote>,
+    agreed: u64,
+}
+
+impl LocalBook {
+    /// Keeps at most `max_levels` a side.
+    pub fn new(max_levels: usize) -> Self {
+        Self {
+            phase: Phase::Buffering(VecDeque::new()),
+            depth: Depth::default(),
+            last_update_id: 0,
+            time: None,
+            max_levels,
+            announced: VecDeque::new(),
+            agreed: 0,
+        }
+    }
+
+    /// How often the book was at the very update for which the exchange announced best prices, and
+    /// had the same.
+    pub fn agreed(&self) -> u64 {
+        self.agreed
+    }
+
+    pub fn is_synced(&self) -> bool {
+        matches!(self.phase, Phase::Synced)
+    }
+
+    /// Events that wait for the snapshot.
+    pub fn buffered(&self) -> usize {
+        match &self.phase {
+            Phase::Buffering(events) => events.len(),
+            Phase::Synced => 0,
+        }
+    }
+
+    pub fn depth(&self) -> &Depth {
+        &self.depth
+    }
+
+    pub fn last_update_id(&self) -> u64 {
+        self.last_update_id
+    }
+
+    /// When the exchange says the last event was.
+    pub fn time(&self) -> Option<Millis> {
+        self.time
+    }
+
+    /// Starts again from nothing.
+    pub fn discard(&mut self) {
+        self.phase = Phase::Buffering(VecDeque::new());
+        self.depth = Depth::default();
+        self.last_update_id = 0;
+        self.time = None;
+        self.announced.clear();
+    }
+
+    /// Takes the next event of the stream.
+    pub fn event(&mut self, diff: Diff) -> Result<Outcome, Fault> {
+        if diff.last_id < diff.first_id {
+            self.discard();
+            return Err(Fault::Backwards);
+        }
+        match &mut self.phase {
+            // Step 1.
+            Phase::Buffering(events) => {
+                let expected = events.back().map_or(diff.first_id, |event| event.last_id.saturating_add(1));
+                let got = diff.first_id;
+                if got > expected {
+                    events.clear();
+                    events.push_back(diff);
+                    return Err(Fault::Gap { expected, got });
+                }
+                if events.len() == MAX_BUFFERED {
+                    events.clear();
+                    return Err(Fault::NoSnapshot);
+                }
+                events.push_back(diff);
+                Ok(Outcome::Buffered)
+            }
+            Phase::Synced => self.apply(diff),
+        }
+    }
+
+    /// Takes the snapshot that was fetched after the stream was opened.
+    pub fn snapshot(&mut self, snapshot: Snapshot) -> Result<Installed, Fault> {
+        let Phase::Buffering(events) = &mut self.phase else {
+            return Ok(Installed::NotNeeded);
+        };
+        // Step 2. `U = lastUpdateId + 1` is a legal first event.
+        let last = snapshot.last_update_id;
+        if events.front().is_some_and(|first| last.saturating_add(1) < first.first_id) {
+            return Ok(Installed::TooOld);
+        }
+        let events = std::mem::take(events);
+        self.depth = Depth {
+            bid_reach: reach(&snapshot.bids, snapshot.limit),
+            ask_reach: reach(&snapshot.asks, snapshot.limit),
+            // Worst first, so that each is set where the best end is.
+            bids: snapshot.bids.into_iter().rev().collect(),
+            asks: snapshot.asks.into_iter().rev().collect(),
+        };
+        self.last_update_id = last;
+        self.time = None;
+        self.phase = Phase::Synced;
+        self.check()?;
+        for event in events {
+            self.apply(event)?;
+        }
+        self.compare()?;
+        Ok(Installed::Synced)
+    }
+
+    /// Takes best prices as the exchange announced them. When the book is at that very update, they
+    /// must be the book's.
+    pub fn announce(&mut self, quote: BestQuote) -> Result<(), Fault> {
+        if quote.update_id < self.last_update_id {
+            return Ok(());
+        }
+        if self.announced.len() == MAX_ANNOUNCED {
+            self.announced.pop_front();
+        }
+        self.announced.push_back(quote);
+        self.compare()
+    }
+
+    fn compare(&mut self) -> Result<(), Fault> {
+        if !self.is_synced() {
+            return Ok(());
+        }
+        while let Some(quote) = self.announced.front().filter(|quote| quote.update_id <= self.last_update_id) {
+            let best = (self.depth.bids.best(), self.depth.asks.best());
+            if quote.update_id == self.last_update_id {
+                if best != (Some(quote.bid), Some(quote.ask)) {
+                    self.discard();
+                    return Err(Fault::Contradicted);
+                }
+                self.agreed += 1;
+            }
+            self.announced.pop_front();
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, diff: Diff) -> Result<Outcome, Fault> {
+        // Step 3.
+        if diff.last_id <= self.last_update_id {
+            return Ok(Outcome::Old);
+        }
+        // Step 4.
+        let expected = self.last_update_id.saturating_add(1);
+        if diff.first_id > expected {
+            let got = diff.first_id;
+            self.discard();
+            self.phase = Phase::Buffering(VecDeque::from([diff]));
+            return Err(Fault::Gap { expected, got });
+        }
+        for level in diff.bids {
+            self.depth.bids.set(level);
+        }
+        for level in diff.asks {
+            self.depth.asks.set(level);
+        }
+        self.last_update_id = diff.last_id;
+        self.time = diff.time.or(self.time);
+        self.prune();
+        self.check()?;
+        self.compare()?;
+        Ok(Outcome::Applied)
+    }
+
+    /// What is pruned is not known any more.
+    fn prune(&mut self) {
+        if let Some(worst) = self.depth.bids.prune(self.max_levels) {
+            let reach = self.depth.bid_reach.map_or(worst, |reach| reach.max(worst));
+            self.depth.bid_reach = Some(reach);
+        }
+        if let Some(worst) = self.depth.asks.prune(self.max_levels) {
+            let reach = self.depth.ask_reach.map_or(worst, |reach| reach.min(worst));
+            self.depth.ask_reach = Some(reach);
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        let fault = if self.depth.is_crossed() {
+            Fault::Crossed
+        } else if self.depth.is_exhausted() {
+            Fault::Exhausted
+        } else {
+            return Ok(());
+        };
+        self.discard();
+        Err(fault)
+    }
+}
+
+/// How far a side of a snapshot is known: to its end, if it was cut there.
+fn reach(levels: &[Level], limit: usize) -> Option<Price> {
+    levels.last().filter(|_| levels.len() >= limit).map(|level| level.price)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::Quantity;
+
+    fn level(price: i64, quantity: i128) -> Level {
+        Level {
+            price: Price::from_units(price),
+            quantity: Quantity::from_units(quantity),
+        }
+    }
+
+    fn diff(first_id: u64, last_id: u64, bids: &[(i64, i128)], asks: &[(i64, i128)]) -> Diff {
+        let levels = |side: &[(i64, i128)]| side.iter().map(|(price, quantity)| level(*price, *quantity)).collect();
+        Diff {
+            first_id,
+            last_id,
+            time: Some(last_id as i64),
+            bids: levels(bids),
+            asks: levels(asks),
+        }
+    }
+
+    fn snapshot(last_update_id: u64) -> Snapshot {
+        Snapshot {
+            last_update_id,
+            bids: vec![level(100, 1), level(99, 2), level(98, 3)],
+            asks: vec![level(101, 1), level(102, 2), level(103, 3)],
+            limit: 1000,
+        }
+    }
+
+    fn best(book: &LocalBook) -> (i64, i64) {
+        let (bid, ask) = (book.depth().bids.best(), book.depth().asks.best());
+        (
+            bid.expect("bid").price.units(),
+            ask.expect("ask").price.units(),
+        )
+    }
+
+    #[test]
+    fn both_legal_first_events_are_taken() {
+        // The snapshot's id inside the event, and right before it.
+        for (first, last) in [(8, 12), (11, 12)] {
+            let mut book = LocalBook::new(1000);
+            assert_eq!(book.event(diff(first, last, &[(100, 0)], &[])), Ok(Outcome::Buffered));
+            assert_eq!(book.snapshot(snapshot(10)), Ok(Installed::Synced));
+            assert_eq!((best(&book), book.last_update_id()), ((99, 101), 12));
+        }
+    }
+
+    #[test]
+    fn a_snapshot_before_the_first_event_is_fetched_again() {
+        let mut book = LocalBook::new(1000);
+        book.event(diff(20, 22, &[], &[])).expect("buffered");
+        assert_eq!(book.snapshot(snapshot(18)), Ok(Installed::TooOld));
+        assert!(!book.is_synced());
+        assert_eq!(book.snapshot(snapshot(19)), Ok(Installed::Synced));
+        assert_eq!(book.snapshot(snapshot(30)), Ok(Installed::NotNeeded));
+    }
+
+    #[test]
+    fn buffered_events_that_the_snapshot_has_are_dropped() {
+        let mut book = LocalBook::new(1000);
+        book.event(diff(1, 5, &[(100, 0)], &[])).expect("buffered");
+        book.event(diff(6, 9, &[(97, 7)], &[])).expect("buffered");
+        book.snapshot(snapshot(5)).expect("synced");
+        // The first is older than the snapshot: its removal of 100 does not count.
+        assert_eq!(best(&book), (100, 101));
+        assert_eq!(book.depth().bids.len(), 4);
+        assert_eq!(book.event(diff(6, 9, &[(97, 0)], &[])), Ok(Outcome::Old));
+        assert_eq!(book.depth().bids.len(), 4);
+    }
+
+    #[test]
+    fn a_gap_discards_the_book_and_the_event_begins_the_next() {
+        let mut book = LocalBook::new(1000);
+        book.snapshot(snapshot(10)).expect("a quiet market has no event yet");
+        assert_eq!(book.event(diff(11, 12, &[(100, 5)], &[])), Ok(Outcome::Applied));
+        assert_eq!(
+            book.event(diff(14, 15, &[], &[])),
+            Err(Fault::Gap { expected: 13, got: 14 })
+        );
+        assert!(!book.is_synced() && book.depth().bids.is_empty());
+        assert_eq!(book.snapshot(snapshot(14)), Ok(Installed::Synced));
+        assert_eq!(book.last_update_id(), 15);
+    }
+
+    #[test]
+    fn a_gap_within_the_buffer_is_seen_before_the_snapshot() {
+        let mut book = LocalBook::new(1000);
+        book.event(diff(1, 2, &[], &[])).expect("buffered");
+        assert_eq!(book.event(diff(4, 5, &[], &[])), Err(Fault::Gap { expected: 3, got: 4 }));
+        assert_eq!(book.snapshot(snapshot(2)), Ok(Installed::TooOld));
+    }
+
+    #[test]
+    fn a_crossed_or_contradicted_book_is_not_served() {
+        let mut book = LocalBook::new(1000);
+        book.snapshot(snapshot(10)).expect("synced");
+        assert_eq!(book.event(diff(11, 11, &[(101, 1)], &[])), Err(Fault::Crossed));
+        assert!(!book.is_synced());
+
+        book.snapshot(snapshot(10)).expect("synced");
+        let quote = |update_id, bid: (i64, i128), ask: (i64, i128)| BestQuote {
+            update_id,
+            bid: level(bid.0, bid.1),
+            ask: level(ask.0, ask.1),
+        };
+        assert_eq!(book.announce(quote(10, (100, 1), (101, 1))), Ok(()));
+        // Announced before the event that has it: compared when the book is there.
+        assert_eq!(book.announce(quote(12, (100, 7), (101, 1))), Ok(()));
+        assert_eq!(book.announce(quote(13, (100, 8), (101, 1))), Ok(()));
+        assert_eq!(book.agreed(), 1);
+        assert_eq!(book.event(diff(11, 12, &[(100, 7)], &[])), Ok(Outcome::Applied));
+        assert_eq!(book.agreed(), 2);
+        assert_eq!(
+            book.event(diff(13, 13, &[(100, 9)], &[])),
+            Err(Fault::Contradicted)
+        );
+        assert!(!book.is_synced());
+    }
+
+    #[test]
+    fn what_the_snapshot_did_not_reach_is_not_taken_for_the_book() {
+        let mut book = LocalBook::new(1000);
+        let cut = Snapshot {
+            limit: 3,
+            ..snapshot(10)
+        };
+        book.snapshot(cut).expect("synced");
+        assert_eq!(book.depth().bid_reach, Some(Price::from_units(98)));
+        book.event(diff(11, 11, &[(100, 0), (99, 0), (90, 5)], &[])).expect("98 is left");
+        assert_eq!(best(&book), (98, 101));
+        // Between 98 and 90 there may be levels that nobody told.
+        assert_eq!(book.event(diff(12, 12, &[(98, 0)], &[])), Err(Fault::Exhausted));
+    }
+
+    #[test]
+    fn far_levels_are_pruned_and_said_to_be_unknown() {
+        let mut book = LocalBook::new(3);
+        book.snapshot(snapshot(10)).expect("synced");
+        assert_eq!(book.depth().ask_reach, None);
+        book.event(diff(11, 11, &[], &[(104, 1), (105, 1)])).expect("applied");
+        assert_eq!(book.depth().asks.len(), 3);
+        assert_eq!(book.depth().ask_reach, Some(Price::from_units(103)));
+    }
+
+    #[test]
+    fn nonsense_and_endless_buffering_are_faults() {
+        let mut book = LocalBook::new(3);
+        assert_eq!(book.event(diff(5, 4, &[], &[])), Err(Fault::Backwards));
+        for id in 0..1_000 {
+            book.event(diff(id, id, &[], &[])).expect("buffered");
+        }
+        assert_eq!(book.event(diff(1_000, 1_000, &[], &[])), Err(Fault::NoSnapshot));
+    }
+}

@@ -1,0 +1,280 @@
+//! The live feed: streams in, published books out. In reading order:
+//!
+//! - [`event`]: messages of the streams, as values
+//! - [`socket`]: one connection
+//! - [`shard`]: one connection's worth of symbols, the only writer of their books
+//! - [`tracked`]: the writer's side of a symbol; [`published`]: the readers'
+//! - [`snapshots`]: fetches snapshots by rank, within the weight budget
+//! - [`board`]: the last day of every symbol; [`pulse`]: how lively one is
+
+mod board;
+pub mod event;
+mod published;
+mod pulse;
+mod shard;
+mod snapshots;
+mod socket;
+mod tracked;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tribune_core::Clock;
+
+pub use board::{Board, Day};
+pub use published::{BookState, BookView, Published, Status};
+pub use pulse::{Beats, Minute, Pulse};
+
+use crate::book::Depth;
+use crate::model::Millis;
+use crate::moment::Moment;
+use crate::number::Notional;
+use crate::rest::Rest;
+use shard::{Order, Shard};
+use snapshots::Wanted;
+
+/// Four streams a symbol, of the 1,024 that one connection may have.
+const SYMBOLS_A_SHARD: usize = 200;
+/// How often is looked for books that nobody wants.
+const LOOK_FOR_IDLE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub stream_url: String,
+    /// A connection is replaced before the exchange ends it, which it does after a day.
+    pub rotate_after: Duration,
+    /// Levels a side that a book keeps.
+    pub max_levels: usize,
+    /// Of the most traded symbols, snapshots of 5,000 levels are taken; of the others 1,000.
+    pub deep_ranks: usize,
+    /// Books kept at the same time, pinned ones among them.
+    pub max_books: usize,
+    /// A book that nobody asked for in this time is dropped, unless it is pinned.
+    pub idle_after: Duration,
+}
+
+impl Settings {
+    pub fn new(stream_url: impl Into<String>) -> Self {
+        Self {
+            stream_url: stream_url.into(),
+            rotate_after: Duration::from_secs(23 * 3600 + 1800),
+            max_levels: 6_000,
+            deep_ranks: 10,
+            max_books: 200,
+            idle_after: Duration::from_secs(600),
+        }
+    }
+
+    fn snapshot_limit(&self, rank: usize, pinned: bool) -> u32 {
+        if pinned && rank < self.deep_ranks { 5_000 } else { 1_000 }
+    }
+}
+
+/// How the streams are, for the operator.
+#[derive(Debug, Default)]
+pub struct Health {
+    connected: AtomicBool,
+    /// Why the last connection failed or ended.
+    trouble: Mutex<Option<String>>,
+    /// How far the exchange's clock is ahead of ours.
+    offset_ms: AtomicI64,
+}
+
+impl Health {
+    fn connected(&self, is: bool) {
+        self.connected.store(is, Ordering::Relaxed);
+    }
+
+    fn connection_failed(&self, why: &str) {
+        self.connected(false);
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+    }
+
+    pub fn set_offset_ms(&self, offset: Millis) {
+        self.offset_ms.store(offset, Ordering::Relaxed);
+    }
+
+    fn exchange_millis(&self, now: Timestamp) -> Millis {
+        now.as_millisecond().saturating_add(self.offset_ms.load(Ordering::Relaxed))
+    }
+
+    /// `None` while all is well.
+    pub fn trouble(&self) -> Option<String> {
+        if self.connected.load(Ordering::Relaxed) {
+            return None;
+        }
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(trouble.clone().unwrap_or_else(|| "not connected yet".to_owned()))
+    }
+}
+
+/// Every tracked symbol. Ends when it is dropped.
+pub struct Feed {
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    books: Arc<RwLock<HashMap<Arc<str>, Arc<Published>>>>,
+    shards: Mutex<Vec<ShardHandle>>,
+    wanted: mpsc::UnboundedSender<Wanted>,
+    pub board: Arc<Board>,
+    pub health: Arc<Health>,
+    stop: CancellationToken,
+}
+
+struct ShardHandle {
+    orders: mpsc::UnboundedSender<Order>,
+    symbols: Vec<Arc<str>>,
+}
+
+impl Feed {
+    /// Must be called within a runtime.
+    pub fn start(settings: Settings, rest: Arc<Rest>, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let (wanted, receiver) = mpsc::unbounded_channel();
+        let stop = CancellationToken::new();
+        tokio::spawn(snapshots::run(rest, receiver, stop.clone()));
+        let feed = Arc::new(Self {
+            settings,
+            clock,
+            books: Arc::default(),
+            shards: Mutex::default(),
+            wanted,
+            board: Arc::default(),
+            health: Arc::default(),
+            stop,
+        });
+        let first = feed.open_shard(true);
+        feed.lock_shards().push(first);
+        tokio::spawn(forget_idle(Arc::downgrade(&feed), feed.stop.clone()));
+        feed
+    }
+
+    /// The book of a symbol, if it is tracked.
+    pub fn lookup(&self, symbol: &str) -> Option<Arc<Published>> {
+        let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
+        let published = books.get(symbol).cloned()?;
+        published.note_asked(self.clock.monotonic());
+        Some(published)
+    }
+
+    /// Tracks a symbol from now on; `None` if as many books as may be are kept and wanted.
+    pub fn track(&self, symbol: &Arc<str>, pinned: bool, rank: usize) -> Option<Arc<Published>> {
+        if let Some(published) = self.lookup(symbol) {
+            return Some(published);
+        }
+        let now = Moment::now(&*self.clock);
+        let published = Arc::new(Published::new(symbol.clone(), pinned, rank, now));
+        {
+            let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(already) = books.get(symbol) {
+                return Some(already.clone());
+            }
+            if books.len() >= self.settings.max_books {
+                return None;
+            }
+            books.insert(symbol.clone(), published.clone());
+            metrics::gauge!("tribune_books").set(books.len() as f64);
+        }
+        let mut shards = self.lock_shards();
+        if shards.iter().all(|shard| shard.symbols.len() >= SYMBOLS_A_SHARD) {
+            shards.push(self.open_shard(false));
+        }
+        if let Some(shard) = shards.iter_mut().find(|shard| shard.symbols.len() < SYMBOLS_A_SHARD) {
+            shard.symbols.push(symbol.clone());
+            let _ = shard.orders.send(Order::Track(published.clone()));
+        }
+        Some(published)
+    }
+
+    /// Every tracked symbol.
+    pub fn books(&self) -> Vec<Arc<Published>> {
+        let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
+        books.values().cloned().collect()
+    }
+
+    fn forget(&self, symbol: &Arc<str>) {
+        let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
+        books.remove(symbol);
+        metrics::gauge!("tribune_books").set(books.len() as f64);
+        drop(books);
+        for shard in self.lock_shards().iter_mut() {
+            if let Some(at) = shard.symbols.iter().position(|tracked| tracked == symbol) {
+                shard.symbols.swap_remove(at);
+                let _ = shard.orders.send(Order::Forget(symbol.clone()));
+            }
+        }
+    }
+
+    fn lock_shards(&self) -> std::sync::MutexGuard<'_, Vec<ShardHandle>> {
+        self.shards.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_shard(&self, with_board: bool) -> ShardHandle {
+        let (orders, receiver) = mpsc::unbounded_channel();
+        let now = self.clock.monotonic();
+        let shard = Shard {
+            settings: self.settings.clone(),
+            clock: self.clock.clone(),
+            orders: receiver,
+            reply: orders.clone(),
+            wanted: self.wanted.clone(),
+            board: with_board.then(|| self.board.clone()),
+            health: self.health.clone(),
+            stop: self.stop.clone(),
+            symbols: HashMap::new(),
+            socket: None,
+            successor: None,
+            connecting: None,
+            connect_at: now,
+            failures: 0,
+            shutting_down: false,
+            sampled: now,
+        };
+        tokio::spawn(shard.run());
+        ShardHandle {
+            orders,
+            symbols: Vec::new(),
+        }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn forget_idle(feed: std::sync::Weak<Feed>, stop: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK_FOR_IDLE) => {}
+        }
+        let Some(feed) = feed.upgrade() else { return };
+        let now = feed.clock.monotonic();
+        let longest = u64::try_from(feed.settings.idle_after.as_millis()).unwrap_or(u64::MAX);
+        for book in feed.books() {
+            if !book.pinned && book.unasked_millis(now) > longest {
+                feed.forget(&book.symbol);
+            }
+        }
+    }
+}
+
+/// Spread in basis points, and money within 25 basis points of the middle on both sides: statistics
+/// for what is usual, not figures to give out.
+fn breadth(depth: &Depth) -> (Option<f64>, Option<f64>) {
+    let (Some(bid), Some(ask)) = (depth.bids.best(), depth.asks.best()) else {
+        return (None, None);
+    };
+    let mid = (bid.price.as_f64() + ask.price.as_f64()) / 2.0;
+    let spread = (ask.price.as_f64() - bid.price.as_f64()) / mid * 1e4;
+    let near = |price: f64| ((price - mid) / mid).abs() * 1e4 <= 25.0;
+    let money = |level: crate::book::Level| level.price.times(level.quantity).map_or(0.0, Notional::as_f64);
+    let bids: f64 = depth.bids.iter().take_while(|level| near(level.price.as_f64())).map(money).sum();
+    let asks: f64 = depth.asks.iter().take_while(|level| near(level.price.as_f64())).map(money).sum();
+    (Some(spread), Some(bids + asks))
+}

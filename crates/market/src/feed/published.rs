@@ -1,0 +1,159 @@
+//! What readers see of one symbol, without ever holding up the feed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use serde::Serialize;
+
+use super::pulse::Pulse;
+use crate::book::Depth;
+use crate::model::Millis;
+use crate::moment::Moment;
+use crate::tape::Tape;
+
+/// Trades are kept for this long: the longest window that order flow is asked for, and its baseline.
+const KEEP_TRADES: Millis = 15 * 60 * 1000;
+
+/// How far a book can be trusted now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BookState {
+    /// The first snapshot is being waited for.
+    Warming,
+    /// Exact, and current.
+    Live,
+    /// Was exact; updates have stopped coming.
+    Stale,
+    /// Found wrong or incomplete, and discarded; the next snapshot is being waited for.
+    Resyncing,
+}
+
+impl BookState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Warming => "warming",
+            Self::Live => "live",
+            Self::Stale => "stale",
+            Self::Resyncing => "resyncing",
+        }
+    }
+}
+
+/// A state, since when, and why.
+#[derive(Debug, Clone)]
+pub struct Status {
+    pub state: BookState,
+    pub reason: Option<String>,
+    pub since: Moment,
+}
+
+/// A book after one update; never changed once it is published.
+#[derive(Debug)]
+pub struct BookView {
+    pub symbol: Arc<str>,
+    pub depth: Depth,
+    pub last_update_id: u64,
+    /// Of the last update, by the exchange's clock; `None` right after a snapshot, which has none.
+    pub exchange_time: Option<Millis>,
+    pub received: Moment,
+}
+
+/// One tracked symbol, as readers have it.
+#[derive(Debug)]
+pub struct Published {
+    pub symbol: Arc<str>,
+    view: ArcSwapOption<BookView>,
+    status: ArcSwap<Status>,
+    pub tape: Tape,
+    pub pulse: Pulse,
+    /// Kept even if nobody asks.
+    pub pinned: bool,
+    /// Smaller is more traded: the order in which snapshots are fetched.
+    pub rank: usize,
+    started: Instant,
+    asked: AtomicU64,
+    pub(super) resyncs: AtomicU64,
+    pub(super) agreed: AtomicU64,
+}
+
+impl Published {
+    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, now: Moment) -> Self {
+        Self {
+            symbol,
+            view: ArcSwapOption::empty(),
+            status: ArcSwap::from_pointee(Status {
+                state: BookState::Warming,
+                reason: None,
+                since: now,
+            }),
+            tape: Tape::new(KEEP_TRADES),
+            pulse: Pulse::new(now.monotonic),
+            pinned,
+            rank,
+            started: now.monotonic,
+            asked: AtomicU64::new(0),
+            resyncs: AtomicU64::new(0),
+            agreed: AtomicU64::new(0),
+        }
+    }
+
+    /// The state and the book that belongs to it. While a book is warming or resyncing there is none.
+    pub fn read(&self) -> (Arc<Status>, Option<Arc<BookView>>) {
+        // The view first: a state that is read later can only be more cautious than the view deserves,
+        // because a fault is told before the view is taken away.
+        let view = self.view.load_full();
+        let status = self.status.load_full();
+        let view = view.filter(|_| matches!(status.state, BookState::Live | BookState::Stale));
+        (status, view)
+    }
+
+    /// The book, if it is exact and current.
+    pub fn live(&self) -> Option<Arc<BookView>> {
+        let (status, view) = self.read();
+        view.filter(|_| status.state == BookState::Live)
+    }
+
+    pub fn status(&self) -> Arc<Status> {
+        self.status.load_full()
+    }
+
+    /// How often the book had to be started again.
+    pub fn resyncs(&self) -> u64 {
+        self.resyncs.load(Ordering::Relaxed)
+    }
+
+    /// How often best prices that the exchange announced were compared with the book's, and were the same.
+    pub fn agreed(&self) -> u64 {
+        self.agreed.load(Ordering::Relaxed)
+    }
+
+    /// Somebody wants this book.
+    pub fn note_asked(&self, now: Instant) {
+        let millis = now.duration_since(self.started).as_millis();
+        self.asked.store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// For how long nobody has wanted it.
+    pub fn unasked_millis(&self, now: Instant) -> u64 {
+        let millis = u64::try_from(now.duration_since(self.started).as_millis()).unwrap_or(u64::MAX);
+        millis.saturating_sub(self.asked.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn publish(&self, view: BookView) {
+        self.view.store(Some(Arc::new(view)));
+    }
+
+    pub(super) fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
+        let current = self.status.load();
+        if current.state == state && current.reason == reason {
+            return;
+        }
+        let since = if current.state == state { current.since } else { now };
+        self.status.store(Arc::new(Status { state, reason, since }));
+        if !matches!(state, BookState::Live | BookState::Stale) {
+            self.view.store(None);
+        }
+    }
+}

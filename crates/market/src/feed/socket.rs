@@ -1,0 +1,171 @@
+//! One WebSocket connection to the exchange.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::{SinkExt, StreamExt};
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::http::Uri;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A day of tickers of every symbol is far below this.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// Streams named in one subscription.
+const STREAMS_A_MESSAGE: usize = 100;
+/// The exchange takes five messages a second, our pongs among them.
+const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
+
+trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
+
+/// A connection, when it last said anything, and what is still to be said to it.
+pub struct Socket {
+    stream: WebSocketStream<Box<dyn Io>>,
+    pub opened: Instant,
+    pub heard: Instant,
+    said: Instant,
+    /// Set while an answer to our ping is awaited.
+    pinged: Option<Instant>,
+    to_say: VecDeque<String>,
+    next_id: u64,
+}
+
+/// What a connection gives.
+pub enum Heard {
+    Text(tokio_tungstenite::tungstenite::Utf8Bytes),
+    /// A ping, a pong, or something without meaning here.
+    Nothing,
+    /// The connection ended, and why.
+    Ended(String),
+}
+
+impl Socket {
+    /// Opens `base`/stream, to which streams are then subscribed.
+    pub async fn open(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
+        tokio::time::timeout(CONNECT_TIMEOUT, Self::connect(base, now))
+            .await
+            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no connection within 5 seconds")))
+    }
+
+    async fn connect(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
+        let address = format!("{}/stream", base.trim_end_matches('/'));
+        let uri: Uri = address.parse().map_err(io::Error::other)?;
+        let host = uri.host().ok_or_else(|| io::Error::other("the stream address has no host"))?;
+        let secure = uri.scheme_str() == Some("wss");
+        let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let tcp = TcpStream::connect((bare, port)).await?;
+        tcp.set_nodelay(true)?;
+        let io: Box<dyn Io> = if secure {
+            let name = ServerName::try_from(bare.to_owned()).map_err(io::Error::other)?;
+            Box::new(tls()?.connect(name, tcp).await?)
+        } else {
+            Box::new(tcp)
+        };
+        let limits = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE_BYTES))
+            .max_frame_size(Some(MAX_MESSAGE_BYTES))
+            .read_buffer_size(64 * 1024);
+        let opened = tokio_tungstenite::client_async_with_config(address, io, Some(limits)).await;
+        let (stream, _) = opened.map_err(io::Error::other)?;
+        let now = now();
+        Ok(Self {
+            stream,
+            opened: now,
+            heard: now,
+            said: now,
+            pinged: None,
+            to_say: VecDeque::new(),
+            next_id: 1,
+        })
+    }
+
+    /// The next thing heard; safe to drop before it comes.
+    pub async fn hear(&mut self) -> Heard {
+        match self.stream.next().await {
+            Some(Ok(Message::Text(text))) => Heard::Text(text),
+            Some(Ok(Message::Close(frame))) => {
+                let why = frame.map(|frame| frame.reason.to_string()).filter(|reason| !reason.is_empty());
+                Heard::Ended(why.unwrap_or_else(|| "the exchange closed the connection".to_owned()))
+            }
+            Some(Ok(_)) => Heard::Nothing,
+            Some(Err(error)) => Heard::Ended(error.to_string()),
+            None => Heard::Ended("the connection ended".to_owned()),
+        }
+    }
+
+    /// Something came.
+    pub fn note_heard(&mut self, now: Instant) {
+        self.heard = now;
+        self.pinged = None;
+    }
+
+    pub fn subscribe(&mut self, streams: &[String]) {
+        self.ask("SUBSCRIBE", streams);
+    }
+
+    pub fn unsubscribe(&mut self, streams: &[String]) {
+        self.ask("UNSUBSCRIBE", streams);
+    }
+
+    fn ask(&mut self, method: &str, streams: &[String]) {
+        for some in streams.chunks(STREAMS_A_MESSAGE) {
+            let message = serde_json::json!({"method": method, "params": some, "id": self.next_id});
+            self.to_say.push_back(message.to_string());
+            self.next_id += 1;
+        }
+    }
+
+    /// Whether everything has been said.
+    pub fn is_idle(&self) -> bool {
+        self.to_say.is_empty()
+    }
+
+    /// Says the next thing that is to be said, if it may be said yet, and asks for a sign of life
+    /// where there was none for long.
+    pub async fn speak(&mut self, now: Instant, quiet: Duration) -> Result<(), String> {
+        if now.duration_since(self.said) < BETWEEN_MESSAGES && self.next_id > 2 {
+            return Ok(());
+        }
+        let message = match self.to_say.pop_front() {
+            Some(text) => Message::text(text),
+            None if self.pinged.is_none() && now.duration_since(self.heard) >= quiet => {
+                self.pinged = Some(now);
+                Message::Ping(bytes::Bytes::new())
+            }
+            None => return Ok(()),
+        };
+        self.said = now;
+        let sent = tokio::time::timeout(CONNECT_TIMEOUT, self.stream.send(message)).await;
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("the exchange does not read what it is sent".to_owned()),
+        }
+    }
+
+    /// Whether a sign of life was asked for and did not come.
+    pub fn is_dead(&self, now: Instant, patience: Duration) -> bool {
+        self.pinged.is_some_and(|pinged| now.duration_since(pinged) >= patience)
+    }
+}
+
+/// TLS that trusts what the platform trusts.
+fn tls() -> io::Result<TlsConnector> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(BuilderVerifierExt::with_platform_verifier)
+        .map_err(io::Error::other)?
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
