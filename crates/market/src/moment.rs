@@ -1,0 +1,58 @@
+//! When something came, by both clocks, and values that carry it.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use tribune_core::Clock;
+
+use crate::model::Millis;
+
+/// One moment by both clocks: the wall's for people, the monotonic one for ages, which no correction of
+/// the wall clock can make wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    pub wall: Timestamp,
+    pub monotonic: Instant,
+}
+
+impl Moment {
+    pub fn now(clock: &dyn Clock) -> Self {
+        Self {
+            wall: clock.now(),
+            monotonic: clock.monotonic(),
+        }
+    }
+
+    /// How long ago it was.
+    pub fn age_ms(&self, clock: &dyn Clock) -> u64 {
+        let age = clock.monotonic().saturating_duration_since(self.monotonic);
+        u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A value with its times and where it is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stamped<T> {
+    pub value: T,
+    /// When it was true by the exchange's clock, where the exchange says so.
+    pub exchange_time: Option<Millis>,
+    pub received: Moment,
+    /// It comes from a simulated or replayed exchange.
+    pub simulated: bool,
+}
+
+impl<T> Stamped<T> {
+    pub fn age_ms(&self, clock: &dyn Clock) -> u64 {
+        self.received.age_ms(clock)
+    }
+
+    /// Another value with the same times.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Stamped<U> {
+        Stamped {
+            value: change(self.value),
+            exchange_time: self.exchange_time,
+            received: self.received,
+            simulated: self.simulated,
+        }
+    }
+}
