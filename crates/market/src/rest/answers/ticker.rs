@@ -1,0 +1,214 @@
+//! Tickers of all kinds.
+
+use std::sync::Arc;
+
+use rust_decimal::Decimal;
+
+use super::Decoded;
+use crate::book::Level;
+use crate::model::Millis;
+use crate::number::{Notional, Price, Quantity};
+use crate::rest::decode::{self, Fields, Read};
+
+/// What happened to a symbol in a window of time. Prices are `None` where there were no trades.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ticker {
+    pub symbol: Arc<str>,
+    pub price_change: Decimal,
+    pub price_change_percent: Decimal,
+    /// Volume-weighted.
+    pub average: Option<Price>,
+    pub open: Option<Price>,
+    pub high: Option<Price>,
+    pub low: Option<Price>,
+    pub last: Option<Price>,
+    pub volume: Quantity,
+    pub quote_volume: Notional,
+    pub open_time: Millis,
+    pub close_time: Millis,
+    pub first_id: Option<u64>,
+    pub last_id: Option<u64>,
+    pub trades: u64,
+    /// Only the 24-hour ticker says these.
+    pub quote: Option<TickerQuote>,
+}
+
+/// What the 24-hour ticker says besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickerQuote {
+    pub previous_close: Option<Price>,
+    pub last_quantity: Quantity,
+    pub bid: Option<Level>,
+    pub ask: Option<Level>,
+}
+
+/// The best prices; `None` where nobody offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BookTicker {
+    pub symbol: Arc<str>,
+    pub bid: Option<Level>,
+    pub ask: Option<Level>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastPrice {
+    pub symbol: Arc<str>,
+    /// `None` if it was never traded.
+    pub price: Option<Price>,
+}
+
+fn window(fields: &Fields<'_>) -> Read<Ticker> {
+    Ok(Ticker {
+        symbol: fields.text("symbol")?.into(),
+        price_change: fields.signed("priceChange")?,
+        price_change_percent: fields.signed("priceChangePercent")?,
+        average: fields.price_unless_zero("weightedAvgPrice")?,
+        open: fields.price_unless_zero("openPrice")?,
+        high: fields.price_unless_zero("highPrice")?,
+        low: fields.price_unless_zero("lowPrice")?,
+        last: fields.price_unless_zero("lastPrice")?,
+        volume: fields.quantity("volume")?,
+        quote_volume: fields.notional("quoteVolume")?,
+        open_time: fields.millis("openTime")?,
+        close_time: fields.millis("closeTime")?,
+        first_id: fields.id("firstId")?,
+        last_id: fields.id("lastId")?,
+        trades: fields.count("count")?,
+        quote: None,
+    })
+}
+
+fn full(fields: &Fields<'_>) -> Read<Ticker> {
+    let quote = TickerQuote {
+        previous_close: fields.price_unless_zero("prevClosePrice")?,
+        last_quantity: fields.quantity("lastQty")?,
+        bid: fields.level("bidPrice", "bidQty")?,
+        ask: fields.level("askPrice", "askQty")?,
+    };
+    Ok(Ticker {
+        quote: Some(quote),
+        ..window(fields)?
+    })
+}
+
+fn one(body: &[u8], read: fn(&Fields<'_>) -> Read<Ticker>) -> Decoded<Ticker> {
+    let ticker = read(&decode::object(body)?)?;
+    let time = ticker.close_time;
+    Ok((ticker, Some(time)))
+}
+
+fn many(body: &[u8], read: fn(&Fields<'_>) -> Read<Ticker>) -> Decoded<Vec<Ticker>> {
+    let tickers = decode::each(body, |fields| read(&fields))?;
+    let latest = tickers.iter().map(|ticker| ticker.close_time).max();
+    Ok((tickers, latest))
+}
+
+pub(in crate::rest) fn ticker(body: &[u8]) -> Decoded<Ticker> {
+    one(body, full)
+}
+
+pub(in crate::rest) fn tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
+    many(body, full)
+}
+
+pub(in crate::rest) fn rolling(body: &[u8]) -> Decoded<Ticker> {
+    one(body, window)
+}
+
+pub(in crate::rest) fn rolling_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
+    many(body, window)
+}
+
+fn best(fields: &Fields<'_>) -> Read<BookTicker> {
+    Ok(BookTicker {
+        symbol: fields.text("symbol")?.into(),
+        bid: fields.level("bidPrice", "bidQty")?,
+        ask: fields.level("askPrice", "askQty")?,
+    })
+}
+
+pub(in crate::rest) fn book_ticker(body: &[u8]) -> Decoded<BookTicker> {
+    Ok((best(&decode::object(body)?)?, None))
+}
+
+pub(in crate::rest) fn book_tickers(body: &[u8]) -> Decoded<Vec<BookTicker>> {
+    Ok((decode::each(body, |fields| best(&fields))?, None))
+}
+
+fn last(fields: &Fields<'_>) -> Read<LastPrice> {
+    Ok(LastPrice {
+        symbol: fields.text("symbol")?.into(),
+        price: fields.price_unless_zero("price")?,
+    })
+}
+
+pub(in crate::rest) fn last_price(body: &[u8]) -> Decoded<LastPrice> {
+    Ok((last(&decode::object(body)?)?, None))
+}
+
+pub(in crate::rest) fn last_prices(body: &[u8]) -> Decoded<Vec<LastPrice>> {
+    Ok((decode::each(body, |fields| last(&fields))?, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rest::decode::Wrong;
+
+    const FULL: &str = r#"{"symbol":"BNBBTC","priceChange":"-94.99999800","priceChangePercent":"-95.960",
+        "weightedAvgPrice":"0.29628482","prevClosePrice":"0.10002000","lastPrice":"4.00000200","lastQty":"200.00000000",
+        "bidPrice":"4.00000000","bidQty":"100.00000000","askPrice":"0.00000000","askQty":"0.00000000",
+        "openPrice":"99.00000000","highPrice":"100.00000000","lowPrice":"0.10000000","volume":"8913.30000000",
+        "quoteVolume":"15.30000000","openTime":1499783499040,"closeTime":1499869899040,"firstId":28385,"lastId":28460,
+        "count":76}"#;
+
+    #[test]
+    fn a_ticker_is_read_exactly_and_an_empty_side_is_none() {
+        let (ticker, time) = ticker(FULL.as_bytes()).expect("ticker");
+        assert_eq!(ticker.price_change.to_string(), "-94.999998");
+        assert_eq!(ticker.price_change_percent.to_string(), "-95.96");
+        assert_eq!(ticker.last.map(Price::units), Some(400_000_200));
+        let quote = ticker.quote.expect("quote");
+        assert_eq!((quote.bid.is_some(), quote.ask), (true, None));
+        assert_eq!((ticker.trades, ticker.first_id), (76, Some(28_385)));
+        assert_eq!(time, Some(1_499_869_899_040));
+    }
+
+    #[test]
+    fn a_symbol_without_trades_has_no_price_instead_of_zero() {
+        let quiet = FULL
+            .replace("4.00000200", "0.00000000")
+            .replace("28385", "-1")
+            .replace("28460", "-1");
+        let (ticker, _) = ticker(quiet.as_bytes()).expect("ticker");
+        assert_eq!((ticker.last, ticker.first_id, ticker.last_id), (None, None, None));
+        assert_eq!(
+            last_price(br#"{"symbol":"X","price":"0"}"#).expect("price").0.price,
+            None
+        );
+    }
+
+    #[test]
+    fn each_field_is_needed_and_named() {
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(FULL).expect("object");
+        for name in object.keys() {
+            let mut without = object.clone();
+            without.shift_remove(name);
+            let body = serde_json::to_vec(&vec![without]).expect("JSON");
+            let wrong = tickers(&body).expect_err(name);
+            assert_eq!(wrong, Wrong::new(&format!("[0].{name}"), "is missing"));
+        }
+    }
+
+    #[test]
+    fn the_rolling_ticker_says_less() {
+        let (ticker, _) = rolling(FULL.as_bytes()).expect("ticker");
+        assert_eq!(ticker.quote, None);
+        let (list, _) = book_tickers(br#"[{"symbol":"A","bidPrice":"1","bidQty":"2","askPrice":"3","askQty":"4"}]"#)
+            .expect("book tickers");
+        assert_eq!(
+            list[0].ask.map(|level| level.quantity.to_string()),
+            Some("4".to_owned())
+        );
+    }
+}

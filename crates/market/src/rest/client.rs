@@ -1,0 +1,319 @@
+//! [`Rest`]: the calls.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tribune_core::{Clock, Error};
+
+use super::answers::{self, AvgPrice, BookTicker, Decoded, DepthSnapshot, ExchangeInfo, LastPrice, Ticker};
+use super::coalesce::{Coalescer, Shared};
+use super::endpoint::Endpoint;
+use super::error::RestError;
+use super::governor::{Governor, Priority};
+use super::http::{Raw, Simulation, Transport};
+use super::request::Request;
+use crate::model::{Candle, Interval, Millis, Trade};
+use crate::moment::Stamped;
+
+pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
+const MAX_DEPTH: u32 = 5_000;
+const MAX_ROWS: u32 = 1_000;
+/// Larger answers are read on a thread where that holds nobody up.
+const INLINE_BYTES: usize = 128 << 10;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub base_url: String,
+    /// For a request that somebody waits for, everything included.
+    pub timeout: Duration,
+    /// For answers about every symbol.
+    pub bulk_timeout: Duration,
+    /// How long an answer is given again to others who ask the same; zero for not at all.
+    pub window: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            base_url: DEFAULT_BASE_URL.to_owned(),
+            // A fetch has to answer within three seconds, and has more to do than this.
+            timeout: Duration::from_millis(2_800),
+            bulk_timeout: Duration::from_secs(30),
+            window: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Which candles: without times the newest; with `start` alone the oldest from there; with `end`
+/// alone the newest up to it.
+#[derive(Debug, Clone, Copy)]
+pub struct KlinesQuery {
+    pub interval: Interval,
+    pub limit: u32,
+    pub start: Option<Millis>,
+    pub end: Option<Millis>,
+}
+
+/// Which aggregate trades: without anything else the newest.
+#[derive(Debug, Clone, Copy)]
+pub struct AggTradesQuery {
+    pub limit: u32,
+    pub start: Option<Millis>,
+    pub end: Option<Millis>,
+    /// From this aggregate on; not together with times.
+    pub from_id: Option<u64>,
+}
+
+/// The client. Clones share everything but their priority.
+#[derive(Clone)]
+pub struct Rest {
+    pub(super) inner: Arc<Inner>,
+    priority: Priority,
+}
+
+pub(super) struct Inner {
+    pub(super) transport: Transport,
+    /// What to add to this machine's clock to have the exchange's.
+    offset_ms: Mutex<Option<i64>>,
+    kept: Kept,
+}
+
+/// What is shared, by what it is.
+struct Kept {
+    info: Coalescer<ExchangeInfo>,
+    depth: Coalescer<DepthSnapshot>,
+    trades: Coalescer<Vec<Trade>>,
+    candles: Coalescer<Vec<Candle>>,
+    average: Coalescer<AvgPrice>,
+    ticker: Coalescer<Ticker>,
+    tickers: Coalescer<Vec<Ticker>>,
+    price: Coalescer<LastPrice>,
+    prices: Coalescer<Vec<LastPrice>>,
+    book_ticker: Coalescer<BookTicker>,
+    book_tickers: Coalescer<Vec<BookTicker>>,
+}
+
+impl Kept {
+    fn new(window: Duration, clock: &Arc<dyn Clock>) -> Self {
+        fn kept<T: Send + Sync + 'static>(window: Duration, clock: &Arc<dyn Clock>) -> Coalescer<T> {
+            Coalescer::new(window, Arc::clone(clock))
+        }
+        Self {
+            info: kept(window, clock),
+            depth: kept(window, clock),
+            trades: kept(window, clock),
+            candles: kept(window, clock),
+            average: kept(window, clock),
+            ticker: kept(window, clock),
+            tickers: kept(window, clock),
+            price: kept(window, clock),
+            prices: kept(window, clock),
+            book_ticker: kept(window, clock),
+            book_tickers: kept(window, clock),
+        }
+    }
+}
+
+impl Rest {
+    /// Checks the settings; nothing is sent.
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let governor = Governor::new(Arc::clone(&clock));
+        Self::governed(settings, governor, clock)
+    }
+
+    /// With a budget that others use too.
+    pub fn governed(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let kept = Kept::new(settings.window, &clock);
+        let transport = Transport::new(&settings, governor, clock)?;
+        let inner = Inner {
+            transport,
+            offset_ms: Mutex::new(None),
+            kept,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+            priority: Priority::Interactive,
+        })
+    }
+
+    /// The same client for work that nobody waits for: it leaves weight to others and has patience.
+    #[must_use]
+    pub fn in_background(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            priority: Priority::Background,
+        }
+    }
+
+    pub fn governor(&self) -> &Arc<Governor> {
+        &self.inner.transport.governor
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.transport.clock
+    }
+
+    /// What the last answer said it comes from; `None` for the exchange itself.
+    pub fn simulation(&self) -> Option<Simulation> {
+        self.inner.transport.simulation()
+    }
+
+    /// What to add to this machine's clock to have the exchange's, once [`Rest::server_time`] has
+    /// been asked.
+    pub fn clock_offset_ms(&self) -> Option<i64> {
+        *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for the exchange's time and learns the difference between the clocks: its answer was
+    /// right half a round trip before it came.
+    pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {
+        let request = Request::new(Endpoint::Time);
+        let raw = self.inner.transport.send(&request, self.priority).await?;
+        let round_trip = raw.received.monotonic.saturating_duration_since(raw.sent.monotonic);
+        let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
+        let stamped = decoded(raw, request.endpoint, answers::server_time)?;
+        let now = stamped.value.saturating_add(half);
+        self.governor().set_exchange_time(now);
+        let offset = now.saturating_sub(stamped.received.wall.as_millisecond());
+        *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner) = Some(offset);
+        Ok(stamped)
+    }
+
+    /// Symbols and limits; the budget of the governor is set by them.
+    pub async fn exchange_info(&self) -> Shared<ExchangeInfo> {
+        let request = Request::new(Endpoint::ExchangeInfo).bulk();
+        let info = self.shared(|kept| &kept.info, request, answers::exchange_info).await?;
+        if let Some(budget) = info.value.weight_per_minute() {
+            self.governor().set_budget(budget);
+        }
+        Ok(info)
+    }
+
+    pub async fn depth(&self, symbol: &str, limit: u32) -> Shared<DepthSnapshot> {
+        let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let read = move |body: &[u8]| answers::depth(body, limit);
+        self.shared(|kept| &kept.depth, request, read).await
+    }
+
+    /// The newest trades, oldest first.
+    pub async fn trades(&self, symbol: &str, limit: u32) -> Shared<Vec<Trade>> {
+        let request = Request::new(Endpoint::Trades).symbol(symbol)?.limit(limit, MAX_ROWS)?;
+        self.shared(|kept| &kept.trades, request, answers::trades).await
+    }
+
+    pub async fn agg_trades(&self, symbol: &str, query: &AggTradesQuery) -> Shared<Vec<Trade>> {
+        let request = Request::new(Endpoint::AggTrades)
+            .symbol(symbol)?
+            .limit(query.limit, MAX_ROWS)?
+            .with_some("fromId", query.from_id)
+            .with_some("startTime", query.start)
+            .with_some("endTime", query.end);
+        self.shared(|kept| &kept.trades, request, answers::agg_trades).await
+    }
+
+    pub async fn klines(&self, symbol: &str, query: &KlinesQuery) -> Shared<Vec<Candle>> {
+        let request = Request::new(Endpoint::Klines)
+            .symbol(symbol)?
+            .with("interval", query.interval.as_str())
+            .limit(query.limit, MAX_ROWS)?
+            .with_some("startTime", query.start)
+            .with_some("endTime", query.end);
+        self.shared(|kept| &kept.candles, request, answers::klines).await
+    }
+
+    pub async fn avg_price(&self, symbol: &str) -> Shared<AvgPrice> {
+        let request = Request::new(Endpoint::AvgPrice).symbol(symbol)?;
+        self.shared(|kept| &kept.average, request, answers::avg_price).await
+    }
+
+    pub async fn ticker_24h(&self, symbol: &str) -> Shared<Ticker> {
+        let request = Request::new(Endpoint::Ticker24h).symbol(symbol)?;
+        self.shared(|kept| &kept.ticker, request, answers::ticker).await
+    }
+
+    /// Of 1 to 100 symbols; one that does not exist makes it fail for all.
+    pub async fn tickers_24h(&self, symbols: &[&str]) -> Shared<Vec<Ticker>> {
+        let request = Request::new(Endpoint::Ticker24h).symbols(symbols)?;
+        self.shared(|kept| &kept.tickers, request, answers::tickers).await
+    }
+
+    pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
+        let request = Request::new(Endpoint::Ticker24h).bulk();
+        self.shared(|kept| &kept.tickers, request, answers::tickers).await
+    }
+
+    /// Over the last minutes, hours or days: `1m` to `59m`, `1h` to `23h`, `1d` to `7d`.
+    pub async fn rolling_ticker(&self, symbol: &str, window: &str) -> Shared<Ticker> {
+        let request = Request::new(Endpoint::RollingTicker).symbol(symbol)?;
+        let request = request.with("windowSize", window);
+        self.shared(|kept| &kept.ticker, request, answers::rolling).await
+    }
+
+    pub async fn rolling_tickers(&self, symbols: &[&str], window: &str) -> Shared<Vec<Ticker>> {
+        let request = Request::new(Endpoint::RollingTicker).symbols(symbols)?;
+        let request = request.with("windowSize", window);
+        self.shared(|kept| &kept.tickers, request, answers::rolling_tickers)
+            .await
+    }
+
+    pub async fn price(&self, symbol: &str) -> Shared<LastPrice> {
+        let request = Request::new(Endpoint::TickerPrice).symbol(symbol)?;
+        self.shared(|kept| &kept.price, request, answers::last_price).await
+    }
+
+    pub async fn all_prices(&self) -> Shared<Vec<LastPrice>> {
+        let request = Request::new(Endpoint::TickerPrice).bulk();
+        self.shared(|kept| &kept.prices, request, answers::last_prices).await
+    }
+
+    pub async fn book_ticker(&self, symbol: &str) -> Shared<BookTicker> {
+        let request = Request::new(Endpoint::BookTicker).symbol(symbol)?;
+        self.shared(|kept| &kept.book_ticker, request, answers::book_ticker)
+            .await
+    }
+
+    pub async fn all_book_tickers(&self) -> Shared<Vec<BookTicker>> {
+        let request = Request::new(Endpoint::BookTicker).bulk();
+        self.shared(|kept| &kept.book_tickers, request, answers::book_tickers)
+            .await
+    }
+
+    /// One request for all who ask the same. Who does not want to wait never waits for background work.
+    async fn shared<T: Send + Sync + 'static>(
+        &self,
+        kept: fn(&Kept) -> &Coalescer<T>,
+        request: Request,
+        read: impl FnOnce(&[u8]) -> Decoded<T> + Send + 'static,
+    ) -> Shared<T> {
+        let (inner, priority) = (Arc::clone(&self.inner), self.priority);
+        let key = format!("{priority:?} {}", request.key());
+        let fetch = async move {
+            let raw = inner.transport.send(&request, priority).await?;
+            if raw.body.len() <= INLINE_BYTES {
+                return decoded(raw, request.endpoint, read);
+            }
+            let reading = tokio::task::spawn_blocking(move || decoded(raw, request.endpoint, read));
+            reading.await.unwrap_or(Err(RestError::Abandoned))
+        };
+        kept(&self.inner.kept).get(key, fetch).await
+    }
+}
+
+/// Reads an answer, and says of which endpoint it was if it is not as documented.
+pub(super) fn decoded<T>(
+    raw: Raw,
+    endpoint: Endpoint,
+    read: impl FnOnce(&[u8]) -> Decoded<T>,
+) -> Result<Stamped<T>, RestError> {
+    let (value, exchange_time) = read(&raw.body).map_err(|wrong| RestError::Shape {
+        endpoint: endpoint.as_str(),
+        field: wrong.field,
+        why: wrong.why,
+    })?;
+    Ok(Stamped {
+        value,
+        exchange_time,
+        received: raw.received,
+        simulated: raw.simulated,
+    })
+}

@@ -1,0 +1,285 @@
+//! The client against a server of the tests' own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tribune_core::{Error, ErrorKind, SystemClock};
+
+use super::error::Network;
+use super::testing::{Asked, Reply, Server, client};
+use super::{AggTradesQuery, KlinesQuery, RestError, Simulation};
+use crate::model::Interval;
+
+fn price(_: &Asked) -> Reply {
+    Reply::json(&json!({"symbol": "BTCUSDT", "price": "97123.45000000"}))
+}
+
+#[tokio::test]
+async fn five_hundred_callers_are_one_request_a_window() {
+    let server = Server::start(|asked| price(asked).after_ms(30)).await;
+    let rest = server.client(|settings| settings.window = Duration::from_millis(300));
+    let ask = || {
+        let rest = rest.clone();
+        tokio::spawn(async move { rest.price("BTCUSDT").await.expect("price") })
+    };
+    for window in 1..=2 {
+        let answers = futures::future::join_all((0..500).map(|_| ask())).await;
+        for answer in answers {
+            let answer = answer.expect("joined");
+            assert_eq!(answer.value.price.expect("price").to_string(), "97123.45");
+            assert!(answer.age_ms(&SystemClock) < 300);
+        }
+        assert_eq!(server.asked().len(), window);
+        tokio::time::sleep(Duration::from_millis(350)).await;
+    }
+    assert_eq!(rest.governor().used().0, 4, "two requests of weight 2");
+}
+
+#[tokio::test]
+async fn people_do_not_wait_for_background_work_under_way() {
+    let slow = Arc::new(AtomicUsize::new(300));
+    let delay = slow.clone();
+    let server = Server::start(move |asked| price(asked).after_ms(delay.load(Ordering::SeqCst) as u64)).await;
+    let rest = server.client(|_| ());
+    let background = rest.in_background();
+    let slow_call = tokio::spawn(async move { background.price("BTCUSDT").await.map(drop) });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    slow.store(0, Ordering::SeqCst);
+    let begun = Instant::now();
+    rest.price("BTCUSDT").await.expect("price");
+    assert!(begun.elapsed() < Duration::from_millis(200));
+    slow_call.await.expect("joined").expect("price");
+}
+
+#[tokio::test]
+async fn requests_are_written_as_the_exchange_reads_them() {
+    let server = Server::start(|_| Reply::new(200, "[]")).await;
+    let rest = server.client(|_| ());
+    let klines = KlinesQuery {
+        interval: Interval::Mo1,
+        limit: 3,
+        start: Some(1),
+        end: None,
+    };
+    rest.klines("币USDT", &klines).await.expect("none");
+    let trades = AggTradesQuery {
+        limit: 1000,
+        start: None,
+        end: None,
+        from_id: Some(7),
+    };
+    rest.agg_trades("BTCUSDT", &trades).await.expect("none");
+    rest.tickers_24h(&["BTCUSDT", "ETHUSDT"]).await.expect("none");
+    let written: Vec<String> = server
+        .asked()
+        .iter()
+        .map(|a| format!("{}?{}", a.path, a.query))
+        .collect();
+    assert_eq!(
+        written,
+        [
+            "/api/v3/klines?symbol=%E5%B8%81USDT&interval=1M&limit=3&startTime=1",
+            "/api/v3/aggTrades?symbol=BTCUSDT&limit=1000&fromId=7",
+            "/api/v3/ticker/24hr?symbols=%5B%22BTCUSDT%22%2C%22ETHUSDT%22%5D",
+        ]
+    );
+    assert_eq!(rest.governor().used().0, 2 + 4 + 2);
+}
+
+#[tokio::test]
+async fn the_exchanges_count_holds_requests_back_with_advice() {
+    let server = Server::start(|asked| price(asked).header("X-MBX-USED-WEIGHT-1M", "4199")).await;
+    let rest = server.client(|_| ());
+    rest.price("BTCUSDT").await.expect("the first");
+    let error = rest.price("ETHUSDT").await.expect_err("held back");
+    let RestError::HeldBack {
+        wait,
+        used: 4199,
+        budget: 6000,
+        ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert!(wait <= Duration::from_millis(60_050));
+    let error = Error::from(error);
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.message().contains("try again in"), "{error}");
+    assert_eq!(server.asked().len(), 1, "nothing was sent");
+}
+
+#[tokio::test]
+async fn retry_after_is_honoured_for_every_call() {
+    let server = Server::start(|asked| {
+        if asked.path.ends_with("price") {
+            Reply::new(429, "{}").header("Retry-After", "1")
+        } else {
+            Reply::json(&json!({"serverTime": 1_700_000_000_000i64}))
+        }
+    })
+    .await;
+    let rest = server.client(|_| ());
+    let told = rest.price("BTCUSDT").await.expect_err("429").to_string();
+    assert_eq!(
+        told,
+        "the exchange asked for a pause (too many requests); no requests are sent until it ends: try again in 1 s"
+    );
+    for _ in 0..5 {
+        assert!(matches!(
+            rest.server_time().await,
+            Err(RestError::Paused { banned: false, .. })
+        ));
+    }
+    assert_eq!(server.asked().len(), 1);
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    rest.server_time().await.expect("after the pause");
+}
+
+#[tokio::test]
+async fn a_ban_is_called_a_ban() {
+    let server = Server::start(|_| Reply::new(418, "").header("Retry-After", "7200")).await;
+    let error = server.client(|_| ()).price("BTCUSDT").await.expect_err("418");
+    assert!(
+        error.to_string().contains("banned") && error.to_string().ends_with("7200 s"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn answers_that_are_no_answers_are_explained() {
+    let server = Server::start(|asked| match asked.parameter("symbol") {
+        Some("HALF") => Reply::new(200, r#"{"symbol":"#).half_sent(),
+        Some("SLOW") => price(asked).after_ms(2_000),
+        Some("PAGE") => Reply::new(200, "<html>hello</html>"),
+        Some("LIST") => Reply::new(200, "[]"),
+        Some("NUMBER") => Reply::json(&json!({"symbol": "X", "price": 7})),
+        Some("WALL") => Reply::new(403, "<html>"),
+        Some("FAULT") => Reply::new(503, "oops"),
+        Some("MOVED") => Reply::new(302, "").header("Location", "http://127.0.0.1:1/"),
+        Some("ODD") => Reply::new(404, "<html>not found</html>"),
+        Some("HUGE") => Reply::new(200, vec![b' '; 5 << 20]),
+        _ => Reply::refusal(-1121, "Invalid symbol."),
+    })
+    .await;
+    let rest = server.client(|settings| settings.timeout = Duration::from_millis(300));
+    let cases = [
+        ("HALF", "broke off"),
+        ("SLOW", "did not answer in time"),
+        (
+            "PAGE",
+            "the exchange's answer to ticker/price is not as documented: it is not JSON and so not an object",
+        ),
+        ("LIST", "not as documented: it is not an object"),
+        ("NUMBER", "`price` is not a string"),
+        ("WALL", "firewall refused the request (403)"),
+        ("FAULT", "a fault of its own (503)"),
+        ("MOVED", "ticker/price: the server answered 302"),
+        ("ODD", "the server answered 404"),
+        ("HUGE", "more than 4194304 bytes"),
+    ];
+    for (symbol, part) in cases {
+        let error = Error::from(rest.price(symbol).await.expect_err(symbol));
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{symbol}");
+        assert!(error.message().contains(part), "{symbol}: {error}");
+        assert!(
+            !error.message().contains("symbol="),
+            "no address with its query: {error}"
+        );
+    }
+    let unknown = Error::from(rest.price("NOPE").await.expect_err("unknown"));
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+    assert!(unknown.message().contains("no symbol `NOPE`"), "{unknown}");
+}
+
+#[tokio::test]
+async fn errors_are_asked_again_the_next_time() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let server = Server::start(move |asked| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => Reply::new(500, ""),
+        _ => price(asked),
+    })
+    .await;
+    let rest = server.client(|_| ());
+    assert!(rest.price("BTCUSDT").await.is_err());
+    assert!(rest.price("BTCUSDT").await.is_ok());
+}
+
+#[tokio::test]
+async fn an_exchange_that_is_not_there_is_said_not_to_be() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("address");
+    drop(listener);
+    let refused = client(&format!("http://{address}"), |_| ()).price("BTCUSDT").await;
+    assert_eq!(
+        refused.err(),
+        Some(RestError::Network(Network::Refused(address.to_string())))
+    );
+    let nameless = client("http://no-such-host.invalid", |_| ()).price("BTCUSDT").await;
+    let error = nameless.expect_err("no such host");
+    assert!(
+        matches!(error, RestError::Network(Network::Dns(_) | Network::Timeout(_))),
+        "{error:?}"
+    );
+    // A server that does not speak TLS.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let secure = format!("https://{}", listener.local_addr().expect("address"));
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("a caller");
+        let _ = stream.write_all(b"HTTP/1.1 400 Plain\r\n\r\n").await;
+        std::future::pending::<()>().await;
+    });
+    let error = client(&secure, |_| ()).price("BTCUSDT").await.expect_err("no TLS");
+    assert!(matches!(error, RestError::Network(Network::Tls(_))), "{error:?}");
+}
+
+#[tokio::test]
+async fn the_clocks_difference_is_learnt() {
+    let server = Server::start(|_| {
+        let ahead = jiff::Timestamp::now().as_millisecond() + 5_000;
+        Reply::json(&json!({"serverTime": ahead})).header("X-Tribune-Simulated", "replay")
+    })
+    .await;
+    let rest = server.client(|_| ());
+    assert_eq!((rest.clock_offset_ms(), rest.simulation()), (None, None));
+    let time = rest.server_time().await.expect("time");
+    assert!(time.simulated);
+    assert_eq!(rest.simulation(), Some(Simulation::Replay));
+    let offset = rest.clock_offset_ms().expect("learnt");
+    assert!((4_900..5_100).contains(&offset), "{offset}");
+}
+
+#[tokio::test]
+async fn exchange_info_sets_the_budget() {
+    let server = Server::start(|_| {
+        Reply::json(&json!({
+            "serverTime": 1, "symbols": [],
+            "rateLimits": [{"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": 1200}],
+        }))
+    })
+    .await;
+    let rest = server.client(|_| ());
+    rest.exchange_info().await.expect("info");
+    assert_eq!(rest.governor().used(), (20, 1200));
+}
+
+#[test]
+fn base_urls_are_checked() {
+    for url in [
+        "",
+        "data-api.binance.vision",
+        "ftp://x",
+        "https://user:pw@x",
+        "https://x/?a=b",
+        "https://x/#y",
+    ] {
+        let settings = super::Settings {
+            base_url: url.to_owned(),
+            ..super::Settings::default()
+        };
+        let error = super::Rest::new(settings, Arc::new(SystemClock)).err().expect(url);
+        assert!(!error.message().contains("pw"), "{error}");
+    }
+}
