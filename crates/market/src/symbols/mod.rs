@@ -1,1 +1,29 @@
-//! Which symbols there are, and what people call them.
+//! Which symbols there are, and what people call them. In reading order:
+//!
+//! - `id`: [`MarketId`], the ids of market documents
+//! - `table`: [`SymbolTable`], the exchange's symbols, indexed and ranked
+//! - `assets`, `words`, `interval`: names of assets, words of questions, lengths of candles
+//! - `text`, `parse`, `gather`: a query as words, as parts, as a question
+//! - `search`: from a question to documents, best first
+
+mod assets;
+mod gather;
+mod id;
+mod interval;
+mod parse;
+mod search;
+mod table;
+mod text;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use id::{AnalyticsKind, Kind, MarketId};
+pub use search::{Match, MatchedOn, search};
+pub use table::SymbolTable;
+
+/// What people call the asset of a ticker, if that is known.
+pub fn asset_name(ticker: &str) -> Option<&'static str> {
+    assets::Assets::known().name_of(ticker)
+}

@@ -1,0 +1,265 @@
+//! From parts to a question: pairs are joined, money becomes the quote, misspellings get a chance, and what
+//! does not convince is given up.
+
+use super::id::Kind;
+use super::parse::{Meaning, Mention, Part, Standing, market};
+use super::search::MatchedOn;
+use super::table::SymbolTable;
+use super::text::{Gap, Word};
+use super::words::{self, Sense};
+use crate::model::{Interval, Symbol};
+
+/// Markets that one question can ask for.
+const MAX_MENTIONS: usize = 10;
+
+/// Words that may be misspelt in one question; with more it is about something else.
+const MAX_GUESSED: usize = 3;
+
+/// A question, understood as far as it can be.
+#[derive(Debug, Default)]
+pub(super) struct Question<'t> {
+    pub mentions: Vec<Mention<'t>>,
+    /// What is asked for, with the number of words that say so.
+    pub wants: Vec<(Kind, usize)>,
+    pub interval: Option<(Interval, usize)>,
+    /// Words that mean nothing here.
+    pub unknown: usize,
+}
+
+impl Question<'_> {
+    /// Words that say something, known or not.
+    pub fn meaningful(&self) -> usize {
+        self.known() + self.unknown
+    }
+
+    fn known(&self) -> usize {
+        let mentioned: usize = self.mentions.iter().map(|mention| mention.words).sum();
+        let wanted: usize = self.wants.iter().map(|(_, words)| words).sum();
+        mentioned + wanted + self.interval.map_or(0, |(_, words)| words)
+    }
+
+    /// How much of what the question says is understood, from 0 to 1.
+    fn understood(&self) -> f32 {
+        self.known() as f32 / self.meaningful().max(1) as f32
+    }
+}
+
+/// Joins two assets where the question makes one market of them.
+pub(super) fn pairs<'t>(table: &'t SymbolTable, parts: Vec<Part<'t>>) -> Vec<Part<'t>> {
+    let asked = parts
+        .iter()
+        .any(|part| matches!(part.meaning, Meaning::Sense(Sense::Pairing)));
+    let mut joined: Vec<Part<'t>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        if !join(table, &mut joined, &part, asked) {
+            joined.push(part);
+        }
+    }
+    joined
+}
+
+/// How two assets stand beside each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// `eth/btc`
+    Written,
+    /// `eth to btc`
+    Toward,
+    /// `eth btc`
+    Next,
+    /// `eth vs btc`
+    Compared,
+}
+
+/// Whether `part` became the second half of a pair whose first half is the last of `parts`.
+fn join<'t>(table: &'t SymbolTable, parts: &mut Vec<Part<'t>>, part: &Part<'t>, asked: bool) -> bool {
+    let Meaning::Mention(second) = &part.meaning else {
+        return false;
+    };
+    let (beside, at) = match parts.as_slice() {
+        [.., last] if matches!(last.meaning, Meaning::Mention(_)) => match part.gap {
+            Gap::Pair => (Beside::Written, parts.len() - 1),
+            Gap::Loose => (Beside::Next, parts.len() - 1),
+            Gap::List => return false,
+        },
+        [.., _, last] => match last.meaning {
+            Meaning::Sense(Sense::Toward) => (Beside::Toward, parts.len() - 2),
+            Meaning::Sense(Sense::Compare) => (Beside::Compared, parts.len() - 2),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let Meaning::Mention(first) = &mut parts[at].meaning else {
+        return false;
+    };
+    if first.tickers.is_empty() || second.tickers.is_empty() {
+        return false;
+    }
+    let straight = exchange(table, first, second);
+    let reversed = exchange(table, second, first);
+    let found = match beside {
+        Beside::Written | Beside::Toward => straight
+            .map(|symbol| (symbol, MatchedOn::Pair))
+            .or(reversed.map(|symbol| (symbol, MatchedOn::ReversedPair))),
+        Beside::Next if asked => straight
+            .map(|symbol| (symbol, MatchedOn::Pair))
+            .or(reversed.map(|symbol| (symbol, MatchedOn::ReversedPair))),
+        Beside::Next | Beside::Compared if second.is_money() => straight.map(|symbol| (symbol, MatchedOn::Pair)),
+        Beside::Next | Beside::Compared => None,
+    };
+    if let Some((symbol, on)) = found {
+        *first = market(vec![symbol], on, first.words + second.words);
+        parts.truncate(at + 1);
+        return true;
+    }
+    if beside == Beside::Written && !second.is_money() {
+        first.pair_missing = true;
+    }
+    false
+}
+
+fn exchange<'t>(table: &'t SymbolTable, base: &Mention<'t>, quote: &Mention<'t>) -> Option<&'t Symbol> {
+    let quotes = || quote.tickers.iter();
+    base.tickers
+        .iter()
+        .find_map(|base| quotes().find_map(|quote| table.pair(base, quote)))
+}
+
+pub(super) fn gather<'t>(table: &'t SymbolTable, words: &[Word], parts: Vec<Part<'t>>) -> Question<'t> {
+    let mut question = Question::default();
+    let mut unknown = Vec::new();
+    let mut listed = false;
+    for part in parts {
+        match part.meaning {
+            Meaning::Mention(mention) => {
+                listed |= part.gap == Gap::List;
+                question.mentions.push(mention);
+            }
+            Meaning::Sense(Sense::Wants(kind)) => want(&mut question.wants, kind, part.words),
+            Meaning::Sense(Sense::Every(interval)) | Meaning::Interval(interval) => {
+                let (first, words) = question.interval.unwrap_or((interval, 0));
+                question.interval = Some((first, words + part.words));
+            }
+            Meaning::Sense(Sense::Compare) => listed = true,
+            Meaning::Sense(_) | Meaning::Neutral => {}
+            Meaning::Unknown => unknown.push(part.start),
+        }
+    }
+    question.unknown = unknown.len();
+    if !listed {
+        quote_in_money(table, &mut question);
+    }
+    give_up(&mut question, |mention| !mention.symbols.is_empty());
+    guess(table, words, &unknown, &mut question);
+    question
+}
+
+fn want(wants: &mut Vec<(Kind, usize)>, kind: Kind, words: usize) {
+    match wants.iter_mut().find(|(wanted, _)| *wanted == kind) {
+        Some((_, told)) => *told += words,
+        None => wants.push((kind, words)),
+    }
+    // The rarer the wish, the surer it is meant: "price history" is a history.
+    wants.sort_by_key(|(kind, _)| match kind {
+        Kind::Analytics(_) => 0,
+        Kind::OrderBookL2 => 1,
+        Kind::OrderBookL1 => 2,
+        Kind::Klines(_) => 3,
+        Kind::Trades => 4,
+        Kind::ExchangeInfo => 5,
+        Kind::OrderBook => 6,
+        Kind::Ticker => 7,
+    });
+}
+
+/// "How many euros is one bitcoin": beside another asset, money is what its price is in.
+fn quote_in_money<'t>(table: &'t SymbolTable, question: &mut Question<'t>) {
+    let (money, mut assets): (Vec<_>, Vec<_>) = question.mentions.drain(..).partition(Mention::is_money);
+    if assets.is_empty() {
+        question.mentions = money;
+        return;
+    }
+    for coin in money {
+        let mut quoted = false;
+        for asset in &mut assets {
+            if let Some(symbol) = exchange(table, asset, &coin) {
+                asset.symbols.retain(|other| *other != symbol);
+                asset.symbols.insert(0, symbol);
+                asset.on = MatchedOn::Pair;
+                asset.words += coin.words;
+                quoted = true;
+            }
+        }
+        // Where nothing trades in dollars, its stablecoins are what is meant.
+        let dollars = coin.tickers.iter().any(|ticker| ticker == "USD");
+        if !quoted && !dollars {
+            question.unknown += coin.words;
+        }
+    }
+    question.mentions = assets;
+}
+
+/// Unknown words that begin a name or misspell one.
+fn guess<'t>(table: &'t SymbolTable, words: &[Word], unknown: &[usize], question: &mut Question<'t>) {
+    if unknown.len() > MAX_GUESSED || question.unknown != unknown.len() {
+        return;
+    }
+    let guessed: Vec<(usize, Mention<'t>)> = unknown
+        .iter()
+        .filter_map(|at| Some((words[*at].folded.chars().count(), guessed(table, &words[*at])?)))
+        .collect();
+    let left = unknown.len() - guessed.len();
+    let asked = !question.wants.is_empty() || question.interval.is_some();
+    for (length, mention) in guessed {
+        if left == 0 || (left == 1 && asked && length >= 7) {
+            question.unknown -= 1;
+            question.mentions.push(mention);
+        }
+    }
+}
+
+fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
+    if words::is_ordinary(&word.folded) {
+        return None;
+    }
+    let candidates = [
+        (table.cut(&word.folded), MatchedOn::Prefix),
+        (table.beginning_with(&word.folded), MatchedOn::Prefix),
+        (table.mistyped(&word.folded), MatchedOn::OneEdit),
+        (table.misspelt(&word.folded), MatchedOn::OneEdit),
+    ];
+    let (symbols, on) = candidates.into_iter().find(|(symbols, _)| !symbols.is_empty())?;
+    let mut mention = market(symbols, on, 1);
+    mention.standing = Standing::Guess;
+    Some(mention)
+}
+
+/// Gives up mentions that do not convince beside what is left over, and what is named twice.
+pub(super) fn judge(question: &mut Question<'_>) {
+    let (understood, unknown) = (question.understood(), question.unknown);
+    let asked = !question.wants.is_empty() || question.interval.is_some();
+    give_up(question, |mention| match mention.standing {
+        Standing::Sure | Standing::Guess => true,
+        Standing::Distinct if mention.on == MatchedOn::Ticker => understood >= 0.5,
+        Standing::Distinct => understood >= 0.2,
+        Standing::Capitals => unknown == 0 || (asked && understood >= 0.6),
+        Standing::Ordinary => unknown == 0,
+    });
+    let mut seen: Vec<&Symbol> = Vec::new();
+    question.mentions.retain(|mention| {
+        let first = mention.symbols.first().copied();
+        let new = first.is_some_and(|symbol| seen.len() < MAX_MENTIONS && !seen.contains(&symbol));
+        seen.extend(first);
+        new
+    });
+}
+
+/// Drops mentions; their words are then words that mean nothing.
+fn give_up<'t>(question: &mut Question<'t>, keep: impl Fn(&Mention<'t>) -> bool) {
+    let unknown = &mut question.unknown;
+    question.mentions.retain(|mention| {
+        let kept = keep(mention);
+        *unknown += if kept { 0 } else { mention.words };
+        kept
+    });
+}

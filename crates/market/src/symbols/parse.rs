@@ -1,0 +1,286 @@
+//! A question taken apart: which markets it names, what it wants to know of them, and what is left over.
+
+use super::assets::Assets;
+use super::gather::{Question, gather, judge, pairs};
+use super::interval::{self, Length};
+use super::search::MatchedOn;
+use super::table::SymbolTable;
+use super::text::{Gap, Word, words};
+use super::words::{self, Sense};
+use crate::model::{Interval, Symbol};
+
+/// How surely a mention means the asset and not an everyday word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// A symbol, a pair, `$NEAR`.
+    Sure,
+    /// A name or ticker that is no English word.
+    Distinct,
+    /// A ticker that is an English word, in capitals.
+    Capitals,
+    /// A name that is an English word.
+    Ordinary,
+    /// Half a name, or a misspelt one.
+    Guess,
+}
+
+/// One market or asset that the question names.
+#[derive(Debug, Clone)]
+pub(super) struct Mention<'t> {
+    /// Markets it can mean, best first; never empty.
+    pub symbols: Vec<&'t Symbol>,
+    pub on: MatchedOn,
+    pub standing: Standing,
+    /// How many words name it.
+    pub words: usize,
+    /// The tickers it may stand for, while it is an asset and not yet a market.
+    pub tickers: Vec<String>,
+    /// It was named in a pair that does not exist.
+    pub pair_missing: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Meaning<'t> {
+    Mention(Mention<'t>),
+    Sense(Sense),
+    Interval(Interval),
+    /// Numbers and lengths of time.
+    Neutral,
+    Unknown,
+}
+
+/// A stretch of the question with its meaning.
+#[derive(Debug, Clone)]
+pub(super) struct Part<'t> {
+    pub start: usize,
+    pub words: usize,
+    pub gap: Gap,
+    pub meaning: Meaning<'t>,
+}
+
+pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> {
+    let words = words(query);
+    let reader = Reader {
+        table,
+        capitals_tell: capitals_tell(&words),
+        words: &words,
+    };
+    let mut parts = reader.parts(true);
+    if others_are_surer(&parts) {
+        // "the graph of bitcoin" is not about The Graph.
+        parts = reader.parts(false);
+    }
+    let parts = pairs(table, parts);
+    let mut question = gather(table, &words, parts);
+    judge(&mut question);
+    question
+}
+
+/// Capitals mark a ticker, unless the whole sentence is shouted.
+fn capitals_tell(words: &[Word]) -> bool {
+    words.len() <= 3 || words.iter().any(|word| word.text.chars().any(char::is_lowercase))
+}
+
+fn others_are_surer(parts: &[Part<'_>]) -> bool {
+    let standings = || {
+        parts.iter().filter_map(|part| match &part.meaning {
+            Meaning::Mention(mention) => Some(mention.standing),
+            _ => None,
+        })
+    };
+    let listed = parts
+        .iter()
+        .any(|part| part.gap == Gap::List || matches!(part.meaning, Meaning::Sense(Sense::Compare)));
+    !listed
+        && standings().any(|standing| standing == Standing::Ordinary)
+        && standings().any(|standing| standing != Standing::Ordinary)
+}
+
+/// Reads words from left to right, the longest meaning first.
+struct Reader<'t, 'w> {
+    table: &'t SymbolTable,
+    words: &'w [Word],
+    capitals_tell: bool,
+}
+
+impl<'t> Reader<'t, '_> {
+    fn parts(&self, ordinary_names: bool) -> Vec<Part<'t>> {
+        let mut parts = Vec::new();
+        let mut start = 0;
+        while let Some(word) = self.words.get(start) {
+            let (meaning, words) = self.meaning(start, ordinary_names);
+            parts.push(Part {
+                start,
+                words,
+                gap: word.gap,
+                meaning,
+            });
+            start += words;
+        }
+        parts
+    }
+
+    fn meaning(&self, at: usize, ordinary_names: bool) -> (Meaning<'t>, usize) {
+        if let Some(pair) = self.pair_of_words(at) {
+            return (Meaning::Mention(pair), 2);
+        }
+        let word = &self.words[at];
+        if let Some(symbol) = self.table.lookup(&word.text) {
+            return (Meaning::Mention(market(vec![symbol], MatchedOn::Symbol, 1)), 1);
+        }
+        match interval::length(self.words, at) {
+            Some((Length::Interval(interval), words)) => return (Meaning::Interval(interval), words),
+            Some((Length::Span, words)) if !self.is_day(at) => return (Meaning::Neutral, words),
+            _ => {}
+        }
+        if let Some(found) = self.phrase(at, ordinary_names) {
+            return found;
+        }
+        let meaning = if word.is_number() {
+            Meaning::Neutral
+        } else {
+            Meaning::Unknown
+        };
+        (meaning, 1)
+    }
+
+    /// "24 hours" is what tickers tell of, and a phrase of its own.
+    fn is_day(&self, at: usize) -> bool {
+        self.words[at].folded == "24"
+    }
+
+    /// The longest phrase that starts here: a name before anything else of its length.
+    fn phrase(&self, at: usize, ordinary_names: bool) -> Option<(Meaning<'t>, usize)> {
+        let most = Assets::known().longest().max(words::LONGEST);
+        let most = most.min(self.words.len() - at);
+        for count in (2..=most).rev() {
+            let stretch = &self.words[at..at + count];
+            let folded: Vec<&str> = stretch.iter().map(|word| word.folded.as_str()).collect();
+            let folded = folded.join(" ");
+            let named = self.named(&folded, count, ordinary_names);
+            let meant = named.or_else(|| words::sense(&folded).map(Meaning::Sense));
+            if let Some(meaning) = meant {
+                return Some((meaning, count));
+            }
+        }
+        self.single(at, ordinary_names).map(|meaning| (meaning, 1))
+    }
+
+    fn single(&self, at: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
+        let word = &self.words[at];
+        let standing = match words::is_wordlike(&word.folded) {
+            _ if word.tagged => Some(Standing::Sure),
+            false => Some(Standing::Distinct),
+            true if self.is_capital_ticker(at) => Some(Standing::Capitals),
+            true => None,
+        };
+        let ticker = word.text.to_uppercase();
+        if let Some(standing) = standing
+            && (self.table.has_base(&ticker) || self.table.has_quote(&ticker))
+        {
+            return Some(Meaning::Mention(asset(
+                self.table,
+                vec![ticker],
+                MatchedOn::Ticker,
+                standing,
+                1,
+            )));
+        }
+        if let Some(sense) = words::sense(&word.folded) {
+            return Some(Meaning::Sense(sense));
+        }
+        standing?;
+        self.named(&word.folded, 1, ordinary_names)
+    }
+
+    /// "A price" begins with an article and not with a ticker.
+    fn is_capital_ticker(&self, at: usize) -> bool {
+        let word = &self.words[at];
+        let article = at == 0 && self.words.len() > 2 && matches!(word.text.as_str(), "A" | "I");
+        word.capitals && self.capitals_tell && !article
+    }
+
+    fn named(&self, folded: &str, count: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
+        let known = Assets::known().called(folded);
+        let tickers: Vec<String> = known
+            .iter()
+            .filter(|ticker| self.table.has_base(ticker) || words::is_money(ticker))
+            .map(|ticker| (*ticker).to_owned())
+            .collect();
+        let bare = folded.strip_prefix("the ").unwrap_or(folded);
+        let ordinary = words::is_ordinary(bare);
+        if tickers.is_empty() || (ordinary && !ordinary_names) {
+            return None;
+        }
+        let standing = if ordinary {
+            Standing::Ordinary
+        } else {
+            Standing::Distinct
+        };
+        Some(Meaning::Mention(asset(
+            self.table,
+            tickers,
+            MatchedOn::Name,
+            standing,
+            count,
+        )))
+    }
+
+    /// `near/usdt`, `near-usdt`, and `near usdt`: with its quote a ticker that is a word is meant.
+    fn pair_of_words(&self, at: usize) -> Option<Mention<'t>> {
+        let (base, quote) = (&self.words[at], self.words.get(at + 1)?);
+        let quote_ticker = quote.text.to_uppercase();
+        let told = match quote.gap {
+            Gap::Pair => true,
+            Gap::Loose => {
+                let plain = !words::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
+                plain && words::is_money(&quote_ticker)
+            }
+            Gap::List => false,
+        };
+        let base_ticker = base.text.to_uppercase();
+        let straight = || self.table.pair(&base_ticker, &quote_ticker);
+        told.then(straight)
+            .flatten()
+            .map(|symbol| market(vec![symbol], MatchedOn::Pair, 2))
+    }
+}
+
+pub(super) fn market<'t>(symbols: Vec<&'t Symbol>, on: MatchedOn, words: usize) -> Mention<'t> {
+    Mention {
+        symbols,
+        on,
+        standing: Standing::Sure,
+        words,
+        tickers: Vec::new(),
+        pair_missing: false,
+    }
+}
+
+/// An asset may have no market of its own and still be what another's price is in.
+fn asset<'t>(
+    table: &'t SymbolTable,
+    tickers: Vec<String>,
+    on: MatchedOn,
+    standing: Standing,
+    words: usize,
+) -> Mention<'t> {
+    let mut symbols: Vec<&Symbol> = tickers.iter().flat_map(|ticker| table.of_base(ticker)).collect();
+    if tickers.len() > 1 {
+        symbols.sort_by_key(|symbol| table.place(symbol));
+    }
+    Mention {
+        symbols,
+        on,
+        standing,
+        words,
+        tickers,
+        pair_missing: false,
+    }
+}
+
+impl Mention<'_> {
+    pub fn is_money(&self) -> bool {
+        !self.tickers.is_empty() && self.tickers.iter().all(|ticker| words::is_money(ticker))
+    }
+}

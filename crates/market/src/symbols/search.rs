@@ -1,0 +1,219 @@
+//! From a question to documents, best first.
+
+use std::sync::Arc;
+
+use tribune_core::{DocumentId, Links};
+
+use super::gather::Question;
+use super::id::{AnalyticsKind, Kind, MarketId};
+use super::parse::{self, Mention};
+use super::table::SymbolTable;
+use super::words::DEFAULT_INTERVAL;
+use crate::model::{Interval, Symbol};
+
+/// By what a query was understood; the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MatchedOn {
+    /// The query is an id.
+    Id,
+    Symbol,
+    /// Base and quote.
+    Pair,
+    /// Base and quote, of a market that has them the other way round.
+    ReversedPair,
+    /// The base asset's ticker.
+    Ticker,
+    /// The base asset's name or an alias of it.
+    Name,
+    /// The beginning of a name or symbol.
+    Prefix,
+    /// A name or symbol with one edit.
+    OneEdit,
+}
+
+impl MatchedOn {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Symbol => "symbol",
+            Self::Pair => "pair",
+            Self::ReversedPair => "reversed_pair",
+            Self::Ticker => "ticker",
+            Self::Name => "name",
+            Self::Prefix => "prefix",
+            Self::OneEdit => "one_edit",
+        }
+    }
+
+    const fn score(self) -> f32 {
+        match self {
+            Self::Id | Self::Symbol => 1.0,
+            Self::Pair => 0.95,
+            Self::ReversedPair => 0.9,
+            Self::Ticker => 0.85,
+            Self::Name => 0.8,
+            Self::Prefix => 0.5,
+            Self::OneEdit => 0.4,
+        }
+    }
+}
+
+/// A document that answers a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    pub id: DocumentId,
+    pub symbol: Arc<str>,
+    pub kind: Kind,
+    pub interval: Option<Interval>,
+    pub matched_on: MatchedOn,
+    /// From 0 to 1; never rises along a list.
+    pub score: f32,
+    /// How many of the words that say something this document accounts for, from 0 to 1.
+    pub coverage: f32,
+    /// Other symbols that the same words can mean, best first.
+    pub alternatives: Vec<Arc<str>>,
+}
+
+/// Most alternatives that a match names.
+const MAX_ALTERNATIVES: usize = 5;
+
+/// Markets of other quotes whose tickers end a list.
+const OTHER_QUOTES: usize = 4;
+
+/// What is offered of a symbol beside what was asked for.
+const SIBLINGS: &[Kind] = &[
+    Kind::OrderBook,
+    Kind::Klines(DEFAULT_INTERVAL),
+    Kind::Analytics(AnalyticsKind::OrderFlow),
+    Kind::Analytics(AnalyticsKind::VolumeProfile),
+    Kind::Analytics(AnalyticsKind::Health),
+];
+
+/// The documents that answer `query`, best first; none if it names no market of the table.
+pub fn search(table: &SymbolTable, query: &str, limit: usize) -> Vec<Match> {
+    if let Some(found) = pasted_id(table, query) {
+        return [found].into_iter().take(limit).collect();
+    }
+    let question = parse::question(table, query);
+    let mut answer = Answer {
+        question: &question,
+        limit,
+        matches: Vec::new(),
+    };
+    answer.fill();
+    answer.matches
+}
+
+/// A query that is an id, or the address of a citation.
+fn pasted_id(table: &SymbolTable, query: &str) -> Option<Match> {
+    let query = query.trim();
+    let cited = Links::cited_id(query);
+    let id = DocumentId::parse(cited.as_deref().unwrap_or(query)).ok()?;
+    let id = MarketId::parse(&id).ok().flatten()?;
+    let symbol = table.lookup(id.symbol())?;
+    document(symbol, id.kind(), MatchedOn::Id, 1.0, 1.0, Vec::new())
+}
+
+fn document(
+    symbol: &Symbol,
+    kind: Kind,
+    matched_on: MatchedOn,
+    score: f32,
+    coverage: f32,
+    alternatives: Vec<Arc<str>>,
+) -> Option<Match> {
+    let id = MarketId::of(kind, Arc::clone(&symbol.name)).document_id().ok()?;
+    Some(Match {
+        id,
+        symbol: Arc::clone(&symbol.name),
+        kind,
+        interval: kind.interval(),
+        matched_on,
+        score,
+        coverage,
+        alternatives,
+    })
+}
+
+struct Answer<'q, 't> {
+    question: &'q Question<'t>,
+    limit: usize,
+    matches: Vec<Match>,
+}
+
+impl Answer<'_, '_> {
+    /// What was asked for of every market, then their tickers, then the rest, then other quotes.
+    fn fill(&mut self) {
+        let wanted = self.wanted();
+        for (place, (kind, _)) in wanted.iter().enumerate() {
+            self.of_each(*kind, 1.0 - 0.01 * place as f32);
+        }
+        self.of_each(Kind::Ticker, 0.9);
+        for (place, kind) in SIBLINGS.iter().enumerate() {
+            self.of_each(*kind, 0.8 - 0.02 * place as f32);
+        }
+        for mention in &self.question.mentions {
+            for symbol in mention.symbols.iter().skip(1).take(OTHER_QUOTES) {
+                self.push(mention, symbol, Kind::Ticker, 0.6);
+            }
+        }
+    }
+
+    /// The kinds asked for, with the words that ask for each. A length of candles asks for candles,
+    /// unless something rarer than a price is wanted.
+    fn wanted(&self) -> Vec<(Kind, usize)> {
+        let mut wanted = self.question.wants.clone();
+        let Some((interval, words)) = self.question.interval else {
+            return wanted;
+        };
+        let priced = wanted.iter().all(|(kind, _)| *kind == Kind::Ticker);
+        let candles = wanted.iter_mut().find(|(kind, _)| matches!(kind, Kind::Klines(_)));
+        if let Some(candles) = candles {
+            *candles = (Kind::Klines(interval), candles.1 + words);
+        } else if priced {
+            wanted.insert(0, (Kind::Klines(interval), words));
+        }
+        wanted
+    }
+
+    fn of_each(&mut self, kind: Kind, weight: f32) {
+        for mention in &self.question.mentions {
+            if let Some(symbol) = mention.symbols.first() {
+                self.push(mention, symbol, kind, weight);
+            }
+        }
+    }
+
+    fn push(&mut self, mention: &Mention<'_>, symbol: &Symbol, kind: Kind, weight: f32) {
+        let taken = |found: &Match| found.kind == kind && found.symbol == symbol.name;
+        if self.matches.len() >= self.limit || self.matches.iter().any(taken) {
+            return;
+        }
+        let coverage = self.coverage(mention, kind);
+        let score = mention.on.score() * weight * (0.5 + 0.5 * coverage);
+        let least = self.matches.last().map_or(1.0, |before| before.score);
+        let others = mention.symbols.iter().filter(|other| other.name != symbol.name);
+        let alternatives = others.take(MAX_ALTERNATIVES).map(|other| Arc::clone(&other.name));
+        let found = document(
+            symbol,
+            kind,
+            mention.on,
+            score.min(least),
+            coverage,
+            alternatives.collect(),
+        );
+        self.matches.extend(found);
+    }
+
+    fn coverage(&self, mention: &Mention<'_>, kind: Kind) -> f32 {
+        let wanted = self.wanted();
+        let told = wanted.iter().find(|(wanted, _)| *wanted == kind);
+        let words = mention.words + told.map_or(0, |(_, words)| *words);
+        let coverage = words as f32 / self.question.meaningful().max(1) as f32;
+        if mention.pair_missing {
+            coverage / 2.0
+        } else {
+            coverage.min(1.0)
+        }
+    }
+}
