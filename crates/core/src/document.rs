@@ -22,6 +22,17 @@ pub struct Document {
     pub passages: Vec<std::ops::Range<usize>>,
 }
 
+/// What is left of a citation of something that changes: a market, say.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cited {
+    /// As it was at that time.
+    Kept { document: Document, at: Timestamp },
+    /// It was kept for as long as the sentence says.
+    Expired(String),
+    /// There is no such record.
+    Unknown,
+}
+
 /// One search result. Scores of different sources are never compared: ranks are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {

@@ -28,7 +28,7 @@ pub mod wire;
 
 pub use clock::{Clock, SystemClock};
 pub use context::{CallContext, Principal, Progress, ProgressSink};
-pub use document::{Document, Hit};
+pub use document::{Cited, Document, Hit};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
 pub use links::Links;

@@ -36,6 +36,18 @@ impl Links {
         }
     }
 
+    /// The record of a document as it was when it was cited.
+    pub fn record(&self, id: &DocumentId, record: &str) -> String {
+        format!("{}?at={record}", self.citation(id, None))
+    }
+
+    /// The record that a citation address names.
+    pub fn cited_record(address: &str) -> Option<&str> {
+        let (_, query) = address.split_once('?')?;
+        let query = query.split('#').next()?;
+        query.split('&').find_map(|pair| pair.strip_prefix("at="))
+    }
+
     /// The id that a citation address names: callers pass on the link where they should pass the id.
     pub fn cited_id(address: &str) -> Option<String> {
         if !address.starts_with("https://") && !address.starts_with("http://") {
@@ -68,6 +80,12 @@ mod tests {
                 assert_eq!(Links::cited_id(&address).as_deref(), Some(text));
             }
         }
+        let id = DocumentId::parse("ticker:BTCUSDT").expect("id");
+        let record = links.record(&id, "0abc");
+        assert_eq!(record, "https://tribune.example.org/t/data/ticker:BTCUSDT?at=0abc");
+        assert_eq!(Links::cited_id(&record).as_deref(), Some("ticker:BTCUSDT"));
+        assert_eq!(Links::cited_record(&record), Some("0abc"));
+        assert_eq!(Links::cited_record(&links.citation(&id, Some(1))), None);
         assert_eq!(Links::cited_id("notes:a.md"), None);
         assert_eq!(Links::cited_id("https://example.org/other"), None);
     }

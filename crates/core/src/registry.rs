@@ -1,5 +1,6 @@
 //! The tools of one endpoint: in the order they were added, arguments checked before a call.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -29,6 +30,8 @@ struct Entry {
 #[derive(Default)]
 pub struct Registry {
     entries: IndexMap<String, Entry>,
+    /// Other names of tools, and theirs.
+    also_called: HashMap<String, String>,
 }
 
 impl Registry {
@@ -51,6 +54,9 @@ impl Registry {
         if self.entries.contains_key(&name) {
             return Err(RegistrationError::Duplicate(name));
         }
+        for other in tool.also_called() {
+            self.also_called.entry(other).or_insert_with(|| name.clone());
+        }
         self.entries.insert(name, Entry { tool, arguments });
         Ok(())
     }
@@ -65,7 +71,8 @@ impl Registry {
 
     /// The tool under `name`, ready to be called with [`Registered::prepare`]d arguments.
     pub fn lookup(&self, name: &str) -> Option<Registered<'_>> {
-        self.entries.get(name).map(Registered)
+        let by_other_name = || self.entries.get(self.also_called.get(name)?);
+        self.entries.get(name).or_else(by_other_name).map(Registered)
     }
 }
 
@@ -202,6 +209,9 @@ mod tests {
         fn spec(&self) -> &ToolSpec {
             &self.0
         }
+        fn also_called(&self) -> Vec<String> {
+            vec![format!("old.{}", self.0.name), "alpha".to_owned()]
+        }
         async fn call(&self, args: JsonObject, _: &CallContext) -> Result<ToolOutput> {
             ToolOutput::structured(&args, 1)
         }
@@ -241,6 +251,17 @@ mod tests {
     #[test]
     fn tools_keep_the_order_they_were_added_in() {
         assert_eq!(registry().names().collect::<Vec<_>>(), ["zeta", "alpha"]);
+    }
+
+    #[test]
+    fn older_names_are_answered_to_but_not_listed() {
+        let registry = registry();
+        let called = |name: &str| registry.lookup(name).map(|tool| tool.spec().name.clone());
+        assert_eq!(called("old.zeta").as_deref(), Some("zeta"));
+        // A tool's own name comes before what another is also called.
+        assert_eq!(called("alpha").as_deref(), Some("alpha"));
+        assert_eq!(called("old.other"), None);
+        assert_eq!(registry.names().count(), 2);
     }
 
     #[test]

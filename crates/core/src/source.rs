@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use jiff::civil::Date;
 
 use crate::context::CallContext;
-use crate::document::{Document, Hit};
+use crate::document::{Cited, Document, Hit};
 use crate::error::Result;
 use crate::id::DocumentId;
 use crate::tool::Tool;
@@ -94,6 +94,12 @@ pub trait Source: Send + Sync {
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>>;
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>>;
+
+    /// A document as it was when it was cited. `None` if the source's documents do not change under
+    /// their ids, or if it keeps no such record.
+    async fn cited(&self, _id: &DocumentId, _record: &str) -> Result<Option<Cited>> {
+        Ok(None)
+    }
 
     /// Documents like the one of this id, best first, without itself. `None` if the id is not held,
     /// or if the source does not compare its documents.

@@ -97,6 +97,11 @@ impl ToolOutput {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
+    /// Names that callers of older servers know it by. They are answered to and never listed.
+    fn also_called(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Turns other spellings of a value into the one that the schema knows, before it is checked.
     fn normalise(&self, _args: &mut JsonObject) {}
 

@@ -6,10 +6,12 @@
 //! - [`feed`]: streams in, published books out
 //! - [`analytics`]: pure functions over books, trades and candles
 //! - [`symbols`]: which symbols there are, and what people call them
+//! - [`market`]: all of these together
 
 pub mod analytics;
 pub mod book;
 pub mod feed;
+pub mod market;
 pub mod model;
 pub mod moment;
 pub mod number;

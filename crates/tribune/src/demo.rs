@@ -1,11 +1,11 @@
-//! What runs without a configuration: three small corpora that travel in the binary.
+//! What runs without a configuration: three small corpora that travel in the binary, and a simulated exchange.
 
 use anyhow::Context;
 use include_dir::{Dir, include_dir};
 use tempfile::TempDir;
 use tribune_corpus::{Limits, Reading, SpeechRules};
 
-use crate::config::{Config, EmbedderChoice, SourceConfig};
+use crate::config::{Config, EmbedderChoice, MarketConfig, SourceConfig};
 
 static CORPORA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
 
@@ -49,5 +49,6 @@ pub fn config() -> anyhow::Result<(Config, TempDir)> {
         ),
         speeches,
     ];
-    Ok((Config::demo(dir.path().join("data"), sources)?, dir))
+    let config = Config::demo(dir.path().join("data"), sources, MarketConfig::simulated()?)?;
+    Ok((config, dir))
 }

@@ -12,7 +12,6 @@ use std::collections::VecDeque;
 
 use super::{Depth, Level};
 use crate::model::Millis;
-use crate::number::Price;
 
 /// A buffer this long means that no snapshot comes: a minute and a half of ten updates a second.
 const MAX_BUFFERED: usize = 1_000;
@@ -199,13 +198,7 @@ impl LocalBook {
             return Ok(Installed::TooOld);
         }
         let events = std::mem::take(events);
-        self.depth = Depth {
-            bid_reach: reach(&snapshot.bids, snapshot.limit),
-            ask_reach: reach(&snapshot.asks, snapshot.limit),
-            // Worst first, so that each is set where the best end is.
-            bids: snapshot.bids.into_iter().rev().collect(),
-            asks: snapshot.asks.into_iter().rev().collect(),
-        };
+        self.depth = Depth::from(snapshot);
         self.last_update_id = last;
         self.time = None;
         self.phase = Phase::Synced;
@@ -300,15 +293,10 @@ impl LocalBook {
     }
 }
 
-/// How far a side of a snapshot is known: to its end, if it was cut there.
-fn reach(levels: &[Level], limit: usize) -> Option<Price> {
-    levels.last().filter(|_| levels.len() >= limit).map(|level| level.price)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::Quantity;
+    use crate::number::{Price, Quantity};
 
     fn level(price: i64, quantity: i128) -> Level {
         Level {

@@ -1,6 +1,6 @@
 //! A book at one moment, for readers.
 
-use super::{Asks, Bids, Side};
+use super::{Asks, Bids, Level, Side, Snapshot};
 use crate::number::Price;
 
 /// Both sides of a book after the same update, and how far they can be trusted.
@@ -32,4 +32,21 @@ impl Depth {
         let asks = self.ask_reach.is_some_and(|reach| self.asks.best().is_none_or(|best| best.price > reach));
         bids || asks
     }
+}
+
+impl From<Snapshot> for Depth {
+    fn from(snapshot: Snapshot) -> Self {
+        Self {
+            bid_reach: reach(&snapshot.bids, snapshot.limit),
+            ask_reach: reach(&snapshot.asks, snapshot.limit),
+            // Worst first, so that each is set where the best end is.
+            bids: snapshot.bids.into_iter().rev().collect(),
+            asks: snapshot.asks.into_iter().rev().collect(),
+        }
+    }
+}
+
+/// How far a side of a snapshot is known: to its end, if it was cut there.
+fn reach(levels: &[Level], limit: usize) -> Option<Price> {
+    levels.last().filter(|_| levels.len() >= limit).map(|level| level.price)
 }

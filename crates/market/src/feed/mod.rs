@@ -131,8 +131,8 @@ struct ShardHandle {
 }
 
 impl Feed {
-    /// Must be called within a runtime.
-    pub fn start(settings: Settings, rest: Arc<Rest>, clock: Arc<dyn Clock>) -> Arc<Self> {
+    /// `rest` is for snapshots, which nobody waits for. Must be called within a runtime.
+    pub fn start(settings: Settings, rest: Rest, clock: Arc<dyn Clock>) -> Arc<Self> {
         let (wanted, receiver) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
         tokio::spawn(snapshots::run(rest, receiver, stop.clone()));

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::shard::Order;
 use crate::book::Snapshot;
-use crate::rest::{Priority, Rest};
+use crate::rest::Rest;
 
 /// Fetched at the same time.
 const PARALLEL: usize = 4;
@@ -27,7 +27,7 @@ pub(super) struct Wanted {
 }
 
 /// Fetches what is wanted until told to stop.
-pub(super) async fn run(rest: Arc<Rest>, mut wanted: mpsc::UnboundedReceiver<Wanted>, stop: CancellationToken) {
+pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>, stop: CancellationToken) {
     let mut queue: BinaryHeap<(Reverse<usize>, Reverse<u64>)> = BinaryHeap::new();
     let mut waiting: std::collections::HashMap<u64, Wanted> = std::collections::HashMap::new();
     let mut number = 0;
@@ -55,12 +55,12 @@ pub(super) async fn run(rest: Arc<Rest>, mut wanted: mpsc::UnboundedReceiver<Wan
     }
 }
 
-async fn fetch(rest: Arc<Rest>, wanted: Wanted) {
-    let answer = rest.depth(&wanted.symbol, wanted.limit, Priority::Background).await;
+async fn fetch(rest: Rest, wanted: Wanted) {
+    let answer = rest.fresh_depth(&wanted.symbol, wanted.limit).await;
     let snapshot = answer.map(|stamped| Snapshot {
         last_update_id: stamped.value.last_update_id,
-        bids: stamped.value.bids.clone(),
-        asks: stamped.value.asks.clone(),
+        bids: stamped.value.bids,
+        asks: stamped.value.asks,
         limit: wanted.limit as usize,
     });
     // A shard that has ended wants nothing any more.

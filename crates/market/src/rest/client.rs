@@ -195,6 +195,13 @@ impl Rest {
         self.shared(|kept| &kept.depth, request, read).await
     }
 
+    /// A snapshot for a book that is to be joined to its stream: never an answer that was had before.
+    pub async fn fresh_depth(&self, symbol: &str, limit: u32) -> Result<Stamped<DepthSnapshot>, RestError> {
+        let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let raw = self.inner.transport.send(&request, self.priority).await?;
+        decoded(raw, request.endpoint, |body| answers::depth(body, limit))
+    }
+
     /// The newest trades, oldest first.
     pub async fn trades(&self, symbol: &str, limit: u32) -> Shared<Vec<Trade>> {
         let request = Request::new(Endpoint::Trades).symbol(symbol)?.limit(limit, MAX_ROWS)?;

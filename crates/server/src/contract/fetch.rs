@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
 use tribune_core::{
-    CallContext, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool, ToolOutput,
+    CallContext, Cited, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool, ToolOutput,
     ToolSpec,
 };
 
@@ -113,12 +113,29 @@ fn metadata(document: &Document) -> JsonObject {
 
 /// Finds a document by what a caller gives for its id: the id, a citation address, or the bare key.
 pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Document> {
+    if let Some(record) = Links::cited_record(given)
+        && let Some(id) = Links::cited_id(given)
+        && let Some(Cited::Kept { document, .. }) = cited(sources, &id, record).await?
+    {
+        return Ok(document);
+    }
     if let Some(cited) = Links::cited_id(given)
         && let Some(document) = by_id_or_key(sources, &cited, cx).await?
     {
         return Ok(document);
     }
     by_id_or_key(sources, given, cx).await?.ok_or_else(|| not_found(given))
+}
+
+/// A document as it was when it was cited, from the source that owns it.
+pub async fn cited(sources: &[Arc<dyn Source>], id: &str, record: &str) -> Result<Option<Cited>> {
+    let Ok(id) = DocumentId::parse(id) else {
+        return Ok(None);
+    };
+    match sources.iter().find(|source| source.owns(id.scheme())) {
+        Some(source) => source.cited(&id, record).await,
+        None => Ok(None),
+    }
 }
 
 async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Option<Document>> {

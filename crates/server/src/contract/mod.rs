@@ -6,7 +6,7 @@ mod fetch;
 mod related;
 mod search;
 
-pub use fetch::{FetchTool, FetchedDocument, fetch_document};
+pub use fetch::{FetchTool, FetchedDocument, cited, fetch_document};
 pub use related::{RelatedTool, neighbours, related};
 pub use search::SearchTool;
 

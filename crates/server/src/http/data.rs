@@ -6,11 +6,12 @@ use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
-use tribune_core::{CallContext, Document, ErrorKind, Hit, Links};
+use jiff::Timestamp;
+use tribune_core::{CallContext, Cited, Document, ErrorKind, Hit, Links};
 
 use super::guard::Caller;
 use super::{App, last_part, page};
-use crate::contract::{FetchedDocument, fetch_document, neighbours, related};
+use crate::contract::{FetchedDocument, cited, fetch_document, neighbours, related};
 use crate::mcp::rpc;
 
 /// A page shows this much of a text; the JSON has it all.
@@ -33,6 +34,20 @@ pub(super) async fn data(
     let limit = service.settings.call_timeout;
     let mut cx = CallContext::new(caller.principal, service.clock.monotonic() + limit);
     cx.correlation_id = caller.correlation_id;
+    let record = match shown.get("at") {
+        Some(record) => match cited(service.sources(), &id, record).await {
+            Ok(Some(Cited::Kept { document, at })) => Some((document, at)),
+            Ok(Some(Cited::Expired(why))) => return gone(&headers, &app, &id, &why),
+            Ok(Some(Cited::Unknown)) => return gone(&headers, &app, &id, "There is no record under that name."),
+            Ok(None) => None,
+            Err(error) => return unavailable(&headers, error.message()),
+        },
+        None => None,
+    };
+    if let Some((document, at)) = record {
+        let json = page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json");
+        return if json { json_of(&app, &document) } else { html(&app, &document, None, &[], Some(at)) };
+    }
     let found = tokio::time::timeout(limit, fetch_document(service.sources(), &id, &cx)).await;
     let Ok(found) = found else {
         return unavailable(&headers, "the source did not answer in time; try again in a moment");
@@ -49,7 +64,7 @@ pub(super) async fn data(
         Err(error) => return unavailable(&headers, error.message()),
     };
     if page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json") {
-        return json(&app, &document);
+        return json_of(&app, &document);
     }
     let passage = shown.get("passage").and_then(|passage| passage.parse().ok());
     // The page is about the document: what is like it may be missing.
@@ -59,10 +74,10 @@ pub(super) async fn data(
     )
     .await;
     let like = like.ok().and_then(Result::ok).unwrap_or_default();
-    html(&app, &document, passage, &like)
+    html(&app, &document, passage, &like, None)
 }
 
-fn json(app: &App, document: &Document) -> Response {
+fn json_of(app: &App, document: &Document) -> Response {
     let fetched = FetchedDocument::whole(document, &app.service.links);
     match serde_json::to_string(&fetched) {
         Ok(body) => {
@@ -79,7 +94,13 @@ fn json(app: &App, document: &Document) -> Response {
     }
 }
 
-fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit]) -> Response {
+fn html(
+    app: &App,
+    document: &Document,
+    passage: Option<usize>,
+    like: &[Hit],
+    as_cited: Option<Timestamp>,
+) -> Response {
     // Links within the site stay on the address that the reader came by.
     let links = Links::new(app.service.links.path_prefix());
     let around = passage.and_then(|number| neighbours(document, number, &links));
@@ -100,6 +121,11 @@ fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit]) ->
         .iter()
         .find(|source| source.owns(document.id.scheme()))
         .map(|source| source.facts());
+    // What changes under its id is cited by a record of itself.
+    let is_live = document
+        .url
+        .as_deref()
+        .is_some_and(|url| Links::cited_record(url).is_some());
     let fields: Vec<(String, String)> = document
         .metadata
         .iter()
@@ -119,7 +145,10 @@ fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit]) ->
             title => document.title.as_str(),
             id => document.id.as_str(),
             json => format!("{}/data/{}?format=json", app.service.links.path_prefix(), document.id.to_path_segment()),
-            original => document.url.as_deref(),
+            original => document.url.as_deref().filter(|_| !is_live),
+            cited_at => as_cited.map(|at| at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()),
+            shown_at => document.as_of.filter(|_| is_live && as_cited.is_none()).map(|at| at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()),
+            current => format!("{}/data/{}", app.service.links.path_prefix(), document.id.to_path_segment()),
             source => facts.map(|facts| facts.title),
             date => document.as_of.map(|as_of| as_of.strftime("%-d %B %Y").to_string()),
             before => &document.text[..marked.start],
@@ -136,6 +165,22 @@ fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit]) ->
         .headers_mut()
         .insert(header::VARY, HeaderValue::from_static("Accept"));
     response
+}
+
+/// A record that is not there any more: the page says so, and leads to what is current.
+fn gone(headers: &HeaderMap, app: &App, id: &str, why: &str) -> Response {
+    let next = "The current values are under the same address without `at`.";
+    if page::wants_json(headers) {
+        let body = serde_json::json!({"error": why, "next": next}).to_string();
+        return rpc::json_response(StatusCode::GONE, body);
+    }
+    let prefix = app.service.links.path_prefix();
+    let current = tribune_core::DocumentId::parse(id).map(|id| format!("{prefix}/data/{}", id.to_path_segment()));
+    page::render(
+        StatusCode::GONE,
+        "missing.html",
+        minijinja::context! { what => "What was cited is no longer kept", next => why, base => prefix, current => current.ok(), id },
+    )
 }
 
 fn unavailable(headers: &HeaderMap, message: &str) -> Response {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use tribune_corpus::{Duplicates, FieldMap, Reading, SpeechRules};
 
 use super::embedder::Embedder;
+use super::market::{Market, Trading};
 
 /// The variables that set something.
 pub type Environment = BTreeMap<String, String>;
@@ -34,8 +35,8 @@ pub struct ConfigFile {
     pub sources: Vec<Source>,
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
+    pub market: Option<Market>,
     /// Accepted so that one file can serve several versions; not served by this one.
-    market: Option<toml::Table>,
     store: Option<toml::Table>,
     cache: Option<toml::Table>,
     agent: Option<toml::Table>,
@@ -44,7 +45,6 @@ pub struct ConfigFile {
 impl ConfigFile {
     pub(super) fn warnings(&self) -> Vec<String> {
         let sections = [
-            ("market", &self.market),
             ("store", &self.store),
             ("cache", &self.cache),
             ("agent", &self.agent),
@@ -333,6 +333,8 @@ mod tests {
             ("embedder", keys_of::<Embedder>()),
             ("sources", keys_of::<Source>()),
             ("profiles", keys_of::<Profile>()),
+            ("market", keys_of::<Market>()),
+            ("market.trading", keys_of::<Trading>()),
         ];
         for (section, keys) in sections {
             assert!(!keys.is_empty(), "{section}");
@@ -342,7 +344,7 @@ mod tests {
                     "docs/configuration.md lacks {section}.{key}"
                 );
                 assert!(
-                    written.contains(&format!("{key} = ")),
+                    written.contains(&format!("{key} = ")) || written.contains(&format!("[{section}.{key}]")),
                     "init.toml lacks {section}.{key}"
                 );
             }

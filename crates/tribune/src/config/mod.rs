@@ -3,6 +3,7 @@
 
 mod embedder;
 mod file;
+mod market;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -10,15 +11,20 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tribune_corpus::{Limits, Reading};
+use tribune_market::symbols::MarketId;
 use tribune_server::{ProfileSpec, Settings};
 
 pub use embedder::{EmbedderChoice, Secret};
 pub use file::{ConfigFile, Environment};
+pub use market::{Exchange, MarketConfig, TradingConfig};
 
 pub const DEFAULT_FILE: &str = "tribune.toml";
 
 /// Names with a meaning of their own in addresses.
 const RESERVED_NAMES: [&str; 5] = ["admin", "default", "full", "research", "messages"];
+
+/// The name of the market among the sources, and its profile.
+const MARKET_NAME: [&str; 1] = ["market"];
 
 /// A configuration that has been checked.
 #[derive(Debug, Clone)]
@@ -37,6 +43,7 @@ pub struct Config {
     pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
     pub profiles: Vec<ProfileSpec>,
+    pub market: Option<MarketConfig>,
     server: file::Server,
     /// What is accepted but not served by this version.
     pub warnings: Vec<String>,
@@ -84,13 +91,14 @@ impl Config {
     }
 
     /// What the demo uses: `sources` and a data folder that does not outlive it.
-    pub fn demo(data_dir: PathBuf, sources: Vec<SourceConfig>) -> anyhow::Result<Self> {
+    pub fn demo(data_dir: PathBuf, sources: Vec<SourceConfig>, market: MarketConfig) -> anyhow::Result<Self> {
         let mut table = toml::Table::new();
         file::overlay_environment(&mut table, &file::environment())?;
         let file: ConfigFile = table.try_into()?;
         let mut config = Self::from_file(file, None, Path::new(""))?;
         config.data_dir = data_dir;
         config.sources = sources;
+        config.market = Some(market);
         Ok(config)
     }
 
@@ -135,6 +143,16 @@ impl Config {
                 },
             });
         }
+        let market = file.market.map(|market| market.checked(base)).transpose()?;
+        let schemes = || MARKET_NAME.into_iter().chain(MarketId::SCHEMES.iter().copied());
+        if market.is_some()
+            && let Some(taken) = sources.iter().find(|source| schemes().any(|scheme| scheme == source.name))
+        {
+            bail!(
+                "`{}` cannot name a source beside [market], whose ids begin with it; choose another name",
+                taken.name
+            );
+        }
         for name in file.profiles.keys() {
             check_profile_name(name)?;
         }
@@ -160,6 +178,7 @@ impl Config {
             embedder,
             sources,
             profiles,
+            market,
             server,
             warnings,
         })

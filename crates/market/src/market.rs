@@ -1,0 +1,466 @@
+//! The market as a whole: which symbols there are, their books, and what else is asked of the exchange.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tribune_core::{Clock, Error, ErrorKind, Result};
+
+use crate::book::{Depth, Snapshot};
+use crate::feed::{self, BookState, BookView, Day, Feed};
+use crate::model::{Millis, Symbol, SymbolStatus, Trade};
+use crate::moment::Moment;
+use crate::number::Notional;
+use crate::rest::{self, AggTradesQuery, Rest, Ticker};
+use crate::symbols::SymbolTable;
+
+/// Symbols come and go a few times a day.
+const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);
+const RERANK: Duration = Duration::from_secs(60);
+const LEARN_CLOCK: Duration = Duration::from_secs(300);
+const MAX_RETRY: Duration = Duration::from_secs(60);
+/// How long a caller waits for the list of symbols when the server has just started.
+const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
+/// A difference between the clocks that is worth a word.
+const NOTABLE_OFFSET_MS: i64 = 1_000;
+/// Pages of aggregate trades fetched for one window.
+const MAX_TRADE_PAGES: usize = 10;
+const TRADE_PAGE: u32 = 1_000;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub rest: rest::Settings,
+    pub feed: feed::Settings,
+    /// Always tracked.
+    pub symbols: Vec<String>,
+    /// As many of the most traded are always tracked too.
+    pub track_top: usize,
+}
+
+pub struct Market {
+    pub(crate) rest: Rest,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) clock: Arc<dyn Clock>,
+    settings: Settings,
+    table: ArcSwapOption<SymbolTable>,
+    /// Why there is no table.
+    trouble: Mutex<Option<Error>>,
+    /// Counts attempts to load the table.
+    tried: watch::Sender<u64>,
+    revision: AtomicU64,
+    stop: CancellationToken,
+}
+
+/// Where a reading comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Kept by the exchange's streams.
+    Stream,
+    /// Asked for over REST.
+    Rest,
+}
+
+/// A book, and how far it can be trusted.
+#[derive(Debug, Clone)]
+pub struct BookReading {
+    pub view: Arc<BookView>,
+    pub state: BookState,
+    pub reason: Option<String>,
+    pub origin: Origin,
+}
+
+/// The trades of a window.
+#[derive(Debug, Clone)]
+pub struct TradesReading {
+    pub trades: Vec<Trade>,
+    /// Every trade since then is here.
+    pub complete_from: Millis,
+    /// The end of the window by the exchange's clock.
+    pub until: Millis,
+    pub received: Moment,
+    pub origin: Origin,
+}
+
+impl Market {
+    /// Starts the feed and loads what the exchange trades, both in the background. Must be called
+    /// within a runtime.
+    pub fn start(settings: Settings, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
+        let rest = Rest::new(settings.rest.clone(), clock.clone())?;
+        let feed = Feed::start(settings.feed.clone(), rest.in_background(), clock.clone());
+        let market = Arc::new(Self {
+            rest,
+            feed,
+            clock,
+            settings,
+            table: ArcSwapOption::empty(),
+            trouble: Mutex::default(),
+            tried: watch::Sender::new(0),
+            revision: AtomicU64::new(0),
+            stop: CancellationToken::new(),
+        });
+        tokio::spawn(keep_symbols(market.clone(), market.stop.clone()));
+        Ok(market)
+    }
+
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Grows with every change of what is traded.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Relaxed)
+    }
+
+    /// What is traded, if that is known.
+    pub fn known_symbols(&self) -> Option<Arc<SymbolTable>> {
+        self.table.load_full()
+    }
+
+    /// What is traded; waits a little where the server has just started.
+    pub async fn symbols(&self) -> Result<Arc<SymbolTable>> {
+        let mut tried = self.tried.subscribe();
+        let waited = tokio::time::timeout(WAIT_FOR_SYMBOLS, tried.wait_for(|tried| *tried > 0)).await;
+        if let Some(table) = self.table.load_full() {
+            return Ok(table);
+        }
+        let why = match waited {
+            Ok(_) => self.trouble().as_ref().map(ToString::to_string),
+            Err(_) => None,
+        };
+        let why = why.unwrap_or_else(|| "the exchange has not answered yet".to_owned());
+        Err(Error::unavailable(format!(
+            "The list of symbols could not be loaded: {why}. It is tried again by itself; ask again in a few seconds."
+        )))
+    }
+
+    fn trouble(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why the market cannot answer as it should.
+    pub fn current_trouble(&self) -> Option<String> {
+        let unloaded = self.trouble().as_ref().map(|error| format!("symbols: {error}"));
+        unloaded.or_else(|| self.feed.health.trouble().map(|why| format!("streams: {why}")))
+    }
+
+    /// A symbol of the exchange, in whatever case it is written.
+    pub async fn symbol(&self, name: &str) -> Result<Symbol> {
+        let table = self.symbols().await?;
+        table.lookup(name).cloned().ok_or_else(|| unknown(&table, name))
+    }
+
+    /// A symbol that is traded now.
+    pub async fn traded(&self, name: &str) -> Result<Symbol> {
+        let symbol = self.symbol(name).await?;
+        match symbol.status {
+            SymbolStatus::Trading => Ok(symbol),
+            _ => Err(Error::not_found(format!(
+                "{name} is listed but not traded now (status {status}): there is no live market to report. \
+                 exchange_info:{name} has what is known of it, and klines and trades what was traded before.",
+                name = symbol.name,
+                status = symbol.status_text,
+            ))),
+        }
+    }
+
+    /// How the symbol ranks among all by the money traded in a day; 0 is the most traded.
+    fn rank(&self, symbol: &str) -> usize {
+        let Some(own) = self.feed.board.lookup(symbol) else {
+            return usize::MAX;
+        };
+        let volumes = self.feed.board.quote_volumes();
+        volumes.values().filter(|volume| **volume > own.quote_volume).count()
+    }
+
+    /// The book: live if it is, else asked for, else the last that was live, and said to be stale.
+    pub async fn book(&self, symbol: &Symbol) -> Result<BookReading> {
+        self.book_of(symbol, 1_000).await
+    }
+
+    /// The same, asking for so many levels where it has to be asked for.
+    pub async fn book_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
+        let tracked = match self.feed.lookup(&symbol.name) {
+            Some(tracked) => Some(tracked),
+            None => self.feed.track(&symbol.name, false, self.rank(&symbol.name)),
+        };
+        let (status, view) = tracked.as_ref().map_or((None, None), |tracked| {
+            let (status, view) = tracked.read();
+            (Some(status), view)
+        });
+        let state = status.as_ref().map_or(BookState::Warming, |status| status.state);
+        let reason = status.and_then(|status| status.reason.clone());
+        if let Some(view) = view.as_ref().filter(|_| state == BookState::Live) {
+            return Ok(BookReading {
+                view: view.clone(),
+                state,
+                reason: None,
+                origin: Origin::Stream,
+            });
+        }
+        match self.rest.depth(&symbol.name, levels).await {
+            Ok(answer) => {
+                let snapshot = Snapshot {
+                    last_update_id: answer.value.last_update_id,
+                    bids: answer.value.bids.clone(),
+                    asks: answer.value.asks.clone(),
+                    limit: answer.value.limit as usize,
+                };
+                let view = Arc::new(BookView {
+                    symbol: symbol.name.clone(),
+                    last_update_id: snapshot.last_update_id,
+                    depth: Depth::from(snapshot),
+                    exchange_time: None,
+                    received: answer.received,
+                });
+                if view.depth.is_crossed() {
+                    return Err(Error::unavailable(format!(
+                        "The exchange's book of {} is crossed (best bid at or above best ask), which cannot be right: no figures are given. Try again in a moment.",
+                        symbol.name
+                    )));
+                }
+                Ok(BookReading {
+                    view,
+                    state,
+                    reason,
+                    origin: Origin::Rest,
+                })
+            }
+            // Better an old book that says so than none.
+            Err(error) => match view {
+                Some(view) => Ok(BookReading {
+                    view,
+                    state: BookState::Stale,
+                    reason: Some(format!(
+                        "{}; a fresh one could not be had: {error}",
+                        reason.unwrap_or_else(|| "updates have stopped".to_owned())
+                    )),
+                    origin: Origin::Stream,
+                }),
+                None => Err(error.into()),
+            },
+        }
+    }
+
+    /// The trades of the last seconds.
+    pub async fn trades(&self, symbol: &Symbol, seconds: u32) -> Result<TradesReading> {
+        let now = Moment::now(&*self.clock);
+        let until = self.exchange_now();
+        let from = until - i64::from(seconds) * 1_000;
+        if let Some(tracked) = self.feed.lookup(&symbol.name)
+            && tracked.live().is_some()
+        {
+            let window = tracked.tape.since(from);
+            if window.complete_from.is_some_and(|complete| complete <= from) {
+                return Ok(TradesReading {
+                    trades: window.trades,
+                    complete_from: from,
+                    until,
+                    received: now,
+                    origin: Origin::Stream,
+                });
+            }
+        } else {
+            self.feed.track(&symbol.name, false, self.rank(&symbol.name));
+        }
+        self.past_trades(symbol, from, until).await
+    }
+
+    async fn past_trades(&self, symbol: &Symbol, from: Millis, until: Millis) -> Result<TradesReading> {
+        let mut query = AggTradesQuery {
+            limit: TRADE_PAGE,
+            start: Some(from),
+            end: Some(until),
+            from_id: None,
+        };
+        let mut trades: Vec<Trade> = Vec::new();
+        let mut received = Moment::now(&*self.clock);
+        let mut whole = false;
+        for _ in 0..MAX_TRADE_PAGES {
+            let page = self.rest.agg_trades(&symbol.name, &query).await?;
+            received = page.received;
+            let known = trades.last().map_or(0, |trade| trade.last_id);
+            trades.extend(page.value.iter().filter(|trade| trade.last_id > known));
+            whole = page.value.len() < TRADE_PAGE as usize;
+            let Some(last) = page.value.last().filter(|_| !whole) else { break };
+            // The next page begins within the last millisecond of this one.
+            query.start = Some(last.time);
+        }
+        // Of more pages than are fetched the first are here: the window ends early.
+        let until = match trades.last() {
+            Some(last) if !whole => last.time,
+            _ => until,
+        };
+        Ok(TradesReading {
+            trades,
+            complete_from: from,
+            until,
+            received,
+            origin: Origin::Rest,
+        })
+    }
+
+    /// The exchange's time, as far as it is known.
+    pub fn exchange_now(&self) -> Millis {
+        let offset = self.rest.clock_offset_ms().unwrap_or(0);
+        self.clock.now().as_millisecond().saturating_add(offset)
+    }
+
+    /// A sentence where this machine's clock and the exchange's differ by more than delays explain.
+    pub fn clock_note(&self) -> Option<String> {
+        let offset = self.rest.clock_offset_ms()?;
+        (offset.abs() >= NOTABLE_OFFSET_MS).then(|| {
+            let direction = if offset > 0 { "behind" } else { "ahead of" };
+            format!(
+                "this machine's clock is {:.1} s {direction} the exchange's; ages are measured from receipt by a clock that does not jump",
+                offset.unsigned_abs() as f64 / 1000.0
+            )
+        })
+    }
+
+    /// What labels everything that does not come from the exchange itself.
+    pub fn simulated(&self) -> Option<&'static str> {
+        self.rest.simulation().map(|simulation| match simulation {
+            rest::Simulation::Simulated => "SIMULATED: from a simulated exchange, not from a real market",
+            rest::Simulation::Replay => "SIMULATED: a replay of recorded market data, not the market now",
+        })
+    }
+
+    async fn load(&self) -> Result<()> {
+        let rest = self.rest.in_background();
+        let (info, tickers) = futures::join!(rest.exchange_info(), rest.all_tickers_24h());
+        let info = info?;
+        for (symbol, why) in info.value.refused.iter().take(5) {
+            tracing::warn!(symbol, why, "a symbol of the exchange could not be read and is not served");
+        }
+        match tickers {
+            Ok(tickers) => {
+                let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
+                self.feed.board.fill(days);
+            }
+            // Only the ranking and the snippets suffer.
+            Err(error) => tracing::warn!(%error, "no tickers of all symbols yet"),
+        }
+        let table = SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes());
+        let before = self.table.swap(Some(Arc::new(table)));
+        let known = before.map_or(0, |table| table.len());
+        if known != info.value.symbols.len() {
+            self.revision.fetch_add(1, Ordering::Relaxed);
+            tracing::info!(symbols = info.value.symbols.len(), "the exchange's symbols are loaded");
+        }
+        *self.trouble() = None;
+        Ok(())
+    }
+
+    /// Tracks what is always to be tracked.
+    fn pin(&self) {
+        let Some(table) = self.table.load_full() else { return };
+        let volumes = self.feed.board.quote_volumes();
+        let mut by_volume: Vec<(&Arc<str>, &Notional)> = volumes.iter().collect();
+        by_volume.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+        let ranks: HashMap<&str, usize> = by_volume.iter().enumerate().map(|(rank, (symbol, _))| (&***symbol, rank)).collect();
+        let traded = |name: &str| table.lookup(name).filter(|symbol| symbol.status == SymbolStatus::Trading);
+        let named = self.settings.symbols.iter().map(String::as_str);
+        let top = by_volume.iter().map(|(symbol, _)| &***symbol).filter(|name| traded(name).is_some());
+        for name in named.chain(top.take(self.settings.track_top)) {
+            match traded(name) {
+                Some(symbol) => {
+                    let rank = ranks.get(name).copied().unwrap_or(usize::MAX);
+                    self.feed.track(&symbol.name, true, rank);
+                }
+                None => tracing::warn!(symbol = name, "market.symbols names a symbol that the exchange does not trade"),
+            }
+        }
+    }
+}
+
+impl Drop for Market {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
+    // Held weakly while it sleeps, so that dropping the market ends it.
+    let weak = Arc::downgrade(&market);
+    drop(market);
+    let mut failures = 0u32;
+    let mut loaded = None;
+    let mut learned = None;
+    loop {
+        let Some(market) = weak.upgrade() else { return };
+        let now = market.clock.monotonic();
+        let is_due = |last: Option<std::time::Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
+        let mut pause = RERANK;
+        if is_due(learned, LEARN_CLOCK)
+            && market.rest.in_background().server_time().await.is_ok()
+            && let Some(offset) = market.rest.clock_offset_ms()
+        {
+            learned = Some(now);
+            market.feed.health.set_offset_ms(offset);
+            if let Some(note) = market.clock_note() {
+                tracing::warn!("{note}");
+            }
+        }
+        if is_due(loaded, RELOAD_SYMBOLS) {
+            match market.load().await {
+                Ok(()) => {
+                    loaded = Some(now);
+                    failures = 0;
+                    market.pin();
+                }
+                Err(error) => {
+                    if failures == 0 {
+                        tracing::warn!(%error, "the exchange's symbols could not be loaded; trying again");
+                    }
+                    *market.trouble() = Some(error);
+                    pause = (Duration::from_millis(500) * 2u32.pow(failures.min(10))).min(MAX_RETRY);
+                    failures = failures.saturating_add(1);
+                }
+            }
+            market.tried.send_modify(|tried| *tried += 1);
+        } else if let Some(table) = market.table.load_full() {
+            market.table.store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
+        }
+        drop(market);
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// A ticker without a price says nothing: nothing was traded.
+fn day(ticker: &Ticker, received: Moment) -> Option<(Arc<str>, Day)> {
+    let day = Day {
+        last: ticker.last?,
+        open: ticker.open?,
+        high: ticker.high?,
+        low: ticker.low?,
+        volume: ticker.volume,
+        quote_volume: ticker.quote_volume,
+        exchange_time: Some(ticker.close_time),
+        received,
+    };
+    Some((ticker.symbol.clone(), day))
+}
+
+fn unknown(table: &SymbolTable, name: &str) -> Error {
+    let near: Vec<&str> = table.near(name, 3).iter().map(|symbol| &*symbol.name).collect();
+    let near = if near.is_empty() {
+        String::new()
+    } else {
+        format!(" Near it: {}.", near.join(", "))
+    };
+    Error::new(
+        ErrorKind::NotFound,
+        format!(
+            "There is no symbol {} on the exchange.{near} Search for the asset's name to find its symbol.",
+            tribune_core::wire::clip(name, 40)
+        ),
+    )
+}
