@@ -102,7 +102,7 @@ impl<O: Order> Side<O> {
     }
 
     /// Best first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Level> + ExactSizeIterator + '_ {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Level> + ExactSizeIterator + Clone + '_ {
         let both = self.prices.iter().zip(&self.quantities).rev();
         both.map(|(&price, &quantity)| Level { price, quantity })
     }
