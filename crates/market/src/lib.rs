@@ -2,11 +2,13 @@
 //!
 //! - [`number`], [`model`]: exact numbers; what the exchange says, as values
 //! - [`book`]: order books by the exchange's procedure
+//! - [`candles`]: candles from trades, and large ones from small ones
 //! - [`analytics`]: pure functions over books, trades and candles
 //! - [`symbols`]: which symbols there are, and what people call them
 
 pub mod analytics;
 pub mod book;
+pub mod candles;
 pub mod model;
 pub mod number;
 pub mod symbols;
