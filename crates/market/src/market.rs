@@ -47,6 +47,8 @@ pub struct Market {
     pub(crate) clock: Arc<dyn Clock>,
     settings: Settings,
     table: ArcSwapOption<SymbolTable>,
+    /// When the table was loaded.
+    loaded: Mutex<Moment>,
     /// Why there is no table.
     trouble: Mutex<Option<Error>>,
     /// Counts attempts to load the table.
@@ -95,6 +97,7 @@ impl Market {
         let market = Arc::new(Self {
             rest,
             feed,
+            loaded: Mutex::new(Moment::now(&*clock)),
             clock,
             settings,
             table: ArcSwapOption::empty(),
@@ -146,6 +149,11 @@ impl Market {
     pub fn current_trouble(&self) -> Option<String> {
         let unloaded = self.trouble().as_ref().map(|error| format!("symbols: {error}"));
         unloaded.or_else(|| self.feed.health.trouble().map(|why| format!("streams: {why}")))
+    }
+
+    /// When the exchange last told what is traded.
+    pub fn symbols_loaded(&self) -> Moment {
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A symbol of the exchange, in whatever case it is written.
@@ -202,34 +210,12 @@ impl Market {
                 origin: Origin::Stream,
             });
         }
-        match self.rest.depth(&symbol.name, levels).await {
-            Ok(answer) => {
-                let snapshot = Snapshot {
-                    last_update_id: answer.value.last_update_id,
-                    bids: answer.value.bids.clone(),
-                    asks: answer.value.asks.clone(),
-                    limit: answer.value.limit as usize,
-                };
-                let view = Arc::new(BookView {
-                    symbol: symbol.name.clone(),
-                    last_update_id: snapshot.last_update_id,
-                    depth: Depth::from(snapshot),
-                    exchange_time: None,
-                    received: answer.received,
-                });
-                if view.depth.is_crossed() {
-                    return Err(Error::unavailable(format!(
-                        "The exchange's book of {} is crossed (best bid at or above best ask), which cannot be right: no figures are given. Try again in a moment.",
-                        symbol.name
-                    )));
-                }
-                Ok(BookReading {
-                    view,
-                    state,
-                    reason,
-                    origin: Origin::Rest,
-                })
-            }
+        match self.snapshot_of(symbol, levels).await {
+            Ok(snapshot) => Ok(BookReading {
+                state,
+                reason,
+                ..snapshot
+            }),
             // Better an old book that says so than none.
             Err(error) => match view {
                 Some(view) => Ok(BookReading {
@@ -241,9 +227,39 @@ impl Market {
                     )),
                     origin: Origin::Stream,
                 }),
-                None => Err(error.into()),
+                None => Err(error),
             },
         }
+    }
+
+    /// The book as the exchange gives it when asked.
+    pub async fn snapshot_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
+        let answer = self.rest.depth(&symbol.name, levels).await?;
+        let depth = Depth::from(Snapshot {
+            last_update_id: answer.value.last_update_id,
+            bids: answer.value.bids.clone(),
+            asks: answer.value.asks.clone(),
+            limit: answer.value.limit as usize,
+        });
+        if depth.is_crossed() {
+            return Err(Error::unavailable(format!(
+                "The exchange's book of {} is crossed (best bid at or above best ask), which cannot be right: no figures are given. Try again in a moment.",
+                symbol.name
+            )));
+        }
+        let state = self.feed.lookup(&symbol.name).map(|tracked| tracked.status().state);
+        Ok(BookReading {
+            view: Arc::new(BookView {
+                symbol: symbol.name.clone(),
+                last_update_id: answer.value.last_update_id,
+                depth,
+                exchange_time: None,
+                received: answer.received,
+            }),
+            state: state.unwrap_or(BookState::Warming),
+            reason: None,
+            origin: Origin::Rest,
+        })
     }
 
     /// The trades of the last seconds.
@@ -286,7 +302,9 @@ impl Market {
             let known = trades.last().map_or(0, |trade| trade.last_id);
             trades.extend(page.value.iter().filter(|trade| trade.last_id > known));
             whole = page.value.len() < TRADE_PAGE as usize;
-            let Some(last) = page.value.last().filter(|_| !whole) else { break };
+            let Some(last) = page.value.last().filter(|_| !whole) else {
+                break;
+            };
             // The next page begins within the last millisecond of this one.
             query.start = Some(last.time);
         }
@@ -335,7 +353,11 @@ impl Market {
         let (info, tickers) = futures::join!(rest.exchange_info(), rest.all_tickers_24h());
         let info = info?;
         for (symbol, why) in info.value.refused.iter().take(5) {
-            tracing::warn!(symbol, why, "a symbol of the exchange could not be read and is not served");
+            tracing::warn!(
+                symbol,
+                why,
+                "a symbol of the exchange could not be read and is not served"
+            );
         }
         match tickers {
             Ok(tickers) => {
@@ -352,6 +374,7 @@ impl Market {
             self.revision.fetch_add(1, Ordering::Relaxed);
             tracing::info!(symbols = info.value.symbols.len(), "the exchange's symbols are loaded");
         }
+        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = info.received;
         *self.trouble() = None;
         Ok(())
     }
@@ -362,17 +385,31 @@ impl Market {
         let volumes = self.feed.board.quote_volumes();
         let mut by_volume: Vec<(&Arc<str>, &Notional)> = volumes.iter().collect();
         by_volume.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        let ranks: HashMap<&str, usize> = by_volume.iter().enumerate().map(|(rank, (symbol, _))| (&***symbol, rank)).collect();
-        let traded = |name: &str| table.lookup(name).filter(|symbol| symbol.status == SymbolStatus::Trading);
+        let ranks: HashMap<&str, usize> = by_volume
+            .iter()
+            .enumerate()
+            .map(|(rank, (symbol, _))| (&***symbol, rank))
+            .collect();
+        let traded = |name: &str| {
+            table
+                .lookup(name)
+                .filter(|symbol| symbol.status == SymbolStatus::Trading)
+        };
         let named = self.settings.symbols.iter().map(String::as_str);
-        let top = by_volume.iter().map(|(symbol, _)| &***symbol).filter(|name| traded(name).is_some());
+        let top = by_volume
+            .iter()
+            .map(|(symbol, _)| &***symbol)
+            .filter(|name| traded(name).is_some());
         for name in named.chain(top.take(self.settings.track_top)) {
             match traded(name) {
                 Some(symbol) => {
                     let rank = ranks.get(name).copied().unwrap_or(usize::MAX);
                     self.feed.track(&symbol.name, true, rank);
                 }
-                None => tracing::warn!(symbol = name, "market.symbols names a symbol that the exchange does not trade"),
+                None => tracing::warn!(
+                    symbol = name,
+                    "market.symbols names a symbol that the exchange does not trade"
+                ),
             }
         }
     }
@@ -394,7 +431,8 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
     loop {
         let Some(market) = weak.upgrade() else { return };
         let now = market.clock.monotonic();
-        let is_due = |last: Option<std::time::Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
+        let is_due =
+            |last: Option<std::time::Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
         let mut pause = RERANK;
         if is_due(learned, LEARN_CLOCK)
             && market.rest.in_background().server_time().await.is_ok()
@@ -424,7 +462,9 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
             }
             market.tried.send_modify(|tried| *tried += 1);
         } else if let Some(table) = market.table.load_full() {
-            market.table.store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
+            market
+                .table
+                .store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
         }
         drop(market);
         tokio::select! {

@@ -70,7 +70,10 @@ impl Tape {
         if (aggregate && inner.has_singles) || seen {
             return false;
         }
-        if inner.last_id.is_some_and(|last| trade.first_id > last.saturating_add(1)) {
+        if inner
+            .last_id
+            .is_some_and(|last| trade.first_id > last.saturating_add(1))
+        {
             // Trades are missing before this one.
             inner.complete_from = Some(trade.time);
         }
@@ -89,7 +92,11 @@ impl Tape {
         let (sealed, open, complete_from) = {
             let inner = self.lock();
             let parts = inner.sealed.iter().filter(|part| last_time(part) >= from);
-            (parts.cloned().collect::<Vec<_>>(), inner.open.clone(), inner.complete_from)
+            (
+                parts.cloned().collect::<Vec<_>>(),
+                inner.open.clone(),
+                inner.complete_from,
+            )
         };
         let all = sealed.iter().flat_map(|part| part.iter()).chain(&open);
         Window {
@@ -162,7 +169,13 @@ mod tests {
     fn aggregates_count_until_single_trades_come() {
         let tape = Tape::new(10_000);
         tape.opened(0);
-        assert!(tape.push(Trade { last_id: 5, ..trade(1, 10) }, true));
+        assert!(tape.push(
+            Trade {
+                last_id: 5,
+                ..trade(1, 10)
+            },
+            true
+        ));
         assert!(tape.push(trade(6, 20), false));
         assert!(!tape.push(trade(7, 30), true));
         assert!(tape.push(trade(7, 30), false));

@@ -169,7 +169,9 @@ impl LocalBook {
         match &mut self.phase {
             // Step 1.
             Phase::Buffering(events) => {
-                let expected = events.back().map_or(diff.first_id, |event| event.last_id.saturating_add(1));
+                let expected = events
+                    .back()
+                    .map_or(diff.first_id, |event| event.last_id.saturating_add(1));
                 let got = diff.first_id;
                 if got > expected {
                     events.clear();
@@ -194,7 +196,10 @@ impl LocalBook {
         };
         // Step 2. `U = lastUpdateId + 1` is a legal first event.
         let last = snapshot.last_update_id;
-        if events.front().is_some_and(|first| last.saturating_add(1) < first.first_id) {
+        if events
+            .front()
+            .is_some_and(|first| last.saturating_add(1) < first.first_id)
+        {
             return Ok(Installed::TooOld);
         }
         let events = std::mem::take(events);
@@ -227,7 +232,11 @@ impl LocalBook {
         if !self.is_synced() {
             return Ok(());
         }
-        while let Some(quote) = self.announced.front().filter(|quote| quote.update_id <= self.last_update_id) {
+        while let Some(quote) = self
+            .announced
+            .front()
+            .filter(|quote| quote.update_id <= self.last_update_id)
+        {
             let best = (self.depth.bids.best(), self.depth.asks.best());
             if quote.update_id == self.last_update_id {
                 if best != (Some(quote.bid), Some(quote.ask)) {
@@ -327,10 +336,7 @@ mod tests {
 
     fn best(book: &LocalBook) -> (i64, i64) {
         let (bid, ask) = (book.depth().bids.best(), book.depth().asks.best());
-        (
-            bid.expect("bid").price.units(),
-            ask.expect("ask").price.units(),
-        )
+        (bid.expect("bid").price.units(), ask.expect("ask").price.units())
     }
 
     #[test]
@@ -385,7 +391,10 @@ mod tests {
     fn a_gap_within_the_buffer_is_seen_before_the_snapshot() {
         let mut book = LocalBook::new(1000);
         book.event(diff(1, 2, &[], &[])).expect("buffered");
-        assert_eq!(book.event(diff(4, 5, &[], &[])), Err(Fault::Gap { expected: 3, got: 4 }));
+        assert_eq!(
+            book.event(diff(4, 5, &[], &[])),
+            Err(Fault::Gap { expected: 3, got: 4 })
+        );
         assert_eq!(book.snapshot(snapshot(2)), Ok(Installed::TooOld));
     }
 
@@ -409,10 +418,7 @@ mod tests {
         assert_eq!(book.agreed(), 1);
         assert_eq!(book.event(diff(11, 12, &[(100, 7)], &[])), Ok(Outcome::Applied));
         assert_eq!(book.agreed(), 2);
-        assert_eq!(
-            book.event(diff(13, 13, &[(100, 9)], &[])),
-            Err(Fault::Contradicted)
-        );
+        assert_eq!(book.event(diff(13, 13, &[(100, 9)], &[])), Err(Fault::Contradicted));
         assert!(!book.is_synced());
     }
 
@@ -425,7 +431,8 @@ mod tests {
         };
         book.snapshot(cut).expect("synced");
         assert_eq!(book.depth().bid_reach, Some(Price::from_units(98)));
-        book.event(diff(11, 11, &[(100, 0), (99, 0), (90, 5)], &[])).expect("98 is left");
+        book.event(diff(11, 11, &[(100, 0), (99, 0), (90, 5)], &[]))
+            .expect("98 is left");
         assert_eq!(best(&book), (98, 101));
         // Between 98 and 90 there may be levels that nobody told.
         assert_eq!(book.event(diff(12, 12, &[(98, 0)], &[])), Err(Fault::Exhausted));

@@ -28,8 +28,12 @@ impl Depth {
 
     /// Whether a best price lies where levels may be missing: a better one may be among them.
     pub fn is_exhausted(&self) -> bool {
-        let bids = self.bid_reach.is_some_and(|reach| self.bids.best().is_none_or(|best| best.price < reach));
-        let asks = self.ask_reach.is_some_and(|reach| self.asks.best().is_none_or(|best| best.price > reach));
+        let bids = self
+            .bid_reach
+            .is_some_and(|reach| self.bids.best().is_none_or(|best| best.price < reach));
+        let asks = self
+            .ask_reach
+            .is_some_and(|reach| self.asks.best().is_none_or(|best| best.price > reach));
         bids || asks
     }
 }

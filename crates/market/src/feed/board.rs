@@ -33,7 +33,9 @@ impl Board {
 
     pub fn quote_volumes(&self) -> HashMap<Arc<str>, Notional> {
         let days = self.read();
-        days.iter().map(|(symbol, day)| (symbol.clone(), day.quote_volume)).collect()
+        days.iter()
+            .map(|(symbol, day)| (symbol.clone(), day.quote_volume))
+            .collect()
     }
 
     /// The whole board as REST has it.

@@ -316,7 +316,10 @@ mod tests {
         let Ok(Event::Trade { trade, aggregate, .. }) = decode(trade) else {
             panic!("trade")
         };
-        assert_eq!((trade.aggressor, trade.count(), aggregate), (Aggressor::Seller, 1, false));
+        assert_eq!(
+            (trade.aggressor, trade.count(), aggregate),
+            (Aggressor::Seller, 1, false)
+        );
 
         let several = r#"{"stream":"btcusdt@aggTrade","data":{"e":"aggTrade","E":1,"s":"BTCUSDT","a":9,"p":"0.001","q":"100","f":100,"l":105,"T":1,"m":false,"M":true}}"#;
         let Ok(Event::Trade { trade, aggregate, .. }) = decode(several) else {
@@ -331,12 +334,22 @@ mod tests {
         assert_eq!((symbol, quote.ask.price.to_string()), ("BNBUSDT", "25.36".to_owned()));
 
         let candle = r#"{"stream":"bnbbtc@kline_1m","data":{"e":"kline","E":1,"s":"BNBBTC","k":{"t":60000,"T":119999,"s":"BNBBTC","i":"1m","f":100,"L":200,"o":"1","c":"2","h":"3","l":"0.5","v":"1000","n":100,"x":true,"q":"1.5","V":"500","Q":"0.5","B":"123456"}}}"#;
-        assert!(matches!(decode(candle), Ok(Event::Candle { interval: "1m", closed: true, .. })));
+        assert!(matches!(
+            decode(candle),
+            Ok(Event::Candle {
+                interval: "1m",
+                closed: true,
+                ..
+            })
+        ));
 
         let tickers = r#"{"stream":"!miniTicker@arr","data":[{"e":"24hrMiniTicker","E":1,"s":"BNBBTC","c":"1","o":"2","h":"3","l":"1","v":"5","q":"6"}]}"#;
         assert!(matches!(decode(tickers), Ok(Event::MiniTickers(tickers)) if tickers[0].symbol == "BNBBTC"));
 
-        assert!(matches!(decode(r#"{"result":null,"id":7}"#), Ok(Event::Answered { id: 7, error: None })));
+        assert!(matches!(
+            decode(r#"{"result":null,"id":7}"#),
+            Ok(Event::Answered { id: 7, error: None })
+        ));
         assert!(matches!(
             decode(r#"{"error":{"code":2,"msg":"Invalid request"},"id":7}"#),
             Ok(Event::Answered { id: 7, error: Some(_) })

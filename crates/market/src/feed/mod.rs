@@ -1,11 +1,12 @@
 //! The live feed: streams in, published books out. In reading order:
 //!
 //! - [`event`]: messages of the streams, as values
-//! - [`socket`]: one connection
-//! - [`shard`]: one connection's worth of symbols, the only writer of their books
-//! - [`tracked`]: the writer's side of a symbol; [`published`]: the readers'
-//! - [`snapshots`]: fetches snapshots by rank, within the weight budget
-//! - [`board`]: the last day of every symbol; [`pulse`]: how lively one is
+//! - `socket`: one connection
+//! - `shard`: one connection's worth of symbols, the only writer of their books
+//! - `tracked`: the writer's side of a symbol; `published`: the readers'
+//! - `snapshots`: fetches snapshots by rank, within the weight budget
+//! - `board`: the last day of every symbol; `pulse`: how lively one is; `watch`: what was seen of
+//!   its book for a while
 
 mod board;
 pub mod event;
@@ -15,6 +16,7 @@ mod shard;
 mod snapshots;
 mod socket;
 mod tracked;
+mod watch;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -28,12 +30,11 @@ use tribune_core::Clock;
 
 pub use board::{Board, Day};
 pub use published::{BookState, BookView, Published, Status};
-pub use pulse::{Beats, Minute, Pulse};
+pub use pulse::{Beats, Pulse};
+pub use watch::Watch;
 
-use crate::book::Depth;
 use crate::model::Millis;
 use crate::moment::Moment;
-use crate::number::Notional;
 use crate::rest::Rest;
 use shard::{Order, Shard};
 use snapshots::Wanted;
@@ -100,7 +101,8 @@ impl Health {
     }
 
     fn exchange_millis(&self, now: Timestamp) -> Millis {
-        now.as_millisecond().saturating_add(self.offset_ms.load(Ordering::Relaxed))
+        now.as_millisecond()
+            .saturating_add(self.offset_ms.load(Ordering::Relaxed))
     }
 
     /// `None` while all is well.
@@ -166,7 +168,8 @@ impl Feed {
             return Some(published);
         }
         let now = Moment::now(&*self.clock);
-        let published = Arc::new(Published::new(symbol.clone(), pinned, rank, now));
+        let day = self.board.lookup(symbol).map(|day| day.quote_volume);
+        let published = Arc::new(Published::new(symbol.clone(), pinned, rank, day, now));
         {
             let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
             if let Some(already) = books.get(symbol) {
@@ -231,7 +234,7 @@ impl Feed {
             connect_at: now,
             failures: 0,
             shutting_down: false,
-            sampled: now,
+            looked: now,
         };
         tokio::spawn(shard.run());
         ShardHandle {
@@ -262,19 +265,4 @@ async fn forget_idle(feed: std::sync::Weak<Feed>, stop: CancellationToken) {
             }
         }
     }
-}
-
-/// Spread in basis points, and money within 25 basis points of the middle on both sides: statistics
-/// for what is usual, not figures to give out.
-fn breadth(depth: &Depth) -> (Option<f64>, Option<f64>) {
-    let (Some(bid), Some(ask)) = (depth.bids.best(), depth.asks.best()) else {
-        return (None, None);
-    };
-    let mid = (bid.price.as_f64() + ask.price.as_f64()) / 2.0;
-    let spread = (ask.price.as_f64() - bid.price.as_f64()) / mid * 1e4;
-    let near = |price: f64| ((price - mid) / mid).abs() * 1e4 <= 25.0;
-    let money = |level: crate::book::Level| level.price.times(level.quantity).map_or(0.0, Notional::as_f64);
-    let bids: f64 = depth.bids.iter().take_while(|level| near(level.price.as_f64())).map(money).sum();
-    let asks: f64 = depth.asks.iter().take_while(|level| near(level.price.as_f64())).map(money).sum();
-    (Some(spread), Some(bids + asks))
 }

@@ -8,9 +8,11 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use serde::Serialize;
 
 use super::pulse::Pulse;
+use super::watch::Watch;
 use crate::book::Depth;
 use crate::model::Millis;
 use crate::moment::Moment;
+use crate::number::Notional;
 use crate::tape::Tape;
 
 /// Trades are kept for this long: the longest window that order flow is asked for, and its baseline.
@@ -68,6 +70,7 @@ pub struct Published {
     status: ArcSwap<Status>,
     pub tape: Tape,
     pub pulse: Pulse,
+    pub watch: Watch,
     /// Kept even if nobody asks.
     pub pinned: bool,
     /// Smaller is more traded: the order in which snapshots are fetched.
@@ -79,7 +82,8 @@ pub struct Published {
 }
 
 impl Published {
-    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, now: Moment) -> Self {
+    /// `day` is what is traded of it in 24 hours, if that is known.
+    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, day: Option<Notional>, now: Moment) -> Self {
         Self {
             symbol,
             view: ArcSwapOption::empty(),
@@ -90,6 +94,7 @@ impl Published {
             }),
             tape: Tape::new(KEEP_TRADES),
             pulse: Pulse::new(now.monotonic),
+            watch: Watch::new(day),
             pinned,
             rank,
             started: now.monotonic,
@@ -132,7 +137,8 @@ impl Published {
     /// Somebody wants this book.
     pub fn note_asked(&self, now: Instant) {
         let millis = now.duration_since(self.started).as_millis();
-        self.asked.store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.asked
+            .store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// For how long nobody has wanted it.

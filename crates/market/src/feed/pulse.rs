@@ -1,15 +1,16 @@
-//! How lively one symbol is: counts and best-price pressure by the second, and what is usual for it.
+//! How lively one symbol is: counts and best-price pressure by the second.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::book::{BestQuote, Level};
+use crate::analytics::ofi::step;
+use crate::analytics::quotes::Touch;
+use crate::book::BestQuote;
+use crate::number::Quantity;
 
 /// The longest window that order flow is asked for.
 const SECONDS: usize = 300;
-/// What is usual is taken over the last hour.
-const MINUTES: usize = 60;
 
 /// What happened within one second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,17 +21,6 @@ struct Second {
     trades: u32,
     /// Order-flow imbalance of the best levels in 10⁻⁸ of the base asset.
     ofi: i128,
-}
-
-/// One minute, for what is usual.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Minute {
-    pub number: u64,
-    pub updates: u64,
-    pub trades: u64,
-    /// Means of what was sampled once a second.
-    pub spread_bps: Option<f64>,
-    pub depth_quote: Option<f64>,
 }
 
 /// Sums over the last seconds.
@@ -54,21 +44,9 @@ pub struct Pulse {
 #[derive(Debug, Default)]
 struct Inner {
     seconds: VecDeque<Second>,
-    minutes: VecDeque<Minute>,
-    open: Sampling,
     quote: Option<BestQuote>,
     /// The first second that was observed whole.
     since: u64,
-}
-
-/// The minute that is still running.
-#[derive(Debug, Default)]
-struct Sampling {
-    number: u64,
-    updates: u64,
-    trades: u64,
-    spread: (f64, u32),
-    depth: (f64, u32),
 }
 
 impl Pulse {
@@ -99,18 +77,12 @@ impl Pulse {
 
     pub fn update(&self, now: Instant) {
         let number = self.second(now);
-        self.with(|inner| {
-            inner.at(number).updates += 1;
-            inner.open.updates += 1;
-        });
+        self.with(|inner| inner.at(number).updates += 1);
     }
 
     pub fn trade(&self, now: Instant) {
         let number = self.second(now);
-        self.with(|inner| {
-            inner.at(number).trades += 1;
-            inner.open.trades += 1;
-        });
+        self.with(|inner| inner.at(number).trades += 1);
     }
 
     pub fn quote(&self, now: Instant, quote: BestQuote) {
@@ -121,17 +93,11 @@ impl Pulse {
                 inner.quote = before;
                 return;
             }
-            let pressure = before.and_then(|before| pressure(&before, &quote));
+            let pressure = before.and_then(|before| pressure(before, quote));
             let second = inner.at(number);
             second.quotes += 1;
             second.ofi = second.ofi.saturating_add(pressure.unwrap_or(0));
         });
-    }
-
-    /// Once a second: how wide and how deep the book is.
-    pub fn sample(&self, now: Instant, spread_bps: Option<f64>, depth_quote: Option<f64>) {
-        let number = self.second(now) / 60;
-        self.with(|inner| inner.sample(number, spread_bps, depth_quote));
     }
 
     /// The last `window` whole seconds, without the one that is still running.
@@ -143,7 +109,11 @@ impl Pulse {
                 seconds: end.saturating_sub(from),
                 ..Beats::default()
             };
-            for second in inner.seconds.iter().filter(|second| (from..end).contains(&second.number)) {
+            for second in inner
+                .seconds
+                .iter()
+                .filter(|second| (from..end).contains(&second.number))
+            {
                 beats.updates += u64::from(second.updates);
                 beats.quotes += u64::from(second.quotes);
                 beats.trades += u64::from(second.trades);
@@ -151,11 +121,6 @@ impl Pulse {
             }
             beats
         })
-    }
-
-    /// The whole minutes of the last hour, oldest first.
-    pub fn minutes(&self) -> Vec<Minute> {
-        self.with(|inner| inner.minutes.iter().copied().collect())
     }
 }
 
@@ -173,59 +138,19 @@ impl Inner {
         let last = self.seconds.len() - 1;
         &mut self.seconds[last]
     }
-
-    fn sample(&mut self, number: u64, spread_bps: Option<f64>, depth_quote: Option<f64>) {
-        if self.open.number != number {
-            let ended = std::mem::replace(
-                &mut self.open,
-                Sampling {
-                    number,
-                    ..Sampling::default()
-                },
-            );
-            if self.minutes.len() == MINUTES {
-                self.minutes.pop_front();
-            }
-            self.minutes.push_back(ended.minute());
-        }
-        let add = |sum: &mut (f64, u32), value: Option<f64>| {
-            if let Some(value) = value {
-                *sum = (sum.0 + value, sum.1 + 1);
-            }
-        };
-        add(&mut self.open.spread, spread_bps);
-        add(&mut self.open.depth, depth_quote);
-    }
 }
 
-impl Sampling {
-    fn minute(&self) -> Minute {
-        let mean = |(sum, count): (f64, u32)| (count > 0).then(|| sum / f64::from(count));
-        Minute {
-            number: self.number,
-            updates: self.updates,
-            trades: self.trades,
-            spread_bps: mean(self.spread),
-            depth_quote: mean(self.depth),
-        }
-    }
-}
-
-/// Order-flow imbalance of one change of the best levels (Cont, Kukanov and Stoikov): size that came
-/// to the bid or left the ask counts up, the reverse counts down.
-fn pressure(before: &BestQuote, after: &BestQuote) -> Option<i128> {
-    let size = |level: Level| level.quantity.units();
-    let when = |holds: bool, units: i128| if holds { units } else { 0 };
-    when(after.bid.price >= before.bid.price, size(after.bid))
-        .checked_sub(when(after.bid.price <= before.bid.price, size(before.bid)))?
-        .checked_sub(when(after.ask.price <= before.ask.price, size(after.ask)))?
-        .checked_add(when(after.ask.price >= before.ask.price, size(before.ask)))
+/// Order-flow imbalance of one change of the best levels, in 10⁻⁸ of the base asset.
+fn pressure(before: BestQuote, after: BestQuote) -> Option<i128> {
+    let touch = |quote: BestQuote| Touch::new(quote.bid, quote.ask).ok();
+    step(&touch(before)?, &touch(after)?).map(Quantity::units)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::{Price, Quantity};
+    use crate::book::Level;
+    use crate::number::Price;
     use std::time::Duration;
 
     fn quote(update_id: u64, bid: (i64, i128), ask: (i64, i128)) -> BestQuote {
@@ -241,18 +166,6 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_worked_by_the_formula() {
-        let before = quote(1, (100, 5), (101, 7));
-        // The bid grows from 5 to 8: +8 − 5; the ask stays: −7 + 7.
-        assert_eq!(pressure(&before, &quote(2, (100, 8), (101, 7))), Some(3));
-        // A better bid of 2: +2, nothing is taken off; the ask stays.
-        assert_eq!(pressure(&before, &quote(2, (101, 2), (102, 4))), Some(2 + 7));
-        // A worse bid: −5; a better ask of 3: −3.
-        assert_eq!(pressure(&before, &quote(2, (99, 9), (100, 3))), Some(-5 - 3));
-        assert_eq!(pressure(&before, &before), Some(0));
-    }
-
-    #[test]
     fn beats_are_summed_over_the_seconds_that_were_observed() {
         let start = Instant::now();
         let pulse = Pulse::new(start);
@@ -264,23 +177,11 @@ mod tests {
         pulse.quote(at(9_500), quote(2, (100, 8), (101, 7)));
         pulse.quote(at(9_600), quote(2, (100, 9), (101, 7)));
         let beats = pulse.beats(at(10_000), 5);
-        assert_eq!((beats.seconds, beats.updates, beats.quotes, beats.ofi_units), (5, 50, 2, 3));
+        assert_eq!(
+            (beats.seconds, beats.updates, beats.quotes, beats.ofi_units),
+            (5, 50, 2, 3)
+        );
         pulse.interrupted(at(10_500));
         assert_eq!(pulse.beats(at(12_500), 60).seconds, 1);
-    }
-
-    #[test]
-    fn what_is_usual_is_kept_by_the_minute() {
-        let start = Instant::now();
-        let pulse = Pulse::new(start);
-        for second in 0..150 {
-            let now = start + Duration::from_secs(second);
-            pulse.update(now);
-            pulse.sample(now, Some(2.0), None);
-        }
-        let minutes = pulse.minutes();
-        assert_eq!(minutes.len(), 2);
-        assert_eq!((minutes[1].spread_bps, minutes[1].depth_quote), (Some(2.0), None));
-        assert!((59..=61).contains(&minutes[1].updates));
     }
 }

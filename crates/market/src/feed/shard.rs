@@ -62,7 +62,7 @@ pub(super) struct Shard {
     pub(super) connect_at: Instant,
     pub(super) failures: u32,
     pub(super) shutting_down: bool,
-    pub(super) sampled: Instant,
+    pub(super) looked: Instant,
 }
 
 impl Shard {
@@ -158,7 +158,11 @@ impl Shard {
             Err(error) => {
                 metrics::counter!("tribune_feed_unreadable_total").increment(1);
                 // The line and column, never the content.
-                tracing::debug!(line = error.line(), column = error.column(), "a message of the exchange could not be read");
+                tracing::debug!(
+                    line = error.line(),
+                    column = error.column(),
+                    "a message of the exchange could not be read"
+                );
                 return;
             }
         };
@@ -213,10 +217,11 @@ impl Shard {
         if broken {
             self.ended("updates stopped coming on an open connection");
         }
-        if now.monotonic.duration_since(self.sampled) >= Duration::from_secs(1) {
-            self.sampled = now.monotonic;
+        if now.monotonic.duration_since(self.looked) >= Duration::from_secs(1) {
+            self.looked = now.monotonic;
+            let millis = self.health.exchange_millis(now.wall);
             for tracked in self.symbols.values() {
-                tracked.sample(now.monotonic);
+                tracked.look(now.monotonic, millis);
             }
         }
     }
@@ -273,9 +278,9 @@ impl Shard {
         let needed = !self.symbols.is_empty() || self.board.is_some();
         if wanted && needed && self.connecting.is_none() && now >= self.connect_at {
             let (base, clock) = (self.settings.stream_url.clone(), self.clock.clone());
-            self.connecting = Some(tokio::spawn(async move {
-                Socket::open(&base, || clock.monotonic()).await
-            }));
+            self.connecting = Some(tokio::spawn(
+                async move { Socket::open(&base, || clock.monotonic()).await },
+            ));
         }
     }
 

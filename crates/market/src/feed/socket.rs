@@ -53,13 +53,20 @@ impl Socket {
     pub async fn open(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
         tokio::time::timeout(CONNECT_TIMEOUT, Self::connect(base, now))
             .await
-            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no connection within 5 seconds")))
+            .unwrap_or_else(|_| {
+                Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "no connection within 5 seconds",
+                ))
+            })
     }
 
     async fn connect(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
         let address = format!("{}/stream", base.trim_end_matches('/'));
         let uri: Uri = address.parse().map_err(io::Error::other)?;
-        let host = uri.host().ok_or_else(|| io::Error::other("the stream address has no host"))?;
+        let host = uri
+            .host()
+            .ok_or_else(|| io::Error::other("the stream address has no host"))?;
         let secure = uri.scheme_str() == Some("wss");
         let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
         let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -94,7 +101,9 @@ impl Socket {
         match self.stream.next().await {
             Some(Ok(Message::Text(text))) => Heard::Text(text),
             Some(Ok(Message::Close(frame))) => {
-                let why = frame.map(|frame| frame.reason.to_string()).filter(|reason| !reason.is_empty());
+                let why = frame
+                    .map(|frame| frame.reason.to_string())
+                    .filter(|reason| !reason.is_empty());
                 Heard::Ended(why.unwrap_or_else(|| "the exchange closed the connection".to_owned()))
             }
             Some(Ok(_)) => Heard::Nothing,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::published::{BookState, BookView, Published};
+use super::watch::SAMPLE_SECS;
 use crate::book::{BestQuote, Diff, Fault, Installed, LocalBook, Outcome, Snapshot};
 use crate::moment::Moment;
 
@@ -125,7 +126,8 @@ impl Tracked {
             Ok(snapshot) => snapshot,
             Err(reason) => {
                 let state = self.published.status().state;
-                self.published.set_status(state, Some(format!("no snapshot yet: {reason}")), now);
+                self.published
+                    .set_status(state, Some(format!("no snapshot yet: {reason}")), now);
                 self.ask_later(now.monotonic);
                 return;
             }
@@ -176,7 +178,9 @@ impl Tracked {
 
     /// Looks whether updates have stopped coming.
     pub(super) fn check_silence(&mut self, now: Moment) -> Next {
-        let Some(opened) = self.opened else { return Next::Nothing };
+        let Some(opened) = self.opened else {
+            return Next::Nothing;
+        };
         if !self.book.is_synced() {
             return Next::Nothing;
         }
@@ -207,9 +211,16 @@ impl Tracked {
     }
 
     /// Once a second.
-    pub(super) fn sample(&self, now: Instant) {
-        let (spread, depth) = self.published.live().map_or((None, None), |view| super::breadth(&view.depth));
-        self.published.pulse.sample(now, spread, depth);
+    pub(super) fn look(&self, now: Instant, exchange_millis: i64) {
+        match self.published.live() {
+            Some(view) => {
+                let beats = self.published.pulse.beats(now, SAMPLE_SECS);
+                self.published
+                    .watch
+                    .look(&view, &self.published.tape, beats, exchange_millis);
+            }
+            None => self.published.watch.interrupted(),
+        }
     }
 
     fn compare(&mut self, now: Instant) {
@@ -268,7 +279,8 @@ impl Tracked {
             self.published.resyncs.fetch_add(1, Ordering::Relaxed);
             metrics::counter!("tribune_book_resyncs_total").increment(1);
             tracing::debug!(symbol = %self.published.symbol, %fault, "book discarded");
-            self.published.set_status(BookState::Resyncing, Some(fault.to_string()), now);
+            self.published
+                .set_status(BookState::Resyncing, Some(fault.to_string()), now);
         }
         self.comparing = None;
         self.suspected = None;

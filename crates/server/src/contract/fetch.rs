@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
 use tribune_core::{
-    CallContext, Cited, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool, ToolOutput,
-    ToolSpec,
+    CallContext, Cited, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool,
+    ToolOutput, ToolSpec,
 };
 
 use super::describe;

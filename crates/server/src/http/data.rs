@@ -46,7 +46,11 @@ pub(super) async fn data(
     };
     if let Some((document, at)) = record {
         let json = page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json");
-        return if json { json_of(&app, &document) } else { html(&app, &document, None, &[], Some(at)) };
+        return if json {
+            json_of(&app, &document)
+        } else {
+            html(&app, &document, None, &[], Some(at))
+        };
     }
     let found = tokio::time::timeout(limit, fetch_document(service.sources(), &id, &cx)).await;
     let Ok(found) = found else {
@@ -94,13 +98,7 @@ fn json_of(app: &App, document: &Document) -> Response {
     }
 }
 
-fn html(
-    app: &App,
-    document: &Document,
-    passage: Option<usize>,
-    like: &[Hit],
-    as_cited: Option<Timestamp>,
-) -> Response {
+fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit], as_cited: Option<Timestamp>) -> Response {
     // Links within the site stay on the address that the reader came by.
     let links = Links::new(app.service.links.path_prefix());
     let around = passage.and_then(|number| neighbours(document, number, &links));

@@ -44,11 +44,7 @@ pub struct ConfigFile {
 
 impl ConfigFile {
     pub(super) fn warnings(&self) -> Vec<String> {
-        let sections = [
-            ("store", &self.store),
-            ("cache", &self.cache),
-            ("agent", &self.agent),
-        ];
+        let sections = [("store", &self.store), ("cache", &self.cache), ("agent", &self.agent)];
         sections
             .iter()
             .filter(|(_, section)| section.is_some())

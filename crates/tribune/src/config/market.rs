@@ -78,9 +78,14 @@ pub struct MarketConfig {
 /// Where the market is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exchange {
-    At { rest_url: String, stream_url: String },
+    At {
+        rest_url: String,
+        stream_url: String,
+    },
     /// One of our own, started with the server: the demo's.
-    Simulated { seed: u64 },
+    Simulated {
+        seed: u64,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -170,7 +175,9 @@ fn known_stream(rest: &str) -> Option<String> {
     let known = KNOWN_STREAMS.iter().find(|(known, _)| *known == rest);
     let local = || {
         let address = rest.strip_prefix("http://")?;
-        let is_local = ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| address.starts_with(host));
+        let is_local = ["127.0.0.1", "localhost", "[::1]"]
+            .iter()
+            .any(|host| address.starts_with(host));
         is_local.then(|| format!("ws://{address}"))
     };
     known.map(|(_, stream)| (*stream).to_owned()).or_else(local)
@@ -246,6 +253,11 @@ mod tests {
             let fault = format!("{:#}", checked(text).expect_err(text));
             assert!(fault.contains(told), "{fault}");
         }
-        assert!(checked("[trading]\napi_key = \"env:X\"").expect("off").trading.is_none());
+        assert!(
+            checked("[trading]\napi_key = \"env:X\"")
+                .expect("off")
+                .trading
+                .is_none()
+        );
     }
 }

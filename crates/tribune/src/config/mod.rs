@@ -146,7 +146,9 @@ impl Config {
         let market = file.market.map(|market| market.checked(base)).transpose()?;
         let schemes = || MARKET_NAME.into_iter().chain(MarketId::SCHEMES.iter().copied());
         if market.is_some()
-            && let Some(taken) = sources.iter().find(|source| schemes().any(|scheme| scheme == source.name))
+            && let Some(taken) = sources
+                .iter()
+                .find(|source| schemes().any(|scheme| scheme == source.name))
         {
             bail!(
                 "`{}` cannot name a source beside [market], whose ids begin with it; choose another name",

@@ -1,0 +1,296 @@
+//! What differs from a symbol's own past. Every check says what it compared with what; none says what follows.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+
+use super::figure::{Severity, Standing, Unavailable, median, quantile, significant};
+use super::icebergs::IcebergHints;
+use super::walls::Walls;
+use crate::model::{Candle, Millis};
+
+/// A past with fewer samples is no baseline.
+pub const MIN_BASELINE: usize = 30;
+/// Quote rates below this many times the usual are nothing, whatever the percentile says.
+const QUOTE_RATE_FACTOR: f64 = 3.0;
+/// Both depth and spread must be this many times worse than usual.
+const STRESS_FACTOR: f64 = 2.0;
+/// Robust deviations from the median that make an outlier.
+const OUTLIER_DEVIATIONS: f64 = 6.0;
+/// The median absolute deviation of a normal distribution is this share of its standard deviation.
+const MAD_OF_NORMAL: f64 = 0.6745;
+
+/// The last values of one figure of one symbol.
+#[derive(Debug, Clone)]
+pub struct Baseline {
+    values: VecDeque<f64>,
+    most: usize,
+}
+
+impl Baseline {
+    /// Keeps the last `most` values.
+    pub fn new(most: usize) -> Self {
+        Self {
+            values: VecDeque::new(),
+            most: most.max(1),
+        }
+    }
+
+    /// What is not a number is not kept.
+    pub fn push(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if self.values.len() == self.most {
+            self.values.pop_front();
+        }
+        self.values.push_back(value);
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// `None` while there are too few values.
+    pub fn quantile(&self, share: f64) -> Result<f64, Unavailable> {
+        if self.len() < MIN_BASELINE {
+            return Err(short_past(self.len()));
+        }
+        let mut values: Vec<f64> = self.values.iter().copied().collect();
+        quantile(&mut values, share).ok_or(short_past(0))
+    }
+
+    pub fn median(&self) -> Result<f64, Unavailable> {
+        self.quantile(0.5)
+    }
+}
+
+const fn short_past(have: usize) -> Unavailable {
+    Unavailable::TooFew {
+        what: "baseline samples",
+        have,
+        need: MIN_BASELINE,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnomalyKind {
+    QuoteRate,
+    LiquidityStress,
+    VolumeOutlier,
+    ReturnOutlier,
+    IcebergHint,
+    LargeLevelVanishedUntraded,
+}
+
+/// One comparison, whether or not it found something.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Check {
+    #[serde(rename = "type")]
+    pub kind: AnomalyKind,
+    /// Null if it could not be checked.
+    pub found: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
+    pub value: Option<f64>,
+    /// What the value was compared with, where that is the symbol's past.
+    pub baseline: Option<f64>,
+    /// From where on the value counts as found.
+    pub threshold: Option<f64>,
+    pub samples: usize,
+    /// Why it could not be checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Unavailable>,
+    pub standing: Standing,
+    pub note: &'static str,
+}
+
+struct Compared {
+    value: f64,
+    baseline: Option<f64>,
+    threshold: f64,
+}
+
+impl Check {
+    fn of(kind: AnomalyKind, samples: usize, outcome: Result<Compared, Unavailable>) -> Self {
+        let compared = outcome.as_ref().ok();
+        let excess = compared.map(|compared| compared.value / compared.threshold);
+        let found = excess.map(|excess| excess >= 1.0);
+        Self {
+            kind,
+            found,
+            severity: excess.filter(|excess| *excess >= 1.0).map(severity),
+            value: compared.and_then(|compared| significant(compared.value)),
+            baseline: compared.and_then(|compared| significant(compared.baseline?)),
+            threshold: compared.and_then(|compared| significant(compared.threshold)),
+            samples,
+            reason: outcome.err(),
+            standing: Standing::Hint,
+            note: kind.note(),
+        }
+    }
+}
+
+impl AnomalyKind {
+    const fn note(self) -> &'static str {
+        match self {
+            Self::QuoteRate => "book updates for each trade, against its own past; 100 ms updates hide churn",
+            Self::LiquidityStress => {
+                "times worse than usual, the lesser of depth lost and spread widened; says nothing of what follows"
+            }
+            Self::VolumeOutlier => "robust deviations of the last candle's log volume from those before",
+            Self::ReturnOutlier => "robust deviations of the last candle's log return from those before",
+            Self::IcebergHint => "prices at which far more traded than was shown; several people look the same as one",
+            Self::LargeLevelVanishedUntraded => {
+                "large levels that vanished untraded lately; an observation, whose reason cannot be known"
+            }
+        }
+    }
+}
+
+/// Low from the threshold on, medium from twice, high from four times.
+fn severity(excess: f64) -> Severity {
+    match excess {
+        excess if excess >= 4.0 => Severity::High,
+        excess if excess >= 2.0 => Severity::Medium,
+        _ => Severity::Low,
+    }
+}
+
+/// Book updates for each trade over a window, against the same figure of earlier windows. Found above both the
+/// 99th percentile of the past and three times its median.
+pub fn quote_rate(updates: u64, trades: u64, past: &Baseline) -> Check {
+    let compare = || {
+        if trades == 0 {
+            return Err(Unavailable::NoTrades);
+        }
+        let usual = past.median()?;
+        Ok(Compared {
+            value: updates as f64 / trades as f64,
+            baseline: Some(usual),
+            threshold: past.quantile(0.99)?.max(QUOTE_RATE_FACTOR * usual),
+        })
+    };
+    Check::of(AnomalyKind::QuoteRate, past.len(), compare())
+}
+
+/// Depth near the mid and spread, against their past: found if both are at least twice as bad as usual.
+pub fn liquidity_stress(depth_quote: f64, spread_bps: f64, past_depth: &Baseline, past_spread: &Baseline) -> Check {
+    let compare = || {
+        let (usual_depth, usual_spread) = (past_depth.median()?, past_spread.median()?);
+        if usual_depth <= 0.0 || usual_spread <= 0.0 {
+            return Err(Unavailable::NoVariation);
+        }
+        // No depth at all is infinitely worse, and leaves it to the spread.
+        let value = (usual_depth / depth_quote).min(spread_bps / usual_spread);
+        Ok(Compared {
+            value,
+            baseline: Some(1.0),
+            threshold: STRESS_FACTOR,
+        })
+    };
+    let samples = past_depth.len().min(past_spread.len());
+    Check::of(AnomalyKind::LiquidityStress, samples, compare())
+}
+
+/// The last candle's volume among those before it. Give closed candles; those without volume are passed over.
+pub fn volume_outlier(candles: &[Candle]) -> Check {
+    let volume = |candle: &Candle| Some(candle.volume.as_f64()).filter(|volume| *volume > 0.0);
+    let logs: Vec<f64> = candles.iter().filter_map(volume).map(f64::ln).collect();
+    let last_traded = candles.last().is_some_and(|last| !last.volume.is_zero());
+    let outcome = if last_traded {
+        deviations(&logs, |z| z)
+    } else {
+        Err(Unavailable::NoTrades)
+    };
+    Check::of(AnomalyKind::VolumeOutlier, logs.len().saturating_sub(1), outcome)
+}
+
+/// The last candle's return among those before it, up or down. Give closed candles.
+pub fn return_outlier(candles: &[Candle]) -> Check {
+    let returns = candles
+        .windows(2)
+        .map(|pair| (pair[1].close.as_f64() / pair[0].close.as_f64()).ln());
+    let returns: Vec<f64> = returns.filter(|change| change.is_finite()).collect();
+    let outcome = deviations(&returns, f64::abs);
+    Check::of(AnomalyKind::ReturnOutlier, returns.len().saturating_sub(1), outcome)
+}
+
+/// How far the last value lies from the median of those before it, in robust standard deviations.
+fn deviations(values: &[f64], of: impl Fn(f64) -> f64) -> Result<Compared, Unavailable> {
+    let (last, past) = values.split_last().ok_or(short_past(0))?;
+    if past.len() < MIN_BASELINE {
+        return Err(short_past(past.len()));
+    }
+    let middle = median(&mut past.to_vec()).ok_or(short_past(0))?;
+    let mut distances: Vec<f64> = past.iter().map(|value| (value - middle).abs()).collect();
+    let spread = median(&mut distances)
+        .filter(|mad| *mad > 0.0)
+        .ok_or(Unavailable::NoVariation)?;
+    Ok(Compared {
+        value: of(MAD_OF_NORMAL * (last - middle) / spread),
+        baseline: None,
+        threshold: OUTLIER_DEVIATIONS,
+    })
+}
+
+pub fn iceberg_check(hints: &IcebergHints) -> Check {
+    let outcome = match hints.prices_watched {
+        0 => Err(Unavailable::Unknown("the recent book")),
+        _ => Ok(count(hints.hints.len())),
+    };
+    Check::of(AnomalyKind::IcebergHint, hints.prices_watched, outcome)
+}
+
+/// Large levels that vanished untraded after `since`.
+pub fn vanished_check(walls: &Walls, since: Millis) -> Check {
+    let recent = walls
+        .vanished_untraded
+        .iter()
+        .filter(|vanished| vanished.time_ms > since);
+    let outcome = match walls.watched_ms {
+        0 => Err(Unavailable::Unknown("the recent book")),
+        _ => Ok(count(recent.count())),
+    };
+    let samples = walls.bid_levels_used.saturating_add(walls.ask_levels_used);
+    Check::of(AnomalyKind::LargeLevelVanishedUntraded, samples, outcome)
+}
+
+fn count(found: usize) -> Compared {
+    Compared {
+        value: found as f64,
+        baseline: None,
+        threshold: 1.0,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Anomalies {
+    pub found: usize,
+    /// Checks that could be made.
+    pub checked: usize,
+    pub checks: Vec<Check>,
+    pub standing: Standing,
+    pub note: &'static str,
+}
+
+impl From<Vec<Check>> for Anomalies {
+    fn from(checks: Vec<Check>) -> Self {
+        Self {
+            found: checks.iter().filter(|check| check.found == Some(true)).count(),
+            checked: checks.iter().filter(|check| check.found.is_some()).count(),
+            checks,
+            standing: Standing::Hint,
+            note: "differences from this symbol's own past; each may be nothing",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "anomalies_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+use super::super::fixture::minute;
+use super::*;
+use proptest::prelude::*;
+
+fn past(values: impl IntoIterator<Item = f64>) -> Baseline {
+    let mut past = Baseline::new(100);
+    values.into_iter().for_each(|value| past.push(value));
+    past
+}
+
+#[test]
+fn quote_rate_worked_by_hand() {
+    // 1 … 100: median 50.5, three times 151.5; the 99th percentile is 1 + 0.99·99 = 99.01. Threshold 151.5.
+    let past = past((1..=100).map(f64::from));
+    let told = quote_rate(3_000, 10, &past);
+    // 300 is 1.98 times the threshold: low.
+    assert_eq!(
+        (told.value, told.baseline, told.threshold),
+        (Some(300.0), Some(50.5), Some(151.5))
+    );
+    assert_eq!((told.found, told.severity), (Some(true), Some(Severity::Low)));
+    assert_eq!(quote_rate(1_500, 10, &past).found, Some(false));
+    assert_eq!(quote_rate(3_030, 10, &past).severity, Some(Severity::Medium));
+}
+
+#[test]
+fn without_a_past_nothing_is_claimed() {
+    let told = quote_rate(3_000, 10, &past([1.0; 29]));
+    assert_eq!((told.found, told.value, told.severity), (None, None, None));
+    assert!(matches!(
+        told.reason,
+        Some(Unavailable::TooFew { have: 29, need: 30, .. })
+    ));
+    assert_eq!(quote_rate(5, 0, &past([1.0; 50])).reason, Some(Unavailable::NoTrades));
+    let mut short = Baseline::new(3);
+    [1.0, 2.0, f64::NAN, 3.0, 4.0]
+        .into_iter()
+        .for_each(|value| short.push(value));
+    assert_eq!(short.len(), 3);
+}
+
+#[test]
+fn stress_needs_both_depth_and_spread() {
+    let (depth, spread) = (past([1000.0; 30]), past([2.0; 30]));
+    let of = |now_depth, now_spread| liquidity_stress(now_depth, now_spread, &depth, &spread);
+    assert_eq!(of(100.0, 2.0).found, Some(false));
+    assert_eq!(of(1000.0, 20.0).found, Some(false));
+    // Depth 4 times worse, spread 5 times: 4 is twice the threshold.
+    let told = of(250.0, 10.0);
+    assert_eq!(
+        (told.found, told.value, told.severity),
+        (Some(true), Some(4.0), Some(Severity::Medium))
+    );
+    assert_eq!(of(0.0, 16.0).value, Some(8.0));
+    assert!(!told.note.contains("imminent"));
+}
+
+#[test]
+fn outliers_worked_by_hand() {
+    // Returns of the past: 0 and ±1% by turns; the last one +50%.
+    let mut closes = vec!["100"];
+    for _ in 0..20 {
+        closes.extend(["101", "101", "100", "100"]);
+    }
+    closes.push("150");
+    let candles: Vec<_> = closes
+        .iter()
+        .zip(0..)
+        .map(|(close, at)| minute(at, [*close; 4], "1"))
+        .collect();
+    let told = return_outlier(&candles);
+    // Half of the distances from the median 0 are 0, half ln 1.01 = 0.00995033: their median is the mean of both,
+    // 0.00497517. ln 1.5 = 0.405465: 0.6745 · 0.405465/0.00497517 = 54.97.
+    assert_eq!((told.found, told.severity), (Some(true), Some(Severity::High)));
+    assert!(told.value.is_some_and(|value| (value - 54.97).abs() < 0.01));
+    // All volumes are alike: there is no measure.
+    assert_eq!(volume_outlier(&candles).reason, Some(Unavailable::NoVariation));
+}
+
+#[test]
+fn counts_are_found_from_one_on() {
+    let told = Anomalies::from(vec![
+        Check::of(AnomalyKind::IcebergHint, 40, Ok(count(0))),
+        Check::of(AnomalyKind::IcebergHint, 40, Ok(count(2))),
+        Check::of(AnomalyKind::IcebergHint, 0, Err(Unavailable::NoTrades)),
+    ]);
+    assert_eq!((told.found, told.checked), (1, 2));
+    let json = serde_json::to_value(&told.checks[1]).expect("json");
+    assert_eq!(
+        (&json["type"], &json["standing"]),
+        (&"iceberg_hint".into(), &"hint".into())
+    );
+}
+
+proptest! {
+    #[test]
+    fn the_usual_is_never_found(values in proptest::collection::vec(0.5..1000.0f64, 30..100)) {
+        let past = past(values);
+        let usual = past.median().expect("median");
+        prop_assert_eq!(liquidity_stress(usual, usual, &past, &past).found, Some(false));
+    }
+}

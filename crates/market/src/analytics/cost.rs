@@ -1,0 +1,263 @@
+//! What it would cost to trade now: the levels of the book, walked.
+
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+
+use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded};
+use super::quotes::Touch;
+use crate::book::{Depth, Level};
+use crate::number::{Notional, PLACES, Price, Quantity};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    Buy,
+    Sell,
+}
+
+/// How much to trade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Quote(Notional),
+    Base(Quantity),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    pub side: Action,
+    /// Whether the known levels suffice.
+    pub filled: bool,
+    /// What would be traded, rounded to eight places.
+    pub filled_base: Decimal,
+    pub filled_quote: Notional,
+    /// What is left of a size in the base asset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfilled_base: Option<Quantity>,
+    /// What is left of a size in the quote asset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfilled_quote: Option<Notional>,
+    pub mid: Decimal,
+    pub vwap: Decimal,
+    pub worst_price: Price,
+    /// (vwap − mid)/mid: above zero when buying, below when selling.
+    pub slippage_bps: Option<f64>,
+    /// The same as a cost: above zero is worse than the mid, for both sides.
+    pub cost_bps: Option<f64>,
+    /// The cost in money: how much worse than the same quantity at mid.
+    pub cost_quote: Option<Decimal>,
+    pub levels_used: usize,
+    /// False if better levels than the ones used may be missing.
+    pub complete: bool,
+    pub fees_included: bool,
+    pub standing: Standing,
+    pub note: &'static str,
+}
+
+/// Walks the side that would be hit, best level first.
+pub fn cost(depth: &Depth, side: Action, size: Size) -> Result<Cost, Unavailable> {
+    let touch = Touch::of(depth)?;
+    let asked = match size {
+        Size::Quote(money) => money.units(),
+        Size::Base(quantity) => quantity.units(),
+    };
+    if asked <= 0 {
+        return Err(Unavailable::NothingAsked);
+    }
+    let walk = match side {
+        Action::Buy => Walk::over(depth.asks.iter(), size)?,
+        Action::Sell => Walk::over(depth.bids.iter(), size)?,
+    };
+    let complete = match side {
+        Action::Buy => depth.ask_reach.is_none_or(|reach| walk.worst <= reach),
+        Action::Sell => depth.bid_reach.is_none_or(|reach| walk.worst >= reach),
+    };
+    walk.told(&touch, side, complete)
+}
+
+struct Walk {
+    left: Size,
+    /// Of whole levels, or of a part that the size gave: exact.
+    base: Quantity,
+    /// Spent on a part of the last level; its quantity is a division that need not come out even.
+    partial_quote: Notional,
+    quote: Notional,
+    worst: Price,
+    levels: usize,
+}
+
+impl Walk {
+    fn over(levels: impl Iterator<Item = Level>, size: Size) -> Result<Self, Unavailable> {
+        let mut walk = Self {
+            left: size,
+            base: Quantity::ZERO,
+            partial_quote: Notional::ZERO,
+            quote: Notional::ZERO,
+            worst: Price::default(),
+            levels: 0,
+        };
+        for level in levels.take_while(|level| level.price.units() > 0) {
+            if walk.is_filled() {
+                break;
+            }
+            walk.take(level).ok_or(Unavailable::TooLarge)?;
+        }
+        Ok(walk)
+    }
+
+    fn is_filled(&self) -> bool {
+        matches!(self.left, Size::Quote(Notional::ZERO) | Size::Base(Quantity::ZERO))
+    }
+
+    fn take(&mut self, level: Level) -> Option<()> {
+        match self.left {
+            Size::Base(left) => {
+                let taken = left.min(level.quantity);
+                self.left = Size::Base(left.checked_sub(taken)?);
+                self.base = self.base.checked_add(taken)?;
+                self.quote = self.quote.checked_add(level.price.times(taken)?)?;
+            }
+            Size::Quote(left) => {
+                let there = level.price.times(level.quantity)?;
+                if there <= left {
+                    self.base = self.base.checked_add(level.quantity)?;
+                } else {
+                    self.partial_quote = left;
+                }
+                let taken = left.min(there);
+                self.left = Size::Quote(left.checked_sub(taken)?);
+                self.quote = self.quote.checked_add(taken)?;
+            }
+        }
+        self.worst = level.price;
+        self.levels += 1;
+        Some(())
+    }
+
+    fn told(self, touch: &Touch, side: Action, complete: bool) -> Result<Cost, Unavailable> {
+        let mid = touch.mid();
+        let (base, vwap) = self.average().ok_or(Unavailable::TooLarge)?;
+        let above_mid = vwap - mid;
+        let worse = match side {
+            Action::Buy => above_mid,
+            Action::Sell => -above_mid,
+        };
+        let filled = self.is_filled();
+        let (unfilled_base, unfilled_quote) = match self.left {
+            Size::Base(left) if !filled => (Some(left), None),
+            Size::Quote(left) if !filled => (None, Some(left)),
+            _ => (None, None),
+        };
+        Ok(Cost {
+            side,
+            filled,
+            filled_base: base.round_dp(PLACES).normalize(),
+            filled_quote: self.quote,
+            unfilled_base,
+            unfilled_quote,
+            mid,
+            vwap: derived_price(vwap),
+            worst_price: self.worst,
+            slippage_bps: bps(above_mid, mid).and_then(rounded),
+            cost_bps: bps(worse, mid).and_then(rounded),
+            cost_quote: worse.checked_mul(base).map(|cost| cost.round_dp(PLACES).normalize()),
+            levels_used: self.levels,
+            complete,
+            fees_included: false,
+            standing: Standing::Sound,
+            note: "fees are not included; hidden orders and what others do meanwhile are not known",
+        })
+    }
+
+    /// Quantity and average price. With P the worst price the average is P·quote/(P·base + partial quote):
+    /// both sides of the division are exact, so that it is rounded once.
+    fn average(&self) -> Option<(Decimal, Decimal)> {
+        let worst = self.worst.decimal();
+        let all_at_worst = self.worst.times(self.base)?.checked_add(self.partial_quote)?;
+        let vwap = quotient(self.quote.units(), all_at_worst.units())?.checked_mul(worst)?;
+        let partial_base = self.partial_quote.decimal().checked_div(worst)?;
+        Some((self.base.decimal().checked_add(partial_base)?, vwap))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{books, depth, money, price, quantity};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn book() -> Depth {
+        depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")])
+    }
+
+    #[test]
+    fn buying_a_quantity_worked_by_hand() {
+        let cost = cost(&book(), Action::Buy, Size::Base(quantity("2"))).expect("cost");
+        // 1·101 + 1·102 = 203 for 2: vwap 101.5; mid 100; (101.5 − 100)/100 = 150 bps; 2·1.5 = 3 in money.
+        assert_eq!(cost.vwap, Decimal::new(1015, 1));
+        assert_eq!((cost.slippage_bps, cost.cost_bps), (Some(150.0), Some(150.0)));
+        assert_eq!(cost.cost_quote, Some(Decimal::from(3)));
+        assert_eq!(cost.filled_quote, money("203"));
+        assert!(cost.filled && cost.complete && cost.levels_used == 2 && !cost.fees_included);
+    }
+
+    #[test]
+    fn selling_for_money_worked_by_hand() {
+        let cost = cost(&book(), Action::Sell, Size::Quote(money("197"))).expect("cost");
+        // 99 of the first level (1), the other 98 of the second (1): 197/2 = 98.5; (98.5 − 100)/100 = −150 bps.
+        assert_eq!(cost.vwap, Decimal::new(985, 1));
+        assert_eq!((cost.slippage_bps, cost.cost_bps), (Some(-150.0), Some(150.0)));
+        assert_eq!((cost.filled_base, cost.worst_price), (Decimal::from(2), price("98")));
+    }
+
+    #[test]
+    fn what_cannot_be_filled_is_told() {
+        let cost = cost(&book(), Action::Buy, Size::Quote(money("1000"))).expect("cost");
+        // All there is: 101 + 204 = 305 for 3.
+        assert!(!cost.filled);
+        assert_eq!(
+            (cost.filled_quote, cost.unfilled_quote),
+            (money("305"), Some(money("695")))
+        );
+        assert_eq!(cost.levels_used, 2);
+        let json = serde_json::to_value(&cost).expect("json");
+        assert_eq!(json["unfilled_quote"], "695");
+        assert!(json.get("unfilled_base").is_none());
+    }
+
+    #[test]
+    fn levels_beyond_the_reach_make_it_incomplete() {
+        let partly = Depth {
+            ask_reach: Some(price("101")),
+            ..book()
+        };
+        let of = |size| {
+            cost(&partly, Action::Buy, Size::Base(quantity(size)))
+                .expect("cost")
+                .complete
+        };
+        assert!(of("1") && !of("1.00000001"));
+    }
+
+    #[test]
+    fn nothing_is_invented() {
+        let nothing = cost(&book(), Action::Buy, Size::Quote(Notional::ZERO));
+        assert_eq!(nothing, Err(Unavailable::NothingAsked));
+        let no_asks = cost(&depth(&[("1", "1")], &[]), Action::Buy, Size::Base(quantity("1")));
+        assert_eq!(no_asks, Err(Unavailable::NoAsks));
+    }
+
+    proptest! {
+        #[test]
+        fn cost_grows_with_size(book in books(), sizes in (1..i64::MAX, 1..i64::MAX), buy in any::<bool>()) {
+            let side = if buy { Action::Buy } else { Action::Sell };
+            let (small, large) = (i128::from(sizes.0.min(sizes.1)), i128::from(sizes.0.max(sizes.1)));
+            let in_base = |units| cost(&book, side, Size::Base(Quantity::from_units(units))).expect("cost");
+            let in_quote = |units| cost(&book, side, Size::Quote(Notional::from_units(units))).expect("cost");
+            for (small, large) in [(in_base(small), in_base(large)), (in_quote(small), in_quote(large))] {
+                prop_assert!(small.cost_bps <= large.cost_bps && small.levels_used <= large.levels_used);
+                prop_assert!(small.filled_quote <= large.filled_quote && small.cost_quote <= large.cost_quote);
+                prop_assert!(small.cost_bps >= Some(0.0));
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What all figures share: how far they can be trusted, why one is missing, how they are rounded.
+
+use rust_decimal::prelude::ToPrimitive;
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::{Serialize, Serializer};
+
+use crate::model::{Aggressor, Millis};
+use crate::number::{Notional, Price};
+
+/// Places of ratios, shares and basis points in an answer.
+pub const RATIO_PLACES: u32 = 4;
+/// Places of prices that come from a division: a hundredth of the smallest tick there is.
+pub const PRICE_PLACES: u32 = 10;
+
+/// How far a figure can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Arithmetic on what the exchange said.
+    Exact,
+    /// An established estimate, within its stated limits.
+    Sound,
+    /// Says what was, and nothing of what will be.
+    Descriptive,
+    /// One choice among many that would do.
+    Convention,
+    /// Worth a look, often nothing.
+    Hint,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Low,
+    Medium,
+    High,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BookSide {
+    Bid,
+    Ask,
+}
+
+impl BookSide {
+    /// The side that a trade took from.
+    pub const fn hit_by(aggressor: Aggressor) -> Self {
+        match aggressor {
+            Aggressor::Buyer => Self::Ask,
+            Aggressor::Seller => Self::Bid,
+        }
+    }
+}
+
+/// Why a figure is missing. Written out in answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    #[error("the book has no bids")]
+    NoBids,
+    #[error("the book has no asks")]
+    NoAsks,
+    #[error("the best bid {bid} is not below the best ask {ask}: the book is wrong until it is fetched again")]
+    Crossed { bid: Price, ask: Price },
+    #[error("a price is not above zero")]
+    BadPrice,
+    #[error("the numbers are too large to count exactly")]
+    TooLarge,
+    #[error("nothing was asked for: give a size above zero")]
+    NothingAsked,
+    #[error("no level lies in the band")]
+    EmptyBand,
+    #[error("the band reaches beyond the known part of the book")]
+    BeyondReach,
+    #[error("no trades in the window")]
+    NoTrades,
+    #[error("{have} {what}, {need} needed")]
+    TooFew {
+        what: &'static str,
+        have: usize,
+        need: usize,
+    },
+    #[error("all samples are alike")]
+    NoVariation,
+    #[error("the rows would be more than {most}: give a larger tick_size")]
+    TooManyRows { most: usize },
+    #[error("{0} is not known")]
+    Unknown(&'static str),
+}
+
+impl Serialize for Unavailable {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// From after `start_ms` up to and with `end_ms`: windows that follow one another share no moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Window {
+    pub start_ms: Millis,
+    pub end_ms: Millis,
+}
+
+impl Window {
+    /// The `seconds` before `now`, with `now`.
+    pub fn last(seconds: u32, now: Millis) -> Self {
+        Self {
+            start_ms: now.saturating_sub(Millis::from(seconds) * 1000),
+            end_ms: now,
+        }
+    }
+
+    pub const fn contains(&self, time: Millis) -> bool {
+        self.start_ms < time && time <= self.end_ms
+    }
+
+    /// Zero if it ends before it starts.
+    pub fn seconds(&self) -> f64 {
+        self.millis() as f64 / 1000.0
+    }
+
+    pub fn millis(&self) -> Millis {
+        self.end_ms.saturating_sub(self.start_ms).max(0)
+    }
+}
+
+/// A quotient of integers, to 28 significant digits; `None` where there is none.
+pub fn quotient(numerator: i128, denominator: i128) -> Option<Decimal> {
+    // Both in the same unit, so the unit does not matter; this one keeps 28 digits of any integer.
+    let decimal = |units| Notional::from_units(units).decimal();
+    decimal(numerator).checked_div(decimal(denominator))
+}
+
+/// For answers: a ratio with four places, half to even.
+pub fn rounded(ratio: Decimal) -> Option<f64> {
+    ratio.round_dp(RATIO_PLACES).to_f64()
+}
+
+/// For answers: a price that came from a division, with ten places, half to even.
+pub fn derived_price(price: Decimal) -> Decimal {
+    price
+        .round_dp_with_strategy(PRICE_PLACES, RoundingStrategy::MidpointNearestEven)
+        .normalize()
+}
+
+/// For answers: a statistic with six significant digits; `None` for what is not a number.
+pub fn significant(statistic: f64) -> Option<f64> {
+    if !statistic.is_finite() {
+        return None;
+    }
+    format!("{statistic:.5e}").parse().ok()
+}
+
+/// `part` in basis points of `whole`.
+pub fn bps(part: Decimal, whole: Decimal) -> Option<Decimal> {
+    part.checked_div(whole)?.checked_mul(Decimal::from(10_000))
+}
+
+/// (a − b)/(a + b), from −1 to 1; `None` if both are zero.
+pub fn imbalance(a: i128, b: i128) -> Option<f64> {
+    rounded(quotient(a.checked_sub(b)?, a.checked_add(b)?)?)
+}
+
+/// The middle of the values, the mean of the two middle ones if they are even in number.
+pub fn median(values: &mut [f64]) -> Option<f64> {
+    quantile(values, 0.5)
+}
+
+/// The value below which `share` of the values lie, interpolated between neighbours.
+pub fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
+    let last = values.len().checked_sub(1)?;
+    values.sort_unstable_by(f64::total_cmp);
+    let place = share.clamp(0.0, 1.0) * last as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(last);
+    Some(values[below] + (values[above] - values[below]) * (place - below as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_as_stated() {
+        // 2/3 = 0.66666… ; 1/8 = 0.125 exactly.
+        assert_eq!(quotient(2, 3).and_then(rounded), Some(0.6667));
+        assert_eq!(quotient(1, 8).and_then(rounded), Some(0.125));
+        assert_eq!(quotient(1, 0), None);
+        // Half to even at the fourth place.
+        assert_eq!(rounded(Decimal::new(12_345, 5)), Some(0.1234));
+        assert_eq!(significant(0.000_012_345_678), Some(0.000_012_345_7));
+        assert_eq!(significant(f64::NAN), None);
+        assert_eq!(imbalance(0, 0), None);
+        assert_eq!(imbalance(i128::MAX, 1), None);
+        assert_eq!(imbalance(i128::MAX, 0), Some(1.0));
+    }
+
+    #[test]
+    fn quantiles_interpolate() {
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [3.0, 1.0]), Some(2.0));
+        // Place 0.99 · 4 = 3.96 among 1…5: 4 + 0.96.
+        assert_eq!(quantile(&mut [5.0, 4.0, 3.0, 2.0, 1.0], 0.99), Some(4.96));
+    }
+
+    #[test]
+    fn windows_that_follow_one_another_share_no_moment() {
+        let window = Window::last(10, 20_000);
+        assert!(!window.contains(10_000) && window.contains(10_001) && window.contains(20_000));
+        assert_eq!(window.seconds(), 10.0);
+    }
+}

@@ -1,0 +1,262 @@
+//! What was traded in a window, and by whose initiative.
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use super::figure::{self, Standing, Unavailable, Window, derived_price, rounded};
+use crate::model::{Aggressor, Millis, Trade};
+use crate::number::{Notional, Price, Quantity};
+
+/// Over how long `orders_per_sec` is taken.
+pub const RATE_SECS: u32 = 10;
+/// The usual window of net flow.
+pub const DEFAULT_WINDOW_SECS: u32 = 30;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LargestTrade {
+    pub price: Price,
+    pub quantity_base: Quantity,
+    pub quote: Notional,
+    pub aggressor: Aggressor,
+    pub time_ms: Millis,
+}
+
+/// Trades of one initiative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Taken {
+    trades: u64,
+    base: Quantity,
+    quote: Notional,
+}
+
+impl Taken {
+    fn add(&mut self, trade: &Trade, money: Notional) -> Option<()> {
+        self.trades = self.trades.checked_add(trade_count(trade)?)?;
+        self.base = self.base.checked_add(trade.quantity)?;
+        self.quote = self.quote.checked_add(money)?;
+        Some(())
+    }
+}
+
+/// How many trades it stands for; `None` if its ids cannot be.
+pub(crate) fn trade_count(trade: &Trade) -> Option<u64> {
+    trade.last_id.checked_sub(trade.first_id)?.checked_add(1)
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TradeFlow {
+    #[serde(flatten)]
+    pub window: Window,
+    pub window_secs: f64,
+    /// Single trades, counted by their ids.
+    pub trades: u64,
+    pub buy_trades: u64,
+    pub sell_trades: u64,
+    /// What buyers took from asks.
+    pub buy_volume_base: Quantity,
+    /// What sellers gave to bids.
+    pub sell_volume_base: Quantity,
+    pub buy_quote_volume: Notional,
+    pub sell_quote_volume: Notional,
+    /// Σ bought − Σ sold.
+    pub net_flow_base: Quantity,
+    pub net_flow_quote: Notional,
+    /// The running sum of bought − sold from the start of the window: where it ended, and how far it went.
+    pub cvd_base: Quantity,
+    pub cvd_high_base: Quantity,
+    pub cvd_low_base: Quantity,
+    /// (bought − sold)/(bought + sold), in the base asset.
+    pub aggressor_imbalance: Option<f64>,
+    pub vwap: Option<Decimal>,
+    pub largest_trade: Option<LargestTrade>,
+    /// Taker orders that traded in the last ten seconds of the window, divided by ten.
+    pub orders_per_sec: f64,
+    /// Trades that are missing between those seen, by their ids.
+    pub missing_trades: u64,
+    /// Whether every trade of the window was seen.
+    pub complete: bool,
+    /// Why figures are null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Unavailable>,
+    pub standing: Standing,
+    pub note: &'static str,
+}
+
+/// Over trades in order of time; those outside the window are passed over. All trades since `seen_from` are
+/// taken to be there, as far as their ids do not say otherwise.
+///
+/// A taker order is one record: an aggregate has the fills of one order at one price.
+pub fn trade_flow<'a>(
+    trades: impl IntoIterator<Item = &'a Trade>,
+    window: Window,
+    seen_from: Millis,
+) -> Result<TradeFlow, Unavailable> {
+    let mut sums = Sums::default();
+    let rate = Window::last(RATE_SECS, window.end_ms);
+    for trade in trades.into_iter().filter(|trade| window.contains(trade.time)) {
+        sums.add(trade, rate.contains(trade.time))
+            .ok_or(Unavailable::TooLarge)?;
+    }
+    sums.told(window, seen_from).ok_or(Unavailable::TooLarge)
+}
+
+#[derive(Default)]
+struct Sums {
+    buys: Taken,
+    sells: Taken,
+    cvd: Quantity,
+    high: Quantity,
+    low: Quantity,
+    largest: Option<LargestTrade>,
+    last_id: Option<u64>,
+    missing: u64,
+    recent_orders: u32,
+}
+
+impl Sums {
+    fn add(&mut self, trade: &Trade, recent: bool) -> Option<()> {
+        let money = trade.price.times(trade.quantity)?;
+        match trade.aggressor {
+            Aggressor::Buyer => {
+                self.buys.add(trade, money)?;
+                self.cvd = self.cvd.checked_add(trade.quantity)?;
+            }
+            Aggressor::Seller => {
+                self.sells.add(trade, money)?;
+                self.cvd = self.cvd.checked_sub(trade.quantity)?;
+            }
+        }
+        self.high = self.high.max(self.cvd);
+        self.low = self.low.min(self.cvd);
+        if self.largest.is_none_or(|largest| largest.quote < money) {
+            self.largest = Some(LargestTrade {
+                price: trade.price,
+                quantity_base: trade.quantity,
+                quote: money,
+                aggressor: trade.aggressor,
+                time_ms: trade.time,
+            });
+        }
+        let expected = self.last_id.and_then(|last| last.checked_add(1));
+        let missing = expected.map_or(0, |expected| trade.first_id.saturating_sub(expected));
+        self.missing = self.missing.saturating_add(missing);
+        self.last_id = Some(trade.last_id);
+        self.recent_orders = self.recent_orders.saturating_add(u32::from(recent));
+        Some(())
+    }
+
+    fn told(self, window: Window, seen_from: Millis) -> Option<TradeFlow> {
+        let base = self.buys.base.checked_add(self.sells.base)?;
+        let quote = self.buys.quote.checked_add(self.sells.quote)?;
+        let net_flow_base = self.buys.base.checked_sub(self.sells.base)?;
+        Some(TradeFlow {
+            window,
+            window_secs: window.seconds(),
+            trades: self.buys.trades.checked_add(self.sells.trades)?,
+            buy_trades: self.buys.trades,
+            sell_trades: self.sells.trades,
+            buy_volume_base: self.buys.base,
+            sell_volume_base: self.sells.base,
+            buy_quote_volume: self.buys.quote,
+            sell_quote_volume: self.sells.quote,
+            net_flow_base,
+            net_flow_quote: self.buys.quote.checked_sub(self.sells.quote)?,
+            cvd_base: self.cvd,
+            cvd_high_base: self.high,
+            cvd_low_base: self.low,
+            aggressor_imbalance: figure::imbalance(self.buys.base.units(), self.sells.base.units()),
+            vwap: vwap(quote, base),
+            largest_trade: self.largest,
+            orders_per_sec: f64::from(self.recent_orders) / f64::from(RATE_SECS),
+            missing_trades: self.missing,
+            complete: self.missing == 0 && seen_from <= window.start_ms.saturating_add(1),
+            reason: base.is_zero().then_some(Unavailable::NoTrades),
+            standing: Standing::Exact,
+            note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller",
+        })
+    }
+}
+
+/// Σpq/Σq with ten places; `None` without volume.
+pub fn vwap(quote: Notional, base: Quantity) -> Option<Decimal> {
+    quote.decimal().checked_div(base.decimal()).map(derived_price)
+}
+
+/// The share of `part` in `whole`; `None` if the whole is nothing.
+pub(super) fn share(part: Quantity, whole: Quantity) -> Option<f64> {
+    figure::quotient(part.units(), whole.units()).and_then(rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{money, quantity, trade, trades};
+    use super::*;
+    use Aggressor::{Buyer, Seller};
+    use proptest::prelude::*;
+
+    #[test]
+    fn worked_by_hand() {
+        let trades = [
+            trade(1, 0, "100", "50", Buyer), // before the window
+            trade(2, 5_000, "100", "2", Buyer),
+            trade(3, 15_000, "101", "4", Seller),
+            trade(6, 30_000, "102", "1", Buyer), // 4 and 5 are missing
+        ];
+        let flow = trade_flow(&trades, Window::last(30, 30_000), 0).expect("flow");
+        assert_eq!((flow.trades, flow.buy_trades, flow.sell_trades), (3, 2, 1));
+        // Bought 2 + 1, sold 4: net −1. Running: 2, −2, −1.
+        assert_eq!(flow.net_flow_base.to_string(), "-1");
+        assert_eq!(flow.cvd_base, flow.net_flow_base);
+        assert_eq!(
+            (flow.cvd_high_base.to_string(), flow.cvd_low_base.to_string()),
+            ("2".into(), "-2".into())
+        );
+        // Money: bought 200 + 102 = 302, sold 404: −102. (3 − 4)/7 = −0.142857…
+        assert_eq!(flow.net_flow_quote.to_string(), "-102");
+        assert_eq!(flow.aggressor_imbalance, Some(-0.1429));
+        // 706/7 = 100.857142857142…
+        assert_eq!(
+            flow.vwap.map(|vwap| vwap.to_string()).as_deref(),
+            Some("100.8571428571")
+        );
+        assert_eq!(flow.largest_trade.map(|largest| largest.quote), Some(money("404")));
+        // One order after 20,000.
+        assert_eq!(flow.orders_per_sec, 0.1);
+        assert_eq!((flow.missing_trades, flow.complete), (2, false));
+    }
+
+    #[test]
+    fn an_empty_window_has_no_average_and_says_so() {
+        let flow = trade_flow(&[], Window::last(30, 30_000), 0).expect("flow");
+        assert_eq!((flow.vwap, flow.aggressor_imbalance), (None, None));
+        assert_eq!(flow.reason, Some(Unavailable::NoTrades));
+        assert!(flow.complete && flow.trades == 0);
+        assert!(!trade_flow(&[], Window::last(30, 30_000), 10).expect("flow").complete);
+    }
+
+    #[test]
+    fn impossible_ids_are_refused() {
+        let mut backwards = trade(5, 1, "1", "1", Buyer);
+        backwards.last_id = 4;
+        let mut endless = trade(0, 1, "1", "1", Buyer);
+        endless.last_id = u64::MAX;
+        for trade in [backwards, endless] {
+            assert_eq!(trade_flow(&[trade], Window::last(1, 1), 0), Err(Unavailable::TooLarge));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn windows_add_up(trades in trades(), cut in 0..5_000_000i64) {
+            let end = i64::MAX;
+            let whole = trade_flow(&trades, Window { start_ms: -1, end_ms: end }, -1).expect("flow");
+            let first = trade_flow(&trades, Window { start_ms: -1, end_ms: cut }, -1).expect("flow");
+            let second = trade_flow(&trades, Window { start_ms: cut, end_ms: end }, -1).expect("flow");
+            prop_assert_eq!(whole.trades, first.trades + second.trades);
+            prop_assert_eq!(Some(whole.cvd_base), first.cvd_base.checked_add(second.cvd_base));
+            prop_assert!(whole.complete && whole.cvd_low_base <= whole.cvd_base && whole.cvd_base <= whole.cvd_high_base);
+            prop_assert_eq!(whole.trades, trades.iter().map(Trade::count).sum::<u64>());
+            prop_assert!(whole.buy_volume_base >= quantity("0"));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! One score of published parts: a convention, useful to compare a market with itself and with others.
+//!
+//! | component | weight | input | 100 | 0 | between |
+//! |---|---|---|---|---|---|
+//! | spread | 0.20 | spread in bps of mid | ≤ 1 | ≥ 50 | logarithmic |
+//! | depth | 0.25 | thinner side within ±25 bps, in bps of the 24 h quote volume | ≥ 10 | ≤ 0.1 | logarithmic |
+//! | balance | 0.15 | \|imbalance\| within ±25 bps | 0 | 1 | linear |
+//! | flow | 0.15 | \|bought − sold\|/(bought + sold) of at least 10 trades | 0 | 1 | linear |
+//! | anomalies | 0.15 | points of what was found: low 15, medium 35, high 60 | 0 | ≥ 100 | linear |
+//! | freshness | 0.10 | age of the data in ms | ≤ 1,000 | ≥ 5,000 | linear |
+//!
+//! A component without input is null and has a reason; the score is taken over the weights of the others.
+
+use serde::Serialize;
+
+use super::anomalies::Anomalies;
+use super::depth::Band;
+use super::figure::{Severity, Standing, Unavailable, quotient, significant};
+use super::flow::TradeFlow;
+use crate::number::Notional;
+use rust_decimal::prelude::ToPrimitive;
+
+/// Half the width of the band that depth and balance are taken from.
+pub const BAND_BPS: u32 = 25;
+/// Fewer trades have no balance.
+pub const MIN_TRADES: u64 = 10;
+
+/// What the score is made of; what is not known is an error with its reason.
+#[derive(Debug, Clone)]
+pub struct HealthInputs<'a> {
+    pub spread_bps: Result<f64, Unavailable>,
+    /// Of ±[`BAND_BPS`].
+    pub band: Result<&'a Band, Unavailable>,
+    pub quote_volume_24h: Option<Notional>,
+    pub flow: Result<&'a TradeFlow, Unavailable>,
+    pub anomalies: Option<&'a Anomalies>,
+    pub age_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Component {
+    pub name: &'static str,
+    pub input: Option<f64>,
+    pub input_unit: &'static str,
+    /// From 0 to 100.
+    pub score: Option<f64>,
+    pub weight: f64,
+    /// Its part of the score: weight times score, over the weights used. They add up to the score.
+    pub contribution: Option<f64>,
+    pub mapping: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Unavailable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Health {
+    /// From 0 to 100, with one place; null if no component has an input.
+    pub score: Option<f64>,
+    /// The sum of the weights that the score is taken over; 1 if every component has an input.
+    pub weights_used: f64,
+    pub complete: bool,
+    pub components: Vec<Component>,
+    pub standing: Standing,
+    pub note: &'static str,
+}
+
+pub fn health(inputs: &HealthInputs<'_>) -> Health {
+    let mut components = vec![
+        spread(inputs),
+        depth(inputs),
+        balance(inputs),
+        flow(inputs),
+        anomalies(inputs),
+        freshness(inputs),
+    ];
+    let scored = components.iter().filter(|component| component.score.is_some());
+    let weights_used: f64 = scored.map(|component| component.weight).sum();
+    for component in &mut components {
+        component.contribution = component
+            .score
+            .map(|score| places(score * component.weight / weights_used, 2));
+    }
+    let weighted = components
+        .iter()
+        .filter_map(|component| Some(component.score? * component.weight));
+    let score = weighted.sum::<f64>() / weights_used;
+    Health {
+        score: score.is_finite().then(|| places(score.clamp(0.0, 100.0), 1)),
+        weights_used: places(weights_used, 2),
+        complete: components.iter().all(|component| component.score.is_some()),
+        components,
+        standing: Standing::Convention,
+        note: "weights and mappings are chosen, not measured; a score is not advice",
+    }
+}
+
+fn spread(inputs: &HealthInputs<'_>) -> Component {
+    Component::of(
+        ("spread", 0.20, "bps of mid"),
+        "100 at 1 bps or less, 0 at 50 or more, logarithmic between",
+        inputs.spread_bps,
+        |bps| 100.0 - logarithmic(bps, 1.0, 50.0),
+    )
+}
+
+fn depth(inputs: &HealthInputs<'_>) -> Component {
+    let share = inputs.band.and_then(|band| {
+        let volume = inputs.quote_volume_24h.ok_or(Unavailable::Unknown("the 24 h volume"))?;
+        let share = quotient(band.smaller_side().units(), volume.units()).ok_or(Unavailable::NoTrades)?;
+        Ok(share.to_f64().ok_or(Unavailable::TooLarge)? * 10_000.0)
+    });
+    let mut component = Component::of(
+        ("depth", 0.25, "thinner side within 25 bps, in bps of 24 h quote volume"),
+        "100 at 10 or more, 0 at 0.1 or less, logarithmic between",
+        share,
+        |bps| logarithmic(bps, 0.1, 10.0),
+    );
+    if component.score.is_some() && inputs.band.is_ok_and(|band| !band.complete) {
+        component.note = Some("the band is not complete: a lower bound");
+    }
+    component
+}
+
+fn balance(inputs: &HealthInputs<'_>) -> Component {
+    let imbalance = inputs.band.and_then(|band| {
+        let reason = band.reason.unwrap_or(Unavailable::EmptyBand);
+        band.imbalance.map(f64::abs).ok_or(reason)
+    });
+    Component::of(
+        ("balance", 0.15, "absolute imbalance within 25 bps, 0 to 1"),
+        "100 at 0, 0 at 1, linear",
+        imbalance,
+        |imbalance| 100.0 * (1.0 - imbalance),
+    )
+}
+
+fn flow(inputs: &HealthInputs<'_>) -> Component {
+    let one_sided = inputs.flow.and_then(|flow| {
+        if flow.trades < MIN_TRADES {
+            return Err(Unavailable::TooFew {
+                what: "trades",
+                have: usize::try_from(flow.trades).unwrap_or(usize::MAX),
+                need: MIN_TRADES as usize,
+            });
+        }
+        flow.aggressor_imbalance.map(f64::abs).ok_or(Unavailable::NoTrades)
+    });
+    Component::of(
+        ("flow", 0.15, "absolute aggressor imbalance, 0 to 1"),
+        "100 at 0, 0 at 1, linear",
+        one_sided,
+        |imbalance| 100.0 * (1.0 - imbalance),
+    )
+}
+
+fn anomalies(inputs: &HealthInputs<'_>) -> Component {
+    let checked = inputs.anomalies.filter(|anomalies| anomalies.checked > 0);
+    let points = checked.map(|anomalies| {
+        let severities = anomalies.checks.iter().filter_map(|check| check.severity);
+        severities
+            .map(|severity| match severity {
+                Severity::Low => 15.0,
+                Severity::Medium => 35.0,
+                Severity::High => 60.0,
+            })
+            .sum()
+    });
+    Component::of(
+        (
+            "anomalies",
+            0.15,
+            "points of what was found: low 15, medium 35, high 60",
+        ),
+        "100 less the points, not below 0",
+        points.ok_or(Unavailable::Unknown("the symbol's past")),
+        |points| 100.0 - points,
+    )
+}
+
+fn freshness(inputs: &HealthInputs<'_>) -> Component {
+    let age = inputs.age_ms.map(|age| age as f64);
+    Component::of(
+        ("freshness", 0.10, "age of the data in ms"),
+        "100 at 1,000 or less, 0 at 5,000 or more, linear between",
+        age.ok_or(Unavailable::Unknown("the age of the data")),
+        |age| 100.0 * (5_000.0 - age) / 4_000.0,
+    )
+}
+
+impl Component {
+    fn of(
+        (name, weight, input_unit): (&'static str, f64, &'static str),
+        mapping: &'static str,
+        input: Result<f64, Unavailable>,
+        map: impl Fn(f64) -> f64,
+    ) -> Self {
+        // Negative and unbounded inputs cannot be; if they are, they are not scored.
+        let input = input.and_then(|input| {
+            let sane = input.is_finite() && input >= 0.0;
+            if sane { Ok(input) } else { Err(Unavailable::TooLarge) }
+        });
+        Self {
+            name,
+            input: input.ok().and_then(significant),
+            input_unit,
+            score: input.ok().map(|input| places(map(input).clamp(0.0, 100.0), 1)),
+            weight,
+            contribution: None,
+            mapping,
+            reason: input.err(),
+            note: None,
+        }
+    }
+}
+
+/// 0 at `low`, 100 at `high`, by the logarithm between; not beyond.
+fn logarithmic(value: f64, low: f64, high: f64) -> f64 {
+    100.0 * (value.clamp(low, high) / low).ln() / (high / low).ln()
+}
+
+fn places(value: f64, places: i32) -> f64 {
+    let scale = 10f64.powi(places);
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+#[path = "health_tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+use super::super::anomalies::quote_rate;
+use super::super::anomalies::{Anomalies, Baseline};
+use super::super::depth::band;
+use super::super::figure::Window;
+use super::super::fixture::{books, depth as book, money, trade, trades};
+use super::super::flow::trade_flow;
+use super::super::quotes::quotes;
+use super::*;
+use crate::model::Aggressor::{Buyer, Seller};
+use proptest::prelude::*;
+
+fn scores(health: &Health) -> Vec<Option<f64>> {
+    health.components.iter().map(|component| component.score).collect()
+}
+
+#[test]
+fn worked_by_hand() {
+    // Mid 100, bids 99.95 · 3 = 299.85, asks 100.05 · 1 = 100.05: spread 10 bps, thinner side 100.05.
+    let band = band(&book(&[("99.95", "3")], &[("100.05", "1")]), BAND_BPS).expect("band");
+    // 8 bought, 2 sold: |8 − 2|/10 = 0.6.
+    let all: Vec<_> = (0..10)
+        .map(|id| trade(id, 1, "100", "1", if id < 8 { Buyer } else { Seller }))
+        .collect();
+    let flow = trade_flow(&all, Window::last(1, 1), 0).expect("flow");
+    let mut past = Baseline::new(50);
+    (0..50).for_each(|_| past.push(10.0));
+    // 300 for each trade against three times 10: ten times the threshold, high, 60 points.
+    let anomalies = Anomalies::from(vec![quote_rate(300, 1, &past)]);
+    let told = health(&HealthInputs {
+        spread_bps: Ok(10.0),
+        band: Ok(&band),
+        quote_volume_24h: Some(money("1000500")),
+        flow: Ok(&flow),
+        anomalies: Some(&anomalies),
+        age_ms: Some(2_000),
+    });
+    // spread: 100 − 100·ln 10/ln 50 = 100 − 58.8588 = 41.1. depth: 100.05/1000500 = 1 bps: half way from 0.1 to 10.
+    // balance: |199.8/399.9| = 0.4996 → 50.0. flow: 40. anomalies: 40. freshness: 100·3000/4000 = 75.
+    assert_eq!(scores(&told), [41.1, 50.0, 50.0, 40.0, 40.0, 75.0].map(Some));
+    // 0.2·41.1 + 0.25·50 + 0.15·50 + 0.15·40 + 0.15·40 + 0.1·75 = 8.22 + 12.5 + 7.5 + 6 + 6 + 7.5 = 47.72.
+    assert_eq!((told.score, told.weights_used, told.complete), (Some(47.7), 1.0, true));
+    let parts: f64 = told
+        .components
+        .iter()
+        .filter_map(|component| component.contribution)
+        .sum();
+    assert!((parts - 47.72).abs() < 1e-9);
+}
+
+#[test]
+fn what_is_unknown_is_left_out_and_said() {
+    let told = health(&HealthInputs {
+        spread_bps: Ok(0.5),
+        band: Err(Unavailable::NoAsks),
+        quote_volume_24h: None,
+        flow: Err(Unavailable::NoTrades),
+        anomalies: None,
+        age_ms: Some(5_000),
+    });
+    assert_eq!(scores(&told), [Some(100.0), None, None, None, None, Some(0.0)]);
+    // (0.2·100 + 0.1·0)/0.3 = 66.7.
+    assert_eq!((told.score, told.weights_used, told.complete), (Some(66.7), 0.3, false));
+    assert_eq!(told.components[1].reason, Some(Unavailable::NoAsks));
+    let json = serde_json::to_value(&told).expect("json");
+    assert_eq!(json["components"][1]["reason"], "the book has no asks");
+    assert!(json["components"][1]["score"].is_null());
+    assert_eq!(json["standing"], "convention");
+}
+
+#[test]
+fn nothing_known_is_no_score() {
+    let told = health(&HealthInputs {
+        spread_bps: Err(Unavailable::NoBids),
+        band: Err(Unavailable::NoBids),
+        quote_volume_24h: None,
+        flow: Err(Unavailable::NoTrades),
+        anomalies: None,
+        age_ms: None,
+    });
+    assert_eq!((told.score, told.weights_used), (None, 0.0));
+}
+
+#[test]
+fn the_weights_are_the_published_ones() {
+    let told = health(&HealthInputs {
+        spread_bps: Err(Unavailable::NoBids),
+        band: Err(Unavailable::NoBids),
+        quote_volume_24h: None,
+        flow: Err(Unavailable::NoTrades),
+        anomalies: None,
+        age_ms: None,
+    });
+    let weights: Vec<_> = told
+        .components
+        .iter()
+        .map(|component| (component.name, component.weight))
+        .collect();
+    let published = [
+        ("spread", 0.20),
+        ("depth", 0.25),
+        ("balance", 0.15),
+        ("flow", 0.15),
+        ("anomalies", 0.15),
+        ("freshness", 0.10),
+    ];
+    assert_eq!(weights, published);
+    assert!((weights.iter().map(|(_, weight)| weight).sum::<f64>() - 1.0).abs() < 1e-9);
+}
+
+proptest! {
+    #[test]
+    fn every_score_lies_between_0_and_100(
+        book in books(), trades in trades(), volume in 0..i128::MAX, age in any::<Option<u64>>(),
+        spread in prop_oneof![any::<f64>(), 0.0..100.0],
+    ) {
+        let band = band(&book, BAND_BPS);
+        let flow = trade_flow(&trades, Window { start_ms: -1, end_ms: i64::MAX }, 0);
+        let told = health(&HealthInputs {
+            spread_bps: quotes(&book).map(|_| spread),
+            band: band.as_ref().map_err(|reason| *reason),
+            quote_volume_24h: Some(Notional::from_units(volume)),
+            flow: flow.as_ref().map_err(|reason| *reason),
+            anomalies: None,
+            age_ms: age,
+        });
+        for score in scores(&told).into_iter().chain([told.score]).flatten() {
+            prop_assert!((0.0..=100.0).contains(&score));
+        }
+        let parts: f64 = told.components.iter().filter_map(|component| component.contribution).sum();
+        prop_assert!(told.score.is_none_or(|score| (score - parts).abs() < 0.1));
+    }
+}

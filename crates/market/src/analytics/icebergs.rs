@@ -1,0 +1,188 @@
+//! Prices at which far more was traded than was ever shown.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::figure::{BookSide, Standing, Unavailable, quotient, rounded};
+use super::quotes::Touch;
+use crate::book::{Depth, Level};
+use crate::model::{Millis, Trade};
+use crate::number::{Price, Quantity};
+
+/// Levels of each side that are watched.
+const LEVELS: usize = 20;
+/// For how long a price is watched before it starts anew: over a longer time every busy price qualifies.
+pub const WINDOW_MS: Millis = 60_000;
+/// How many times more must have been traded than was ever displayed.
+pub const MIN_TIMES_DISPLAYED: u32 = 5;
+/// How often the level must have been traded at and still have been there.
+pub const MIN_REFILLS: u32 = 3;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IcebergHint {
+    pub side: BookSide,
+    pub price: Price,
+    pub traded_base: Quantity,
+    pub most_displayed_base: Quantity,
+    pub times_displayed: Option<f64>,
+    /// Views in which it was still there although it had been traded at since the view before.
+    pub refills: u32,
+    pub watched_ms: Millis,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IcebergHints {
+    pub hints: Vec<IcebergHint>,
+    pub prices_watched: usize,
+    pub standing: Standing,
+    pub note: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    most: Quantity,
+    traded: Quantity,
+    refills: u32,
+    since: Millis,
+}
+
+/// Fed with views of one book in order of time.
+#[derive(Debug, Clone, Default)]
+pub struct IcebergTracker {
+    shown: BTreeMap<(BookSide, Price), Shown>,
+    now: Millis,
+}
+
+impl IcebergTracker {
+    /// Forgets what it was watching: the book was fetched again.
+    pub fn reset(&mut self) {
+        self.shown.clear();
+    }
+
+    /// `trades` are all that came since the last view. A book that is not valid ends the watch.
+    pub fn observe(&mut self, depth: &Depth, trades: &[Trade], time: Millis) -> Result<(), Unavailable> {
+        Touch::of(depth).inspect_err(|_| self.reset())?;
+        self.now = time;
+        let mut traded = BTreeMap::<_, Quantity>::new();
+        for trade in trades {
+            let sum = traded
+                .entry((BookSide::hit_by(trade.aggressor), trade.price))
+                .or_default();
+            *sum = Quantity::from_units(sum.units().saturating_add(trade.quantity.units()));
+        }
+        let bids = depth.bids.iter().take(LEVELS).map(|level| (BookSide::Bid, level));
+        let asks = depth.asks.iter().take(LEVELS).map(|level| (BookSide::Ask, level));
+        let mut before = std::mem::take(&mut self.shown);
+        for (side, level) in bids.chain(asks) {
+            let key = (side, level.price);
+            let taken = traded.get(&key).copied();
+            let shown = before
+                .remove(&key)
+                .filter(|shown| time.saturating_sub(shown.since) < WINDOW_MS);
+            self.shown.insert(key, seen_again(shown, level, taken, time));
+        }
+        Ok(())
+    }
+
+    pub fn hints(&self) -> IcebergHints {
+        let told = self.shown.iter().filter(|(_, shown)| is_hint(shown));
+        let hints = told.map(|(&(side, price), shown)| IcebergHint {
+            side,
+            price,
+            traded_base: shown.traded,
+            most_displayed_base: shown.most,
+            times_displayed: quotient(shown.traded.units(), shown.most.units()).and_then(rounded),
+            refills: shown.refills,
+            watched_ms: self.now.saturating_sub(shown.since),
+        });
+        IcebergHints {
+            hints: hints.collect(),
+            prices_watched: self.shown.len(),
+            standing: Standing::Hint,
+            note: "weak: several people who renew their orders look the same as one hidden order",
+        }
+    }
+}
+
+/// A price that was not shown before has no past: what was traded there met orders that nobody saw.
+fn seen_again(shown: Option<Shown>, level: Level, taken: Option<Quantity>, time: Millis) -> Shown {
+    let Some(shown) = shown else {
+        return Shown {
+            most: level.quantity,
+            traded: Quantity::ZERO,
+            refills: 0,
+            since: time,
+        };
+    };
+    let taken_units = taken.map_or(0, Quantity::units);
+    Shown {
+        most: shown.most.max(level.quantity),
+        traded: Quantity::from_units(shown.traded.units().saturating_add(taken_units)),
+        refills: shown.refills.saturating_add(u32::from(taken_units > 0)),
+        since: shown.since,
+    }
+}
+
+fn is_hint(shown: &Shown) -> bool {
+    let wanted = shown.most.units().saturating_mul(i128::from(MIN_TIMES_DISPLAYED));
+    shown.refills >= MIN_REFILLS && shown.traded.units() >= wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{depth, price, trade};
+    use super::*;
+    use crate::model::Aggressor::{Buyer, Seller};
+
+    fn after(views: &[(&str, &str)]) -> IcebergHints {
+        let mut tracker = IcebergTracker::default();
+        for (at, (displayed, traded)) in views.iter().enumerate() {
+            let time = at as i64 * 100;
+            let book = depth(&[("100", displayed)], &[("101", "1")]);
+            let trades = [trade(at as u64, time, "100", traded, Seller)];
+            tracker.observe(&book, &trades, time).expect("valid");
+        }
+        tracker.hints()
+    }
+
+    #[test]
+    fn far_more_traded_than_shown_and_again_and_again() {
+        // What came with the first view is not counted; 4 + 4 + 2 = 10 = 5 · 2, in three refills.
+        let told = after(&[("2", "50"), ("2", "4"), ("1", "4"), ("2", "2")]);
+        assert_eq!(told.hints.len(), 1);
+        let hint = &told.hints[0];
+        assert_eq!((hint.side, hint.price, hint.refills), (BookSide::Bid, price("100"), 3));
+        assert_eq!((hint.times_displayed, hint.watched_ms), (Some(5.0), 300));
+    }
+
+    #[test]
+    fn one_large_trade_or_too_little_is_none() {
+        assert!(after(&[("2", "0"), ("2", "50")]).hints.is_empty());
+        assert!(
+            after(&[("2", "0"), ("2", "3"), ("2", "3"), ("2", "3")])
+                .hints
+                .is_empty()
+        );
+        // Once ten were shown.
+        assert!(
+            after(&[("10", "0"), ("2", "9"), ("2", "9"), ("2", "9")])
+                .hints
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn the_other_sides_trades_do_not_count() {
+        let mut tracker = IcebergTracker::default();
+        for at in 0..5 {
+            let trades = [trade(at, 0, "100", "9", Buyer)];
+            tracker
+                .observe(&depth(&[("100", "1")], &[("101", "1")]), &trades, 0)
+                .expect("valid");
+        }
+        assert!(tracker.hints().hints.is_empty());
+        assert!(tracker.observe(&depth(&[], &[]), &[], 0).is_err());
+        assert_eq!(tracker.hints().prices_watched, 0);
+    }
+}

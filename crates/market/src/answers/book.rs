@@ -1,0 +1,147 @@
+//! Order books: levels, best prices, depth.
+
+use serde_json::{Value, json};
+use tribune_core::Result;
+
+use super::answer::{Answer, Keep, Provenance, Table, no_figures, or_reason, or_unknown};
+use crate::analytics::Standing;
+use crate::analytics::depth::{bands, top_imbalance};
+use crate::analytics::quotes::{Quote, Quotes, quotes};
+use crate::book::{Level, Order, Side};
+use crate::market::{BookReading, Market};
+use crate::model::Symbol;
+use crate::number::{Notional, Quantity};
+use crate::symbols::Kind;
+
+/// Levels a side that one answer shows.
+const MAX_SHOWN: usize = 100;
+const COLUMNS: &[&str] = &["price", "quantity_base"];
+
+pub(super) fn best_prices(symbol: &Symbol, quotes: &Quotes) -> String {
+    let side = |quote: Option<Quote>| {
+        quote.map_or_else(
+            || "none".to_owned(),
+            |quote| format!("{} for {} {}", quote.price, quote.quantity_base, symbol.base),
+        )
+    };
+    format!(
+        "{}: best bid {}, best ask {}; mid {} {}, spread {} basis points.",
+        symbol.name,
+        side(quotes.best_bid),
+        side(quotes.best_ask),
+        or_unknown(quotes.mid),
+        symbol.quote,
+        or_unknown(quotes.spread_bps),
+    )
+}
+
+/// The levels of the book, best first.
+pub async fn levels(market: &Market, symbol: &str, limit: usize) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let asked = u32::try_from(limit).unwrap_or(u32::MAX).clamp(100, 5_000);
+    let book = market.book_of(&symbol, asked).await?;
+    let depth = &book.view.depth;
+    let quotes = quotes(depth).map_err(|reason| no_figures(&symbol, reason))?;
+    let mut answer = started(market, &symbol, Kind::OrderBook, "order book", &book)?
+        .figure(best_prices(&symbol, &quotes))
+        .with(&json!({
+            "best_bid": quotes.best_bid,
+            "best_ask": quotes.best_ask,
+            "mid": quotes.mid,
+            "spread": quotes.spread,
+            "spread_bps": quotes.spread_bps,
+            "bids_total": total(&depth.bids, limit),
+            "asks_total": total(&depth.asks, limit),
+            "levels_asked": limit,
+            "standing": Standing::Exact,
+        }))?;
+    if limit > MAX_SHOWN && depth.bids.len().max(depth.asks.len()) > MAX_SHOWN {
+        let note = format!("the best {MAX_SHOWN} levels a side are listed; totals are over {limit}");
+        answer = answer.with_field("note", &note)?;
+    }
+    let shown = limit.min(MAX_SHOWN);
+    Ok(answer
+        .table(rows("bids", &depth.bids, shown))
+        .table(rows("asks", &depth.asks, shown)))
+}
+
+/// Best prices and what they say: mid, spread, microprice, imbalance.
+pub async fn l1(market: &Market, symbol: &str) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let book = market.book(&symbol).await?;
+    let quotes = quotes(&book.view.depth).map_err(|reason| no_figures(&symbol, reason))?;
+    started(market, &symbol, Kind::OrderBookL1, "best bid and ask", &book)?
+        .figure(best_prices(&symbol, &quotes))
+        .figure(format!(
+            "Microprice {} {}, imbalance of the best levels {} (-1 all ask, 1 all bid).",
+            or_unknown(quotes.microprice),
+            symbol.quote,
+            or_unknown(quotes.imbalance_l1),
+        ))
+        .with(&quotes)
+}
+
+/// Depth: imbalance of the best levels, and money within distances of the mid.
+pub async fn l2(market: &Market, symbol: &str, depth_levels: usize) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let book = market.book(&symbol).await?;
+    let depth = &book.view.depth;
+    let quotes = quotes(depth).map_err(|reason| no_figures(&symbol, reason))?;
+    let bands = bands(depth);
+    let mut answer =
+        started(market, &symbol, Kind::OrderBookL2, "order book depth", &book)?.figure(best_prices(&symbol, &quotes));
+    for band in bands.iter().flatten() {
+        answer = answer.figure(format!(
+            "Within {} basis points of mid: bids {} {quote}, asks {} {quote}{}.",
+            band.distance_bps,
+            band.bid_quote,
+            band.ask_quote,
+            if band.complete {
+                ""
+            } else {
+                " (at least: the book is not known that far)"
+            },
+            quote = symbol.quote,
+        ));
+    }
+    let shown = depth_levels.min(20);
+    Ok(answer
+        .with(&json!({
+            "best_bid": quotes.best_bid,
+            "best_ask": quotes.best_ask,
+            "mid": quotes.mid,
+            "spread_bps": quotes.spread_bps,
+            "microprice": quotes.microprice,
+        }))?
+        .with_field("top_levels", &or_reason(&top_imbalance(depth, depth_levels)))?
+        .with_field("bands", &or_reason(&bands))?
+        .table(rows("bids", &depth.bids, shown))
+        .table(rows("asks", &depth.asks, shown)))
+}
+
+pub(super) fn started(market: &Market, symbol: &Symbol, kind: Kind, title: &str, book: &BookReading) -> Result<Answer> {
+    Answer::new(kind, symbol, title, Provenance::of_book(market, book))?.with(&json!({
+        "last_update_id": book.view.last_update_id,
+        "bid_levels_known": book.view.depth.bids.len(),
+        "ask_levels_known": book.view.depth.asks.len(),
+    }))
+}
+
+fn rows<O: Order>(name: &'static str, side: &Side<O>, most: usize) -> Table {
+    let row = |level: Level| vec![json!(level.price), json!(level.quantity)];
+    Table {
+        name,
+        columns: COLUMNS,
+        rows: side.iter().take(most).map(row).collect(),
+        keep: Keep::First,
+    }
+}
+
+fn total<O: Order>(side: &Side<O>, levels: usize) -> Value {
+    let used = || side.iter().take(levels);
+    let base = used().try_fold(Quantity::ZERO, |sum, level| sum.checked_add(level.quantity));
+    let money = used().try_fold(Notional::ZERO, |sum, level| {
+        sum.checked_add(level.price.times(level.quantity)?)
+    });
+    json!({"levels_used": used().count(), "quantity_base": base, "quote": money})
+}

@@ -1,0 +1,21 @@
+//! What is answered about a market, once for all ways of asking: documents and tools are both made of
+//! these. One file a family.
+//!
+//! - `answer`: what an answer is made of
+//! - [`ticker`], [`book`], [`candles`], [`trades`], [`info`]: what the exchange says
+//! - [`flow`], [`profile`], [`anomalies`]: what is computed from it
+//! - [`cost`], [`compare`]: what to trade would cost; several markets side by side
+
+pub mod anomalies;
+mod answer;
+pub mod book;
+pub mod candles;
+pub mod compare;
+pub mod cost;
+pub mod flow;
+pub mod info;
+pub mod profile;
+pub mod ticker;
+pub mod trades;
+
+pub use answer::{Answer, Provenance, Table, pair_name, written};

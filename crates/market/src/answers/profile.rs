@@ -1,0 +1,145 @@
+//! Where volume was traded, and where not.
+
+use serde_json::json;
+use tribune_core::{Error, Result};
+
+use super::answer::{Answer, Keep, Provenance, Table, no_figures, or_reason, or_unknown};
+use crate::analytics::Window;
+use crate::analytics::impact::amihud;
+use crate::analytics::profile::{Histogram, RowWidth, volume_profile};
+use crate::analytics::vacuums::{DEFAULT_THRESHOLD_PCT, vacuums};
+use crate::market::{Market, Origin};
+use crate::model::{Candle, Interval, Symbol};
+use crate::moment::Stamped;
+use crate::number::Price;
+use crate::rest::KlinesQuery;
+use crate::symbols::{AnalyticsKind, Kind};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// The candles of the last hours, as fine as one request gives them.
+async fn past(
+    market: &Market,
+    symbol: &Symbol,
+    hours: u32,
+) -> Result<(Interval, std::sync::Arc<Stamped<Vec<Candle>>>)> {
+    let wanted = i64::from(hours) * HOUR_MS;
+    let fine = [Interval::M1, Interval::M3, Interval::M5, Interval::M15];
+    let interval = fine.into_iter().find(|interval| wanted / interval.millis() < 1_000);
+    let interval = interval.unwrap_or(Interval::M30);
+    let query = KlinesQuery {
+        interval,
+        limit: 1_000,
+        start: Some(market.exchange_now() - wanted),
+        end: None,
+    };
+    Ok((interval, market.rest.klines(&symbol.name, &query).await?))
+}
+
+fn width(symbol: &Symbol, given: Option<Price>) -> Result<RowWidth> {
+    match (given, symbol.tick_size) {
+        (Some(given), _) if given.units() > 0 => Ok(RowWidth::Given(given)),
+        (Some(_), _) => Err(Error::invalid_argument("tick_size must be above zero")),
+        (None, Some(tick)) => Ok(RowWidth::FromTick(tick)),
+        (None, None) => Ok(RowWidth::FromTick(Price::from_units(1))),
+    }
+}
+
+struct Past {
+    window: Window,
+    interval: Interval,
+    candles: std::sync::Arc<Stamped<Vec<Candle>>>,
+    covered_ms: i64,
+}
+
+async fn window(market: &Market, symbol: &Symbol, hours: u32) -> Result<Past> {
+    let (interval, candles) = past(market, symbol, hours).await?;
+    let window = Window::last(hours * 3_600, market.exchange_now());
+    let first = candles.value.first().map_or(window.end_ms, |candle| candle.open_time);
+    Ok(Past {
+        covered_ms: window.end_ms - first.max(window.start_ms),
+        window,
+        interval,
+        candles,
+    })
+}
+
+pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Option<Price>) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let past = window(market, &symbol, hours).await?;
+    let candles = &past.candles.value;
+    let made = Histogram::of_candles(candles, width(&symbol, tick_size)?)
+        .and_then(|histogram| volume_profile(&histogram, past.window, past.covered_ms))
+        .map_err(|reason| no_figures(&symbol, reason))?;
+    let provenance = Provenance::new(market, Origin::Rest, past.candles.exchange_time, past.candles.received);
+    let kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
+    let rows = made.volume_by_row.iter();
+    let rows = rows.map(|row| vec![json!(row.low), json!(row.volume_base), json!(row.share)]);
+    let table = Table {
+        name: "volume_by_row",
+        columns: &["price_from", "volume_base", "share"],
+        rows: rows.collect(),
+        keep: Keep::First,
+    };
+    let mut answer = Answer::new(kind, &symbol, &format!("volume profile of {hours} h"), provenance)?
+        .figure(format!(
+            "{}, last {hours} h: most was traded around {} {quote} (point of control, {} to {}).",
+            symbol.name,
+            made.poc,
+            made.poc_low,
+            made.poc_high,
+            quote = symbol.quote,
+        ))
+        .figure(format!(
+            "{}% of the volume between {} and {} {} (value area); VWAP {}.",
+            or_unknown(made.value_area_share.map(|share| (share * 1000.0).round() / 10.0)),
+            made.val,
+            made.vah,
+            symbol.quote,
+            or_unknown(made.vwap),
+        ))
+        .with(&made)?
+        .with(&json!({
+            "hours": hours,
+            "candles_of": past.interval.as_str(),
+            "candles": candles.len(),
+            "amihud": or_reason(&amihud(candles, past.interval)),
+        }))?;
+    answer.data.shift_remove("volume_by_row");
+    Ok(answer.table(table))
+}
+
+pub async fn liquidity_vacuums(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let past = window(market, &symbol, hours).await?;
+    let found = Histogram::of_candles(&past.candles.value, width(&symbol, None)?)
+        .and_then(|histogram| vacuums(&histogram, DEFAULT_THRESHOLD_PCT))
+        .map_err(|reason| no_figures(&symbol, reason))?;
+    let provenance = Provenance::new(market, Origin::Rest, past.candles.exchange_time, past.candles.received);
+    let kind = Kind::Analytics(AnalyticsKind::LiquidityVacuums);
+    let mut answer = Answer::new(kind, &symbol, &format!("liquidity vacuums of {hours} h"), provenance)?.figure(
+        match found.vacuums.len() {
+            0 => format!(
+                "{}, last {hours} h: no price range between traded ones was nearly empty.",
+                symbol.name
+            ),
+            count => format!(
+                "{}, last {hours} h: {count} price ranges in which little was traded.",
+                symbol.name
+            ),
+        },
+    );
+    for vacuum in found.vacuums.iter().take(5) {
+        answer = answer.figure(format!(
+            "{} to {} {}: {} {} traded.",
+            vacuum.from, vacuum.to, symbol.quote, vacuum.volume_base, symbol.base
+        ));
+    }
+    answer.with(&found)?.with(&json!({
+        "hours": hours,
+        "window_start_ms": past.window.start_ms,
+        "window_end_ms": past.window.end_ms,
+        "candles_of": past.interval.as_str(),
+        "candles": past.candles.value.len(),
+    }))
+}

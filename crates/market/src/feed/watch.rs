@@ -1,0 +1,135 @@
+//! What was seen of one book for a while: walls, icebergs, and what is usual for it. Looked at once a
+//! second.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::published::BookView;
+use super::pulse::Beats;
+use crate::analytics::anomalies::{Anomalies, Baseline, iceberg_check, liquidity_stress, quote_rate, vanished_check};
+use crate::analytics::depth::band;
+use crate::analytics::health::BAND_BPS;
+use crate::analytics::icebergs::IcebergTracker;
+use crate::analytics::quotes::Touch;
+use crate::analytics::walls::{WallRules, WallTracker, Walls};
+use crate::analytics::{Unavailable, anomalies};
+use crate::model::Millis;
+use crate::number::Notional;
+use crate::tape::Tape;
+use rust_decimal::prelude::ToPrimitive;
+
+/// An hour of samples, one every ten seconds.
+const SAMPLES: usize = 360;
+pub(super) const SAMPLE_SECS: u64 = 10;
+/// Large levels that vanished longer ago than this are not news.
+const NEWS_MS: Millis = 5 * 60 * 1000;
+/// A wall is worth at least this part of what is traded in a day.
+const FLOOR_PART_OF_DAY: i128 = 20_000;
+
+#[derive(Debug)]
+pub struct Watch {
+    inner: Mutex<Watching>,
+}
+
+#[derive(Debug)]
+struct Watching {
+    walls: WallTracker,
+    icebergs: IcebergTracker,
+    last_trade: u64,
+    last_look: Millis,
+    looks: u64,
+    quote_rate: Baseline,
+    depth: Baseline,
+    spread: Baseline,
+    /// Spread in basis points and money within the band, when last looked at.
+    now: Option<(f64, f64)>,
+    beats: Beats,
+}
+
+impl Watch {
+    /// `day` is what is traded in 24 hours, if that is known.
+    pub fn new(day: Option<Notional>) -> Self {
+        let floor = day.map_or(0, |day| day.units() / FLOOR_PART_OF_DAY);
+        Self {
+            inner: Mutex::new(Watching {
+                walls: WallTracker::new(WallRules::with_floor(Notional::from_units(floor))),
+                icebergs: IcebergTracker::default(),
+                last_trade: 0,
+                last_look: 0,
+                looks: 0,
+                quote_rate: Baseline::new(SAMPLES),
+                depth: Baseline::new(SAMPLES),
+                spread: Baseline::new(SAMPLES),
+                now: None,
+                beats: Beats::default(),
+            }),
+        }
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Watching) -> T) -> T {
+        look(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The book is not exact: what is seen next has nothing to do with what was seen before.
+    pub(super) fn interrupted(&self) {
+        self.with(|watching| {
+            watching.walls.reset();
+            watching.icebergs.reset();
+            watching.now = None;
+        });
+    }
+
+    /// Once a second, with the beats of the last [`SAMPLE_SECS`].
+    pub(super) fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
+        self.with(|watching| watching.look(view, tape, beats, time));
+    }
+
+    /// Levels that are far larger than others, and stay.
+    pub fn walls(&self) -> Walls {
+        self.with(|watching| watching.walls.walls())
+    }
+
+    /// The book's differences from its own past, with `more` that others have found.
+    pub fn anomalies(&self, now: Millis, more: Vec<anomalies::Check>) -> Anomalies {
+        self.with(|watching| {
+            let beats = watching.beats;
+            let mut checks = vec![quote_rate(beats.updates, beats.trades, &watching.quote_rate)];
+            let (spread, depth) = watching.now.unwrap_or((f64::NAN, f64::NAN));
+            checks.push(liquidity_stress(depth, spread, &watching.depth, &watching.spread));
+            checks.push(iceberg_check(&watching.icebergs.hints()));
+            checks.push(vanished_check(&watching.walls.walls(), now - NEWS_MS));
+            checks.extend(more);
+            Anomalies::from(checks)
+        })
+    }
+}
+
+impl Watching {
+    fn look(&mut self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
+        let mut trades = tape.since(self.last_look).trades;
+        trades.retain(|trade| trade.last_id > self.last_trade);
+        self.last_look = trades.last().map_or(self.last_look, |trade| trade.time);
+        self.last_trade = trades.last().map_or(self.last_trade, |trade| trade.last_id);
+        // A book that is not valid ends the watch by itself.
+        let _: Result<(), Unavailable> = self.walls.observe(&view.depth, &trades, time);
+        let _: Result<(), Unavailable> = self.icebergs.observe(&view.depth, &trades, time);
+        self.now = breadth(view);
+        self.looks += 1;
+        if self.looks.is_multiple_of(SAMPLE_SECS) && beats.seconds >= SAMPLE_SECS {
+            if beats.trades > 0 {
+                self.quote_rate.push(beats.updates as f64 / beats.trades as f64);
+            }
+            if let Some((spread, depth)) = self.now {
+                self.spread.push(spread);
+                self.depth.push(depth);
+            }
+        }
+        self.beats = beats;
+    }
+}
+
+/// Spread in basis points, and money near the mid on both sides.
+fn breadth(view: &BookView) -> Option<(f64, f64)> {
+    let spread = Touch::of(&view.depth).ok()?.spread_bps()?.to_f64()?;
+    let band = band(&view.depth, BAND_BPS).ok()?;
+    Some((spread, band.bid_quote.as_f64() + band.ask_quote.as_f64()))
+}
