@@ -323,7 +323,8 @@ mod tests {
 
     #[test]
     fn the_json_of_a_fault_is_its_name_and_fields() {
-        let fault: Fault = serde_json::from_str(r#"{"fault":"drop_diffs","symbol":"BTCUSDT","count":2}"#).expect("a fault");
+        let fault: Fault =
+            serde_json::from_str(r#"{"fault":"drop_diffs","symbol":"BTCUSDT","count":2}"#).expect("a fault");
         let expected = Fault::DropDiffs {
             symbol: Some("BTCUSDT".to_owned()),
             count: 2,

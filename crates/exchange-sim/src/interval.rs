@@ -122,7 +122,10 @@ mod tests {
     }
 
     fn open(interval: &str, time: &str) -> Millis {
-        interval.parse::<Interval>().expect("an interval").open_of(millis(time), 0)
+        interval
+            .parse::<Interval>()
+            .expect("an interval")
+            .open_of(millis(time), 0)
     }
 
     #[test]
@@ -136,8 +139,14 @@ mod tests {
     fn months_are_calendar_months() {
         let month: Interval = "1M".parse().expect("an interval");
         assert_eq!(open("1M", "2024-02-29T23:59:59Z"), millis("2024-02-01T00:00:00Z"));
-        assert_eq!(month.next_open(millis("2024-02-01T00:00:00Z"), 0), millis("2024-03-01T00:00:00Z"));
-        assert_eq!(month.next_open(millis("2026-12-01T00:00:00Z"), 0), millis("2027-01-01T00:00:00Z"));
+        assert_eq!(
+            month.next_open(millis("2024-02-01T00:00:00Z"), 0),
+            millis("2024-03-01T00:00:00Z")
+        );
+        assert_eq!(
+            month.next_open(millis("2026-12-01T00:00:00Z"), 0),
+            millis("2027-01-01T00:00:00Z")
+        );
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub async fn start(settings: Settings) -> Result<Exchange, StartError> {
 async fn open(settings: Settings) -> Result<Arc<Venue>, StartError> {
     match settings.mode.clone() {
         Mode::Simulated(simulation) => Ok(simulated::run::open(&settings, simulation).await),
-        Mode::Replay { .. } => Err(StartError::Replay("not yet".to_owned())),
+        Mode::Replay { files, speed } => replay::open(&settings, files, speed).await.map_err(StartError::Replay),
     }
 }
 

@@ -77,12 +77,6 @@ pub fn percent(part: i128, whole: i128) -> String {
     format!("{sign}{}.{:03}", thousandths / 1000, thousandths % 1000)
 }
 
-/// Places after the point that a decimal text uses, zeros at its end not counted.
-pub fn places(text: &str) -> usize {
-    text.split_once('.')
-        .map_or(0, |(_, fraction)| fraction.trim_end_matches('0').len())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,7 +92,19 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_none() {
-        for text in ["", ".", ".5", "-1", "+1", "1e3", "1.2.3", "0.000000001", "1_000", "٣", &"9".repeat(40)] {
+        for text in [
+            "",
+            ".",
+            ".5",
+            "-1",
+            "+1",
+            "1e3",
+            "1.2.3",
+            "0.000000001",
+            "1_000",
+            "٣",
+            &"9".repeat(40),
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

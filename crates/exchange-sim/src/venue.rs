@@ -145,7 +145,10 @@ impl Venue {
         let mut connects = self.connects.lock().unwrap_or_else(PoisonError::into_inner);
         let times = connects.entry(address).or_default();
         let now = Instant::now();
-        while times.front().is_some_and(|time| now.duration_since(*time) >= FIVE_MINUTES) {
+        while times
+            .front()
+            .is_some_and(|time| now.duration_since(*time) >= FIVE_MINUTES)
+        {
             times.pop_front();
         }
         let admitted = times.len() < self.limits.connects_per_five_minutes;

@@ -126,8 +126,14 @@ mod tests {
         for _ in 0..2 {
             assert!(matches!(meter.charge(home, 1, 60_000).0, Verdict::TooMuch { .. }));
         }
-        assert_eq!(meter.charge(home, 1, 60_000).0, Verdict::Banned { retry_after_secs: 120 });
-        assert_eq!(meter.charge(home, 1, 121_000).0, Verdict::Banned { retry_after_secs: 59 });
+        assert_eq!(
+            meter.charge(home, 1, 60_000).0,
+            Verdict::Banned { retry_after_secs: 120 }
+        );
+        assert_eq!(
+            meter.charge(home, 1, 121_000).0,
+            Verdict::Banned { retry_after_secs: 59 }
+        );
         assert_eq!(meter.charge(home, 1, 180_000).0, Verdict::Within);
     }
 }

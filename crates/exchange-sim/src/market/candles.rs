@@ -1,7 +1,7 @@
 //! Candles of every length from two bases, seconds and minutes. A base has only what traded; a bucket in which
 //! nothing did is flat at the last price, as the exchange gives it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::{Value, json};
 
@@ -60,12 +60,12 @@ impl Candle {
         self.low = self.low.min(trade.price);
         self.close = trade.price;
         self.volume += trade.quantity;
-        self.quote_volume += trade.money();
+        self.quote_volume = self.quote_volume.saturating_add(trade.money());
         self.trades += count;
         self.last_trade = trade.id;
         if !trade.buyer_is_maker {
             self.buy_volume += trade.quantity;
-            self.buy_quote_volume += trade.money();
+            self.buy_quote_volume = self.buy_quote_volume.saturating_add(trade.money());
         }
     }
 
@@ -75,10 +75,10 @@ impl Candle {
         self.low = self.low.min(next.low);
         self.close = next.close;
         self.volume += next.volume;
-        self.quote_volume += next.quote_volume;
+        self.quote_volume = self.quote_volume.saturating_add(next.quote_volume);
         self.trades += next.trades;
         self.buy_volume += next.buy_volume;
-        self.buy_quote_volume += next.buy_quote_volume;
+        self.buy_quote_volume = self.buy_quote_volume.saturating_add(next.buy_quote_volume);
         self.last_trade = next.last_trade;
     }
 
@@ -115,14 +115,18 @@ pub struct Range {
 pub struct Candles {
     seconds: VecDeque<Candle>,
     minutes: VecDeque<Candle>,
+    /// Candles that a recording has, which are truer than any made from its trades.
+    recorded: HashMap<Interval, BTreeMap<Millis, Candle>>,
+    /// Minutes come from recorded candles, and trades are not counted a second time.
+    minutes_recorded: bool,
 }
 
 impl Candles {
     /// Candles of minutes from before the first trade, oldest first.
     pub fn with_history(minutes: Vec<Candle>) -> Self {
         Self {
-            seconds: VecDeque::new(),
             minutes: minutes.into(),
+            ..Self::default()
         }
     }
 
@@ -133,11 +137,65 @@ impl Candles {
     /// One line of a recording may stand for several trades at one price.
     pub fn record_many(&mut self, trade: &Trade, count: u64) {
         add(&mut self.seconds, SECOND, SECONDS_KEPT, trade, count);
-        add(&mut self.minutes, MINUTE, MINUTES_KEPT, trade, count);
+        if !self.minutes_recorded {
+            add(&mut self.minutes, MINUTE, MINUTES_KEPT, trade, count);
+        }
+    }
+
+    /// Minutes will come from the recording.
+    pub fn expect_recorded_minutes(&mut self) {
+        self.minutes_recorded = true;
+    }
+
+    /// A candle of a recording, as it is now.
+    pub fn record_candle(&mut self, interval: Interval, candle: Candle) {
+        let recorded = self.recorded.entry(interval).or_default();
+        recorded.insert(candle.open_time, candle);
+        if recorded.len() > MINUTES_KEPT {
+            recorded.pop_first();
+        }
+        if self.minutes_recorded && interval.name() == "1m" {
+            self.put_minute(candle);
+        }
+    }
+
+    fn put_minute(&mut self, candle: Candle) {
+        let at = self.minutes.partition_point(|other| other.open_time < candle.open_time);
+        match self.minutes.get_mut(at) {
+            Some(same) if same.open_time == candle.open_time => *same = candle,
+            _ => self.minutes.insert(at, candle),
+        }
+        if self.minutes.len() > MINUTES_KEPT {
+            self.minutes.pop_front();
+        }
+    }
+
+    fn recorded_at(&self, interval: Interval, open: Millis) -> Option<&Candle> {
+        self.recorded.get(&interval)?.get(&open)
+    }
+
+    /// The first opening of which anything is known.
+    fn oldest(&self, interval: Interval, offset: Millis) -> Option<Millis> {
+        let base = self
+            .base(interval)
+            .front()
+            .map(|first| interval.open_of(first.open_time, offset));
+        let recorded = self.recorded.get(&interval).and_then(BTreeMap::first_key_value);
+        let recorded = recorded.map(|(open, _)| *open).filter(|_| offset == 0);
+        base.into_iter().chain(recorded).min()
+    }
+
+    /// Whether all of a candle is known to somebody who knows nothing from before `known_since`.
+    pub fn is_whole(&self, interval: Interval, open: Millis, known_since: Millis) -> bool {
+        open >= known_since || self.recorded_at(interval, open).is_some()
     }
 
     fn base(&self, interval: Interval) -> &VecDeque<Candle> {
-        if interval.is_second() { &self.seconds } else { &self.minutes }
+        if interval.is_second() {
+            &self.seconds
+        } else {
+            &self.minutes
+        }
     }
 
     pub fn last(&self) -> Option<&Candle> {
@@ -165,6 +223,9 @@ impl Candles {
 
     /// The candle that opened at `open`; flat if nothing traded in it, `None` before anything ever did.
     pub fn at(&self, interval: Interval, open: Millis, offset: Millis) -> Option<Candle> {
+        if let Some(recorded) = self.recorded_at(interval, open).filter(|_| offset == 0) {
+            return Some(*recorded);
+        }
         let base = self.base(interval);
         let merged = self.merged(base, open, interval.next_open(open, offset));
         let candle = merged.map(|mut candle| {
@@ -181,16 +242,19 @@ impl Candles {
     /// Candles by the exchange's rules: with a start the oldest from there, without one the newest; those count
     /// whose opening lies between start and end, both included.
     pub fn range(&self, range: &Range, now: Millis) -> Vec<(Candle, Millis)> {
-        let Some(first) = self.base(range.interval).front() else {
+        let (interval, offset) = (range.interval, range.offset);
+        let Some(oldest) = self.oldest(interval, offset) else {
             return Vec::new();
         };
-        let (interval, offset) = (range.interval, range.offset);
-        let oldest = interval.open_of(first.open_time, offset);
         let newest = interval.open_of(range.end.unwrap_or(now).min(now), offset);
         let mut opens = match range.start {
             Some(start) => {
                 let open = interval.open_of(start, offset);
-                let from = if open < start { interval.next_open(open, offset) } else { open };
+                let from = if open < start {
+                    interval.next_open(open, offset)
+                } else {
+                    open
+                };
                 forward(range, from.max(oldest), newest)
             }
             None => backward(range, newest, oldest),
@@ -211,11 +275,12 @@ fn forward(range: &Range, from: Millis, newest: Millis) -> Vec<Millis> {
 }
 
 fn backward(range: &Range, newest: Millis, oldest: Millis) -> Vec<Millis> {
-    let mut opens: Vec<Millis> =
-        std::iter::successors(Some(newest), |open| Some(range.interval.open_of(open - 1, range.offset)))
-            .take_while(|open| *open >= oldest)
-            .take(range.limit)
-            .collect();
+    let mut opens: Vec<Millis> = std::iter::successors(Some(newest), |open| {
+        Some(range.interval.open_of(open - 1, range.offset))
+    })
+    .take_while(|open| *open >= oldest)
+    .take(range.limit)
+    .collect();
     opens.reverse();
     opens
 }
@@ -231,6 +296,7 @@ fn add(base: &mut VecDeque<Candle>, length: Millis, kept: usize, trade: &Trade, 
             }
             let mut candle = Candle::of_trade(open, trade);
             candle.trades = count;
+            candle.first_trade = trade.id.saturating_sub(count.saturating_sub(1));
             base.push_back(candle);
         }
     }
@@ -270,21 +336,35 @@ mod tests {
     }
 
     fn opens(candles: &Candles, range: &Range) -> Vec<Millis> {
-        candles.range(range, 250_000).iter().map(|(candle, _)| candle.open_time).collect()
+        candles
+            .range(range, 250_000)
+            .iter()
+            .map(|(candle, _)| candle.open_time)
+            .collect()
     }
 
     #[test]
     fn a_candle_is_what_traded_in_it() {
-        let candle = sample().at("1m".parse().expect("an interval"), 60_000, 0).expect("a candle");
-        assert_eq!((candle.open, candle.high, candle.low, candle.close), (100, 110, 90, 110));
+        let candle = sample()
+            .at("1m".parse().expect("an interval"), 60_000, 0)
+            .expect("a candle");
+        assert_eq!(
+            (candle.open, candle.high, candle.low, candle.close),
+            (100, 110, 90, 110)
+        );
         assert_eq!((candle.volume, candle.trades, candle.buy_volume), (6, 3, 5));
         assert_eq!((candle.quote_volume, candle.buy_quote_volume), (620, 530));
     }
 
     #[test]
     fn a_quiet_minute_is_flat_at_the_last_price() {
-        let candle = sample().at("1m".parse().expect("an interval"), 120_000, 0).expect("a candle");
-        assert_eq!((candle.open, candle.close, candle.volume, candle.trades), (110, 110, 0, 0));
+        let candle = sample()
+            .at("1m".parse().expect("an interval"), 120_000, 0)
+            .expect("a candle");
+        assert_eq!(
+            (candle.open, candle.close, candle.volume, candle.trades),
+            (110, 110, 0, 0)
+        );
     }
 
     #[test]
@@ -293,9 +373,18 @@ mod tests {
         assert_eq!(opens(&candles, &range("1m", None, None, 2)), [180_000, 240_000]);
         assert_eq!(opens(&candles, &range("1m", Some(1), None, 2)), [60_000, 120_000]);
         assert_eq!(opens(&candles, &range("1m", Some(60_001), None, 2)), [120_000, 180_000]);
-        assert_eq!(opens(&candles, &range("1m", None, Some(180_000), 2)), [120_000, 180_000]);
-        assert_eq!(opens(&candles, &range("1m", Some(120_000), Some(190_000), 9)), [120_000, 180_000]);
-        assert_eq!(opens(&candles, &range("1m", Some(999_000), None, 9)), Vec::<Millis>::new());
+        assert_eq!(
+            opens(&candles, &range("1m", None, Some(180_000), 2)),
+            [120_000, 180_000]
+        );
+        assert_eq!(
+            opens(&candles, &range("1m", Some(120_000), Some(190_000), 9)),
+            [120_000, 180_000]
+        );
+        assert_eq!(
+            opens(&candles, &range("1m", Some(999_000), None, 9)),
+            Vec::<Millis>::new()
+        );
     }
 
     #[test]
@@ -303,7 +392,10 @@ mod tests {
         let candles = sample();
         let hour = candles.at("1h".parse().expect("an interval"), 0, 0).expect("a candle");
         let minutes = candles.range(&range("1m", Some(0), None, 100), 250_000);
-        assert_eq!(hour.volume, minutes.iter().map(|(candle, _)| candle.volume).sum::<i128>());
+        assert_eq!(
+            hour.volume,
+            minutes.iter().map(|(candle, _)| candle.volume).sum::<i128>()
+        );
         assert_eq!((hour.open, hour.close, hour.high, hour.low), (100, 105, 110, 90));
     }
 }

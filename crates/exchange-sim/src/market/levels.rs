@@ -82,10 +82,6 @@ impl Levels {
         self.asks.iter().map(|(price, quantity)| (*price, *quantity))
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.bids.is_empty() && self.asks.is_empty()
-    }
-
     /// A copy of the best `limit` levels of each side.
     pub fn truncated(&self, limit: usize) -> Self {
         Self {

@@ -97,7 +97,9 @@ impl Market {
         }
         self.publish_klines(hub, at);
         if self.active {
-            self.publish(hub, &self.names.ticker, || self.ticker(at).event(hub.event_time(at)).to_string());
+            self.publish(hub, &self.names.ticker, || {
+                self.ticker(at).event(hub.event_time(at)).to_string()
+            });
             self.publish(hub, &self.names.mini_ticker, || {
                 self.ticker(at).mini_event(hub.event_time(at)).to_string()
             });
@@ -135,11 +137,18 @@ impl Market {
     }
 
     fn kline_event(&self, interval: Interval, open: Millis, closed: bool, event_time: Millis) -> String {
+        let whole = self.candles.is_whole(interval, open, self.known_since);
         // Before the first trade there is no candle, and an empty text is not sent.
-        let Some(candle) = self.candles.at(interval, open, 0) else {
+        let Some(candle) = self.candles.at(interval, open, 0).filter(|_| whole) else {
             return String::new();
         };
-        let id = |id: u64| if candle.trades == 0 { -1 } else { i64::try_from(id).unwrap_or(-1) };
+        let id = |id: u64| {
+            if candle.trades == 0 {
+                -1
+            } else {
+                i64::try_from(id).unwrap_or(-1)
+            }
+        };
         json!({
             "e": "kline",
             "E": event_time,

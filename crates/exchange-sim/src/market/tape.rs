@@ -20,7 +20,7 @@ pub struct Trade {
 
 impl Trade {
     pub const fn money(&self) -> Money {
-        self.price as i128 * self.quantity
+        (self.price as i128).saturating_mul(self.quantity)
     }
 }
 
@@ -71,6 +71,13 @@ pub struct Tape {
 impl Tape {
     pub fn push_trade(&mut self, trade: Trade) {
         push_bounded(&mut self.trades, trade);
+    }
+
+    /// For recordings without aggregates: trades of one moment, price and side are one, with the first one's id.
+    pub fn aggregate_trade(&mut self, trade: &Trade) {
+        if !self.aggregates.back_mut().is_some_and(|last| last.absorb(trade)) {
+            self.push_aggregate(Aggregate::of(trade, trade.id));
+        }
     }
 
     pub fn push_aggregate(&mut self, aggregate: Aggregate) {

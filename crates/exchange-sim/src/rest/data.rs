@@ -68,7 +68,12 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
         // The newest up to an end: those between the dawn of time and it, of which the last count.
         (None, None, Some(end)) => {
             let mut up_to: Vec<&Aggregate> = tape.aggregates_between(Millis::MIN, end, usize::MAX).collect();
-            rows(up_to.split_off(up_to.len().saturating_sub(limit)).into_iter().map(aggregate_row))
+            rows(
+                up_to
+                    .split_off(up_to.len().saturating_sub(limit))
+                    .into_iter()
+                    .map(aggregate_row),
+            )
         }
     };
     Ok(rows)
@@ -101,7 +106,8 @@ pub fn klines(venue: &Venue, params: &Params) -> Answer {
         limit,
     };
     let now = market.closed_at.unwrap_or_else(|| venue.now());
-    let candles = market.candles.range(&range, now);
+    let mut candles = market.candles.range(&range, now);
+    candles.retain(|(candle, _)| market.candles.is_whole(interval, candle.open_time, market.known_since));
     Ok(rows(candles.iter().map(|(candle, close_time)| candle.row(*close_time))))
 }
 
@@ -111,7 +117,9 @@ pub fn average_price(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let market = &lock(listed).market;
     let now = venue.now();
-    let recent = market.candles.since(now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE);
+    let recent = market
+        .candles
+        .since(now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE);
     let price = match recent {
         Some(candle) if candle.volume > 0 => candle.quote_volume / candle.volume,
         _ => market.last_price().map_or(0, i128::from),

@@ -31,11 +31,17 @@ impl ApiError {
     }
 
     pub fn missing(name: &str) -> Self {
-        Self::bad(-1102, format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed."))
+        Self::bad(
+            -1102,
+            format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed."),
+        )
     }
 
     pub fn illegal(name: &str, legal: &str) -> Self {
-        Self::bad(-1100, format!("Illegal characters found in parameter '{name}'; legal range is '{legal}'."))
+        Self::bad(
+            -1100,
+            format!("Illegal characters found in parameter '{name}'; legal range is '{legal}'."),
+        )
     }
 
     pub fn invalid_value(name: &str) -> Self {

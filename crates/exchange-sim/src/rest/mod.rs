@@ -155,8 +155,12 @@ impl Answer {
 
     fn rejecting(status: u16, retry_after_secs: Option<u64>) -> Self {
         let message = match status {
-            418 => "Way too much request weight used; IP banned. Please use WebSocket Streams for live updates to avoid bans.",
-            429 => "Too much request weight used; please use WebSocket Streams for live updates to avoid polling the API.",
+            418 => {
+                "Way too much request weight used; IP banned. Please use WebSocket Streams for live updates to avoid bans."
+            }
+            429 => {
+                "Too much request weight used; please use WebSocket Streams for live updates to avoid polling the API."
+            }
             _ => "An unknown error occurred while processing the request.",
         };
         let code = if matches!(status, 418 | 429) { -1003 } else { -1000 };
@@ -185,7 +189,9 @@ fn half_sent(venue: &Venue, answer: &Answer, used: u32) -> Response {
     let body = Body::from_stream(futures::stream::iter(chunks));
     let parts = answer_parts(answer.status, answer.retry_after_secs, used);
     let mut response = with_headers(venue, &parts, body);
-    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     response
 }
 
@@ -207,7 +213,10 @@ fn with_headers(venue: &Venue, parts: &Parts, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = parts.status;
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json;charset=UTF-8"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json;charset=UTF-8"),
+    );
     headers.insert("x-mbx-used-weight", HeaderValue::from(parts.used));
     headers.insert("x-mbx-used-weight-1m", HeaderValue::from(parts.used));
     headers.insert("x-tribune-simulated", HeaderValue::from_static(venue.label.as_str()));

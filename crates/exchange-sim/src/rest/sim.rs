@@ -68,6 +68,10 @@ pub async fn start(State(venue): State<Arc<Venue>>) -> Response {
             replay.begin();
             axum::Json(replay.json()).into_response()
         }
-        None => (StatusCode::BAD_REQUEST, "only a recording can be started; a simulation always runs\n").into_response(),
+        None => (
+            StatusCode::BAD_REQUEST,
+            "only a recording can be started; a simulation always runs\n",
+        )
+            .into_response(),
     }
 }

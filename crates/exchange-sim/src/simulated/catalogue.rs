@@ -14,7 +14,15 @@ pub struct Listing {
     pub trades_per_minute: f64,
 }
 
-struct Row(&'static str, &'static str, Status, &'static str, &'static str, &'static str, i128);
+struct Row(
+    &'static str,
+    &'static str,
+    Status,
+    &'static str,
+    &'static str,
+    &'static str,
+    i128,
+);
 
 /// Base, quote, status, price, tick, step, typical order in thousandths of the quote asset. The product of tick and
 /// step has at most eight places, so that money is exact on the wire.

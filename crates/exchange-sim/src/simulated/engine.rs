@@ -117,7 +117,9 @@ impl Engine {
         let id = self.next_order;
         self.next_order += 1;
         let mut fills = Vec::new();
-        let left = self.book.take(incoming.side, incoming.limit, incoming.quantity, &mut fills);
+        let left = self
+            .book
+            .take(incoming.side, incoming.limit, incoming.quantity, &mut fills);
         let executions = self.execute(market, hub, incoming.side, &fills, now);
         let mut resting = 0;
         if let (Some(price), true, true) = (incoming.limit, incoming.rests, left > 0) {
@@ -125,7 +127,11 @@ impl Engine {
             show(market, hub, changed);
             resting = left;
         }
-        Submitted { id, executions, resting }
+        Submitted {
+            id,
+            executions,
+            resting,
+        }
     }
 
     pub fn cancel(&mut self, market: &mut Market, hub: &Hub, id: OrderId) -> bool {

@@ -10,8 +10,15 @@ use crate::number::{Price, Quantity, UNIT};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    Limit { side: Side, price: Price, quantity: Quantity },
-    Market { side: Side, quantity: Quantity },
+    Limit {
+        side: Side,
+        price: Price,
+        quantity: Quantity,
+    },
+    Market {
+        side: Side,
+        quantity: Quantity,
+    },
     Cancel(OrderId),
 }
 
@@ -90,7 +97,9 @@ impl Flow {
     }
 
     pub fn next_pause(&mut self) -> Duration {
-        self.mean_pause.mul_f64(self.exponential()).max(Duration::from_micros(1))
+        self.mean_pause
+            .mul_f64(self.exponential())
+            .max(Duration::from_micros(1))
     }
 
     pub fn note_resting(&mut self, id: OrderId) {

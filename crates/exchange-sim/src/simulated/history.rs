@@ -39,13 +39,20 @@ fn trade_count(random: &mut fastrand::Rng, mean: f64) -> u64 {
 
 fn minute(listing: &Listing, random: &mut fastrand::Rng, open_time: Millis, close: Price, trades: u64) -> Candle {
     let tick = listing.symbol.tick;
-    let open = if trades == 1 { close } else { nudged(random, close, tick) };
+    let open = if trades == 1 {
+        close
+    } else {
+        nudged(random, close, tick)
+    };
     let (top, bottom) = (open.max(close), open.min(close));
     // With two trades there is no room for a high or a low beyond them.
     let (high, low) = if trades < 4 {
         (top, bottom)
     } else {
-        (nudged(random, top, tick).max(top), nudged(random, bottom, tick).min(bottom))
+        (
+            nudged(random, top, tick).max(top),
+            nudged(random, bottom, tick).min(bottom),
+        )
     };
     let step = listing.symbol.step;
     let each = (listing.typical_order * crate::number::UNIT / i128::from(close) / step).max(1);
@@ -113,7 +120,13 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_history() {
         let listing = &catalogue::well_known()[0];
-        assert_eq!(walk(listing, 5, 1_700_000_000_000, 50), walk(listing, 5, 1_700_000_000_000, 50));
-        assert_ne!(walk(listing, 5, 1_700_000_000_000, 50), walk(listing, 6, 1_700_000_000_000, 50));
+        assert_eq!(
+            walk(listing, 5, 1_700_000_000_000, 50),
+            walk(listing, 5, 1_700_000_000_000, 50)
+        );
+        assert_ne!(
+            walk(listing, 5, 1_700_000_000_000, 50),
+            walk(listing, 6, 1_700_000_000_000, 50)
+        );
     }
 }

@@ -90,7 +90,10 @@ impl MatchingBook {
     pub fn available(&self, side: Side, limit: Option<Price>) -> Quantity {
         let within = |price: Price| limit.is_none_or(|limit| crosses(side, limit, price));
         let queues = self.side(side.opposite()).iter();
-        queues.filter(|(price, _)| within(**price)).map(|(_, queue)| queue.total).sum()
+        queues
+            .filter(|(price, _)| within(**price))
+            .map(|(_, queue)| queue.total)
+            .sum()
     }
 
     /// Takes what rests on the other side, best price first and oldest order first, up to `limit`.
@@ -195,7 +198,10 @@ mod tests {
         let mut fills = Vec::new();
         let left = book.take(Side::Bid, None, 10, &mut fills);
         assert_eq!(left, 0);
-        let summary: Vec<_> = fills.iter().map(|fill| (fill.maker, fill.price, fill.quantity, fill.left_at_price)).collect();
+        let summary: Vec<_> = fills
+            .iter()
+            .map(|fill| (fill.maker, fill.price, fill.quantity, fill.left_at_price))
+            .collect();
         assert_eq!(summary, [(1, 101, 5, 3), (2, 101, 3, 0), (3, 102, 2, 2)]);
         assert!(!book.contains(1) && book.contains(3));
         assert_eq!(book.best(Side::Ask), Some(102));

@@ -157,10 +157,16 @@ pub fn publish_all_mini_tickers(venue: &Venue, at: Millis) {
             .values()
             .filter_map(|listed| {
                 let market = &lock(listed).market;
-                market.active.then(|| market.ticker(at).mini_event(event_time).to_string())
+                market
+                    .active
+                    .then(|| market.ticker(at).mini_event(event_time).to_string())
             })
             .collect();
-        if active.is_empty() { String::new() } else { format!("[{}]", active.join(",")) }
+        if active.is_empty() {
+            String::new()
+        } else {
+            format!("[{}]", active.join(","))
+        }
     });
 }
 
@@ -216,11 +222,25 @@ mod tests {
             let (bid, ask) = (bid.expect("bids"), ask.expect("asks"));
             assert!(bid.0 < ask.0, "{name}");
             assert_eq!(engine.book.best(Side::Bid), Some(bid.0), "{name}");
-            assert_eq!(engine.book.available(Side::Bid, None), listed.market.levels.asks().map(|l| l.1).sum::<i128>());
-            assert_eq!(engine.book.available(Side::Ask, None), listed.market.levels.bids().map(|l| l.1).sum::<i128>());
+            assert_eq!(
+                engine.book.available(Side::Bid, None),
+                listed.market.levels.asks().map(|l| l.1).sum::<i128>()
+            );
+            assert_eq!(
+                engine.book.available(Side::Ask, None),
+                listed.market.levels.bids().map(|l| l.1).sum::<i128>()
+            );
             let symbol = &listed.market.symbol;
             let on_grid = |level: (i64, i128)| level.0 % symbol.tick == 0 && level.1 % symbol.step == 0;
-            assert!(listed.market.levels.bids().chain(listed.market.levels.asks()).all(on_grid), "{name}");
+            assert!(
+                listed
+                    .market
+                    .levels
+                    .bids()
+                    .chain(listed.market.levels.asks())
+                    .all(on_grid),
+                "{name}"
+            );
         }
     }
 }

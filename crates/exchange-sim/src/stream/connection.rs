@@ -140,7 +140,10 @@ impl Connection {
 
     async fn ping(&mut self, pong_within: Duration) -> Result<(), Over> {
         let now = Instant::now();
-        let late = self.unanswered.front().is_some_and(|(_, sent)| now - *sent >= pong_within);
+        let late = self
+            .unanswered
+            .front()
+            .is_some_and(|(_, sent)| now - *sent >= pong_within);
         if late {
             return self.close(close_code::POLICY, "no pong came in time").await;
         }
@@ -163,7 +166,10 @@ impl Connection {
             }
             // Answered by the protocol's implementation.
             Message::Ping(_) => Ok(()),
-            Message::Binary(_) => self.close(close_code::UNSUPPORTED, "binary messages are not understood").await,
+            Message::Binary(_) => {
+                self.close(close_code::UNSUPPORTED, "binary messages are not understood")
+                    .await
+            }
             Message::Close(_) => Err(Over),
         }
     }
@@ -171,7 +177,11 @@ impl Connection {
     fn too_talkative(&mut self) -> bool {
         let now = Instant::now();
         self.inbound.push_back(now);
-        while self.inbound.front().is_some_and(|time| now - *time >= Duration::from_secs(1)) {
+        while self
+            .inbound
+            .front()
+            .is_some_and(|time| now - *time >= Duration::from_secs(1))
+        {
             self.inbound.pop_front();
         }
         self.inbound.len() > self.venue.limits.inbound_per_second

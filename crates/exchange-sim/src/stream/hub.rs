@@ -145,7 +145,11 @@ impl Hub {
         };
         for peer in peers {
             let combined = peer.combined.load(Ordering::Relaxed);
-            peer.send(if combined { message.wrapped() } else { message.raw.clone() });
+            peer.send(if combined {
+                message.wrapped()
+            } else {
+                message.raw.clone()
+            });
         }
         self.sent.fetch_add(peers.len() as u64, Ordering::Relaxed);
     }

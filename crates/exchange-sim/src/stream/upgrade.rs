@@ -47,12 +47,26 @@ pub async fn combined(
 }
 
 fn split(streams: &str) -> Vec<String> {
-    streams.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    streams
+        .split('/')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
-fn open(venue: Arc<Venue>, remote: Remote, upgrade: WebSocketUpgrade, streams: Vec<String>, combined: bool) -> Response {
+fn open(
+    venue: Arc<Venue>,
+    remote: Remote,
+    upgrade: WebSocketUpgrade,
+    streams: Vec<String>,
+    combined: bool,
+) -> Response {
     if !venue.admit(remote.0.ip()) {
-        return (StatusCode::TOO_MANY_REQUESTS, "too many connections: try again in five minutes").into_response();
+        return (
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many connections: try again in five minutes",
+        )
+            .into_response();
     }
     if streams.len() > venue.limits.streams_per_connection || !streams.iter().all(|name| request::valid(name)) {
         return (StatusCode::BAD_REQUEST, "too many streams, or a name that is none").into_response();
