@@ -1,0 +1,63 @@
+//! The exchange's clock: started at a given time, at a given pace, which replay changes as it goes.
+
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::interval::Millis;
+
+/// Nanoseconds since 1970.
+pub type Nanos = i64;
+
+#[derive(Debug, Clone, Copy)]
+struct Anchor {
+    real: Instant,
+    time: Nanos,
+    pace: f64,
+}
+
+#[derive(Debug)]
+pub struct Clock(RwLock<Anchor>);
+
+impl Clock {
+    /// A pace of 0 stands still.
+    pub fn starting_at(time: Nanos, pace: f64) -> Self {
+        Self(RwLock::new(Anchor {
+            real: Instant::now(),
+            time,
+            pace,
+        }))
+    }
+
+    fn anchor(&self) -> Anchor {
+        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set(&self, time: Nanos, pace: f64) {
+        let anchor = Anchor {
+            real: Instant::now(),
+            time,
+            pace,
+        };
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = anchor;
+    }
+
+    pub fn nanos(&self) -> Nanos {
+        let anchor = self.anchor();
+        let elapsed = anchor.real.elapsed().as_nanos() as f64 * anchor.pace;
+        anchor.time.saturating_add(elapsed as Nanos)
+    }
+
+    pub fn millis(&self) -> Millis {
+        self.nanos() / 1_000_000
+    }
+
+    /// How long until it will be `time`; `None` if it stands still before it.
+    pub fn until(&self, time: Nanos) -> Option<Duration> {
+        let ahead = time.saturating_sub(self.nanos()).max(0);
+        let pace = self.anchor().pace;
+        if ahead == 0 {
+            return Some(Duration::ZERO);
+        }
+        (pace > 0.0).then(|| Duration::from_nanos((ahead as f64 / pace) as u64))
+    }
+}

@@ -1,0 +1,192 @@
+//! One market as clients see it: book, trades, candles, ticker. Both modes write to it and all answers read from it.
+
+pub mod candles;
+pub mod levels;
+pub mod publish;
+pub mod symbol;
+pub mod tape;
+pub mod ticker;
+
+use std::collections::HashSet;
+
+use candles::Candles;
+use levels::{Level, Levels, Side};
+use symbol::Symbol;
+use tape::{Aggregate, Tape, Trade};
+use ticker::Ticker;
+
+use crate::interval::{DAY, MINUTE, Millis};
+use crate::number::{Price, Quantity};
+use publish::StreamNames;
+
+/// Levels of the first known book that are kept, for stale snapshots on demand.
+const ORIGIN_LEVELS: usize = 100;
+
+/// Levels that changed since a diff was last sent, and the ids of those changes.
+#[derive(Debug, Default)]
+pub struct Window {
+    first_id: Option<u64>,
+    touched: Vec<(Side, Price)>,
+}
+
+impl Window {
+    fn note(&mut self, first_id: u64, side: Side, price: Price) {
+        self.first_id.get_or_insert(first_id);
+        self.touched.push((side, price));
+    }
+
+    /// Ids `U..=u` and the levels as they are now; `None` if nothing changed.
+    fn take(&mut self, levels: &Levels) -> Option<Diff> {
+        let first_id = self.first_id.take()?;
+        self.touched.sort_unstable();
+        self.touched.dedup();
+        let mut diff = Diff {
+            first_id,
+            last_id: levels.last_update_id,
+            bids: Vec::new(),
+            asks: Vec::new(),
+        };
+        for (side, price) in self.touched.drain(..) {
+            let level = (price, levels.quantity(side, price));
+            match side {
+                Side::Bid => diff.bids.push(level),
+                Side::Ask => diff.asks.push(level),
+            }
+        }
+        diff.bids.reverse();
+        Some(diff)
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Diff {
+    pub first_id: u64,
+    pub last_id: u64,
+    pub bids: Vec<Level>,
+    pub asks: Vec<Level>,
+}
+
+#[derive(Debug)]
+pub struct Market {
+    pub symbol: Symbol,
+    pub levels: Levels,
+    pub tape: Tape,
+    pub candles: Candles,
+    /// Streams whose messages come from a recording: they are never made up from state.
+    pub recorded: HashSet<String>,
+    /// The last ticker of a recording, which is truer than one made from the trades it happens to have.
+    pub recorded_ticker: Option<Ticker>,
+    /// When it ceased to trade; it has no candles after that.
+    pub closed_at: Option<Millis>,
+    /// Whether anything happened in the last whole second.
+    pub active: bool,
+    stirred: bool,
+    /// Nothing is known of the time before; a window that opens earlier says so.
+    pub known_since: Millis,
+    origin: Levels,
+    fast: Window,
+    slow: Window,
+    names: StreamNames,
+}
+
+impl Market {
+    pub fn new(symbol: Symbol, levels: Levels, candles: Candles) -> Self {
+        Self {
+            names: StreamNames::of(&symbol.name),
+            origin: levels.truncated(ORIGIN_LEVELS),
+            symbol,
+            levels,
+            tape: Tape::default(),
+            candles,
+            recorded: HashSet::new(),
+            recorded_ticker: None,
+            closed_at: None,
+            active: false,
+            stirred: false,
+            known_since: 0,
+            fast: Window::default(),
+            slow: Window::default(),
+        }
+    }
+
+    /// The first book that was known: older than anything streamed since, and true when it was taken.
+    pub const fn origin(&self) -> &Levels {
+        &self.origin
+    }
+
+    /// One change of the book, which takes the next id. True if the best level is another now.
+    pub fn change_level(&mut self, side: Side, price: Price, quantity: Quantity) -> bool {
+        let before = self.levels.best(side);
+        self.levels.last_update_id += 1;
+        let id = self.levels.last_update_id;
+        self.levels.set(side, price, quantity);
+        self.fast.note(id, side, price);
+        self.slow.note(id, side, price);
+        self.stirred = true;
+        self.levels.best(side) != before
+    }
+
+    /// A recorded diff: levels that changed with the ids `first_id..=last_id`. True if a best level is another now.
+    pub fn apply_diff(&mut self, diff: &Diff) -> bool {
+        let before = self.levels.top();
+        let bids = diff.bids.iter().map(|level| (Side::Bid, level));
+        let asks = diff.asks.iter().map(|level| (Side::Ask, level));
+        // Beginning where the last diff ended keeps what is made from several of them without a gap.
+        let first_id = self.levels.last_update_id + 1;
+        for (side, (price, quantity)) in bids.chain(asks) {
+            self.levels.set(side, *price, *quantity);
+            self.fast.note(first_id, side, *price);
+            self.slow.note(first_id, side, *price);
+        }
+        self.levels.last_update_id = diff.last_id;
+        self.stirred = true;
+        self.levels.top() != before
+    }
+
+    /// A whole book from a recording. What was gathered for diffs is void.
+    pub fn replace_levels(&mut self, levels: Levels) {
+        self.levels = levels;
+        self.fast = Window::default();
+        self.slow = Window::default();
+    }
+
+    pub fn record_trade(&mut self, trade: Trade) {
+        self.candles.record(&trade);
+        self.tape.push_trade(trade);
+        self.stirred = true;
+    }
+
+    pub fn record_aggregate(&mut self, aggregate: Aggregate) {
+        self.tape.push_aggregate(aggregate);
+        self.stirred = true;
+    }
+
+    pub fn last_price(&self) -> Option<Price> {
+        self.tape
+            .last()
+            .map(|trade| trade.price)
+            .or_else(|| self.candles.last().map(|candle| candle.close))
+            .or_else(|| self.recorded_ticker.as_ref().map(|ticker| ticker.last))
+    }
+
+    /// Of the last 24 hours. Its window opens on a whole minute, so that it agrees with candles exactly.
+    pub fn ticker(&self, now: Millis) -> Ticker {
+        match &self.recorded_ticker {
+            Some(ticker) => ticker.clone(),
+            None => self.ticker_since(now - now.rem_euclid(MINUTE) - DAY, now),
+        }
+    }
+
+    /// Of what traded since `start`, a whole minute.
+    pub fn ticker_since(&self, start: Millis, now: Millis) -> Ticker {
+        Ticker::of(self, start, now)
+    }
+
+    fn take_fast_diff(&mut self) -> Option<Diff> {
+        self.fast.take(&self.levels)
+    }
+
+    fn take_slow_diff(&mut self) -> Option<Diff> {
+        self.slow.take(&self.levels)
+    }
+}

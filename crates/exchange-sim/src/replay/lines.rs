@@ -1,0 +1,223 @@
+//! Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::clock::Nanos;
+
+/// Longer lines are skipped: a snapshot of 5,000 levels a side has half a megabyte.
+const MAX_LINE: usize = 8 << 20;
+const BUFFER: usize = 256 << 10;
+
+/// Where a line stands: the file's place in the list and the line's number, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    pub file: usize,
+    pub line: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    pub place: Place,
+    pub time: Nanos,
+    pub json: String,
+}
+
+/// The lines of one file.
+struct FileLines {
+    reader: Box<dyn BufRead + Send>,
+    file: usize,
+    path: PathBuf,
+    next: u64,
+    skipped: u64,
+}
+
+impl FileLines {
+    fn open(path: &Path, file: usize) -> std::io::Result<Self> {
+        let mut plain = BufReader::with_capacity(BUFFER, File::open(path)?);
+        let gzipped = plain.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+        let reader: Box<dyn BufRead + Send> = if gzipped {
+            Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(plain)))
+        } else {
+            Box::new(plain)
+        };
+        Ok(Self {
+            reader,
+            file,
+            path: path.to_owned(),
+            next: 0,
+            skipped: 0,
+        })
+    }
+
+    /// The next line that is one; the others are counted. A file that breaks off has simply ended.
+    fn next(&mut self) -> Option<Line> {
+        loop {
+            let bytes = match self.read() {
+                Ok(bytes) => bytes?,
+                Err(error) => {
+                    tracing::warn!(file = %self.path.display(), %error, "a recording broke off");
+                    self.skipped += 1;
+                    return None;
+                }
+            };
+            let place = Place {
+                file: self.file,
+                line: self.next,
+            };
+            self.next += 1;
+            if bytes.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            if let Some((time, json)) = split(&bytes) {
+                return Some(Line { place, time, json });
+            }
+            if self.skipped == 0 {
+                tracing::warn!(file = %self.path.display(), line = place.line + 1, "a malformed line was skipped; further ones are only counted");
+            }
+            self.skipped += 1;
+        }
+    }
+
+    /// `None` at the end; of a line that is too long only its beginning.
+    fn read(&mut self) -> std::io::Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        let mut limited = self.reader.by_ref().take(MAX_LINE as u64);
+        if limited.read_until(b'\n', &mut bytes)? == 0 {
+            return Ok(None);
+        }
+        while bytes.len() >= MAX_LINE && bytes.last() != Some(&b'\n') {
+            let mut rest = Vec::new();
+            let read = self
+                .reader
+                .by_ref()
+                .take(MAX_LINE as u64)
+                .read_until(b'\n', &mut rest)?;
+            if read == 0 || rest.last() == Some(&b'\n') {
+                break;
+            }
+        }
+        Ok(Some(bytes))
+    }
+}
+
+fn split(bytes: &[u8]) -> Option<(Nanos, String)> {
+    let text = std::str::from_utf8(bytes).ok()?.trim();
+    let (time, json) = text.split_once([' ', '\t'])?;
+    let time: Nanos = time.parse().ok()?;
+    let json = json.trim_start();
+    (time >= 0 && json.starts_with(['{', '['])).then(|| (time, json.to_owned()))
+}
+
+/// Lines of all files in the order of their times; those of one time in the order of the files.
+pub struct Merged {
+    files: Vec<FileLines>,
+    heads: BinaryHeap<Reverse<Head>>,
+}
+
+struct Head(Line);
+
+impl Head {
+    const fn rank(&self) -> (Nanos, Place) {
+        (self.0.time, self.0.place)
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Head {}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl Merged {
+    pub fn open(paths: &[PathBuf]) -> Result<Self, String> {
+        let mut files = Vec::with_capacity(paths.len());
+        let mut heads = BinaryHeap::new();
+        for (index, path) in paths.iter().enumerate() {
+            let unreadable = |error| format!("cannot read {}: {error}", path.display());
+            let mut file = FileLines::open(path, index).map_err(unreadable)?;
+            heads.extend(file.next().map(|line| Reverse(Head(line))));
+            files.push(file);
+        }
+        Ok(Self { files, heads })
+    }
+
+    /// Lines skipped so far because they are none.
+    pub fn skipped(&self) -> u64 {
+        self.files.iter().map(|file| file.skipped).sum()
+    }
+}
+
+impl Iterator for Merged {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        let Reverse(Head(line)) = self.heads.pop()?;
+        let following = self.files[line.place.file].next();
+        self.heads.extend(following.map(|line| Reverse(Head(line))));
+        Some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn gzipped(text: &str) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text.as_bytes()).expect("it is memory");
+        encoder.finish().expect("it is memory")
+    }
+
+    #[test]
+    fn files_are_merged_by_time_and_malformed_lines_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let paths = [folder.path().join("a.txt"), folder.path().join("b.gz")];
+        std::fs::write(
+            &paths[0],
+            "1 {\"a\":1}\nnonsense\n\n3 {\"a\":3}\n5 not json\n\u{feff}6 {}",
+        )
+        .expect("written");
+        std::fs::write(&paths[1], gzipped("2 {\"b\":2}\r\n3 {\"b\":3}\n-4 {}\n")).expect("written");
+        let mut merged = Merged::open(&paths).expect("opened");
+        let lines: Vec<String> = merged.by_ref().map(|line| line.json).collect();
+        assert_eq!(lines, ["{\"a\":1}", "{\"b\":2}", "{\"a\":3}", "{\"b\":3}"]);
+        assert_eq!(merged.skipped(), 4);
+    }
+
+    #[test]
+    fn a_file_that_breaks_off_gives_what_it_has() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("torn.gz");
+        let text: String = (0..5_000)
+            .map(|index| format!("{index} {{\"n\":{}}}\n", index * 7_919 % 5_003))
+            .collect();
+        let whole = gzipped(&text);
+        std::fs::write(&path, &whole[..whole.len() / 2]).expect("written");
+        let mut merged = Merged::open(&[path]).expect("opened");
+        let count = merged.by_ref().count();
+        assert!((1..5_000).contains(&count), "{count}");
+        assert_eq!(merged.skipped(), 1);
+    }
+}

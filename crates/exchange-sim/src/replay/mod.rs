@@ -1,0 +1,171 @@
+//! The replay mode: recorded messages go out as they came in, and REST answers from the state they make.
+//!
+//! What a recording cannot say is not made up, with these choices:
+//! - It begins when the first client subscribes, or at `/sim/start`; until then the clock stands at its first line.
+//!   After its end the clock goes on at the real pace, the state stays and connections stay open.
+//! - A symbol's book begins with its first snapshot, even if that comes later in the recording: it is true at its
+//!   id, and diffs up to it are passed on but not applied. Without a snapshot the first partial book serves; without
+//!   that depth is empty at id 0, older than anything streamed.
+//! - After a gap the book stays as it was, true at its id, until the next snapshot.
+//! - Candles that opened before the recording began are left out unless the recording has them.
+//! - With only aggregates recorded, `/trades` has one row for each, with the id of its last trade; with only
+//!   trades, aggregates have the id of their first trade, and their stream stays silent.
+
+mod lines;
+mod message;
+mod player;
+mod replica;
+mod scan;
+mod symbols;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::clock::Nanos;
+use crate::faults::Faults;
+use crate::market::Market;
+use crate::market::candles::Candles;
+use crate::settings::Settings;
+use crate::stream::hub::Hub;
+use crate::venue::{Label, Listed, Opening, Venue};
+use replica::{Replica, Sources};
+use scan::{Facts, Recording};
+
+/// How far the playing has come.
+#[derive(Debug)]
+pub struct Progress {
+    begun: AtomicBool,
+    finished: AtomicBool,
+    wake: Notify,
+    played: AtomicU64,
+    /// Lines that said nothing that can be understood.
+    malformed: u64,
+    total: u64,
+    first: Nanos,
+    last: Nanos,
+    at: AtomicI64,
+    /// Symbols whose depth was asked for since the beginning.
+    snapshots: Mutex<HashSet<String>>,
+    snapshot_taken: Notify,
+}
+
+impl Progress {
+    fn of(recording: &Recording) -> Self {
+        Self {
+            begun: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
+            wake: Notify::new(),
+            played: AtomicU64::new(0),
+            malformed: recording.malformed,
+            total: recording.lines,
+            first: recording.first,
+            last: recording.last,
+            at: AtomicI64::new(recording.first),
+            snapshots: Mutex::default(),
+            snapshot_taken: Notify::new(),
+        }
+    }
+
+    /// Lets the recording begin, if it has not.
+    pub fn begin(&self) {
+        if !self.begun.swap(true, Ordering::Relaxed) {
+            self.wake.notify_one();
+        }
+    }
+
+    pub fn note_snapshot(&self, symbol: &str) {
+        if self.begun.load(Ordering::Relaxed) {
+            let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+            snapshots.insert(symbol.to_owned());
+            self.snapshot_taken.notify_one();
+        }
+    }
+
+    fn has_snapshot(&self, symbol: &str) -> bool {
+        self.snapshots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(symbol)
+    }
+
+    pub fn json(&self) -> Value {
+        json!({
+            "started": self.begun.load(Ordering::Relaxed),
+            "finished": self.finished.load(Ordering::Relaxed),
+            "lines": self.total,
+            "linesPlayed": self.played.load(Ordering::Relaxed),
+            "linesMalformed": self.malformed,
+            "firstNanos": self.first,
+            "lastNanos": self.last,
+            "atNanos": self.at.load(Ordering::Relaxed)
+        })
+    }
+}
+
+/// Reads the recording through once, opens the exchange and has the player wait for its first listener.
+pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Result<Arc<Venue>, String> {
+    let scanned = files.clone();
+    let recording = match tokio::task::spawn_blocking(move || scan::scan(&scanned)).await {
+        Ok(recording) => recording?,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    };
+    let faults = Arc::new(Faults::new(0));
+    let hub = Hub::new(faults.clone());
+    let progress = Arc::new(Progress::of(&recording));
+    let Recording {
+        symbols,
+        common_streams,
+        owners,
+        mut first_books,
+        first,
+        ..
+    } = recording;
+    let mut replicas = HashMap::new();
+    let mut listed = indexmap::IndexMap::new();
+    for (name, facts) in symbols {
+        let (market, replica) = open_market(&name, facts, first_books.remove(&name), first);
+        let shared = Arc::new(Mutex::new(Listed { market, engine: None }));
+        listed.insert(name.clone(), shared);
+        replicas.insert(name, replica);
+    }
+    listed.sort_unstable_keys();
+    let opening = Opening {
+        label: Label::Replay,
+        listed,
+        start: first,
+        pace: 0.0,
+        replay: Some(progress.clone()),
+    };
+    let venue = Arc::new(Venue::open(opening, hub, faults, settings));
+    let player = player::Player::new(venue.clone(), progress, replicas, owners, common_streams);
+    tokio::spawn(player.run(files, speed));
+    Ok(venue)
+}
+
+fn open_market(
+    name: &str,
+    facts: Facts,
+    first_book: Option<crate::market::levels::Levels>,
+    first: Nanos,
+) -> (Market, Replica) {
+    let stream = |kind: &str| format!("{}@{kind}", name.to_lowercase());
+    let sources = Sources {
+        trades: facts.streams.contains(&stream("trade")),
+        aggregates: facts.streams.contains(&stream("aggTrade")),
+        tickers: facts.streams.contains(&stream("ticker")),
+    };
+    let mut candles = Candles::default();
+    if facts.streams.contains(&stream("kline_1m")) {
+        candles.expect_recorded_minutes();
+    }
+    let symbol = symbols::symbol(name, &facts);
+    let mut market = Market::new(symbol, first_book.unwrap_or_default(), candles);
+    market.known_since = first / 1_000_000;
+    market.recorded = facts.streams;
+    (market, Replica::new(sources))
+}

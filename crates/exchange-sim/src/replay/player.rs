@@ -1,0 +1,220 @@
+//! Plays the lines: each to whoever listens to its stream, at its time, after the state has taken it in.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::Progress;
+use super::lines::{Line, Merged, Place};
+use super::message::{self, Content, Message};
+use super::replica::Replica;
+use crate::clock::Nanos;
+use crate::interval::{HOUR, Millis, SECOND};
+use crate::market::publish::FAST;
+use crate::simulated::run::publish_all_mini_tickers;
+use crate::venue::{Venue, lock};
+
+/// After the first subscription others of the same client may follow: they get the beginning too.
+const GRACE: Duration = Duration::from_millis(200);
+/// As fast as possible is not faster than a client can ask for a snapshot after its first diff.
+const SNAPSHOT_WAIT: Duration = Duration::from_secs(2);
+/// A client that takes nothing for so long is not waited for any more.
+const STALLED: Duration = Duration::from_secs(10);
+/// Lines read ahead.
+const READ_AHEAD: usize = 1_024;
+/// How often, when playing as fast as possible, others get their turn.
+const TURN: u64 = 64;
+
+pub struct Player {
+    venue: Arc<Venue>,
+    progress: Arc<Progress>,
+    replicas: HashMap<String, Replica>,
+    owners: HashMap<Place, String>,
+    common_streams: HashSet<String>,
+    next_boundary: Millis,
+    /// Symbols that somebody had the chance to take a snapshot of.
+    offered: HashSet<String>,
+    nobody_asks: bool,
+}
+
+impl Player {
+    pub fn new(
+        venue: Arc<Venue>,
+        progress: Arc<Progress>,
+        replicas: HashMap<String, Replica>,
+        owners: HashMap<Place, String>,
+        common_streams: HashSet<String>,
+    ) -> Self {
+        let first = progress.first / 1_000_000;
+        Self {
+            venue,
+            progress,
+            replicas,
+            owners,
+            common_streams,
+            next_boundary: first - first.rem_euclid(FAST) + FAST,
+            offered: HashSet::new(),
+            nobody_asks: false,
+        }
+    }
+
+    pub async fn run(mut self, files: Vec<PathBuf>, speed: f64) {
+        let venue = self.venue.clone();
+        tokio::select! {
+            () = venue.stopping.cancelled() => {}
+            () = self.play(files, speed) => {}
+        }
+    }
+
+    async fn play(&mut self, files: Vec<PathBuf>, speed: f64) {
+        let progress = self.progress.clone();
+        progress.wake.notified().await;
+        tokio::time::sleep(GRACE).await;
+        let fast = !(speed.is_finite() && speed > 0.0);
+        if !fast {
+            self.venue.clock.set(progress.first, speed);
+        }
+        let mut lines = read_ahead(files);
+        let mut at = progress.first;
+        while let Some(line) = lines.recv().await {
+            at = at.max(line.time);
+            self.reach(at, fast).await;
+            self.play_line(&line, fast).await;
+            let played = progress.played.fetch_add(1, Ordering::Relaxed);
+            progress.at.store(at, Ordering::Relaxed);
+            if fast && played % TURN == 0 {
+                self.wait_for_slow_clients().await;
+            }
+        }
+        progress.finished.store(true, Ordering::Relaxed);
+        self.go_on(at).await;
+    }
+
+    /// Waits until it is `at`, and sends on the way what is made from state.
+    async fn reach(&mut self, at: Nanos, fast: bool) {
+        let millis = at / 1_000_000;
+        // Of a long silence only the end is worth working through.
+        if millis - self.next_boundary > HOUR {
+            self.next_boundary = millis - millis.rem_euclid(SECOND);
+        }
+        while self.next_boundary <= millis {
+            let boundary = self.next_boundary;
+            self.wait_until(boundary.saturating_mul(1_000_000), fast).await;
+            self.publish_boundary(boundary);
+            self.next_boundary += FAST;
+        }
+        self.wait_until(at, fast).await;
+    }
+
+    async fn wait_until(&self, at: Nanos, fast: bool) {
+        if fast {
+            self.venue.clock.set(at, 0.0);
+            return;
+        }
+        while let Some(ahead) = self.venue.clock.until(at) {
+            // Timers have a grain of a millisecond; less is not worth a sleep.
+            if ahead < Duration::from_millis(1) {
+                return;
+            }
+            tokio::time::sleep(ahead.min(Duration::from_secs(1))).await;
+        }
+    }
+
+    fn publish_boundary(&self, boundary: Millis) {
+        for listed in self.venue.listed.values() {
+            lock(listed).market.publish_boundary(&self.venue.hub, boundary);
+        }
+        if boundary % SECOND == 0 && !self.common_streams.contains("!miniTicker@arr") {
+            publish_all_mini_tickers(&self.venue, boundary);
+        }
+    }
+
+    async fn play_line(&mut self, line: &Line, fast: bool) {
+        // Malformed lines were counted and named when the recording was first read.
+        let Some(message) = message::parse(&line.json) else {
+            return;
+        };
+        let Message {
+            stream,
+            symbol,
+            data,
+            content,
+        } = message;
+        let is_diff = matches!(content, Content::Diff(_));
+        let owner = symbol.or_else(|| self.owners.get(&line.place).cloned());
+        if let Some(owner) = &owner
+            && let (Some(listed), Some(replica)) = (self.venue.listed.get(owner), self.replicas.get_mut(owner))
+        {
+            replica.apply(&mut lock(listed).market, &self.venue.hub, content);
+        }
+        let (hub, Some(stream)) = (&self.venue.hub, stream) else {
+            return;
+        };
+        match owner {
+            Some(symbol) if is_diff => {
+                hub.publish_diff(&symbol, &stream, || data.to_owned());
+                if fast {
+                    self.offer_snapshot(symbol, &stream).await;
+                }
+            }
+            _ => hub.publish(&stream, || data.to_owned()),
+        }
+    }
+
+    /// After a symbol's first diff its listener wants a snapshot, and should not get one of the end.
+    async fn offer_snapshot(&mut self, symbol: String, stream: &str) {
+        let skip = self.nobody_asks || self.offered.contains(&symbol) || !self.venue.hub.has_listeners(stream);
+        if skip {
+            return;
+        }
+        let deadline = Instant::now() + SNAPSHOT_WAIT;
+        while !self.progress.has_snapshot(&symbol) {
+            let taken = self.progress.snapshot_taken.notified();
+            if tokio::time::timeout_at(deadline, taken).await.is_err() {
+                self.nobody_asks = true;
+                break;
+            }
+        }
+        self.offered.insert(symbol);
+    }
+
+    async fn wait_for_slow_clients(&self) {
+        tokio::task::yield_now().await;
+        let deadline = Instant::now() + STALLED;
+        while self.venue.hub.congested() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// After the end time goes on, and streams that are made from state go on with it.
+    async fn go_on(&mut self, at: Nanos) {
+        self.venue.clock.set(at, 1.0);
+        loop {
+            let boundary = self.next_boundary;
+            self.wait_until(boundary.saturating_mul(1_000_000), false).await;
+            self.publish_boundary(boundary);
+            self.next_boundary += FAST;
+        }
+    }
+}
+
+/// Reads on a thread of its own, a little ahead.
+fn read_ahead(files: Vec<PathBuf>) -> mpsc::Receiver<Line> {
+    let (sender, receiver) = mpsc::channel(READ_AHEAD);
+    tokio::task::spawn_blocking(move || match Merged::open(&files) {
+        Ok(lines) => {
+            for line in lines {
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        }
+        Err(error) => tracing::error!(error, "the recording can no longer be read"),
+    });
+    receiver
+}

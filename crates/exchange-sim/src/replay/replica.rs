@@ -1,0 +1,181 @@
+//! One symbol's state as the recording goes on: a book that is always true at its id, trades, candles, ticker.
+
+use std::collections::VecDeque;
+
+use super::message::Content;
+use crate::market::levels::Levels;
+use crate::market::tape::Trade;
+use crate::market::{Diff, Market};
+use crate::stream::hub::Hub;
+
+/// Diffs kept while the book waits for a snapshot: at ten a second more than an hour of them.
+const MAX_WAITING: usize = 50_000;
+
+/// What the recording has of a symbol beside its book.
+#[derive(Debug, Clone, Copy)]
+pub struct Sources {
+    pub trades: bool,
+    pub aggregates: bool,
+    pub tickers: bool,
+}
+
+#[derive(Debug)]
+pub struct Replica {
+    sources: Sources,
+    /// There was a gap: the book stays as it was, true at its id, until a snapshot comes.
+    broken: bool,
+    waiting: VecDeque<Diff>,
+}
+
+impl Replica {
+    pub const fn new(sources: Sources) -> Self {
+        Self {
+            sources,
+            broken: false,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    pub fn apply(&mut self, market: &mut Market, hub: &Hub, content: Content) {
+        match content {
+            Content::Diff(diff) => self.apply_diff(market, hub, diff),
+            Content::Snapshot(levels) => self.apply_snapshot(market, hub, levels),
+            Content::Trade(trade) => {
+                let newer = market.tape.last().is_none_or(|last| trade.id > last.id);
+                if newer {
+                    market.record_trade(trade);
+                    if !self.sources.aggregates {
+                        market.tape.aggregate_trade(&trade);
+                    }
+                }
+            }
+            Content::Aggregate(aggregate) => {
+                let newer = market.tape.last_aggregate().is_none_or(|last| aggregate.id > last.id);
+                if newer {
+                    market.record_aggregate(aggregate);
+                    if !self.sources.trades {
+                        let trade = Trade {
+                            id: aggregate.last_trade,
+                            price: aggregate.price,
+                            quantity: aggregate.quantity,
+                            time: aggregate.time,
+                            buyer_is_maker: aggregate.buyer_is_maker,
+                        };
+                        let count = aggregate.last_trade - aggregate.first_trade + 1;
+                        market.candles.record_many(&trade, count);
+                        market.tape.push_trade(trade);
+                    }
+                }
+            }
+            Content::Ticker(ticker) => market.recorded_ticker = Some(*ticker),
+            Content::MiniTicker(ticker) => {
+                if !self.sources.tickers {
+                    market.recorded_ticker = Some(*ticker);
+                }
+            }
+            Content::Candle(interval, candle) => market.candles.record_candle(interval, candle),
+            Content::Partial(_) | Content::Other => {}
+        }
+    }
+
+    fn apply_diff(&mut self, market: &mut Market, hub: &Hub, diff: Diff) {
+        let at = market.levels.last_update_id;
+        // Nothing is known yet, and a book made of changes alone would lack what did not change.
+        if at == 0 || diff.last_id <= at {
+            return;
+        }
+        if self.broken || diff.first_id > at + 1 {
+            if !self.broken {
+                tracing::warn!(
+                    symbol = market.symbol.name,
+                    at,
+                    next = diff.first_id,
+                    "the recording has a gap"
+                );
+            }
+            self.broken = true;
+            if self.waiting.len() == MAX_WAITING {
+                self.waiting.pop_front();
+            }
+            self.waiting.push_back(diff);
+            return;
+        }
+        if market.apply_diff(&diff) {
+            market.publish_book_ticker(hub);
+        }
+    }
+
+    /// A newer book takes the place of what is known; an older one says nothing new.
+    fn apply_snapshot(&mut self, market: &mut Market, hub: &Hub, levels: Levels) {
+        if levels.last_update_id <= market.levels.last_update_id {
+            return;
+        }
+        market.replace_levels(levels);
+        self.broken = false;
+        for diff in std::mem::take(&mut self.waiting) {
+            self.apply_diff(market, hub, diff);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::faults::Faults;
+    use crate::market::candles::Candles;
+    use crate::market::levels::Side;
+    use crate::market::symbol::{Status, Symbol};
+
+    fn diff(first_id: u64, last_id: u64, quantity: i128) -> Content {
+        Content::Diff(Diff {
+            first_id,
+            last_id,
+            bids: vec![(100, quantity)],
+            asks: Vec::new(),
+        })
+    }
+
+    fn book(id: u64, quantity: i128) -> Levels {
+        let mut levels = Levels::standing_at(id);
+        levels.set(Side::Bid, 100, quantity);
+        levels
+    }
+
+    #[test]
+    fn a_book_is_true_at_its_id_through_gaps_and_snapshots() {
+        let symbol = Symbol {
+            name: "BTCUSDT".to_owned(),
+            base: "BTC".to_owned(),
+            quote: "USDT".to_owned(),
+            status: Status::Trading,
+            tick: 1,
+            step: 1,
+            min_notional: None,
+        };
+        let hub = Hub::new(Arc::new(Faults::new(0)));
+        let mut market = Market::new(symbol, book(10, 1), Candles::default());
+        let mut replica = Replica::new(Sources {
+            trades: true,
+            aggregates: true,
+            tickers: true,
+        });
+        let mut step = |content| {
+            replica.apply(&mut market, &hub, content);
+            (market.levels.last_update_id, market.levels.quantity(Side::Bid, 100))
+        };
+        assert_eq!(step(diff(5, 10, 9)), (10, 1), "older than the book");
+        assert_eq!(step(diff(9, 12, 2)), (12, 2), "around the book's id");
+        assert_eq!(step(diff(13, 13, 3)), (13, 3), "the next one");
+        assert_eq!(step(diff(15, 16, 4)), (13, 3), "a gap");
+        assert_eq!(step(diff(17, 20, 5)), (13, 3), "after the gap");
+        assert_eq!(step(Content::Snapshot(book(12, 7))), (13, 3), "an old snapshot");
+        assert_eq!(
+            step(Content::Snapshot(book(18, 6))),
+            (20, 5),
+            "a snapshot and what waited"
+        );
+        assert_eq!(step(diff(21, 21, 0)), (21, 0), "whole again");
+    }
+}

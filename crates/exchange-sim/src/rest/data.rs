@@ -1,0 +1,178 @@
+//! Books, trades and candles.
+
+use serde_json::{Value, json};
+
+use super::error::ApiError;
+use super::params::Params;
+use crate::interval::{HOUR, Interval, MINUTE, Millis};
+use crate::market::candles::Range;
+use crate::market::tape::{Aggregate, Trade};
+use crate::number;
+use crate::venue::{Shared, Venue, lock};
+
+type Answer = Result<String, ApiError>;
+
+fn market<'a>(venue: &'a Venue, params: &Params) -> Result<&'a Shared, ApiError> {
+    venue.lookup(params.symbol()?).ok_or_else(ApiError::invalid_symbol)
+}
+
+pub fn depth(venue: &Venue, params: &Params) -> Answer {
+    let listed = market(venue, params)?;
+    let limit = params.limit(100, 5_000)?;
+    params.finish()?;
+    let market = &lock(listed).market;
+    if let Some(replay) = &venue.replay {
+        replay.note_snapshot(&market.symbol.name);
+    }
+    if venue.faults.take_stale_snapshot() {
+        return Ok(market.origin().json(limit));
+    }
+    Ok(market.levels.json(limit))
+}
+
+pub fn trades(venue: &Venue, params: &Params) -> Answer {
+    let listed = market(venue, params)?;
+    let limit = params.limit(500, 1_000)?;
+    params.finish()?;
+    let market = &lock(listed).market;
+    Ok(rows(market.tape.newest(limit).map(trade_row)))
+}
+
+pub fn historical_trades(venue: &Venue, params: &Params) -> Answer {
+    let listed = market(venue, params)?;
+    let limit = params.limit(500, 1_000)?;
+    let from = params.integer::<u64>("fromId")?;
+    params.finish()?;
+    let tape = &lock(listed).market.tape;
+    Ok(match from {
+        Some(id) => rows(tape.from_id(id, limit).map(trade_row)),
+        None => rows(tape.newest(limit).map(trade_row)),
+    })
+}
+
+pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
+    let listed = market(venue, params)?;
+    let limit = params.limit(500, 1_000)?;
+    let from = params.integer::<u64>("fromId")?;
+    let (start, end) = times(params)?;
+    params.finish()?;
+    let tape = &lock(listed).market.tape;
+    let rows = match (from, start, end) {
+        (Some(_), Some(_), _) | (Some(_), _, Some(_)) => return Err(ApiError::invalid_combination()),
+        (Some(id), None, None) => rows(tape.aggregates_from_id(id, limit).map(aggregate_row)),
+        (None, None, None) => rows(tape.newest_aggregates(limit).map(aggregate_row)),
+        (None, Some(start), end) => {
+            let end = end.unwrap_or(Millis::MAX);
+            rows(tape.aggregates_between(start, end, limit).map(aggregate_row))
+        }
+        // The newest up to an end: those between the dawn of time and it, of which the last count.
+        (None, None, Some(end)) => {
+            let mut up_to: Vec<&Aggregate> = tape.aggregates_between(Millis::MIN, end, usize::MAX).collect();
+            rows(
+                up_to
+                    .split_off(up_to.len().saturating_sub(limit))
+                    .into_iter()
+                    .map(aggregate_row),
+            )
+        }
+    };
+    Ok(rows)
+}
+
+fn times(params: &Params) -> Result<(Option<Millis>, Option<Millis>), ApiError> {
+    let (start, end) = (params.integer("startTime")?, params.integer("endTime")?);
+    match (start, end) {
+        (Some(start), Some(end)) if start > end => Err(ApiError::bad(-1127, "startTime is after endTime.")),
+        times => Ok(times),
+    }
+}
+
+pub fn klines(venue: &Venue, params: &Params) -> Answer {
+    let listed = market(venue, params)?;
+    let interval: Interval = params
+        .mandatory("interval")?
+        .parse()
+        .map_err(|()| ApiError::bad(-1120, "Invalid interval."))?;
+    let limit = params.limit(500, 1_000)?;
+    let offset = params.zone_offset()?;
+    let (start, end) = times(params)?;
+    params.finish()?;
+    let market = &lock(listed).market;
+    let range = Range {
+        interval,
+        offset,
+        start,
+        end,
+        limit,
+    };
+    let now = market.closed_at.unwrap_or_else(|| venue.now());
+    let mut candles = market.candles.range(&range, now);
+    candles.retain(|(candle, _)| market.candles.is_whole(interval, candle.open_time, market.known_since));
+    Ok(rows(candles.iter().map(|(candle, close_time)| candle.row(*close_time))))
+}
+
+pub fn average_price(venue: &Venue, params: &Params) -> Answer {
+    const MINUTES: Millis = 5;
+    let listed = market(venue, params)?;
+    params.finish()?;
+    let market = &lock(listed).market;
+    let now = venue.now();
+    let recent = market
+        .candles
+        .since(now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE);
+    let price = match recent {
+        Some(candle) if candle.volume > 0 => candle.quote_volume / candle.volume,
+        _ => market.last_price().map_or(0, i128::from),
+    };
+    let answer = json!({"mins": MINUTES, "price": number::fixed(price), "closeTime": market.tape.last().map_or(0, |trade| trade.time)});
+    Ok(answer.to_string())
+}
+
+/// A rolling window's length: 1m to 59m, 1h to 23h, 1d to 7d.
+pub fn window_size(params: &Params) -> Result<Millis, ApiError> {
+    let Some(text) = params.get("windowSize") else {
+        return Ok(24 * HOUR);
+    };
+    let invalid = || ApiError::invalid_value("windowSize");
+    let (unit, most) = match text.chars().last() {
+        Some('m') => (MINUTE, 59),
+        Some('h') => (HOUR, 23),
+        Some('d') => (24 * HOUR, 7),
+        _ => return Err(invalid()),
+    };
+    let count: Millis = text[..text.len() - 1].parse().map_err(|_| invalid())?;
+    if (1..=most).contains(&count) {
+        Ok(count * unit)
+    } else {
+        Err(invalid())
+    }
+}
+
+fn rows(rows: impl Iterator<Item = Value>) -> String {
+    Value::Array(rows.collect()).to_string()
+}
+
+fn trade_row(trade: &Trade) -> Value {
+    json!({
+        "id": trade.id,
+        "price": number::fixed_price(trade.price),
+        "qty": number::fixed(trade.quantity),
+        "quoteQty": number::fixed_money(trade.money()),
+        "time": trade.time,
+        "isBuyerMaker": trade.buyer_is_maker,
+        "isBestMatch": true
+    })
+}
+
+fn aggregate_row(aggregate: &Aggregate) -> Value {
+    json!({
+        "a": aggregate.id,
+        "p": number::fixed_price(aggregate.price),
+        "q": number::fixed(aggregate.quantity),
+        "f": aggregate.first_trade,
+        "l": aggregate.last_trade,
+        "T": aggregate.time,
+        "m": aggregate.buyer_is_maker,
+        "M": true
+    })
+}

@@ -1,0 +1,78 @@
+//! What each endpoint costs.
+
+use super::params::Params;
+
+/// The weight of a request, known before it is answered; an unknown path costs as little as a ping.
+pub fn weight(endpoint: &str, params: &Params) -> u32 {
+    match endpoint {
+        "exchangeInfo" | "account" | "allOrders" | "myTrades" => 20,
+        "depth" => depth_weight(params),
+        "trades" | "historicalTrades" => 25,
+        "aggTrades" | "order" => 4,
+        "klines" | "uiKlines" | "avgPrice" => 2,
+        "ticker/24hr" => day_weight(params.symbol_count()),
+        "ticker/price" | "ticker/bookTicker" => match params.get("symbol") {
+            Some(_) => 2,
+            None => 4,
+        },
+        "ticker" | "ticker/tradingDay" => {
+            let symbols = params.symbol_count().unwrap_or(1);
+            u32::try_from(4 * symbols.min(50)).unwrap_or(200)
+        }
+        "openOrders" => match params.get("symbol") {
+            Some(_) => 6,
+            None => 80,
+        },
+        _ => 1,
+    }
+}
+
+fn depth_weight(params: &Params) -> u32 {
+    match params.limit(100, 5_000).unwrap_or(100) {
+        ..=100 => 5,
+        ..=500 => 25,
+        ..=1_000 => 50,
+        _ => 250,
+    }
+}
+
+fn day_weight(symbols: Option<usize>) -> u32 {
+    match symbols {
+        Some(..=20) => 2,
+        Some(..=100) => 40,
+        Some(_) | None => 80,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_those_of_the_table() {
+        let many: Vec<String> = (0..60).map(|index| format!("\"S{index}\"")).collect();
+        let many = format!("symbols=[{}]", many.join(","));
+        for (endpoint, query, expected) in [
+            ("ping", "", 1),
+            ("exchangeInfo", "", 20),
+            ("depth", "symbol=A", 5),
+            ("depth", "symbol=A&limit=101", 25),
+            ("depth", "symbol=A&limit=1000", 50),
+            ("depth", "symbol=A&limit=5000", 250),
+            ("trades", "symbol=A", 25),
+            ("aggTrades", "symbol=A", 4),
+            ("klines", "symbol=A&interval=1m", 2),
+            ("ticker/24hr", "symbol=A", 2),
+            ("ticker/24hr", many.as_str(), 40),
+            ("ticker/24hr", "", 80),
+            ("ticker/price", "symbol=A", 2),
+            ("ticker/bookTicker", "", 4),
+            ("ticker", "symbol=A", 4),
+            ("ticker", many.as_str(), 200),
+            ("openOrders", "", 80),
+        ] {
+            let params = Params::parse(query, "").expect("parameters");
+            assert_eq!(weight(endpoint, &params), expected, "{endpoint}?{query}");
+        }
+    }
+}

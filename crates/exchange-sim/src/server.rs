@@ -1,0 +1,94 @@
+//! The listener and the routes.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::connect_info::Connected;
+use axum::http::HeaderValue;
+use axum::middleware::map_response;
+use axum::routing::{any, get, post};
+use axum::serve::{IncomingStream, Listener};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::faults::Faults;
+use crate::rest::{self, sim};
+use crate::stream::upgrade;
+use crate::venue::Venue;
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy)]
+pub struct Remote(pub SocketAddr);
+
+/// A listener that can refuse on demand.
+pub struct Doorman {
+    listener: TcpListener,
+    faults: Arc<Faults>,
+}
+
+impl Doorman {
+    pub const fn new(listener: TcpListener, faults: Arc<Faults>) -> Self {
+        Self { listener, faults }
+    }
+}
+
+impl Listener for Doorman {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
+        loop {
+            let (stream, remote) = Listener::accept(&mut self.listener).await;
+            if self.faults.refusing() {
+                drop(stream);
+                continue;
+            }
+            // Streams of small messages must not wait for one another's acknowledgement.
+            let _ = stream.set_nodelay(true);
+            return (stream, remote);
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+impl Connected<IncomingStream<'_, Doorman>> for Remote {
+    fn connect_info(stream: IncomingStream<'_, Doorman>) -> Self {
+        Self(*stream.remote_addr())
+    }
+}
+
+pub fn router(venue: Arc<Venue>) -> Router {
+    let label = HeaderValue::from_static(venue.label.as_str());
+    Router::new()
+        .route("/", get(sim::welcome))
+        .route("/sim/state", get(sim::state))
+        .route("/sim/start", any(sim::start))
+        .route("/sim/faults", post(sim::set_faults))
+        .route("/api/v3/{*endpoint}", any(rest::serve))
+        .route("/ws", any(upgrade::bare))
+        .route("/ws/", any(upgrade::bare))
+        .route("/ws/{*streams}", any(upgrade::raw))
+        .route("/stream", any(upgrade::combined))
+        .layer(map_response(move |mut response: axum::response::Response| {
+            response.headers_mut().insert("x-tribune-simulated", label.clone());
+            std::future::ready(response)
+        }))
+        .with_state(venue)
+}
+
+pub async fn serve(doorman: Doorman, venue: Arc<Venue>) {
+    let stopping = venue.stopping.clone();
+    let service = router(venue).into_make_service_with_connect_info::<Remote>();
+    let served = axum::serve(doorman, service).into_future();
+    tokio::select! {
+        () = stopping.cancelled() => {}
+        result = served => {
+            if let Err(error) = result {
+                tracing::error!(%error, "the exchange's listener failed");
+            }
+        }
+    }
+}

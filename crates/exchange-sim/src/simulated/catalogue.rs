@@ -1,0 +1,146 @@
+//! The symbols of the simulation. Their names are well known; their prices and sizes are made up.
+
+use crate::market::symbol::{Status, Symbol};
+use crate::number::{self, Price, Quantity, UNIT};
+
+/// A symbol and what its market is like at the start.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    pub symbol: Symbol,
+    pub price: Price,
+    /// What a typical order is worth, in 10⁻⁸ of the quote asset.
+    pub typical_order: i128,
+    /// Trades in a typical minute of its history.
+    pub trades_per_minute: f64,
+}
+
+struct Row(
+    &'static str,
+    &'static str,
+    Status,
+    &'static str,
+    &'static str,
+    &'static str,
+    i128,
+);
+
+/// Base, quote, status, price, tick, step, typical order in thousandths of the quote asset. The product of tick and
+/// step has at most eight places, so that money is exact on the wire.
+const ROWS: [Row; 14] = [
+    Row("BTC", "USDT", Status::Trading, "64000", "0.01", "0.00001", 900_000),
+    Row("ETH", "USDT", Status::Trading, "3200", "0.01", "0.0001", 700_000),
+    Row("BNB", "USDT", Status::Trading, "580", "0.01", "0.001", 400_000),
+    Row("SOL", "USDT", Status::Trading, "150", "0.01", "0.001", 500_000),
+    Row("XRP", "USDT", Status::Trading, "0.55", "0.0001", "0.1", 300_000),
+    Row("DOGE", "USDT", Status::Trading, "0.12", "0.00001", "1", 250_000),
+    Row("ADA", "USDT", Status::Trading, "0.45", "0.0001", "0.1", 200_000),
+    Row("ETH", "BTC", Status::Trading, "0.05", "0.00001", "0.001", 20),
+    Row("BTC", "USDC", Status::Trading, "64000", "0.01", "0.00001", 600_000),
+    Row("LINK", "USDT", Status::Trading, "14", "0.01", "0.01", 200_000),
+    Row("PEPE", "USDT", Status::Trading, "0.00001", "0.00000001", "1", 150_000),
+    Row("AVAX", "USDT", Status::Trading, "28", "0.01", "0.01", 200_000),
+    Row("LUNA", "USDT", Status::Break, "0.5", "0.0001", "0.01", 50_000),
+    Row("XMR", "USDT", Status::Halt, "160", "0.1", "0.001", 50_000),
+];
+
+/// Trades a minute of a busy symbol's history.
+const BUSY: f64 = 40.0;
+/// A quiet one trades once in a few hours.
+const QUIET: f64 = 0.006;
+
+pub fn well_known() -> Vec<Listing> {
+    ROWS.iter().map(Row::listing).collect()
+}
+
+impl Row {
+    fn listing(&self) -> Listing {
+        let Self(base, quote, status, price, tick, step, typical) = *self;
+        let min_notional = if quote == "BTC" { UNIT / 10_000 } else { 5 * UNIT };
+        Listing {
+            symbol: Symbol {
+                name: format!("{base}{quote}"),
+                base: base.to_owned(),
+                quote: quote.to_owned(),
+                status,
+                tick: number::parse_price(tick).unwrap_or(1),
+                step: number::parse(step).unwrap_or(1),
+                min_notional: Some(min_notional),
+            },
+            price: number::parse_price(price).unwrap_or(UNIT as Price),
+            typical_order: typical * UNIT / 1_000,
+            trades_per_minute: BUSY,
+        }
+    }
+}
+
+/// Quiet symbols with names that nobody has, to fill the list.
+pub fn extra(count: usize, seed: u64) -> Vec<Listing> {
+    (0..count).map(|index| extra_listing(index, seed)).collect()
+}
+
+fn extra_listing(index: usize, seed: u64) -> Listing {
+    const QUOTES: [&str; 3] = ["USDT", "USDC", "FDUSD"];
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(index as u64 + 1));
+    let base = extra_base(index / QUOTES.len());
+    let quote = QUOTES[index % QUOTES.len()];
+    // Prices from 0.001 to 1,000, evenly by their logarithm, of four or five digits.
+    let exponent = random.i32(-3..3);
+    let tick: Price = 10i64.pow((exponent + 5) as u32);
+    let price = tick * random.i64(1_000..10_000);
+    let step: Quantity = (UNIT * UNIT / i128::from(tick) / 10_000).clamp(1, UNIT);
+    Listing {
+        symbol: Symbol {
+            name: format!("{base}{quote}"),
+            base,
+            quote: quote.to_owned(),
+            status: Status::Trading,
+            tick,
+            step: round_step(step, tick),
+            min_notional: Some(5 * UNIT),
+        },
+        price,
+        typical_order: i128::from(random.u32(20..200)) * UNIT,
+        trades_per_minute: QUIET * f64::from(random.u32(1..10)),
+    }
+}
+
+/// A power of ten whose product with the tick is exact on the wire.
+fn round_step(step: Quantity, tick: Price) -> Quantity {
+    let mut rounded: Quantity = 1;
+    while rounded < step || i128::from(tick) * rounded % UNIT != 0 {
+        rounded *= 10;
+    }
+    rounded
+}
+
+/// `AAAQX`, `AABQX`, …: ending like this they are hardly a word or a coin.
+fn extra_base(index: usize) -> String {
+    let letter = |value: usize| char::from(b'A' + (value % 26) as u8);
+    format!("{}{}{}QX", letter(index / 676), letter(index / 26), letter(index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_exact_on_the_wire() {
+        for listing in well_known().into_iter().chain(extra(2_000, 1)) {
+            let symbol = &listing.symbol;
+            assert_eq!(i128::from(symbol.tick) * symbol.step % UNIT, 0, "{}", symbol.name);
+            assert_eq!(listing.price % symbol.tick, 0, "{}", symbol.name);
+            assert!(listing.typical_order > 0);
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let all: Vec<String> = well_known()
+            .into_iter()
+            .chain(extra(2_000, 1))
+            .map(|listing| listing.symbol.name)
+            .collect();
+        let unique: std::collections::HashSet<&String> = all.iter().collect();
+        assert_eq!(unique.len(), all.len());
+    }
+}

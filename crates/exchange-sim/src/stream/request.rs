@@ -1,0 +1,126 @@
+//! What a client may say on a stream connection: subscribe, unsubscribe, list, and the `combined` property.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    Subscribe(Vec<String>),
+    Unsubscribe(Vec<String>),
+    ListSubscriptions,
+    SetCombined(bool),
+    GetCombined,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request {
+    pub id: Value,
+    pub command: Command,
+}
+
+/// A request that cannot be met, as the exchange words it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub id: Value,
+    pub code: i32,
+    pub message: String,
+}
+
+impl Refusal {
+    pub fn json(&self) -> String {
+        json!({"error": {"code": self.code, "msg": self.message}, "id": self.id}).to_string()
+    }
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    params: Option<Vec<Value>>,
+    #[serde(default)]
+    id: Value,
+}
+
+/// Longer than any stream's name.
+const MAX_STREAM_NAME: usize = 128;
+
+pub fn parse(text: &str) -> Result<Request, Refusal> {
+    let raw: Raw = serde_json::from_str(text).map_err(|error| Refusal {
+        id: Value::Null,
+        code: if error.is_data() { 2 } else { 3 },
+        message: format!("Invalid {}: {error}", if error.is_data() { "request" } else { "JSON" }),
+    })?;
+    let params = raw.params.unwrap_or_default();
+    let invalid = |message: &str| Refusal {
+        id: raw.id.clone(),
+        code: 2,
+        message: format!("Invalid request: {message}"),
+    };
+    if !matches!(raw.id, Value::Null | Value::Number(_) | Value::String(_)) {
+        return Err(invalid("request ID must be an unsigned integer or a string"));
+    }
+    let command = match raw.method.as_deref() {
+        Some("SUBSCRIBE") => Command::Subscribe(names(&params).map_err(invalid)?),
+        Some("UNSUBSCRIBE") => Command::Unsubscribe(names(&params).map_err(invalid)?),
+        Some("LIST_SUBSCRIPTIONS") => Command::ListSubscriptions,
+        Some("SET_PROPERTY") => match params.as_slice() {
+            [Value::String(name), Value::Bool(on)] if name == "combined" => Command::SetCombined(*on),
+            _ => return Err(invalid("the only property is combined, true or false")),
+        },
+        Some("GET_PROPERTY") => Command::GetCombined,
+        Some(method) => {
+            let known = "`SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`, `SET_PROPERTY`, `GET_PROPERTY`";
+            let method: String = method.chars().take(40).collect();
+            return Err(invalid(&format!("unknown variant `{method}`, expected one of {known}")));
+        }
+        None => return Err(invalid("missing field `method`")),
+    };
+    Ok(Request { id: raw.id, command })
+}
+
+fn names(params: &[Value]) -> Result<Vec<String>, &'static str> {
+    if params.is_empty() {
+        return Err("no streams are named");
+    }
+    params
+        .iter()
+        .map(|name| match name {
+            Value::String(name) if valid(name) => Ok(name.clone()),
+            _ => Err("invalid stream"),
+        })
+        .collect()
+}
+
+/// Unknown streams are taken as the exchange takes them, and stay silent; only what is no name is refused.
+pub fn valid(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_STREAM_NAME && !name.chars().any(|c| c.is_control() || "\"\\/".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_understood() {
+        let request = parse(r#"{"method":"SUBSCRIBE","params":["btcusdt@trade"],"id":7}"#).expect("a request");
+        assert_eq!(request.command, Command::Subscribe(vec!["btcusdt@trade".to_owned()]));
+        assert_eq!(request.id, json!(7));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(parse("{").expect_err("no JSON").code, 3);
+        for (text, part) in [
+            (r#"{"id":1}"#, "missing field `method`"),
+            (r#"{"method":"BUY","id":1}"#, "unknown variant `BUY`"),
+            (r#"{"method":"SUBSCRIBE","params":[],"id":1}"#, "no streams"),
+            (r#"{"method":"SUBSCRIBE","params":["a\"b"],"id":1}"#, "invalid stream"),
+            (r#"{"method":"SUBSCRIBE","params":[1],"id":1}"#, "invalid stream"),
+        ] {
+            let refusal = parse(text).expect_err(text);
+            assert_eq!(refusal.code, 2, "{text}");
+            assert!(refusal.message.contains(part), "{text}: {}", refusal.message);
+        }
+    }
+}
