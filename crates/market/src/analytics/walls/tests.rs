@@ -1,5 +1,6 @@
-use super::super::fixture::{money, price, quantity, trade};
 use super::*;
+use crate::analytics::fixture::{money, price, quantity, trade};
+use crate::book::Level;
 use crate::model::Aggressor::{Buyer, Seller};
 
 /// Twenty levels a side of one unit each around 100, and a bid of `size` at 99 unless that is nothing.
