@@ -16,7 +16,7 @@ pub const DEFAULT_WINDOW_SECS: u32 = 30;
 pub struct LargestTrade {
     pub price: Price,
     pub quantity_base: Quantity,
-    pub quote: Notional,
+    pub notional_quote: Notional,
     pub aggressor: Aggressor,
     pub time_ms: Millis,
 }
@@ -145,11 +145,11 @@ impl Sums {
         }
         self.high = self.high.max(self.cvd);
         self.low = self.low.min(self.cvd);
-        if self.largest.is_none_or(|largest| largest.quote < money) {
+        if self.largest.is_none_or(|largest| largest.notional_quote < money) {
             self.largest = Some(LargestTrade {
                 price: trade.price,
                 quantity_base: trade.quantity,
-                quote: money,
+                notional_quote: money,
                 aggressor: trade.aggressor,
                 time_ms: trade.time,
             });
@@ -239,7 +239,10 @@ mod tests {
             flow.vwap.map(|vwap| vwap.to_string()).as_deref(),
             Some("100.8571428571")
         );
-        assert_eq!(flow.largest_trade.map(|largest| largest.quote), Some(money("404")));
+        assert_eq!(
+            flow.largest_trade.map(|largest| largest.notional_quote),
+            Some(money("404"))
+        );
         // One order after 20,000.
         assert_eq!(flow.orders_per_sec, Some(0.1));
         assert_eq!((flow.missing_trades, flow.complete), (2, false));

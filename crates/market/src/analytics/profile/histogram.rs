@@ -10,7 +10,8 @@ use crate::number::{Notional, Price, Quantity};
 /// Rows that a width of our choice makes at most.
 pub const MOST_ROWS: usize = 100;
 /// Rows that a given width may make.
-pub const MOST_GIVEN_ROWS: usize = 1_000;
+pub const MOST_GIVEN_ROWS: usize = 500;
+
 /// What a profile was made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

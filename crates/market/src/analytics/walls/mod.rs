@@ -50,7 +50,7 @@ pub struct Wall {
     pub side: BookSide,
     pub price: Price,
     pub quantity_base: Quantity,
-    pub quote: Notional,
+    pub notional_quote: Notional,
     pub times_median: Option<f64>,
     /// Signed: below zero is below the mid.
     pub distance_bps: Option<f64>,
@@ -205,7 +205,7 @@ impl WallTracker {
         let (now, mid) = self.last.unwrap_or_default();
         let mut walls = self.of_side(&self.bids, BookSide::Bid, now, mid);
         walls.extend(self.of_side(&self.asks, BookSide::Ask, now, mid));
-        walls.sort_by_key(|wall| std::cmp::Reverse(wall.quote));
+        walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
         let too_few = |side: &Watched| side.twice_median.is_none().then_some(side.levels);
         let few = too_few(&self.bids).or(too_few(&self.asks));
         let median = |side: &Watched| side.twice_median.map(|twice| Quantity::from_units(twice / 2));
@@ -242,7 +242,7 @@ impl WallTracker {
                 side,
                 price,
                 quantity_base: large.quantity,
-                quote: price.times(large.quantity)?,
+                notional_quote: price.times(large.quantity)?,
                 times_median: times,
                 distance_bps: bps(price.decimal().checked_sub(mid)?, mid).and_then(rounded),
                 age_ms: now.saturating_sub(large.since),
@@ -255,7 +255,7 @@ impl WallTracker {
             })
         });
         let mut walls: Vec<_> = told.collect();
-        walls.sort_by_key(|wall| std::cmp::Reverse(wall.quote));
+        walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
         walls.truncate(MOST_TOLD);
         walls
     }

@@ -41,7 +41,7 @@ fn size_alone_is_no_wall() {
     let wall = &told.walls[0];
     // The median of 21 bids is 1: 30 times. 30 · 99 = 2970. (99 − 99.995)/99.995 = −99.5050 bps.
     assert_eq!(
-        (wall.price, wall.quote, wall.times_median),
+        (wall.price, wall.notional_quote, wall.times_median),
         (price("99"), money("2970"), Some(30.0))
     );
     assert_eq!((wall.distance_bps, wall.age_ms, wall.views), (Some(-99.505), 5_000, 6));
