@@ -164,7 +164,11 @@ impl Walk {
             complete,
             fees_included: false,
             standing: Standing::Sound,
-            note: "fees are not included; hidden orders and what others do meanwhile are not known",
+            note: if complete {
+                "slippage is vwap against mid; no fees; hidden orders and what others do meanwhile are not known"
+            } else {
+                "the book is not known this far: levels may be missing, the true cost may be lower; no fees"
+            },
         })
     }
 

@@ -88,8 +88,8 @@ impl Top {
 pub struct Band {
     /// Half its width: it goes this far above and below the mid.
     pub distance_bps: u32,
-    pub bid_quote: Notional,
-    pub ask_quote: Notional,
+    pub bid_notional_quote: Notional,
+    pub ask_notional_quote: Notional,
     pub bid_levels_used: usize,
     pub ask_levels_used: usize,
     /// False if levels inside may be missing: then the sums are lower bounds.
@@ -107,7 +107,7 @@ pub struct Band {
 impl Band {
     /// Of the thinner side.
     pub fn smaller_side(&self) -> Notional {
-        self.bid_quote.min(self.ask_quote)
+        self.bid_notional_quote.min(self.ask_notional_quote)
     }
 }
 
@@ -131,8 +131,8 @@ pub fn band(depth: &Depth, distance_bps: u32) -> Result<Band, Unavailable> {
     };
     Ok(Band {
         distance_bps,
-        bid_quote: bids.quote,
-        ask_quote: asks.quote,
+        bid_notional_quote: bids.quote,
+        ask_notional_quote: asks.quote,
         bid_levels_used: bids.levels,
         ask_levels_used: asks.levels,
         complete,
@@ -235,7 +235,10 @@ mod tests {
     fn bands_worked_by_hand() {
         // Mid 100: ±10 bps is 99.90 to 100.10, ±25 is 99.75 to 100.25 (with its edge), ±100 is 99 to 101.
         let bands = bands(&book()).expect("bands");
-        let told: Vec<_> = bands.iter().map(|band| (band.bid_quote, band.ask_quote)).collect();
+        let told: Vec<_> = bands
+            .iter()
+            .map(|band| (band.bid_notional_quote, band.ask_notional_quote))
+            .collect();
         // 99.95·2 = 199.9; + 99.80·3 = 299.4 → 499.3; + 99·10 → 1489.3. 100.05; + 401 → 501.05.
         assert_eq!(told[0], (money("199.9"), money("100.05")));
         assert_eq!(told[1], (money("499.3"), money("501.05")));
@@ -272,7 +275,7 @@ mod tests {
         fn bands_nest(book in books()) {
             let bands = bands(&book).expect("bands");
             for pair in bands.windows(2) {
-                prop_assert!(pair[0].bid_quote <= pair[1].bid_quote && pair[0].ask_quote <= pair[1].ask_quote);
+                prop_assert!(pair[0].bid_notional_quote <= pair[1].bid_notional_quote && pair[0].ask_notional_quote <= pair[1].ask_notional_quote);
                 prop_assert!(pair[0].bid_levels_used <= pair[1].bid_levels_used);
             }
             for imbalance in bands.iter().filter_map(|band| band.imbalance) {

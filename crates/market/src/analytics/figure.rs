@@ -84,6 +84,10 @@ pub enum Unavailable {
     NoVariation,
     #[error("the rows would be more than {most}: give a larger tick_size")]
     TooManyRows { most: usize },
+    #[error("a candle's high is below its low")]
+    BadCandle,
+    #[error("watched for less than {need_secs} s")]
+    TooShort { need_secs: u32 },
     #[error("{0} is not known")]
     Unknown(&'static str),
 }
@@ -133,7 +137,12 @@ pub fn quotient(numerator: i128, denominator: i128) -> Option<Decimal> {
 
 /// For answers: a ratio with four places, half to even.
 pub fn rounded(ratio: Decimal) -> Option<f64> {
-    ratio.round_dp(RATIO_PLACES).to_f64()
+    ratio.round_dp(RATIO_PLACES).to_f64().map(without_sign_of_zero)
+}
+
+/// JSON would print the sign.
+fn without_sign_of_zero(value: f64) -> f64 {
+    value + 0.0
 }
 
 /// For answers: a price that came from a division, with ten places, half to even.
@@ -148,7 +157,7 @@ pub fn significant(statistic: f64) -> Option<f64> {
     if !statistic.is_finite() {
         return None;
     }
-    format!("{statistic:.5e}").parse().ok()
+    format!("{statistic:.5e}").parse().ok().map(without_sign_of_zero)
 }
 
 /// `part` in basis points of `whole`.
@@ -190,6 +199,8 @@ mod tests {
         assert_eq!(rounded(Decimal::new(12_345, 5)), Some(0.1234));
         assert_eq!(significant(0.000_012_345_678), Some(0.000_012_345_7));
         assert_eq!(significant(f64::NAN), None);
+        let almost_nothing = rounded(Decimal::new(-1, 6)).expect("a number");
+        assert!(almost_nothing == 0.0 && almost_nothing.is_sign_positive());
         assert_eq!(imbalance(0, 0), None);
         assert_eq!(imbalance(i128::MAX, 1), None);
         assert_eq!(imbalance(i128::MAX, 0), Some(1.0));

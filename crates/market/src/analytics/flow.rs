@@ -16,7 +16,7 @@ pub const DEFAULT_WINDOW_SECS: u32 = 30;
 pub struct LargestTrade {
     pub price: Price,
     pub quantity_base: Quantity,
-    pub quote: Notional,
+    pub notional_quote: Notional,
     pub aggressor: Aggressor,
     pub time_ms: Millis,
 }
@@ -69,8 +69,8 @@ pub struct TradeFlow {
     pub aggressor_imbalance: Option<f64>,
     pub vwap: Option<Decimal>,
     pub largest_trade: Option<LargestTrade>,
-    /// Taker orders that traded in the last ten seconds of the window, divided by ten.
-    pub orders_per_sec: f64,
+    /// Taker orders that traded in the ten seconds up to the window's end, divided by ten.
+    pub orders_per_sec: Option<f64>,
     /// Trades that are missing between those seen, by their ids.
     pub missing_trades: u64,
     /// Whether every trade of the window was seen.
@@ -82,8 +82,9 @@ pub struct TradeFlow {
     pub note: &'static str,
 }
 
-/// Over trades in order of time; those outside the window are passed over. All trades since `seen_from` are
-/// taken to be there, as far as their ids do not say otherwise.
+/// Over trades in order of time. Those outside the window count only for what they tell of it: ids that are
+/// missing, and orders of the last ten seconds. All trades since `seen_from` are taken to be there, as far as
+/// their ids do not say otherwise.
 ///
 /// A taker order is one record: an aggregate has the fills of one order at one price.
 pub fn trade_flow<'a>(
@@ -93,9 +94,14 @@ pub fn trade_flow<'a>(
 ) -> Result<TradeFlow, Unavailable> {
     let mut sums = Sums::default();
     let rate = Window::last(RATE_SECS, window.end_ms);
-    for trade in trades.into_iter().filter(|trade| window.contains(trade.time)) {
-        sums.add(trade, rate.contains(trade.time))
-            .ok_or(Unavailable::TooLarge)?;
+    for trade in trades {
+        sums.follow(trade, &window);
+        if rate.contains(trade.time) {
+            sums.recent_orders = sums.recent_orders.saturating_add(1);
+        }
+        if window.contains(trade.time) {
+            sums.add(trade).ok_or(Unavailable::TooLarge)?;
+        }
     }
     sums.told(window, seen_from).ok_or(Unavailable::TooLarge)
 }
@@ -108,13 +114,24 @@ struct Sums {
     high: Quantity,
     low: Quantity,
     largest: Option<LargestTrade>,
-    last_id: Option<u64>,
+    last: Option<(Millis, u64)>,
     missing: u64,
     recent_orders: u32,
 }
 
 impl Sums {
-    fn add(&mut self, trade: &Trade, recent: bool) -> Option<()> {
+    /// Ids that are missing where some of them may lie in the window.
+    fn follow(&mut self, trade: &Trade, window: &Window) {
+        if let Some((time, id)) = self.last.replace((trade.time, trade.last_id))
+            && trade.time > window.start_ms
+            && time <= window.end_ms
+        {
+            let missing = trade.first_id.saturating_sub(id).saturating_sub(1);
+            self.missing = self.missing.saturating_add(missing);
+        }
+    }
+
+    fn add(&mut self, trade: &Trade) -> Option<()> {
         let money = trade.price.times(trade.quantity)?;
         match trade.aggressor {
             Aggressor::Buyer => {
@@ -128,20 +145,15 @@ impl Sums {
         }
         self.high = self.high.max(self.cvd);
         self.low = self.low.min(self.cvd);
-        if self.largest.is_none_or(|largest| largest.quote < money) {
+        if self.largest.is_none_or(|largest| largest.notional_quote < money) {
             self.largest = Some(LargestTrade {
                 price: trade.price,
                 quantity_base: trade.quantity,
-                quote: money,
+                notional_quote: money,
                 aggressor: trade.aggressor,
                 time_ms: trade.time,
             });
         }
-        let expected = self.last_id.and_then(|last| last.checked_add(1));
-        let missing = expected.map_or(0, |expected| trade.first_id.saturating_sub(expected));
-        self.missing = self.missing.saturating_add(missing);
-        self.last_id = Some(trade.last_id);
-        self.recent_orders = self.recent_orders.saturating_add(u32::from(recent));
         Some(())
     }
 
@@ -149,6 +161,9 @@ impl Sums {
         let base = self.buys.base.checked_add(self.sells.base)?;
         let quote = self.buys.quote.checked_add(self.sells.quote)?;
         let net_flow_base = self.buys.base.checked_sub(self.sells.base)?;
+        let rate_start = Window::last(RATE_SECS, window.end_ms).start_ms;
+        let rate = all_seen(seen_from, rate_start).then(|| f64::from(self.recent_orders) / f64::from(RATE_SECS));
+        let too_short = rate.is_none().then_some(Unavailable::TooShort { need_secs: RATE_SECS });
         Some(TradeFlow {
             window,
             window_secs: window.seconds(),
@@ -167,14 +182,19 @@ impl Sums {
             aggressor_imbalance: figure::imbalance(self.buys.base.units(), self.sells.base.units()),
             vwap: vwap(quote, base),
             largest_trade: self.largest,
-            orders_per_sec: f64::from(self.recent_orders) / f64::from(RATE_SECS),
+            orders_per_sec: rate,
             missing_trades: self.missing,
-            complete: self.missing == 0 && seen_from <= window.start_ms.saturating_add(1),
-            reason: base.is_zero().then_some(Unavailable::NoTrades),
+            complete: self.missing == 0 && all_seen(seen_from, window.start_ms),
+            reason: base.is_zero().then_some(Unavailable::NoTrades).or(too_short),
             standing: Standing::Exact,
             note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller",
         })
     }
+}
+
+/// Whether nothing after `start` came before the watch began.
+const fn all_seen(seen_from: Millis, start: Millis) -> bool {
+    seen_from <= start.saturating_add(1)
 }
 
 /// Σpq/Σq with ten places; `None` without volume.
@@ -219,9 +239,12 @@ mod tests {
             flow.vwap.map(|vwap| vwap.to_string()).as_deref(),
             Some("100.8571428571")
         );
-        assert_eq!(flow.largest_trade.map(|largest| largest.quote), Some(money("404")));
+        assert_eq!(
+            flow.largest_trade.map(|largest| largest.notional_quote),
+            Some(money("404"))
+        );
         // One order after 20,000.
-        assert_eq!(flow.orders_per_sec, 0.1);
+        assert_eq!(flow.orders_per_sec, Some(0.1));
         assert_eq!((flow.missing_trades, flow.complete), (2, false));
     }
 
@@ -232,6 +255,36 @@ mod tests {
         assert_eq!(flow.reason, Some(Unavailable::NoTrades));
         assert!(flow.complete && flow.trades == 0);
         assert!(!trade_flow(&[], Window::last(30, 30_000), 10).expect("flow").complete);
+    }
+
+    #[test]
+    fn the_rate_is_over_ten_seconds_whatever_the_window() {
+        let trades: Vec<_> = (1..=20)
+            .map(|at| trade(at, at as i64 * 1_000, "1", "1", Buyer))
+            .collect();
+        let of = |seen_from| trade_flow(&trades, Window::last(2, 20_000), seen_from).expect("flow");
+        assert_eq!((of(0).trades, of(0).orders_per_sec), (2, Some(1.0)));
+        assert_eq!((of(15_000).complete, of(15_000).orders_per_sec), (true, None));
+        assert_eq!(of(15_000).reason, Some(Unavailable::TooShort { need_secs: 10 }));
+    }
+
+    #[test]
+    fn a_gap_at_the_edge_of_the_window_counts() {
+        let trades = [trade(1, 1_000, "1", "1", Buyer), trade(3, 9_000, "1", "1", Buyer)];
+        let missing = |start_ms, end_ms| {
+            trade_flow(&trades, Window { start_ms, end_ms }, 0)
+                .expect("flow")
+                .missing_trades
+        };
+        assert_eq!(
+            (
+                missing(5_000, 9_000),
+                missing(2_000, 3_000),
+                missing(0, 500),
+                missing(9_000, 9_500)
+            ),
+            (1, 1, 0, 0)
+        );
     }
 
     #[test]

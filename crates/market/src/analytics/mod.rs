@@ -19,6 +19,8 @@ pub mod figure;
 pub(crate) mod fixture;
 pub mod flow;
 pub mod health;
+#[cfg(test)]
+mod hostile;
 pub mod icebergs;
 pub mod impact;
 pub mod ofi;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::figure::{Severity, Standing, Unavailable, quotient, rounded};
+use super::figure::{Severity, Standing, Unavailable, Window, quotient, rounded};
 use super::profile::{Histogram, ProfileBasis};
 use crate::number::{Price, Quantity};
 
@@ -26,6 +26,11 @@ pub struct Vacuum {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Vacuums {
     pub basis: ProfileBasis,
+    #[serde(flatten)]
+    pub window: Window,
+    pub window_secs: f64,
+    /// The share of the window for which there is data.
+    pub coverage: Option<f64>,
     pub threshold_pct_of_median: u32,
     pub median_row_base: Quantity,
     pub row_width: Price,
@@ -58,6 +63,9 @@ pub fn vacuums(histogram: &Histogram, threshold_pct: u32) -> Result<Vacuums, Una
     let is_low = |row: &Quantity| row.units().checked_mul(200).is_some_and(|scaled| scaled < threshold);
     Ok(Vacuums {
         basis: histogram.basis,
+        window: histogram.window,
+        window_secs: histogram.window.seconds(),
+        coverage: histogram.coverage(),
         threshold_pct_of_median: threshold_pct,
         median_row_base: Quantity::from_units(twice_median / 2),
         row_width: Price::from_units(histogram.width),

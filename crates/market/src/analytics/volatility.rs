@@ -192,7 +192,7 @@ mod tests {
         ) {
             let candles: Vec<_> = moves.iter().enumerate().map(|(index, (close, up, down))| {
                 let (high, low) = (close + up, close.saturating_sub(*down).max(1));
-                let [close, high, low] = [close, &high, &low].map(|units| units.to_string());
+                let [close, high, low] = [close, &high, &low].map(ToString::to_string);
                 minute(index as i64, [&close, &high, &low, &close], "1")
             }).collect();
             let ranges: Vec<_> = candles.windows(2).map(|pair| true_range(pair[0].close, &pair[1])).collect();

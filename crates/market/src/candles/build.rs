@@ -42,6 +42,9 @@ impl CandleBuilder {
     /// Counts a trade; gives the candles that it ends, oldest first, those in which nothing was traded too.
     pub fn push(&mut self, trade: &Trade) -> Result<Vec<BuiltCandle>, Refused> {
         let gap = self.follow(trade)?;
+        // Refused before anything has changed, if it cannot be counted even alone.
+        let alone = self.first(trade).ok_or(Refused::Impossible)?;
+        with(alone.candle, trade).ok_or(Refused::Impossible)?;
         if self
             .current
             .is_some_and(|current| trade.time < current.candle.open_time)
@@ -54,10 +57,7 @@ impl CandleBuilder {
             current.complete = false;
         }
         let finished = self.roll(trade.time, !gap).ok_or(Refused::Impossible)?;
-        let current = match self.current {
-            Some(current) => current,
-            None => self.first(trade).ok_or(Refused::Impossible)?,
-        };
+        let current = self.current.unwrap_or(alone);
         let candle = with(current.candle, trade).ok_or(Refused::Impossible)?;
         self.current = Some(BuiltCandle { candle, ..current });
         self.last_id = Some(trade.last_id);

@@ -1,5 +1,7 @@
-use super::super::fixture::minute;
 use super::*;
+use crate::analytics::depth::band;
+use crate::analytics::fixture::{books, depth, minute, price};
+use crate::book::Depth;
 use proptest::prelude::*;
 
 fn past(values: impl IntoIterator<Item = f64>) -> Baseline {
@@ -41,17 +43,22 @@ fn without_a_past_nothing_is_claimed() {
 
 #[test]
 fn stress_needs_both_depth_and_spread() {
-    let (depth, spread) = (past([1000.0; 30]), past([2.0; 30]));
-    let of = |now_depth, now_spread| liquidity_stress(now_depth, now_spread, &depth, &spread);
-    assert_eq!(of(100.0, 2.0).found, Some(false));
-    assert_eq!(of(1000.0, 20.0).found, Some(false));
+    // Mid 100; the thinner side is the asks': 100.05 times the size.
+    let book = |size| depth(&[("99.95", "90")], &[("100.05", size)]);
+    let (usual, spread) = (past([1000.5; 30]), past([2.0; 30]));
+    let of = |size, now| liquidity_stress(&band(&book(size), 25).expect("band"), now, &usual, &spread);
+    assert_eq!(of("1", 2.0).found, Some(false));
+    assert_eq!(of("10", 20.0).found, Some(false));
     // Depth 4 times worse, spread 5 times: 4 is twice the threshold.
-    let told = of(250.0, 10.0);
-    assert_eq!(
-        (told.found, told.value, told.severity),
-        (Some(true), Some(4.0), Some(Severity::Medium))
-    );
-    assert_eq!(of(0.0, 16.0).value, Some(8.0));
+    let told = of("2.5", 10.0);
+    assert_eq!(told.value, Some(4.0));
+    assert_eq!((told.found, told.severity), (Some(true), Some(Severity::Medium)));
+    let partly = Depth {
+        ask_reach: Some(price("100.06")),
+        ..book("2.5")
+    };
+    let unknown = liquidity_stress(&band(&partly, 25).expect("band"), 10.0, &usual, &spread);
+    assert_eq!((unknown.found, unknown.reason), (None, Some(Unavailable::BeyondReach)));
     assert!(!told.note.contains("imminent"));
 }
 
@@ -94,9 +101,10 @@ fn counts_are_found_from_one_on() {
 
 proptest! {
     #[test]
-    fn the_usual_is_never_found(values in proptest::collection::vec(0.5..1000.0f64, 30..100)) {
-        let past = past(values);
-        let usual = past.median().expect("median");
-        prop_assert_eq!(liquidity_stress(usual, usual, &past, &past).found, Some(false));
+    fn the_usual_is_never_found(book in books(), spreads in proptest::collection::vec(0.5..1000.0f64, 30..100)) {
+        let band = band(&book, 100).expect("band");
+        let (depths, spreads) = (past([band.smaller_side().as_f64(); 30]), past(spreads));
+        let usual = spreads.median().expect("median");
+        prop_assert_ne!(liquidity_stress(&band, usual, &depths, &spreads).found, Some(true));
     }
 }

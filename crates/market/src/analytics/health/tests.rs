@@ -1,11 +1,11 @@
-use super::super::anomalies::quote_rate;
-use super::super::anomalies::{Anomalies, Baseline};
-use super::super::depth::band;
-use super::super::figure::Window;
-use super::super::fixture::{books, depth as book, money, trade, trades};
-use super::super::flow::trade_flow;
-use super::super::quotes::quotes;
 use super::*;
+use crate::analytics::anomalies::quote_rate;
+use crate::analytics::anomalies::{Anomalies, Baseline};
+use crate::analytics::depth::band;
+use crate::analytics::figure::Window;
+use crate::analytics::fixture::{books, depth as book, money, trade, trades};
+use crate::analytics::flow::trade_flow;
+use crate::analytics::quotes::quotes;
 use crate::model::Aggressor::{Buyer, Seller};
 use proptest::prelude::*;
 

@@ -1,5 +1,6 @@
-use super::super::fixture::{money, price, quantity, trade};
 use super::*;
+use crate::analytics::fixture::{money, price, quantity, trade};
+use crate::book::Level;
 use crate::model::Aggressor::{Buyer, Seller};
 
 /// Twenty levels a side of one unit each around 100, and a bid of `size` at 99 unless that is nothing.
@@ -40,7 +41,7 @@ fn size_alone_is_no_wall() {
     let wall = &told.walls[0];
     // The median of 21 bids is 1: 30 times. 30 · 99 = 2970. (99 − 99.995)/99.995 = −99.5050 bps.
     assert_eq!(
-        (wall.price, wall.quote, wall.times_median),
+        (wall.price, wall.notional_quote, wall.times_median),
         (price("99"), money("2970"), Some(30.0))
     );
     assert_eq!((wall.distance_bps, wall.age_ms, wall.views), (Some(-99.505), 5_000, 6));

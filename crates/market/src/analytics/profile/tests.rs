@@ -1,8 +1,15 @@
-use super::super::fixture::{minute, price, quantity, trade, trades};
-use super::super::vacuums::vacuums;
+use super::histogram::nice_width;
 use super::*;
+use crate::analytics::fixture::{minute, price, quantity, trade, trades};
+use crate::analytics::vacuums::vacuums;
 use crate::model::Aggressor::Buyer;
 use proptest::prelude::*;
+
+/// All that the fixtures have.
+const EVER: Window = Window {
+    start_ms: -1,
+    end_ms: i64::MAX,
+};
 
 fn histogram(rows: &[i128]) -> Histogram {
     let rows: Vec<_> = rows.iter().map(|units| Quantity::from_units(*units)).collect();
@@ -14,11 +21,13 @@ fn histogram(rows: &[i128]) -> Histogram {
         quote: Notional::ZERO,
         trades: 0,
         basis: ProfileBasis::Trades,
+        window: Window::last(3600, 3_600_000),
+        covered_ms: 1_800_000,
     }
 }
 
 fn profile(rows: &[i128]) -> VolumeProfile {
-    volume_profile(&histogram(rows), Window::last(3600, 3_600_000), 1_800_000).expect("profile")
+    volume_profile(&histogram(rows)).expect("profile")
 }
 
 #[test]
@@ -49,24 +58,38 @@ fn width_follows_tick_and_range() {
     assert_eq!(nice_width(10_000_000_000, 10_100_000_000, 1_000_000), 2_000_000);
     assert_eq!(nice_width(5, 5, 1), 1);
     let coarse = [trade(1, 0, "100", "1", Buyer), trade(2, 0, "101", "1", Buyer)];
-    let made = Histogram::of_trades(&coarse, RowWidth::Given(price("0.3"))).expect("histogram");
+    let of = |width| Histogram::of_trades(&coarse, EVER, 0, width);
+    let made = of(RowWidth::Given(price("0.3"))).expect("histogram");
     // Rows lie on multiples of the width: 100/0.3 = 333.3 → 333·0.3 = 99.9.
     assert_eq!(made.bound(0), price("99.9"));
-    let too_fine = Histogram::of_trades(&coarse, RowWidth::Given(price("0.0001")));
+    let too_fine = of(RowWidth::Given(price("0.0001")));
     assert!(matches!(too_fine, Err(Unavailable::TooManyRows { .. })));
-    assert!(Histogram::of_trades(&coarse, RowWidth::Given(price("0"))).is_err());
-    assert_eq!(
-        Histogram::of_trades(&[], RowWidth::FromTick(price("1"))),
-        Err(Unavailable::NoTrades)
-    );
+    assert!(of(RowWidth::Given(price("0"))).is_err());
+    let nothing = Histogram::of_trades(&[], EVER, 0, RowWidth::FromTick(price("1")));
+    assert_eq!(nothing, Err(Unavailable::NoTrades));
 }
 
 #[test]
 fn a_candle_is_spread_evenly() {
     let candle = minute(0, ["101", "104", "100", "102"], "10");
-    let made = Histogram::of_candles(&[candle], RowWidth::Given(price("2"))).expect("histogram");
+    let made = Histogram::of_candles(&[candle], EVER, RowWidth::Given(price("2"))).expect("histogram");
     // 100 to 104 is 4 wide: 100–102 a half, 102–104 a half, and 104 itself nothing.
     assert_eq!(made.rows, [quantity("5"), quantity("5"), quantity("0")]);
+}
+
+#[test]
+fn coverage_is_what_the_data_cover() {
+    // Minutes 0 to 5, minute 3 missing; the window is minutes 2 to 5: three of four, 6 of volume.
+    let minutes: Vec<_> = [0, 1, 2, 4, 5].map(|at| minute(at, ["5"; 4], "2")).into();
+    let window = Window {
+        start_ms: 120_000,
+        end_ms: 360_000,
+    };
+    let made = Histogram::of_candles(&minutes, window, RowWidth::FromTick(price("1"))).expect("histogram");
+    assert_eq!((made.coverage(), made.total), (Some(0.75), quantity("6")));
+    let all = [trade(1, 120_000, "5", "9", Buyer), trade(2, 300_000, "5", "2", Buyer)];
+    let made = Histogram::of_trades(&all, window, 180_000, RowWidth::FromTick(price("1"))).expect("histogram");
+    assert_eq!((made.coverage(), made.total), (Some(0.75), quantity("2")));
 }
 
 #[test]
@@ -84,8 +107,8 @@ fn vacuums_worked_by_hand() {
 proptest! {
     #[test]
     fn the_value_area_has_the_poc_and_enough(trades in trades(), tick in 1..50_000_000i64) {
-        let made = Histogram::of_trades(&trades, RowWidth::FromTick(Price::from_units(tick))).expect("histogram");
-        let told = volume_profile(&made, Window::last(60, 60_000), 60_000).expect("profile");
+        let made = Histogram::of_trades(&trades, EVER, -1, RowWidth::FromTick(Price::from_units(tick))).expect("histogram");
+        let told = volume_profile(&made).expect("profile");
         prop_assert!(told.val <= told.poc_low && told.poc_high <= told.vah);
         prop_assert!(told.value_area_share >= Some(0.7));
         prop_assert!(told.rows <= MOST_ROWS && told.row_width.units() % tick == 0);
@@ -103,7 +126,7 @@ proptest! {
             minute(index as i64, [&low, &high, &low, &high], &volume)
         }).collect();
         let width = RowWidth::FromTick(price(&width.to_string()));
-        let made = Histogram::of_candles(&candles, width).expect("histogram");
+        let made = Histogram::of_candles(&candles, EVER, width).expect("histogram");
         let sum: i128 = made.rows.iter().map(|row| row.units()).sum();
         prop_assert_eq!(sum, candles.iter().map(|candle| candle.volume.units()).sum::<i128>());
         prop_assert_eq!(sum, made.total.units());

@@ -1,16 +1,18 @@
 //! What differs from a symbol's own past. Every check says what it compared with what; none says what follows.
 
-use std::collections::VecDeque;
+mod baseline;
+
+pub use baseline::{Baseline, MIN_BASELINE};
 
 use serde::Serialize;
 
-use super::figure::{Severity, Standing, Unavailable, median, quantile, significant};
-use super::icebergs::IcebergHints;
-use super::walls::Walls;
+use crate::analytics::depth::Band;
+use crate::analytics::figure::{Severity, Standing, Unavailable, median, significant};
+use crate::analytics::icebergs::IcebergHints;
+use crate::analytics::walls::Walls;
 use crate::model::{Candle, Millis};
+use baseline::short_past;
 
-/// A past with fewer samples is no baseline.
-pub const MIN_BASELINE: usize = 30;
 /// Quote rates below this many times the usual are nothing, whatever the percentile says.
 const QUOTE_RATE_FACTOR: f64 = 3.0;
 /// Both depth and spread must be this many times worse than usual.
@@ -19,63 +21,6 @@ const STRESS_FACTOR: f64 = 2.0;
 const OUTLIER_DEVIATIONS: f64 = 6.0;
 /// The median absolute deviation of a normal distribution is this share of its standard deviation.
 const MAD_OF_NORMAL: f64 = 0.6745;
-
-/// The last values of one figure of one symbol.
-#[derive(Debug, Clone)]
-pub struct Baseline {
-    values: VecDeque<f64>,
-    most: usize,
-}
-
-impl Baseline {
-    /// Keeps the last `most` values.
-    pub fn new(most: usize) -> Self {
-        Self {
-            values: VecDeque::new(),
-            most: most.max(1),
-        }
-    }
-
-    /// What is not a number is not kept.
-    pub fn push(&mut self, value: f64) {
-        if !value.is_finite() {
-            return;
-        }
-        if self.values.len() == self.most {
-            self.values.pop_front();
-        }
-        self.values.push_back(value);
-    }
-
-    pub fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
-    /// `None` while there are too few values.
-    pub fn quantile(&self, share: f64) -> Result<f64, Unavailable> {
-        if self.len() < MIN_BASELINE {
-            return Err(short_past(self.len()));
-        }
-        let mut values: Vec<f64> = self.values.iter().copied().collect();
-        quantile(&mut values, share).ok_or(short_past(0))
-    }
-
-    pub fn median(&self) -> Result<f64, Unavailable> {
-        self.quantile(0.5)
-    }
-}
-
-const fn short_past(have: usize) -> Unavailable {
-    Unavailable::TooFew {
-        what: "baseline samples",
-        have,
-        need: MIN_BASELINE,
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -170,24 +115,32 @@ pub fn quote_rate(updates: u64, trades: u64, past: &Baseline) -> Check {
             return Err(Unavailable::NoTrades);
         }
         let usual = past.median()?;
+        let threshold = past.quantile(0.99)?.max(QUOTE_RATE_FACTOR * usual);
+        if threshold <= 0.0 {
+            return Err(Unavailable::NoVariation);
+        }
         Ok(Compared {
             value: updates as f64 / trades as f64,
             baseline: Some(usual),
-            threshold: past.quantile(0.99)?.max(QUOTE_RATE_FACTOR * usual),
+            threshold,
         })
     };
     Check::of(AnomalyKind::QuoteRate, past.len(), compare())
 }
 
-/// Depth near the mid and spread, against their past: found if both are at least twice as bad as usual.
-pub fn liquidity_stress(depth_quote: f64, spread_bps: f64, past_depth: &Baseline, past_spread: &Baseline) -> Check {
+/// The thinner side of a band and the spread, against their past: found if both are at least twice as bad as usual.
+pub fn liquidity_stress(band: &Band, spread_bps: f64, past_depth: &Baseline, past_spread: &Baseline) -> Check {
+    let depth = band.smaller_side().as_f64();
     let compare = || {
+        if !band.complete {
+            return Err(Unavailable::BeyondReach);
+        }
         let (usual_depth, usual_spread) = (past_depth.median()?, past_spread.median()?);
         if usual_depth <= 0.0 || usual_spread <= 0.0 {
             return Err(Unavailable::NoVariation);
         }
         // No depth at all is infinitely worse, and leaves it to the spread.
-        let value = (usual_depth / depth_quote).min(spread_bps / usual_spread);
+        let value = (usual_depth / depth).min(spread_bps / usual_spread);
         Ok(Compared {
             value,
             baseline: Some(1.0),
@@ -216,8 +169,12 @@ pub fn return_outlier(candles: &[Candle]) -> Check {
     let returns = candles
         .windows(2)
         .map(|pair| (pair[1].close.as_f64() / pair[0].close.as_f64()).ln());
-    let returns: Vec<f64> = returns.filter(|change| change.is_finite()).collect();
-    let outcome = deviations(&returns, f64::abs);
+    let returns: Vec<f64> = returns.collect();
+    let outcome = if returns.iter().all(|change| change.is_finite()) {
+        deviations(&returns, f64::abs)
+    } else {
+        Err(Unavailable::BadPrice)
+    };
     Check::of(AnomalyKind::ReturnOutlier, returns.len().saturating_sub(1), outcome)
 }
 
@@ -292,5 +249,4 @@ impl From<Vec<Check>> for Anomalies {
 }
 
 #[cfg(test)]
-#[path = "anomalies_tests.rs"]
 mod tests;

@@ -1,18 +1,21 @@
 //! Levels that are far larger than their neighbours, and stay.
 
+mod side;
+
+pub use side::MIN_LEVELS;
+use side::{Large, Looked, Watched};
+
 use std::collections::{BTreeMap, VecDeque};
 
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::figure::{BookSide, Severity, Standing, Unavailable, bps, quotient, rounded};
-use super::quotes::Touch;
-use crate::book::{Depth, Level};
+use crate::analytics::figure::{BookSide, Severity, Standing, Unavailable, bps, quotient, rounded};
+use crate::analytics::quotes::Touch;
+use crate::book::Depth;
 use crate::model::{Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
 
-/// A side with fewer levels has no median worth the name.
-pub const MIN_LEVELS: usize = 20;
 /// After a pause this long between views nothing is known to have stayed.
 const MOST_PAUSE_MS: Millis = 3_000;
 /// Trades and books come on different streams: so long a trade may come after the level it ate.
@@ -47,7 +50,7 @@ pub struct Wall {
     pub side: BookSide,
     pub price: Price,
     pub quantity_base: Quantity,
-    pub quote: Notional,
+    pub notional_quote: Notional,
     pub times_median: Option<f64>,
     /// Signed: below zero is below the mid.
     pub distance_bps: Option<f64>,
@@ -86,21 +89,6 @@ pub struct Walls {
     pub reason: Option<Unavailable>,
     pub standing: Standing,
     pub note: &'static str,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Large {
-    quantity: Quantity,
-    traded: Quantity,
-    since: Millis,
-    views: u32,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Watched {
-    large: BTreeMap<Price, Large>,
-    levels: usize,
-    twice_median: Option<i128>,
 }
 
 #[derive(Debug, Clone)]
@@ -156,35 +144,23 @@ impl WallTracker {
         self.last = Some((time, touch.mid()));
         trades.iter().for_each(|trade| self.count(trade));
         self.settle(time);
-        let bids = Looked::at(depth.bids.iter(), self.rules.levels, |price| {
-            depth.bid_reach.is_none_or(|reach| price >= reach)
-        });
-        let asks = Looked::at(depth.asks.iter(), self.rules.levels, |price| {
-            depth.ask_reach.is_none_or(|reach| price <= reach)
-        });
+        let bids = Looked::at_bids(depth, self.rules.levels);
+        let asks = Looked::at_asks(depth, self.rules.levels);
         let lost_bids = self.bids.update(&bids, &self.rules, time);
         let lost_asks = self.asks.update(&asks, &self.rules, time);
-        // A level that is further away than was looked is out of sight, not gone.
-        let lost_bids = lost_bids
-            .into_iter()
-            .filter(|(price, _)| bids.whole || bids.worst.is_some_and(|worst| worst <= *price))
-            .filter(|(price, _)| depth.bids.lookup(*price).is_none())
-            .map(|lost| (BookSide::Bid, lost));
-        let lost_asks = lost_asks
-            .into_iter()
-            .filter(|(price, _)| asks.whole || asks.worst.is_some_and(|worst| *price <= worst))
-            .filter(|(price, _)| depth.asks.lookup(*price).is_none())
-            .map(|lost| (BookSide::Ask, lost));
-        let walls = lost_bids
-            .chain(lost_asks)
-            .filter(|(_, (_, large))| self.rules.persisted(large, time));
-        self.gone.extend(walls.map(|(side, (price, large))| Gone {
-            side,
-            price,
-            large,
-            at: time,
-        }));
+        // A level that is smaller is not gone; one that is further away than was looked is out of sight.
+        let bid_gone = |price| bids.sees_bid(price) && depth.bids.lookup(price).is_none();
+        let ask_gone = |price| asks.sees_ask(price) && depth.asks.lookup(price).is_none();
+        self.note_gone(BookSide::Bid, lost_bids, bid_gone, time);
+        self.note_gone(BookSide::Ask, lost_asks, ask_gone, time);
         Ok(())
+    }
+
+    fn note_gone(&mut self, side: BookSide, lost: BTreeMap<Price, Large>, is_gone: impl Fn(Price) -> bool, at: Millis) {
+        let walls = lost.into_iter().filter(|(_, large)| self.rules.persisted(large, at));
+        let gone = walls.filter(|(price, _)| is_gone(*price));
+        self.gone
+            .extend(gone.map(|(price, large)| Gone { side, price, large, at }));
     }
 
     fn count(&mut self, trade: &Trade) {
@@ -229,7 +205,7 @@ impl WallTracker {
         let (now, mid) = self.last.unwrap_or_default();
         let mut walls = self.of_side(&self.bids, BookSide::Bid, now, mid);
         walls.extend(self.of_side(&self.asks, BookSide::Ask, now, mid));
-        walls.sort_by_key(|wall| std::cmp::Reverse(wall.quote));
+        walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
         let too_few = |side: &Watched| side.twice_median.is_none().then_some(side.levels);
         let few = too_few(&self.bids).or(too_few(&self.asks));
         let median = |side: &Watched| side.twice_median.map(|twice| Quantity::from_units(twice / 2));
@@ -266,7 +242,7 @@ impl WallTracker {
                 side,
                 price,
                 quantity_base: large.quantity,
-                quote: price.times(large.quantity)?,
+                notional_quote: price.times(large.quantity)?,
                 times_median: times,
                 distance_bps: bps(price.decimal().checked_sub(mid)?, mid).and_then(rounded),
                 age_ms: now.saturating_sub(large.since),
@@ -279,79 +255,11 @@ impl WallTracker {
             })
         });
         let mut walls: Vec<_> = told.collect();
-        walls.sort_by_key(|wall| std::cmp::Reverse(wall.quote));
+        walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
         walls.truncate(MOST_TOLD);
         walls
     }
 }
 
-impl WallRules {
-    fn persisted(&self, large: &Large, now: Millis) -> bool {
-        now.saturating_sub(large.since) >= self.persistence_ms
-    }
-
-    fn is_large(&self, level: &Level, twice_median: i128) -> bool {
-        let large = || {
-            let twice = level.quantity.units().checked_mul(2)?;
-            Some(twice >= twice_median.checked_mul(i128::from(self.times_median))?)
-        };
-        let heavy = || Some(level.price.times(level.quantity)? >= self.floor_quote);
-        large() == Some(true) && heavy() == Some(true)
-    }
-}
-
-/// The levels of a side that are looked at.
-struct Looked {
-    levels: Vec<Level>,
-    worst: Option<Price>,
-    /// Whether that is all of the side, and all of it is known.
-    whole: bool,
-}
-
-impl Looked {
-    fn at(side: impl ExactSizeIterator<Item = Level>, most: usize, known: impl Fn(Price) -> bool) -> Self {
-        let all = side.len();
-        let levels: Vec<_> = side.take(most).take_while(|level| known(level.price)).collect();
-        Self {
-            worst: levels.last().map(|level| level.price),
-            whole: levels.len() == all && known(Price::default()) && known(Price::from_units(i64::MAX)),
-            levels,
-        }
-    }
-
-    fn twice_median(&self) -> Option<i128> {
-        if self.levels.len() < MIN_LEVELS {
-            return None;
-        }
-        let mut sizes: Vec<_> = self.levels.iter().map(|level| level.quantity.units()).collect();
-        sizes.sort_unstable();
-        sizes[sizes.len() / 2].checked_add(sizes[(sizes.len() - 1) / 2])
-    }
-}
-
-impl Watched {
-    /// Takes in a view; gives what was large before and is not any more.
-    fn update(&mut self, looked: &Looked, rules: &WallRules, time: Millis) -> BTreeMap<Price, Large> {
-        let mut before = std::mem::take(&mut self.large);
-        self.levels = looked.levels.len();
-        self.twice_median = looked.twice_median();
-        let Some(twice_median) = self.twice_median else {
-            return BTreeMap::new();
-        };
-        for level in looked.levels.iter().filter(|level| rules.is_large(level, twice_median)) {
-            let kept = before.remove(&level.price);
-            let large = Large {
-                quantity: level.quantity,
-                traded: kept.map_or(Quantity::ZERO, |kept| kept.traded),
-                since: kept.map_or(time, |kept| kept.since),
-                views: kept.map_or(1, |kept| kept.views.saturating_add(1)),
-            };
-            self.large.insert(level.price, large);
-        }
-        before
-    }
-}
-
 #[cfg(test)]
-#[path = "walls_tests.rs"]
 mod tests;

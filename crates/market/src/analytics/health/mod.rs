@@ -13,10 +13,10 @@
 
 use serde::Serialize;
 
-use super::anomalies::Anomalies;
-use super::depth::Band;
-use super::figure::{Severity, Standing, Unavailable, quotient, significant};
-use super::flow::TradeFlow;
+use crate::analytics::anomalies::Anomalies;
+use crate::analytics::depth::Band;
+use crate::analytics::figure::{Severity, Standing, Unavailable, quotient, significant};
+use crate::analytics::flow::TradeFlow;
 use crate::number::Notional;
 use rust_decimal::prelude::ToPrimitive;
 
@@ -167,7 +167,7 @@ fn anomalies(inputs: &HealthInputs<'_>) -> Component {
             })
             .sum()
     });
-    Component::of(
+    let mut component = Component::of(
         (
             "anomalies",
             0.15,
@@ -176,7 +176,11 @@ fn anomalies(inputs: &HealthInputs<'_>) -> Component {
         "100 less the points, not below 0",
         points.ok_or(Unavailable::Unknown("the symbol's past")),
         |points| 100.0 - points,
-    )
+    );
+    if checked.is_some_and(|anomalies| anomalies.checked < anomalies.checks.len()) {
+        component.note = Some("some checks could not be made");
+    }
+    component
 }
 
 fn freshness(inputs: &HealthInputs<'_>) -> Component {
@@ -226,5 +230,4 @@ fn places(value: f64, places: i32) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "health_tests.rs"]
 mod tests;
