@@ -6,6 +6,7 @@
 //! - [`book`]: order books by the exchange's procedure
 //! - [`analytics`]: pure functions over books, trades and candles
 //! - [`symbols`]: which symbols there are, and what people call them
+//! - [`trading`]: an account and its orders, where a key and the switch are set
 
 pub mod analytics;
 pub mod book;
@@ -14,3 +15,4 @@ pub mod moment;
 pub mod number;
 pub mod rest;
 pub mod symbols;
+pub mod trading;
