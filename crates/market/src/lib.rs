@@ -9,6 +9,7 @@
 //! - [`symbols`]: which symbols there are, and what people call them
 //! - [`market`]: all of these together
 //! - [`answers`]: what is answered about a market, for documents and tools alike
+//! - [`trading`]: account and order tools, where they are switched on
 
 pub mod analytics;
 pub mod answers;
@@ -22,3 +23,4 @@ pub mod number;
 pub mod rest;
 pub mod symbols;
 pub mod tape;
+pub mod trading;

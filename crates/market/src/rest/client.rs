@@ -68,7 +68,7 @@ pub struct AggTradesQuery {
 #[derive(Clone)]
 pub struct Rest {
     pub(super) inner: Arc<Inner>,
-    priority: Priority,
+    pub(super) priority: Priority,
 }
 
 pub(super) struct Inner {

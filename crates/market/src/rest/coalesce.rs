@@ -15,7 +15,8 @@ use crate::moment::Stamped;
 /// holds where the budget is generous.
 const MAX_ENTRIES: usize = 1024;
 
-pub(super) type Shared<T> = Result<Arc<Stamped<T>>, RestError>;
+/// An answer, shared with whoever asked the same.
+pub type Shared<T> = Result<Arc<Stamped<T>>, RestError>;
 
 /// `None` until the answer is there.
 type Outcome<T> = Option<Shared<T>>;

@@ -132,10 +132,8 @@ impl RestError {
         match self {
             Self::Server { .. } | Self::Shape { .. } | Self::TooLarge { .. } | Self::Abandoned => true,
             Self::Status { status, .. } => *status < 400,
-            Self::Network(network) => matches!(
-                network,
-                Network::Timeout(_) | Network::BrokenOff(_) | Network::Unreachable(_)
-            ),
+            // Without a connection nothing was sent.
+            Self::Network(network) => matches!(network, Network::Timeout(_) | Network::BrokenOff(_)),
             Self::Refused { code, .. } => matches!(code, -1000 | -1001 | -1006 | -1007),
             _ => false,
         }
@@ -249,9 +247,7 @@ fn refusal(code: i64, message: &str, subject: Option<&str>) -> String {
         }
         Meaning::FilterFailure => format!("the exchange's rules for the symbol refuse the order{said}"),
         Meaning::ClockSkew => {
-            "this machine's clock and the exchange's differ by too much, or the request took too long; \
-             set the clock and try again"
-                .to_owned()
+            format!("this machine's clock and the exchange's differ by too much{said}; set the clock and try again")
         }
         Meaning::BadSignature => {
             "the exchange does not accept the signature; check the secret of the API key".to_owned()

@@ -5,26 +5,29 @@
 //! - [`coalesce`]: callers who ask the same share one request
 //! - [`client`]: [`Rest`], the calls; `http` sends them, `request` writes them
 //! - [`answers`]: what comes back, as values; `decode` reads it strictly
-//! - [`sign`]: requests in the name of an account
+//! - [`sign`]: requests in the name of an account; `signed` sends them
 //! - [`error`]: what can go wrong, in sentences
 
 pub mod answers;
 pub mod client;
 mod coalesce;
-mod decode;
+pub(crate) mod decode;
 pub mod endpoint;
 pub mod error;
 pub mod governor;
 mod http;
-mod request;
+pub(crate) mod request;
 pub mod sign;
+mod signed;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use answers::TickerQuote;
 pub use answers::{AvgPrice, BookTicker, DepthSnapshot, ExchangeInfo, LastPrice, RateLimit, Ticker};
 pub use client::{AggTradesQuery, KlinesQuery, Rest, Settings};
+pub use coalesce::Shared;
 pub use endpoint::Endpoint;
 pub use error::RestError;
 pub use governor::{Governor, Priority};

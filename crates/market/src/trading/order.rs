@@ -1,0 +1,296 @@
+//! What somebody wants to trade, and whether the exchange's rules allow it.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+use tribune_core::{Error, JsonObject, Result};
+
+use super::BestPrices;
+use crate::model::{Symbol, SymbolStatus};
+use crate::number::{InvalidNumber, Notional, Price, Quantity};
+use crate::rest::request::Request;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum Side {
+    Buy,
+    Sell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum TimeInForce {
+    Gtc,
+    Ioc,
+    Fok,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Terms {
+    Limit {
+        price: Price,
+        quantity: Quantity,
+        time_in_force: TimeInForce,
+    },
+    /// So much of the base asset at whatever price there is.
+    Market(Quantity),
+    /// For so much of the quote asset.
+    MarketFor(Notional),
+}
+
+/// An order as it was asked for. Two that are equal are sent alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Order {
+    pub(super) symbol: String,
+    pub(super) side: Side,
+    pub(super) terms: Terms,
+}
+
+/// What an order is worth, by which price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Estimate {
+    pub(super) notional: Notional,
+    /// `None` where the amount was given.
+    pub(super) price: Option<Price>,
+    pub(super) basis: &'static str,
+}
+
+/// An order in answers and in the journal.
+#[derive(Debug, Serialize)]
+pub(super) struct Described<'a> {
+    symbol: &'a str,
+    side: Side,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantity: Option<Quantity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quote_quantity: Option<Notional>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Price>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_in_force: Option<TimeInForce>,
+}
+
+fn refuse<T>(why: impl fmt::Display) -> Result<T> {
+    Err(Error::invalid_argument(format!("the order was not sent: {why}")))
+}
+
+impl Order {
+    /// From arguments that fit the schema; what a schema cannot say is checked here.
+    pub(super) fn read(args: &JsonObject) -> Result<Self> {
+        let text = |name: &str| args.get(name).and_then(Value::as_str);
+        let side = match text("side") {
+            Some("BUY") => Side::Buy,
+            Some("SELL") => Side::Sell,
+            _ => return refuse("`side` must be BUY or SELL"),
+        };
+        let quantity = number("quantity", text("quantity"), Quantity::parse, Quantity::is_zero)?;
+        let price = number("price", text("price"), Price::parse, |price| price.units() == 0)?;
+        let spend = number("quote_quantity", text("quote_quantity"), Notional::parse, |money| {
+            money.units() == 0
+        })?;
+        let terms = match (text("type"), quantity, spend, price) {
+            (Some("LIMIT"), Some(quantity), None, Some(price)) => Terms::Limit {
+                price,
+                quantity,
+                time_in_force: time_in_force(text("time_in_force"))?,
+            },
+            (Some("LIMIT"), ..) => {
+                return refuse("a LIMIT order needs `price` and `quantity`, and no `quote_quantity`");
+            }
+            (Some("MARKET"), ..) if price.is_some() || text("time_in_force").is_some() => {
+                return refuse("a MARKET order takes no `price` and no `time_in_force`");
+            }
+            (Some("MARKET"), Some(quantity), None, _) => Terms::Market(quantity),
+            (Some("MARKET"), None, Some(spend), _) => Terms::MarketFor(spend),
+            (Some("MARKET"), ..) => return refuse("a MARKET order needs either `quantity` or `quote_quantity`"),
+            _ => return refuse("`type` must be LIMIT or MARKET"),
+        };
+        Ok(Self {
+            symbol: text("symbol").unwrap_or_default().to_owned(),
+            side,
+            terms,
+        })
+    }
+
+    /// Adds what the exchange wants to know.
+    pub(super) fn write(&self, request: Request) -> Result<Request> {
+        let request = request.symbol(&self.symbol)?;
+        let request = request.with(
+            "side",
+            match self.side {
+                Side::Buy => "BUY",
+                Side::Sell => "SELL",
+            },
+        );
+        Ok(match self.terms {
+            Terms::Limit {
+                price,
+                quantity,
+                time_in_force,
+            } => request
+                .with("type", "LIMIT")
+                .with("timeInForce", time_in_force.as_str())
+                .with("quantity", &quantity.to_string())
+                .with("price", &price.to_string()),
+            Terms::Market(quantity) => request.with("type", "MARKET").with("quantity", &quantity.to_string()),
+            Terms::MarketFor(spend) => request.with("type", "MARKET").with("quoteOrderQty", &spend.to_string()),
+        })
+    }
+
+    pub(super) fn describe(&self) -> Described<'_> {
+        let mut described = Described {
+            symbol: &self.symbol,
+            side: self.side,
+            kind: "MARKET",
+            quantity: None,
+            quote_quantity: None,
+            price: None,
+            time_in_force: None,
+        };
+        match self.terms {
+            Terms::Limit {
+                price,
+                quantity,
+                time_in_force,
+            } => {
+                described.kind = "LIMIT";
+                described.quantity = Some(quantity);
+                described.price = Some(price);
+                described.time_in_force = Some(time_in_force);
+            }
+            Terms::Market(quantity) => described.quantity = Some(quantity),
+            Terms::MarketFor(spend) => described.quote_quantity = Some(spend),
+        }
+        described
+    }
+
+    /// What it is worth at most, as far as prices can tell: a sale at a limit below the best bid is
+    /// made at the bid; a market order may go beyond the best price.
+    pub(super) fn estimate(&self, best: &BestPrices) -> Result<Estimate> {
+        let (price, quantity, basis) = match (self.terms, self.side) {
+            (Terms::MarketFor(spend), _) => {
+                return Ok(Estimate {
+                    notional: spend,
+                    price: None,
+                    basis: "the amount asked for",
+                });
+            }
+            (Terms::Limit { price, quantity, .. }, Side::Sell) => match best.bid.filter(|bid| *bid > price) {
+                Some(bid) => (bid, quantity, "the best bid, which is above the limit"),
+                None => (price, quantity, "the limit price"),
+            },
+            (Terms::Limit { price, quantity, .. }, Side::Buy) => (price, quantity, "the limit price"),
+            (Terms::Market(quantity), side) => {
+                let (price, basis) = match side {
+                    Side::Buy => (best.ask, "the best ask"),
+                    Side::Sell => (best.bid, "the best bid"),
+                };
+                let Some(price) = price else {
+                    return refuse(format_args!(
+                        "there is no price to reckon with: {basis} is missing in the book"
+                    ));
+                };
+                (price, quantity, basis)
+            }
+        };
+        let Some(notional) = price.times(quantity) else {
+            return refuse("price times quantity is more than can be counted");
+        };
+        Ok(Estimate {
+            notional,
+            price: Some(price),
+            basis,
+        })
+    }
+
+    /// Against the exchange's rules for the symbol.
+    pub(super) fn check(&self, rules: &Symbol, estimate: &Estimate) -> Result<()> {
+        if rules.status != SymbolStatus::Trading {
+            return refuse(format_args!(
+                "{} cannot be traded now (status {})",
+                rules.name, rules.status_text
+            ));
+        }
+        if let Terms::Limit { price, quantity, .. } = self.terms {
+            self.check_price(rules, price)?;
+            check_quantity(rules, quantity)?;
+        }
+        if let Terms::Market(quantity) = self.terms {
+            check_quantity(rules, quantity)?;
+        }
+        let quote = &rules.quote;
+        if let Some(least) = rules.min_notional.filter(|least| estimate.notional < *least) {
+            return refuse(format_args!(
+                "it is worth about {} {quote}; the exchange wants at least {least}",
+                estimate.notional
+            ));
+        }
+        if let Some(most) = rules.max_notional.filter(|most| estimate.notional > *most) {
+            return refuse(format_args!(
+                "it is worth about {} {quote}; the exchange takes at most {most}",
+                estimate.notional
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_price(&self, rules: &Symbol, price: Price) -> Result<()> {
+        match rules.tick_size {
+            Some(tick) if tick.units() > 0 && price.units() % tick.units() != 0 => refuse(format_args!(
+                "the price {price} is not a multiple of the tick size {tick}"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_quantity(rules: &Symbol, quantity: Quantity) -> Result<()> {
+    if let Some(least) = rules.min_quantity.filter(|least| quantity < *least) {
+        return refuse(format_args!("the quantity {quantity} is below the least, {least}"));
+    }
+    if let Some(most) = rules.max_quantity.filter(|most| quantity > *most) {
+        return refuse(format_args!("the quantity {quantity} is above the most, {most}"));
+    }
+    match rules.step_size {
+        Some(step) if !step.is_zero() && quantity.units() % step.units() != 0 => refuse(format_args!(
+            "the quantity {quantity} is not a multiple of the step size {step}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn number<T: Copy>(
+    name: &str,
+    text: Option<&str>,
+    parse: fn(&str) -> Result<T, InvalidNumber>,
+    is_zero: impl Fn(T) -> bool,
+) -> Result<Option<T>> {
+    match text.map(parse) {
+        None => Ok(None),
+        Some(Ok(value)) if is_zero(value) => refuse(format_args!("`{name}` must be more than zero")),
+        Some(Ok(value)) => Ok(Some(value)),
+        Some(Err(why)) => refuse(format_args!("`{name}` is {why}")),
+    }
+}
+
+fn time_in_force(text: Option<&str>) -> Result<TimeInForce> {
+    match text {
+        None | Some("GTC") => Ok(TimeInForce::Gtc),
+        Some("IOC") => Ok(TimeInForce::Ioc),
+        Some("FOK") => Ok(TimeInForce::Fok),
+        Some(_) => refuse("`time_in_force` must be GTC, IOC or FOK"),
+    }
+}
+
+impl TimeInForce {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Gtc => "GTC",
+            Self::Ioc => "IOC",
+            Self::Fok => "FOK",
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! `binance_place_order`: first a preview, then, with its token, the order.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use reqwest::Method;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, ToolSpec};
+
+use super::answers::{self, OrderState, Times};
+use super::desk::{Change, Desk, Judged};
+use super::order::{Described, Order};
+use super::preview::VALID_FOR;
+use super::spec::{self, CHANGE, Draft};
+use crate::number::{Notional, Price};
+use crate::rest::Endpoint;
+use crate::rest::request::Request;
+
+pub(super) struct PlaceOrder {
+    spec: ToolSpec,
+    desk: Arc<Desk>,
+}
+
+#[derive(Serialize)]
+struct Preview<'a> {
+    status: &'static str,
+    preview_token: String,
+    expires_in_secs: u64,
+    order: Described<'a>,
+    client_order_id: String,
+    estimate: EstimateAnswer,
+    max_order_notional: Notional,
+    next_step: &'static str,
+    #[serde(flatten)]
+    times: Times,
+}
+
+#[derive(Serialize)]
+struct EstimateAnswer {
+    notional: Notional,
+    quote_asset: String,
+    price: Option<Price>,
+    basis: &'static str,
+    best_bid: Option<Price>,
+    best_ask: Option<Price>,
+    price_age_ms: u64,
+    fees_included: bool,
+}
+
+#[derive(Serialize)]
+struct Placed<'a> {
+    status: &'static str,
+    order: &'a OrderState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+    #[serde(flatten)]
+    times: Times,
+}
+
+pub(super) const JOURNAL_FAILED: &str = "the outcome could not be written to the journal; the order itself stands";
+
+impl PlaceOrder {
+    pub(super) fn new(desk: &Arc<Desk>) -> Self {
+        Self {
+            spec: draft(desk.cap).spec(),
+            desk: Arc::clone(desk),
+        }
+    }
+
+    async fn preview(&self, order: &Order, cx: &CallContext) -> Result<ToolOutput> {
+        let judged = self.desk.judge(order).await?;
+        let request = order.write(Request::new(Endpoint::OrderTest))?;
+        let tested = self.desk.test(request, answers::tested).await?;
+        let ticket = self.desk.previews.issue(order, &cx.principal)?;
+        let answer = Preview {
+            status: "preview",
+            preview_token: ticket.token,
+            expires_in_secs: VALID_FOR.as_secs(),
+            order: order.describe(),
+            client_order_id: ticket.client_order_id,
+            estimate: estimate(&judged),
+            max_order_notional: self.desk.cap,
+            next_step: "nothing was placed; show this to the person, and only if they agree call again with the same arguments and this preview_token",
+            times: Times::of(&tested, self.desk.clock()),
+        };
+        ToolOutput::structured(&answer, 1)
+    }
+
+    async fn place(&self, order: &Order, token: &str, cx: &CallContext) -> Result<ToolOutput> {
+        let client_order_id = self.desk.previews.redeem(token, order, &cx.principal)?;
+        // Prices and the symbol's state may have changed since.
+        self.desk.judge(order).await?;
+        let request = order
+            .write(Request::new(Endpoint::Order))?
+            .with("newClientOrderId", &client_order_id)
+            .with("newOrderRespType", "RESULT");
+        let described = serde_json::to_value(order.describe())
+            .map_err(|error| Error::internal("the order could not be written down").caused_by(error))?;
+        let change = Change {
+            action: "place_order",
+            method: Method::POST,
+            request,
+            read: answers::placed,
+            symbol: order.symbol.clone(),
+            client_order_id,
+            described,
+        };
+        let changed = self.desk.change(change, cx).await?;
+        let answer = Placed {
+            status: "placed",
+            order: &changed.order.value,
+            note: changed.journal_failed.then_some(JOURNAL_FAILED),
+            times: Times::of(&changed.order, self.desk.clock()),
+        };
+        ToolOutput::structured(&answer, 1)
+    }
+}
+
+fn estimate(judged: &Judged) -> EstimateAnswer {
+    EstimateAnswer {
+        notional: judged.estimate.notional,
+        quote_asset: judged.rules.quote.to_string(),
+        price: judged.estimate.price,
+        basis: judged.estimate.basis,
+        best_bid: judged.best.bid,
+        best_ask: judged.best.ask,
+        price_age_ms: judged.best.age_ms,
+        fees_included: false,
+    }
+}
+
+#[async_trait]
+impl Tool for PlaceOrder {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn normalise(&self, args: &mut JsonObject) {
+        spec::normalise_symbol(args);
+        for name in ["side", "type", "time_in_force"] {
+            if let Some(Value::String(word)) = args.get_mut(name) {
+                *word = word.trim().to_ascii_uppercase();
+            }
+        }
+    }
+
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        let order = Order::read(&args)?;
+        match spec::text(&args, "preview_token") {
+            None => self.preview(&order, cx).await,
+            Some(token) => self.place(&order, token, cx).await,
+        }
+    }
+}
+
+fn draft(cap: Notional) -> Draft {
+    Draft {
+        name: "binance_place_order",
+        title: "Place an order",
+        description: format!(
+            "Trades with real money, in two steps. Without preview_token it places nothing: it checks the order \
+             against the exchange's rules and answers with what would be sent, the estimated cost without fees, and a \
+             preview_token that is good once within 60 seconds. Show that to the person. Only with their consent call \
+             again with exactly the same arguments and the token: that places the order. LIMIT needs price and \
+             quantity; MARKET needs quantity (base asset) or quote_quantity (quote asset). One order may be worth at \
+             most {cap} of its quote asset. If an answer says \"execution status unknown\", look with \
+             binance_get_order before trying again."
+        ),
+        arguments: json!({
+            "symbol": spec::symbol(),
+            "side": {"type": "string", "enum": ["BUY", "SELL"], "description": "Whether to buy or sell the base asset."},
+            "type": {"type": "string", "enum": ["LIMIT", "MARKET"], "description": "LIMIT at `price` or better; MARKET at whatever price there is."},
+            "quantity": spec::decimal("How much of the base asset."),
+            "quote_quantity": spec::decimal("MARKET only, instead of quantity: how much of the quote asset to spend or receive."),
+            "price": spec::decimal("LIMIT only: the worst acceptable price, a multiple of the tick size."),
+            "time_in_force": {
+                "type": "string",
+                "enum": ["GTC", "IOC", "FOK"],
+                "description": "LIMIT only: until cancelled (GTC, the default), at once as far as possible (IOC), or all at once or nothing (FOK).",
+            },
+            "preview_token": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 64,
+                "description": "Leave it out the first time. The second time: the preview_token of the preview the person agreed to.",
+            },
+        }),
+        required: &["symbol", "side", "type"],
+        output: spec::with_times(json!({
+            "status": {"type": "string", "enum": ["preview", "placed"], "description": "Whether an order was placed."},
+            "preview_token": {"type": "string"},
+            "expires_in_secs": {"type": "integer"},
+            "order": {"type": "object", "description": "What would be sent; or, once placed, the order as the exchange has it."},
+            "client_order_id": {"type": "string"},
+            "estimate": {
+                "type": "object",
+                "description": "Worth in the quote asset, by which price; without fees. A market order can fill at worse prices.",
+            },
+            "max_order_notional": {"type": "string"},
+            "next_step": {"type": "string"},
+            "note": {"type": "string"},
+        })),
+        output_required: &["status", "order", "received_time", "age_ms", "source", "simulated"],
+        hints: CHANGE,
+    }
+}
