@@ -28,8 +28,8 @@ pub(super) struct Assets {
     by_ticker: HashMap<&'static str, Asset>,
     /// Names and aliases, folded, with the tickers they may mean.
     by_phrase: HashMap<String, Vec<&'static str>>,
-    /// Most words that a name has.
-    longest: usize,
+    /// Most words that a name with this first word has.
+    longest: HashMap<String, usize>,
 }
 
 fn lines() -> impl Iterator<Item = Asset> {
@@ -43,6 +43,17 @@ fn lines() -> impl Iterator<Item = Asset> {
                 aliases: fields.next().unwrap_or_default(),
             })
         })
+}
+
+/// Most words of the phrases that have the same first word.
+pub(super) fn longest<'p>(phrases: impl Iterator<Item = &'p str>) -> HashMap<String, usize> {
+    let mut longest: HashMap<String, usize> = HashMap::new();
+    for phrase in phrases {
+        let first = phrase.split(' ').next().unwrap_or_default();
+        let most = longest.entry(first.to_owned()).or_default();
+        *most = phrase.split(' ').count().max(*most);
+    }
+    longest
 }
 
 impl Assets {
@@ -63,7 +74,7 @@ impl Assets {
             }
         }
         by_phrase.remove("");
-        let longest = by_phrase.keys().map(|name| name.split(' ').count()).max().unwrap_or(0);
+        let longest = longest(by_phrase.keys().map(String::as_str));
         Self {
             by_ticker: lines().map(|asset| (asset.ticker, asset)).collect(),
             by_phrase,
@@ -86,8 +97,9 @@ impl Assets {
             .map(|(name, tickers)| (name.as_str(), tickers.as_slice()))
     }
 
-    pub const fn longest(&self) -> usize {
-        self.longest
+    /// Most words that a name with this first word has.
+    pub fn longest(&self, first: &str) -> usize {
+        self.longest.get(first).copied().unwrap_or(0)
     }
 }
 
@@ -164,6 +176,7 @@ mod tests {
         assert_eq!(assets.called("xbt"), ["BTC"]);
         assert_eq!(assets.called("no such coin"), [""; 0]);
         assert_eq!(assets.name_of("SOL"), Some("Solana"));
-        assert!(assets.longest() >= 2);
+        assert_eq!(assets.longest("bitcoin"), 2);
+        assert_eq!(assets.longest("nothing"), 0);
     }
 }

@@ -1,6 +1,7 @@
 //! From parts to a question: pairs are joined, money becomes the quote, misspellings get a chance, and what
 //! does not convince is given up.
 
+use super::everyday;
 use super::id::Kind;
 use super::parse::{Meaning, Mention, Part, Standing, market};
 use super::search::MatchedOn;
@@ -24,6 +25,8 @@ pub(super) struct Question<'t> {
     pub interval: Option<(Interval, usize)>,
     /// Words that mean nothing here.
     pub unknown: usize,
+    /// Something in it is said of markets alone.
+    telling: bool,
 }
 
 impl Question<'_> {
@@ -71,23 +74,29 @@ enum Beside {
     Compared,
 }
 
+/// Where the asset stands that the next one may make a pair with, and how.
+fn before(parts: &[Part<'_>], gap: Gap) -> Option<(Beside, usize)> {
+    let last = parts.len().checked_sub(1)?;
+    let linked = match &parts[last].meaning {
+        Meaning::Mention(_) if gap == Gap::Pair => return Some((Beside::Written, last)),
+        Meaning::Mention(_) if gap == Gap::Loose => return Some((Beside::Next, last)),
+        Meaning::Sense(Sense::Toward) => Beside::Toward,
+        Meaning::Sense(Sense::Compare) => Beside::Compared,
+        _ => return None,
+    };
+    // "eth price in btc": what is wanted may stand between.
+    let passed = |part: &Part<'_>| matches!(part.meaning, Meaning::Sense(Sense::Wants(_)));
+    let at = parts[..last].iter().rposition(|part| !passed(part))?;
+    Some((linked, at))
+}
+
 /// Whether `part` became the second half of a pair whose first half is the last of `parts`.
-fn join<'t>(table: &'t SymbolTable, parts: &mut Vec<Part<'t>>, part: &Part<'t>, asked: bool) -> bool {
+fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &Part<'t>, asked: bool) -> bool {
     let Meaning::Mention(second) = &part.meaning else {
         return false;
     };
-    let (beside, at) = match parts.as_slice() {
-        [.., last] if matches!(last.meaning, Meaning::Mention(_)) => match part.gap {
-            Gap::Pair => (Beside::Written, parts.len() - 1),
-            Gap::Loose => (Beside::Next, parts.len() - 1),
-            Gap::List => return false,
-        },
-        [.., _, last] => match last.meaning {
-            Meaning::Sense(Sense::Toward) => (Beside::Toward, parts.len() - 2),
-            Meaning::Sense(Sense::Compare) => (Beside::Compared, parts.len() - 2),
-            _ => return false,
-        },
-        _ => return false,
+    let Some((beside, at)) = before(parts, part.gap) else {
+        return false;
     };
     let Meaning::Mention(first) = &mut parts[at].meaning else {
         return false;
@@ -109,7 +118,6 @@ fn join<'t>(table: &'t SymbolTable, parts: &mut Vec<Part<'t>>, part: &Part<'t>, 
     };
     if let Some((symbol, on)) = found {
         *first = market(vec![symbol], on, first.words + second.words);
-        parts.truncate(at + 1);
         return true;
     }
     if beside == Beside::Written && !second.is_money() {
@@ -125,33 +133,49 @@ fn exchange<'t>(table: &'t SymbolTable, base: &Mention<'t>, quote: &Mention<'t>)
         .find_map(|base| quotes().find_map(|quote| table.pair(base, quote)))
 }
 
-pub(super) fn gather<'t>(table: &'t SymbolTable, words: &[Word], parts: Vec<Part<'t>>) -> Question<'t> {
+pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part<'t>>) -> Question<'t> {
     let mut question = Question::default();
     let mut unknown = Vec::new();
     let mut listed = false;
+    let mut day = 0;
     for part in parts {
         match part.meaning {
             Meaning::Mention(mention) => {
                 listed |= part.gap == Gap::List;
                 question.mentions.push(mention);
             }
-            Meaning::Sense(Sense::Wants(kind)) => want(&mut question.wants, kind, part.words),
-            Meaning::Sense(Sense::Every(interval)) | Meaning::Interval(interval) => {
-                let (first, words) = question.interval.unwrap_or((interval, 0));
-                question.interval = Some((first, words + part.words));
+            Meaning::Sense(Sense::Wants(kind)) => {
+                question.telling |= part.words > 1 || words::is_telling(&typed[part.start].folded);
+                want(&mut question.wants, kind, part.words);
             }
+            Meaning::Sense(Sense::Day) => day += part.words,
+            Meaning::Sense(Sense::Coins) => question.telling = true,
+            Meaning::Interval(interval) => {
+                question.telling = true;
+                keep_interval(&mut question, interval, part.words);
+            }
+            Meaning::Sense(Sense::Every(interval)) => keep_interval(&mut question, interval, part.words),
             Meaning::Sense(Sense::Compare) => listed = true,
             Meaning::Sense(_) | Meaning::Neutral => {}
             Meaning::Unknown => unknown.push(part.start),
         }
+    }
+    if day > 0 && question.wants.iter().all(|(kind, _)| *kind == Kind::Ticker) {
+        want(&mut question.wants, Kind::Ticker, day);
     }
     question.unknown = unknown.len();
     if !listed {
         quote_in_money(table, &mut question);
     }
     give_up(&mut question, |mention| !mention.symbols.is_empty());
-    guess(table, words, &unknown, &mut question);
+    guess(table, typed, &unknown, &mut question);
     question
+}
+
+/// The first length that is named counts.
+fn keep_interval(question: &mut Question<'_>, interval: Interval, words: usize) {
+    let (first, told) = question.interval.unwrap_or((interval, 0));
+    question.interval = Some((first, told + words));
 }
 
 fn want(wants: &mut Vec<(Kind, usize)>, kind: Kind, words: usize) {
@@ -177,6 +201,9 @@ fn quote_in_money<'t>(table: &'t SymbolTable, question: &mut Question<'t>) {
     let (money, mut assets): (Vec<_>, Vec<_>) = question.mentions.drain(..).partition(Mention::is_money);
     if assets.is_empty() {
         question.mentions = money;
+        if question.mentions.len() > 1 {
+            question.mentions.retain(|coin| !coin.symbols.is_empty());
+        }
         return;
     }
     for coin in money {
@@ -209,9 +236,8 @@ fn guess<'t>(table: &'t SymbolTable, words: &[Word], unknown: &[usize], question
         .filter_map(|at| Some((words[*at].folded.chars().count(), guessed(table, &words[*at])?)))
         .collect();
     let left = unknown.len() - guessed.len();
-    let asked = !question.wants.is_empty() || question.interval.is_some();
     for (length, mention) in guessed {
-        if left == 0 || (left == 1 && asked && length >= 7) {
+        if left == 0 || (left == 1 && question.telling && length >= 7) {
             question.unknown -= 1;
             question.mentions.push(mention);
         }
@@ -219,7 +245,7 @@ fn guess<'t>(table: &'t SymbolTable, words: &[Word], unknown: &[usize], question
 }
 
 fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
-    if words::is_ordinary(&word.folded) {
+    if everyday::is_ordinary(&word.folded) {
         return None;
     }
     let candidates = [
@@ -237,13 +263,16 @@ fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
 /// Gives up mentions that do not convince beside what is left over, and what is named twice.
 pub(super) fn judge(question: &mut Question<'_>) {
     let (understood, unknown) = (question.understood(), question.unknown);
-    let asked = !question.wants.is_empty() || question.interval.is_some();
+    let telling = question.telling;
     give_up(question, |mention| match mention.standing {
         Standing::Sure | Standing::Guess => true,
-        Standing::Distinct if mention.on == MatchedOn::Ticker => understood >= 0.5,
+        // Eleven dollars are mostly that.
+        Standing::Distinct if mention.is_money() => unknown == 0 || (telling && understood >= 0.6),
         Standing::Distinct => understood >= 0.2,
-        Standing::Capitals => unknown == 0 || (asked && understood >= 0.6),
-        Standing::Ordinary => unknown == 0,
+        Standing::Terse => understood >= 0.5,
+        Standing::Capitals => unknown == 0 || (telling && understood >= 0.6),
+        Standing::Familiar => unknown == 0,
+        Standing::Ordinary => unknown == 0 && telling,
     });
     let mut seen: Vec<&Symbol> = Vec::new();
     question.mentions.retain(|mention| {

@@ -2,11 +2,13 @@
 //!
 //! - `id`: [`MarketId`], the ids of market documents
 //! - `table`: [`SymbolTable`], the exchange's symbols, indexed and ranked
-//! - `assets`, `words`, `interval`: names of assets, words of questions, lengths of candles
+//! - `assets`, `everyday`: what assets are called, and which of these names are everyday words
+//! - `words`, `interval`: the other words of questions, lengths of candles
 //! - `text`, `parse`, `gather`: a query as words, as parts, as a question
 //! - `search`: from a question to documents, best first
 
 mod assets;
+mod everyday;
 mod gather;
 mod id;
 mod interval;

@@ -1,6 +1,7 @@
 //! A question taken apart: which markets it names, what it wants to know of them, and what is left over.
 
 use super::assets::Assets;
+use super::everyday;
 use super::gather::{Question, gather, judge, pairs};
 use super::interval::{self, Length};
 use super::search::MatchedOn;
@@ -14,14 +15,24 @@ use crate::model::{Interval, Symbol};
 pub(super) enum Standing {
     /// A symbol, a pair, `$NEAR`.
     Sure,
-    /// A name or ticker that is no English word.
+    /// A name or ticker that is no word of any other kind.
     Distinct,
+    /// A ticker that may be short for something else.
+    Terse,
     /// A ticker that is an English word, in capitals.
     Capitals,
+    /// A name that is an English word, but better known as an asset.
+    Familiar,
     /// A name that is an English word.
     Ordinary,
     /// Half a name, or a misspelt one.
     Guess,
+}
+
+impl Standing {
+    fn is_everyday(self) -> bool {
+        matches!(self, Self::Familiar | Self::Ordinary)
+    }
 }
 
 /// One market or asset that the question names.
@@ -91,9 +102,7 @@ fn others_are_surer(parts: &[Part<'_>]) -> bool {
     let listed = parts
         .iter()
         .any(|part| part.gap == Gap::List || matches!(part.meaning, Meaning::Sense(Sense::Compare)));
-    !listed
-        && standings().any(|standing| standing == Standing::Ordinary)
-        && standings().any(|standing| standing != Standing::Ordinary)
+    !listed && standings().any(Standing::is_everyday) && standings().any(|standing| !standing.is_everyday())
 }
 
 /// Reads words from left to right, the longest meaning first.
@@ -151,7 +160,8 @@ impl<'t> Reader<'t, '_> {
 
     /// The longest phrase that starts here: a name before anything else of its length.
     fn phrase(&self, at: usize, ordinary_names: bool) -> Option<(Meaning<'t>, usize)> {
-        let most = Assets::known().longest().max(words::LONGEST);
+        let first = &self.words[at].folded;
+        let most = Assets::known().longest(first).max(words::longest(first));
         let most = most.min(self.words.len() - at);
         for count in (2..=most).rev() {
             let stretch = &self.words[at..at + count];
@@ -168,16 +178,20 @@ impl<'t> Reader<'t, '_> {
 
     fn single(&self, at: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
         let word = &self.words[at];
-        let standing = match words::is_wordlike(&word.folded) {
+        let standing = match everyday::is_wordlike(&word.folded) {
             _ if word.tagged => Some(Standing::Sure),
+            false if everyday::is_terse(&word.folded) => Some(Standing::Terse),
             false => Some(Standing::Distinct),
             true if self.is_capital_ticker(at) => Some(Standing::Capitals),
             true => None,
         };
         let ticker = word.text.to_uppercase();
         if let Some(standing) = standing
-            && (self.table.has_base(&ticker) || self.table.has_quote(&ticker))
+            && (self.table.has_base(&ticker) || self.table.has_quote(&ticker) || words::is_money(&ticker))
         {
+            // Of a ticker that nobody has named yet it is not known what else it means.
+            let named = standing != Standing::Distinct || Assets::known().name_of(&ticker).is_some();
+            let standing = if named { standing } else { Standing::Terse };
             return Some(Meaning::Mention(asset(
                 self.table,
                 vec![ticker],
@@ -208,14 +222,15 @@ impl<'t> Reader<'t, '_> {
             .map(|ticker| (*ticker).to_owned())
             .collect();
         let bare = folded.strip_prefix("the ").unwrap_or(folded);
-        let ordinary = words::is_ordinary(bare);
+        let money = tickers.iter().all(|ticker| words::is_money(ticker));
+        let ordinary = !money && everyday::is_ordinary(bare);
         if tickers.is_empty() || (ordinary && !ordinary_names) {
             return None;
         }
-        let standing = if ordinary {
-            Standing::Ordinary
-        } else {
-            Standing::Distinct
+        let standing = match ordinary {
+            true if everyday::is_familiar(bare) => Standing::Familiar,
+            true => Standing::Ordinary,
+            false => Standing::Distinct,
         };
         Some(Meaning::Mention(asset(
             self.table,
@@ -233,7 +248,7 @@ impl<'t> Reader<'t, '_> {
         let told = match quote.gap {
             Gap::Pair => true,
             Gap::Loose => {
-                let plain = !words::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
+                let plain = !everyday::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
                 plain && words::is_money(&quote_ticker)
             }
             Gap::List => false,

@@ -148,7 +148,7 @@ impl Answer<'_, '_> {
         for (place, (kind, _)) in wanted.iter().enumerate() {
             self.of_each(*kind, 1.0 - 0.01 * place as f32);
         }
-        self.of_each(Kind::Ticker, 0.9);
+        self.of_each(Kind::Ticker, if wanted.is_empty() { 1.0 } else { 0.9 });
         for (place, kind) in SIBLINGS.iter().enumerate() {
             self.of_each(*kind, 0.8 - 0.02 * place as f32);
         }

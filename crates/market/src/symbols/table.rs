@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::assets::Assets;
+use super::everyday;
 use super::text::{edits_within, one_edit_apart, phrase};
-use super::words;
 use crate::model::{Symbol, SymbolStatus};
 use crate::number::Notional;
 
@@ -283,18 +283,17 @@ impl Listing {
     }
 }
 
-/// Single words that name a listed base, other than ordinary English ones.
+/// Names in one word of listed bases, other than ordinary English ones. No tickers: one letter more or
+/// less is another ticker.
 fn spellings(symbols: &[Symbol]) -> Vec<Spelling> {
     let bases: HashMap<&str, &Arc<str>> = symbols.iter().map(|s| (&*s.base, &s.base)).collect();
-    let tickers = bases.values().map(|base| (base.to_lowercase(), *base));
     let names = Assets::known().phrases().flat_map(|(name, tickers)| {
         let listed = tickers.iter().filter_map(|ticker| bases.get(ticker).copied());
         listed.map(move |base| (name.to_owned(), base))
     });
-    let mut spellings: Vec<Spelling> = tickers
-        .chain(names)
+    let mut spellings: Vec<Spelling> = names
         .filter(|(text, _)| (MIN_FUZZY_CHARS - 1..=MAX_COMPARED_CHARS).contains(&text.chars().count()))
-        .filter(|(text, _)| !text.contains(' ') && !words::is_ordinary(text))
+        .filter(|(text, _)| !text.contains(' ') && (everyday::is_familiar(text) || !everyday::is_ordinary(text)))
         .map(|(text, base)| Spelling {
             text,
             base: Arc::clone(base),

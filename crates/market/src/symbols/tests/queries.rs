@@ -73,6 +73,12 @@ const QUERIES: &[(&str, &str)] = &[
     ("eur/usdt", "ticker:EURUSDT"),
     ("BINANCE:SOLUSDT", "ticker:SOLUSDT"),
     ("bitcoin cash/btc", "ticker:BCHBTC"),
+    ("eth price in btc", "ticker:ETHBTC"),
+    ("how much is one bitcoin worth in usd", "ticker:BTCUSDT"),
+    ("eur usd", "ticker:EURUSDT"),
+    ("bitcoin / tether", "ticker:BTCUSDT"),
+    ("btcusdt@depth", "orderbook:BTCUSDT"),
+    ("cost to trade 1,000,000 USDT of BTC", "orderbook_l2:BTCUSDT"),
     // What is wanted.
     ("btc order book", "orderbook:BTCUSDT"),
     ("market depth for ETHUSDC", "orderbook:ETHUSDC"),
@@ -95,6 +101,9 @@ const QUERIES: &[(&str, &str)] = &[
     ("tick size of BTCUSDT", "exchange_info:BTCUSDT"),
     ("is MATICUSDT still trading", "exchange_info:MATICUSDT"),
     ("minimum order size for pepe", "exchange_info:PEPEUSDT"),
+    ("orderbook_l1 BTCUSDT", "orderbook_l1:BTCUSDT"),
+    ("volume profile solana 24 hours", "analytics:volume_profile:SOLUSDT"),
+    ("open interest btc", "ticker:BTCUSDT"),
     // Lengths of candles.
     ("BTCUSDT 15m", "klines:BTCUSDT:15m"),
     ("btc hourly", "klines:BTCUSDT:1h"),
@@ -156,6 +165,10 @@ const QUERIES: &[(&str, &str)] = &[
     ("币安人生", "ticker:币安人生USDT"),
     ("币安人生USDT order book", "orderbook:币安人生USDT"),
     ("🚀🚀 btc 🚀🚀", "ticker:BTCUSDT"),
+    ("avalanch", "ticker:AVAXUSDT"),
+    ("BTCUDST", "ticker:BTCUSDT"),
+    ("BCTUSDT", ""),
+    ("USDTBTC", ""),
     // Several at once.
     ("compare btc and eth", "ticker:BTCUSDT"),
     ("BTCUSDT, ETHUSDT", "ticker:BTCUSDT"),
@@ -180,6 +193,14 @@ const QUERIES: &[(&str, &str)] = &[
     ("SPCXUSDT", ""),
     ("ABTUSDT", ""),
     ("12345", ""),
+    ("If it is eleven dollars, people can walk in", ""),
+    ("manchester city match", ""),
+    ("the movement", ""),
+    ("steel price", ""),
+    ("lunch", ""),
+    ("either", ""),
+    ("the constitution", ""),
+    ("bitcoin, ethereum etc", "ticker:BTCUSDT"),
     ("'; DROP TABLE symbols; --", ""),
 ];
 
