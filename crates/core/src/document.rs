@@ -48,4 +48,6 @@ pub struct Hit {
     pub score: f32,
     /// How much of what was asked for the hit holds, from 0 to 1: this can be compared.
     pub coverage: f32,
+    /// What else the source has to say of it, such as how the query was understood.
+    pub metadata: Option<JsonObject>,
 }

@@ -52,6 +52,7 @@ impl Snapshot {
                 passage: passage.ordinal,
                 score: score.clamp(0.0, 1.0),
                 coverage: 0.0,
+                metadata: None,
             });
         }
         Ok(Some(hits))

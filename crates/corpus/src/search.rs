@@ -94,6 +94,7 @@ impl Snapshot {
                         .as_ref()
                         .map(|cosines| cosines.get(&document).copied().unwrap_or(0.0)),
                 ),
+                metadata: None,
             });
         }
         Ok(hits)

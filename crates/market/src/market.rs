@@ -15,7 +15,7 @@ use crate::feed::{self, BookState, BookView, Day, Feed};
 use crate::model::{Millis, Symbol, SymbolStatus, Trade};
 use crate::moment::Moment;
 use crate::number::Notional;
-use crate::rest::{self, AggTradesQuery, Rest, Ticker};
+use crate::rest::{self, AggTradesQuery, Governor, Rest, Ticker};
 use crate::symbols::SymbolTable;
 
 /// Symbols come and go a few times a day.
@@ -91,8 +91,8 @@ pub struct TradesReading {
 impl Market {
     /// Starts the feed and loads what the exchange trades, both in the background. Must be called
     /// within a runtime.
-    pub fn start(settings: Settings, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
-        let rest = Rest::new(settings.rest.clone(), clock.clone())?;
+    pub fn start(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
+        let rest = Rest::governed(settings.rest.clone(), governor, clock.clone())?;
         let feed = Feed::start(settings.feed.clone(), rest.in_background(), clock.clone());
         let market = Arc::new(Self {
             rest,

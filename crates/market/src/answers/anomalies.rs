@@ -97,8 +97,8 @@ pub async fn book_health(market: &Market, symbol: &str) -> Result<Answer> {
         .figure(best_prices(&symbol, &quotes))
         .figure(format!(
             "Within {BAND_BPS} basis points of mid: bids {}, asks {} {}.",
-            or_unknown(near.map(|band| band.bid_quote)),
-            or_unknown(near.map(|band| band.ask_quote)),
+            or_unknown(near.map(|band| band.bid_notional_quote)),
+            or_unknown(near.map(|band| band.ask_notional_quote)),
             symbol.quote,
         ))
         .with(&quotes)?

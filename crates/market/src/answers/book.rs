@@ -94,8 +94,8 @@ pub async fn l2(market: &Market, symbol: &str, depth_levels: usize) -> Result<An
         answer = answer.figure(format!(
             "Within {} basis points of mid: bids {} {quote}, asks {} {quote}{}.",
             band.distance_bps,
-            band.bid_quote,
-            band.ask_quote,
+            band.bid_notional_quote,
+            band.ask_notional_quote,
             if band.complete {
                 ""
             } else {

@@ -54,7 +54,7 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Row> {
         "trades": value.trades,
         "spread_bps": quotes.as_ref().and_then(|quotes| quotes.spread_bps),
         "mid": quotes.as_ref().and_then(|quotes| quotes.mid),
-        "depth_25_bps": near.as_ref().ok().map(|near| json!({"bid_quote": near.bid_quote, "ask_quote": near.ask_quote, "complete": near.complete})),
+        "depth_25_bps": near.as_ref().ok().map(|near| json!({"bid_notional_quote": near.bid_notional_quote, "ask_notional_quote": near.ask_notional_quote, "complete": near.complete})),
         "realised_volatility": volatility,
         "age_ms": ticker.received.age_ms(&*market.clock),
         "book_state": book.state,

@@ -40,7 +40,7 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
                 flow.trades,
                 flow.buy_trades,
                 flow.sell_trades,
-                flow.orders_per_sec,
+                or_unknown(flow.orders_per_sec),
                 or_unknown(flow.vwap),
                 symbol.quote,
             )),

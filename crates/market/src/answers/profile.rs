@@ -1,5 +1,7 @@
 //! Where volume was traded, and where not.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use tribune_core::{Error, Result};
 
@@ -15,27 +17,6 @@ use crate::number::Price;
 use crate::rest::KlinesQuery;
 use crate::symbols::{AnalyticsKind, Kind};
 
-const HOUR_MS: i64 = 3_600_000;
-
-/// The candles of the last hours, as fine as one request gives them.
-async fn past(
-    market: &Market,
-    symbol: &Symbol,
-    hours: u32,
-) -> Result<(Interval, std::sync::Arc<Stamped<Vec<Candle>>>)> {
-    let wanted = i64::from(hours) * HOUR_MS;
-    let fine = [Interval::M1, Interval::M3, Interval::M5, Interval::M15];
-    let interval = fine.into_iter().find(|interval| wanted / interval.millis() < 1_000);
-    let interval = interval.unwrap_or(Interval::M30);
-    let query = KlinesQuery {
-        interval,
-        limit: 1_000,
-        start: Some(market.exchange_now() - wanted),
-        end: None,
-    };
-    Ok((interval, market.rest.klines(&symbol.name, &query).await?))
-}
-
 fn width(symbol: &Symbol, given: Option<Price>) -> Result<RowWidth> {
     match (given, symbol.tick_size) {
         (Some(given), _) if given.units() > 0 => Ok(RowWidth::Given(given)),
@@ -48,19 +29,28 @@ fn width(symbol: &Symbol, given: Option<Price>) -> Result<RowWidth> {
 struct Past {
     window: Window,
     interval: Interval,
-    candles: std::sync::Arc<Stamped<Vec<Candle>>>,
-    covered_ms: i64,
+    candles: Arc<Stamped<Vec<Candle>>>,
 }
 
+/// The candles of the last hours, as fine as one request gives them.
 async fn window(market: &Market, symbol: &Symbol, hours: u32) -> Result<Past> {
-    let (interval, candles) = past(market, symbol, hours).await?;
     let window = Window::last(hours * 3_600, market.exchange_now());
-    let first = candles.value.first().map_or(window.end_ms, |candle| candle.open_time);
+    let fine = [Interval::M1, Interval::M3, Interval::M5, Interval::M15];
+    let interval = fine
+        .into_iter()
+        .find(|interval| window.millis() / interval.millis() < 1_000)
+        .unwrap_or(Interval::M30);
+    let query = KlinesQuery {
+        interval,
+        limit: 1_000,
+        // On a candle's boundary, so that callers who ask a moment later ask the same.
+        start: crate::candles::open_time(interval, window.start_ms),
+        end: None,
+    };
     Ok(Past {
-        covered_ms: window.end_ms - first.max(window.start_ms),
+        candles: market.rest.klines(&symbol.name, &query).await?,
         window,
         interval,
-        candles,
     })
 }
 
@@ -68,8 +58,8 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
     let symbol = market.traded(symbol).await?;
     let past = window(market, &symbol, hours).await?;
     let candles = &past.candles.value;
-    let made = Histogram::of_candles(candles, width(&symbol, tick_size)?)
-        .and_then(|histogram| volume_profile(&histogram, past.window, past.covered_ms))
+    let made = Histogram::of_candles(candles, past.window, width(&symbol, tick_size)?)
+        .and_then(|histogram| volume_profile(&histogram))
         .map_err(|reason| no_figures(&symbol, reason))?;
     let provenance = Provenance::new(market, Origin::Rest, past.candles.exchange_time, past.candles.received);
     let kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
@@ -112,7 +102,7 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
 pub async fn liquidity_vacuums(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let past = window(market, &symbol, hours).await?;
-    let found = Histogram::of_candles(&past.candles.value, width(&symbol, None)?)
+    let found = Histogram::of_candles(&past.candles.value, past.window, width(&symbol, None)?)
         .and_then(|histogram| vacuums(&histogram, DEFAULT_THRESHOLD_PCT))
         .map_err(|reason| no_figures(&symbol, reason))?;
     let provenance = Provenance::new(market, Origin::Rest, past.candles.exchange_time, past.candles.received);

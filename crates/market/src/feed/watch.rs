@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::published::BookView;
 use super::pulse::Beats;
 use crate::analytics::anomalies::{Anomalies, Baseline, iceberg_check, liquidity_stress, quote_rate, vanished_check};
-use crate::analytics::depth::band;
+use crate::analytics::depth::{Band, band};
 use crate::analytics::health::BAND_BPS;
 use crate::analytics::icebergs::IcebergTracker;
 use crate::analytics::quotes::Touch;
@@ -40,8 +40,8 @@ struct Watching {
     quote_rate: Baseline,
     depth: Baseline,
     spread: Baseline,
-    /// Spread in basis points and money within the band, when last looked at.
-    now: Option<(f64, f64)>,
+    /// Spread in basis points and the band near the mid, when last looked at.
+    now: Option<(f64, Band)>,
     beats: Beats,
 }
 
@@ -93,8 +93,9 @@ impl Watch {
         self.with(|watching| {
             let beats = watching.beats;
             let mut checks = vec![quote_rate(beats.updates, beats.trades, &watching.quote_rate)];
-            let (spread, depth) = watching.now.unwrap_or((f64::NAN, f64::NAN));
-            checks.push(liquidity_stress(depth, spread, &watching.depth, &watching.spread));
+            if let Some((spread, band)) = &watching.now {
+                checks.push(liquidity_stress(band, *spread, &watching.depth, &watching.spread));
+            }
             checks.push(iceberg_check(&watching.icebergs.hints()));
             checks.push(vanished_check(&watching.walls.walls(), now - NEWS_MS));
             checks.extend(more);
@@ -118,18 +119,16 @@ impl Watching {
             if beats.trades > 0 {
                 self.quote_rate.push(beats.updates as f64 / beats.trades as f64);
             }
-            if let Some((spread, depth)) = self.now {
-                self.spread.push(spread);
-                self.depth.push(depth);
+            if let Some((spread, band)) = &self.now {
+                self.spread.push(*spread);
+                self.depth.push(band.smaller_side().as_f64());
             }
         }
         self.beats = beats;
     }
 }
 
-/// Spread in basis points, and money near the mid on both sides.
-fn breadth(view: &BookView) -> Option<(f64, f64)> {
+fn breadth(view: &BookView) -> Option<(f64, Band)> {
     let spread = Touch::of(&view.depth).ok()?.spread_bps()?.to_f64()?;
-    let band = band(&view.depth, BAND_BPS).ok()?;
-    Some((spread, band.bid_quote.as_f64() + band.ask_quote.as_f64()))
+    Some((spread, band(&view.depth, BAND_BPS).ok()?))
 }

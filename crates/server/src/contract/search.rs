@@ -47,6 +47,8 @@ struct Item<'a> {
     title: std::borrow::Cow<'a, str>,
     text: &'a str,
     url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a JsonObject>,
 }
 
 /// A source that could not take part, so that its silence is not taken for "nothing there".
@@ -157,17 +159,18 @@ impl SearchTool {
                     .url
                     .clone()
                     .unwrap_or_else(|| self.links.citation(&hit.id, hit.passage)),
+                metadata: hit.metadata.as_ref(),
             })
             .collect();
         let raw: usize = items
             .iter()
-            .map(|item| item.parts().map(str::len).iter().sum::<usize>())
+            .map(|item| item.parts().map(str::len).iter().sum::<usize>() + item.metadata_bytes())
             .sum();
         if raw * MAX_WIRE_COST + items.len() * ITEM_OVERHEAD > MAX_WIRE_BYTES {
             // One that takes too much room is left out, and not those behind it.
             let mut spent = 0;
             items.retain(|item| {
-                let takes = item.parts().map(wire_bytes).iter().sum::<usize>() + ITEM_OVERHEAD;
+                let takes = item.parts().map(wire_bytes).iter().sum::<usize>() + item.metadata_bytes() + ITEM_OVERHEAD;
                 let fits = spent + takes <= MAX_WIRE_BYTES;
                 spent += if fits { takes } else { 0 };
                 fits
@@ -180,6 +183,15 @@ impl SearchTool {
 impl Item<'_> {
     fn parts(&self) -> [&str; 4] {
         [self.id.as_str(), &self.title, self.text, &self.url]
+    }
+
+    fn metadata_bytes(&self) -> usize {
+        self.metadata.map_or(0, |fields| {
+            fields
+                .iter()
+                .map(|(name, value)| wire_bytes(name) + wire_bytes(&value.to_string()) + 12)
+                .sum()
+        })
     }
 }
 
@@ -247,6 +259,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
                             "id": {"type": "string", "description": "Pass it to fetch exactly as it is."},
                             "title": {"type": "string"},
                             "text": {"type": "string", "description": "The best passage, cut short."},
+                            "metadata": {"type": "object", "description": "How the query was understood, where that is not plain."},
                             "url": {"type": "string", "description": "Opens for a person; cite it."},
                         },
                         "required": ["id", "title", "text", "url"],
@@ -288,6 +301,7 @@ mod tests {
             passage: None,
             score,
             coverage,
+            metadata: None,
         };
         let a = [hit("a:1", 0.1, 0.5), hit("a:2", 0.05, 0.5), hit("a:3", 0.01, 0.5)];
         let b = [hit("b:1", 99.0, 0.5)];

@@ -1,0 +1,309 @@
+//! The market as a source: searched by what people say, fetched by id, cited by record.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::json;
+use tribune_core::wire::clip;
+use tribune_core::{
+    CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Links, Query, Result, Source, SourceFacts,
+    SourceStatus, Tool,
+};
+
+use crate::answers::{self, Answer, candles::Range};
+use crate::brief;
+use crate::citations::{Citations, Limits, Lookup};
+use crate::market::{self, Market};
+use crate::model::Symbol;
+use crate::rest::{self, Governor, Rest};
+use crate::symbols::{AnalyticsKind, Kind, Match, MarketId, search};
+use crate::tools;
+use crate::trading::{self, BestPrices};
+
+/// The name of the source, and its profile.
+pub const NAME: &str = "market";
+/// Snippets of search results.
+const SNIPPET_CHARS: usize = 200;
+/// What documents show, where tools can be told.
+const DOCUMENT_LEVELS: usize = 50;
+const DOCUMENT_CANDLES: usize = 120;
+const DOCUMENT_TRADES: usize = 100;
+const DOCUMENT_FLOW_SECS: u32 = 60;
+const DOCUMENT_HOURS: u32 = 24;
+const DOCUMENT_DEPTH_LEVELS: usize = 20;
+
+pub struct Settings {
+    /// Where citations are kept.
+    pub citations_dir: PathBuf,
+    pub keep_citations: Duration,
+    pub max_citations: usize,
+    /// Account and order tools, and the address of an exchange that has accounts.
+    pub trading: Option<(trading::Settings, rest::Settings)>,
+}
+
+pub struct MarketSource {
+    /// Set once the market has been started.
+    running: Arc<Running>,
+    governor: Arc<Governor>,
+    citations: Option<Citations>,
+    keep_citations: Duration,
+    trading_tools: Vec<Arc<dyn Tool>>,
+    links: Links,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Default)]
+struct Running(OnceLock<Arc<Market>>);
+
+impl Running {
+    fn market(&self) -> Result<&Arc<Market>> {
+        self.0
+            .get()
+            .ok_or_else(|| Error::unavailable("The market has not been started yet; ask again in a second."))
+    }
+}
+
+impl MarketSource {
+    /// Nothing is asked of the exchange before [`MarketSource::begin`].
+    pub fn new(settings: Settings, links: Links, clock: Arc<dyn Clock>) -> Result<Self> {
+        let limits = Limits {
+            keep: settings.keep_citations,
+            most: settings.max_citations,
+        };
+        // Without a place for records answers are cited by their current page.
+        let citations = Citations::open(&settings.citations_dir, limits, clock.clone())
+            .inspect_err(|error| tracing::error!(%error, "citations of the market are not kept"))
+            .ok();
+        let running = Arc::<Running>::default();
+        let governor = Governor::new(clock.clone());
+        let trading_tools = match settings.trading {
+            Some((trading, rest)) => {
+                let rest = Rest::governed(rest, governor.clone(), clock.clone())?;
+                trading::tools(trading, rest, running.clone())?
+            }
+            None => Vec::new(),
+        };
+        Ok(Self {
+            running,
+            governor,
+            citations,
+            keep_citations: settings.keep_citations,
+            trading_tools,
+            links,
+            clock,
+        })
+    }
+
+    /// Connects to the exchange, in the background. Must be called within a runtime, and once.
+    pub fn begin(&self, settings: market::Settings) -> Result<()> {
+        let market = Market::start(settings, self.governor.clone(), self.clock.clone())?;
+        let _ = self.running.0.set(market);
+        Ok(())
+    }
+
+    pub(crate) fn market(&self) -> Result<&Arc<Market>> {
+        self.running.market()
+    }
+
+    /// Keeps the document as it is now, and gives the address under which it stays so.
+    pub(crate) fn cite(&self, document: &Document) -> String {
+        let record = self.citations.as_ref().and_then(|citations| {
+            citations
+                .freeze(document)
+                .inspect_err(|error| tracing::warn!(%error, "a citation could not be kept"))
+                .ok()
+        });
+        match record {
+            Some(record) => self.links.record(&document.id, &record.to_string()),
+            None => self.links.citation(&document.id, None),
+        }
+    }
+
+    /// The answer as a document, cited.
+    fn document(&self, answer: Answer) -> Document {
+        let mut document = answer.into_document();
+        document.url = Some(self.cite(&document));
+        document
+    }
+
+    async fn answer(&self, id: &MarketId) -> Result<Answer> {
+        let market = self.market()?;
+        let symbol = id.symbol();
+        match id.kind() {
+            Kind::Ticker => answers::ticker::ticker(market, symbol).await,
+            Kind::OrderBook => answers::book::levels(market, symbol, DOCUMENT_LEVELS).await,
+            Kind::OrderBookL1 => answers::book::l1(market, symbol).await,
+            Kind::OrderBookL2 => answers::book::l2(market, symbol, DOCUMENT_DEPTH_LEVELS).await,
+            Kind::Klines(interval) => {
+                answers::candles::candles(market, symbol, Range::newest(interval, DOCUMENT_CANDLES)).await
+            }
+            Kind::Trades => answers::trades::trades(market, symbol, DOCUMENT_TRADES).await,
+            Kind::ExchangeInfo => answers::info::info(market, symbol).await,
+            Kind::Analytics(AnalyticsKind::OrderFlow) => {
+                answers::flow::order_flow(market, symbol, DOCUMENT_FLOW_SECS).await
+            }
+            Kind::Analytics(AnalyticsKind::VolumeProfile) => {
+                answers::profile::profile(market, symbol, DOCUMENT_HOURS, None).await
+            }
+            Kind::Analytics(AnalyticsKind::LiquidityVacuums) => {
+                answers::profile::liquidity_vacuums(market, symbol, DOCUMENT_HOURS).await
+            }
+            Kind::Analytics(AnalyticsKind::Anomalies) => answers::anomalies::anomalies(market, symbol).await,
+            Kind::Analytics(AnalyticsKind::Health) => answers::anomalies::health_score(market, symbol).await,
+        }
+    }
+
+    /// The id that is meant: one of ours, or a bare symbol, which means its price.
+    fn meant(&self, id: &DocumentId) -> Result<Option<MarketId>> {
+        if id.scheme() != NAME {
+            return MarketId::parse(id);
+        }
+        let known = self.running.0.get().and_then(|market| market.known_symbols());
+        let symbol = known.and_then(|table| table.lookup(id.key()).map(|symbol| symbol.name.clone()));
+        Ok(symbol.map(MarketId::Ticker))
+    }
+
+    fn hit(&self, market: &Market, symbol: &Symbol, found: &Match) -> Hit {
+        let brief = brief::brief(market, symbol, found.kind);
+        let mut metadata = JsonObject::new();
+        metadata.insert("resolved_symbol".to_owned(), json!(&*found.symbol));
+        metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
+        let alternatives: Vec<&str> = found.alternatives.iter().take(5).map(|name| &**name).collect();
+        metadata.insert("alternatives".to_owned(), json!(alternatives));
+        let document = Document {
+            id: found.id.clone(),
+            title: brief.title,
+            text: clip(&brief.text, SNIPPET_CHARS - 1).into_owned(),
+            url: None,
+            as_of: Some(brief.as_of),
+            metadata: metadata.clone(),
+            passages: Vec::new(),
+        };
+        Hit {
+            url: Some(self.cite(&document)),
+            id: document.id,
+            title: document.title,
+            snippet: document.text,
+            passage: None,
+            score: found.score,
+            coverage: found.coverage,
+            metadata: Some(metadata),
+        }
+    }
+}
+
+#[async_trait]
+impl Source for MarketSource {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn owns(&self, scheme: &str) -> bool {
+        scheme == NAME || MarketId::SCHEMES.contains(&scheme)
+    }
+
+    async fn search(&self, query: &Query, _cx: &CallContext) -> Result<Arc<[Hit]>> {
+        let market = self.market()?;
+        let table = market.symbols().await?;
+        let found = search(&table, &query.text, query.limit);
+        let hits = found.iter().filter_map(|found| {
+            let symbol = table.lookup(&found.symbol)?;
+            Some(self.hit(market, symbol, found))
+        });
+        Ok(hits.collect())
+    }
+
+    async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
+        match self.meant(id)? {
+            Some(id) => Ok(Some(self.document(self.answer(&id).await?))),
+            None => Ok(None),
+        }
+    }
+
+    async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
+        let Some(citations) = &self.citations else {
+            return Ok(None);
+        };
+        Ok(Some(match citations.lookup(id, record)? {
+            Lookup::Found {
+                mut document,
+                frozen_at,
+            } => {
+                document.url = Some(self.links.record(id, record));
+                Cited::Kept {
+                    document: *document,
+                    at: frozen_at,
+                }
+            }
+            Lookup::Expired { .. } => Cited::Expired(format!(
+                "What is cited of the market is kept for {} days, and as many as there is room for; this record is gone.",
+                self.keep_citations.as_secs() / 86_400
+            )),
+            Lookup::Unknown => Cited::Unknown,
+        }))
+    }
+
+    fn facts(&self) -> SourceFacts {
+        let market = self.running.0.get();
+        let simulated = market.is_some_and(|market| market.simulated().is_some());
+        SourceFacts {
+            name: NAME.to_owned(),
+            title: if simulated {
+                "SIMULATED Binance Spot markets".to_owned()
+            } else {
+                "Binance Spot markets".to_owned()
+            },
+            description: Some(
+                "Live cryptocurrency prices, 24-hour statistics, order books, candles, trades, order flow and liquidity: ask by name (bitcoin, eth/btc) or symbol (BTCUSDT)."
+                    .to_owned(),
+            ),
+            noun: "symbols".to_owned(),
+            documents: market.and_then(|market| market.known_symbols()).map(|table| table.len() as u64),
+            dates: None,
+            fields: Vec::new(),
+        }
+    }
+
+    fn status(&self) -> SourceStatus {
+        let Some(market) = self.running.0.get() else {
+            return SourceStatus::Unready("not started".to_owned());
+        };
+        match (market.known_symbols(), market.current_trouble()) {
+            (None, trouble) => SourceStatus::Unready(trouble.unwrap_or_else(|| "symbols are being loaded".to_owned())),
+            (Some(_), Some(trouble)) => SourceStatus::Degraded(trouble),
+            (Some(_), None) => SourceStatus::Ready,
+        }
+    }
+
+    fn revision(&self) -> u64 {
+        self.running.0.get().map_or(0, |market| 1 + market.revision())
+    }
+
+    fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        tools::all(&self)
+    }
+
+    fn admin_tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        self.trading_tools.clone()
+    }
+}
+
+#[async_trait]
+impl trading::Market for Running {
+    async fn symbol(&self, name: &str) -> Result<Option<Symbol>> {
+        Ok(self.market()?.symbols().await?.lookup(name).cloned())
+    }
+
+    async fn best_prices(&self, symbol: &str) -> Result<BestPrices> {
+        let market = self.market()?;
+        let symbol = market.traded(symbol).await?;
+        let book = market.book(&symbol).await?;
+        Ok(BestPrices {
+            bid: book.view.depth.bids.best().map(|level| level.price),
+            ask: book.view.depth.asks.best().map(|level| level.price),
+            age_ms: book.view.received.age_ms(&*market.clock),
+        })
+    }
+}
