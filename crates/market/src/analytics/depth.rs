@@ -256,6 +256,14 @@ mod tests {
         };
         let inside = band(&partly, 25).expect("band");
         assert!(inside.complete && inside.imbalance.is_some());
+        // Down to 99.75, the edge itself.
+        for (reach, complete) in [("99.75", true), ("99.76", false)] {
+            let partly = Depth {
+                bid_reach: Some(price(reach)),
+                ..book()
+            };
+            assert_eq!(band(&partly, 25).map(|band| band.bid_complete), Ok(complete));
+        }
         let beyond = band(&partly, 26).expect("band");
         assert!(beyond.bid_complete && !beyond.ask_complete && !beyond.complete);
         assert_eq!(
