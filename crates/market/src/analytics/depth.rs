@@ -140,7 +140,12 @@ pub fn band(depth: &Depth, distance_bps: u32) -> Result<Band, Unavailable> {
         ask_complete,
         imbalance: imbalance.ok(),
         reason: imbalance.err(),
-        standing: Standing::Sound,
+        // A lower bound only describes what is known.
+        standing: if complete {
+            Standing::Sound
+        } else {
+            Standing::Descriptive
+        },
     })
 }
 
@@ -227,6 +232,13 @@ mod tests {
         };
         assert!(top_imbalance(&partly, 2).expect("imbalance").complete);
         assert!(!top_imbalance(&partly, 3).expect("imbalance").complete);
+        // All three bids are known, but a fourth may be there.
+        let to_the_last = Depth {
+            bid_reach: Some(price("99")),
+            ..book()
+        };
+        assert!(top_imbalance(&to_the_last, 2).expect("imbalance").complete);
+        assert!(!top_imbalance(&to_the_last, 4).expect("imbalance").complete);
         assert_eq!(top_imbalance(&book(), 0), Err(Unavailable::NothingAsked));
         assert_eq!(top_imbalance(&depth(&[], &[("1", "1")]), 5), Err(Unavailable::NoBids));
     }
@@ -256,8 +268,20 @@ mod tests {
         };
         let inside = band(&partly, 25).expect("band");
         assert!(inside.complete && inside.imbalance.is_some());
+        // Down to 99.75, the edge itself.
+        for (reach, complete) in [("99.75", true), ("99.76", false)] {
+            let partly = Depth {
+                bid_reach: Some(price(reach)),
+                ..book()
+            };
+            assert_eq!(band(&partly, 25).map(|band| band.bid_complete), Ok(complete));
+        }
         let beyond = band(&partly, 26).expect("band");
         assert!(beyond.bid_complete && !beyond.ask_complete && !beyond.complete);
+        assert_eq!(
+            (inside.standing, beyond.standing),
+            (Standing::Sound, Standing::Descriptive)
+        );
         assert_eq!(
             (beyond.imbalance, beyond.reason),
             (None, Some(Unavailable::BeyondReach))

@@ -159,6 +159,15 @@ mod tests {
     }
 
     #[test]
+    fn a_return_across_a_missing_candle_is_left_out() {
+        // 100 before the hole, 200 after it: neither side moved.
+        let before = (0..15).map(|at| minute(at, ["100"; 4], "1"));
+        let after = (20..35).map(|at| minute(at, ["200"; 4], "1"));
+        let told = amihud(&before.chain(after).collect::<Vec<_>>(), M1).expect("amihud");
+        assert_eq!((told.samples, told.amihud_pct_per_million_quote), (28, Some(0.0)));
+    }
+
+    #[test]
     fn samples_are_cut_at_the_mids() {
         let trades = [
             trade(1, 10, "1", "9", Aggressor::Buyer), // at the first mid: before all stretches

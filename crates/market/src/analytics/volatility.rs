@@ -163,7 +163,7 @@ mod tests {
             minute(0, ["10", "11", "9", "10"], "1"),
             minute(1, ["10", "12", "10", "11"], "1"), // 12 − 10 = 2
             minute(2, ["14", "15", "13", "14"], "1"), // from the close before: 15 − 11 = 4
-            minute(3, ["14", "14", "8", "9"], "1"),   // 14 − 8 = 6
+            minute(3, ["13", "13", "8", "9"], "1"),   // from the close before: 14 − 8 = 6
         ];
         // Seed (2 + 4)/2 = 3; then (3·1 + 6)/2 = 4.5; 4.5/9 = 50 %.
         let told = atr(&candles, M1, 2).expect("atr");

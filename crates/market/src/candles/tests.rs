@@ -110,6 +110,17 @@ fn a_long_silence_is_bounded() {
 }
 
 #[test]
+fn a_candle_is_closed_after_its_last_millisecond() {
+    let trades = [trade(1, 0, "1", "1", Buyer), trade(2, 60_000, "1", "1", Buyer)];
+    let minutes: Vec<_> = built(&trades, Interval::M1, 0).iter().map(|made| made.candle).collect();
+    let closed = |now| closed_at(&minutes, now).len();
+    assert_eq!(
+        (closed(59_999), closed(60_000), closed(119_999), closed(120_000)),
+        (0, 1, 1, 2)
+    );
+}
+
+#[test]
 fn money_is_compared_at_the_wires_precision() {
     let ours = built(&[trade(1, 0, "0.33333333", "0.33333333", Buyer)], Interval::M1, 0)[0].candle;
     // 0.33333333² = 0.1111111088888889: the wire has 0.11111110.

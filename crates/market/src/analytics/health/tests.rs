@@ -68,6 +68,27 @@ fn what_is_unknown_is_left_out_and_said() {
 }
 
 #[test]
+fn depth_beyond_the_reach_is_a_lower_bound_and_said_to_be_one() {
+    let mut partly = book(&[("99.95", "3")], &[("100.05", "1")]);
+    partly.ask_reach = partly.asks.best().map(|best| best.price);
+    let band = band(&partly, BAND_BPS).expect("band");
+    let told = health(&HealthInputs {
+        spread_bps: Ok(10.0),
+        band: Ok(&band),
+        quote_volume_24h: Some(money("1000500")),
+        flow: Err(Unavailable::NoTrades),
+        anomalies: None,
+        age_ms: Some(0),
+    });
+    let [_, depth, balance, ..] = &told.components[..] else {
+        panic!("six components");
+    };
+    assert_eq!(depth.score, Some(50.0));
+    assert!(depth.note.is_some_and(|note| note.contains("lower bound")));
+    assert_eq!((balance.score, balance.reason), (None, Some(Unavailable::BeyondReach)));
+}
+
+#[test]
 fn nothing_known_is_no_score() {
     let told = health(&HealthInputs {
         spread_bps: Err(Unavailable::NoBids),

@@ -102,6 +102,9 @@ fn vacuums_worked_by_hand() {
     assert_eq!((vacuum.from, vacuum.to, vacuum.rows), (price("102"), price("105"), 3));
     // Mean 5/3 of a median of 45: 1 − 0.037037 = 0.962963.
     assert_eq!(vacuum.emptiness, Some(0.963));
+    // At 10% of the median exactly a row is not under it.
+    let edge = |threshold| vacuums(&histogram(&[40, 40, 4, 40, 40, 40]), threshold).map(|told| told.vacuums.len());
+    assert_eq!((edge(10), edge(11)), (Ok(0), Ok(1)));
 }
 
 proptest! {

@@ -106,7 +106,9 @@ fn a_wall_that_was_eaten_is_not() {
         let at_once: &[Trade] = if late { &[] } else { &eaten };
         let later: &[Trade] = if late { &eaten } else { &[] };
         tracker.observe(&book("0"), at_once, 7_000).expect("valid");
-        tracker.observe(&book("0"), later, 8_000).expect("valid");
+        tracker.observe(&book("0"), &[], 7_100).expect("valid");
+        tracker.observe(&book("0"), later, 7_900).expect("valid");
+        tracker.observe(&book("0"), &[], 9_000).expect("valid");
         assert!(tracker.walls().vanished_untraded.is_empty());
     }
 }
