@@ -10,6 +10,9 @@ use super::text::{Gap, Word, words};
 use super::words::{self, Sense};
 use crate::model::{Interval, Symbol};
 
+/// Markets of the same base that are remembered beside the one named.
+const MAX_OTHERS: usize = 8;
+
 /// How surely a mention means the asset and not an everyday word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -135,7 +138,7 @@ impl<'t> Reader<'t, '_> {
         }
         let word = &self.words[at];
         if let Some(symbol) = self.table.lookup(&word.text) {
-            return (Meaning::Mention(market(vec![symbol], MatchedOn::Symbol, 1)), 1);
+            return (Meaning::Mention(market(self.table, symbol, MatchedOn::Symbol, 1)), 1);
         }
         match interval::length(self.words, at) {
             Some((Length::Interval(interval), words)) => return (Meaning::Interval(interval), words),
@@ -248,8 +251,10 @@ impl<'t> Reader<'t, '_> {
         let told = match quote.gap {
             Gap::Pair => true,
             Gap::Loose => {
+                // "the usdt price" is not about THE.
+                let meant = words::sense(&base.folded).is_none() || self.is_capital_ticker(at);
                 let plain = !everyday::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
-                plain && words::is_money(&quote_ticker)
+                meant && plain && words::is_money(&quote_ticker)
             }
             Gap::List => false,
         };
@@ -257,13 +262,15 @@ impl<'t> Reader<'t, '_> {
         let straight = || self.table.pair(&base_ticker, &quote_ticker);
         told.then(straight)
             .flatten()
-            .map(|symbol| market(vec![symbol], MatchedOn::Pair, 2))
+            .map(|symbol| market(self.table, symbol, MatchedOn::Pair, 2))
     }
 }
 
-pub(super) fn market<'t>(symbols: Vec<&'t Symbol>, on: MatchedOn, words: usize) -> Mention<'t> {
+/// One market, with those of the same base behind it.
+pub(super) fn market<'t>(table: &'t SymbolTable, symbol: &'t Symbol, on: MatchedOn, words: usize) -> Mention<'t> {
+    let others = table.of_base(&symbol.base).filter(|other| *other != symbol);
     Mention {
-        symbols,
+        symbols: std::iter::once(symbol).chain(others.take(MAX_OTHERS)).collect(),
         on,
         standing: Standing::Sure,
         words,

@@ -139,6 +139,9 @@ const QUERIES: &[(&str, &str)] = &[
     ("near protocol price", "ticker:NEARUSDT"),
     ("chainlink", "ticker:LINKUSDT"),
     ("FLOW order flow", "analytics:order_flow:FLOWUSDT"),
+    ("what is the usdt price", "ticker:USDTTRY"),
+    ("is one usdt one dollar", "ticker:USDTTRY"),
+    ("THE/USDT", "ticker:THEUSDT"),
     ("near", ""),
     ("link", ""),
     ("one", ""),
@@ -172,6 +175,7 @@ const QUERIES: &[(&str, &str)] = &[
     // Several at once.
     ("compare btc and eth", "ticker:BTCUSDT"),
     ("BTCUSDT, ETHUSDT", "ticker:BTCUSDT"),
+    ("compare btc to eth", "ticker:BTCUSDT"),
     ("solana, cardano and xrp order books", "orderbook:SOLUSDT"),
     // Nothing.
     ("", ""),
