@@ -289,18 +289,37 @@ pub(super) fn judge(question: &mut Question<'_>) {
         // Eleven dollars are mostly that.
         Standing::Distinct if mention.is_money() => unknown == 0 || (telling && understood >= 0.6),
         Standing::Distinct => understood >= 0.2,
-        Standing::Terse => understood >= 0.5,
+        Standing::Terse { capitals } if capitals || telling => understood >= 0.5,
+        Standing::Terse { .. } => understood > 0.5,
         Standing::Capitals => unknown == 0 || (telling && understood >= 0.6),
         Standing::Familiar => unknown == 0,
         Standing::Ordinary => unknown == 0 && telling,
     });
-    let mut seen: Vec<&Symbol> = Vec::new();
-    question.mentions.retain(|mention| {
-        let first = mention.symbols.first().copied();
-        let new = first.is_some_and(|symbol| seen.len() < MAX_MENTIONS && !seen.contains(&symbol));
-        seen.extend(first);
-        new
-    });
+    name_once(&mut question.mentions);
+}
+
+/// "Solana (SOLUSDC)" names one market, the more exactly named one.
+fn name_once(mentions: &mut Vec<Mention<'_>>) {
+    let mut once: Vec<Mention<'_>> = Vec::new();
+    for mention in mentions.drain(..) {
+        let same = once.iter_mut().find(|other| is_same(other, &mention));
+        match same {
+            Some(other) if mention.on < other.on => *other = mention,
+            Some(_) => {}
+            None if once.len() < MAX_MENTIONS => once.push(mention),
+            None => {}
+        }
+    }
+    *mentions = once;
+}
+
+/// Whether two mentions are of one market, or one is of an asset and the other of a market of it.
+fn is_same(a: &Mention<'_>, b: &Mention<'_>) -> bool {
+    let (Some(first), Some(second)) = (a.symbols.first(), b.symbols.first()) else {
+        return false;
+    };
+    let asset = !a.tickers.is_empty() || !b.tickers.is_empty();
+    first == second || (asset && first.base == second.base)
 }
 
 /// Drops mentions; their words are then words that mean nothing.

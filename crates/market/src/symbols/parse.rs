@@ -21,7 +21,7 @@ pub(super) enum Standing {
     /// A name or ticker that is no word of any other kind.
     Distinct,
     /// A ticker that may be short for something else.
-    Terse,
+    Terse { capitals: bool },
     /// A ticker that is an English word, in capitals.
     Capitals,
     /// A name that is an English word, but better known as an asset.
@@ -181,9 +181,12 @@ impl<'t> Reader<'t, '_> {
 
     fn single(&self, at: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
         let word = &self.words[at];
+        let terse = Standing::Terse {
+            capitals: self.is_capital_ticker(at),
+        };
         let standing = match everyday::is_wordlike(&word.folded) {
             _ if word.tagged => Some(Standing::Sure),
-            false if everyday::is_terse(&word.folded) => Some(Standing::Terse),
+            false if everyday::is_terse(&word.folded) => Some(terse),
             false => Some(Standing::Distinct),
             true if self.is_capital_ticker(at) => Some(Standing::Capitals),
             true => None,
@@ -194,7 +197,7 @@ impl<'t> Reader<'t, '_> {
         {
             // Of a ticker that nobody has named yet it is not known what else it means.
             let named = standing != Standing::Distinct || Assets::known().name_of(&ticker).is_some();
-            let standing = if named { standing } else { Standing::Terse };
+            let standing = if named { standing } else { terse };
             return Some(Meaning::Mention(asset(
                 self.table,
                 vec![ticker],

@@ -172,6 +172,10 @@ const QUERIES: &[(&str, &str)] = &[
     ("BTCUDST", "ticker:BTCUSDT"),
     ("BCTUSDT", ""),
     ("USDTBTC", ""),
+    // Named twice.
+    ("Bitcoin (BTC) price", "ticker:BTCUSDT"),
+    ("solana SOLUSDC order book", "orderbook:SOLUSDC"),
+    ("Ethereum (ETH/EUR)", "ticker:ETHEUR"),
     // Several at once.
     ("compare btc and eth", "ticker:BTCUSDT"),
     ("BTCUSDT, ETHUSDT", "ticker:BTCUSDT"),
@@ -197,6 +201,9 @@ const QUERIES: &[(&str, &str)] = &[
     ("SPCXUSDT", ""),
     ("ABTUSDT", ""),
     ("12345", ""),
+    ("ada lovelace", ""),
+    ("sol invictus", ""),
+    ("SOL staking", "ticker:SOLUSDT"),
     ("If it is eleven dollars, people can walk in", ""),
     ("manchester city match", ""),
     ("the movement", ""),

@@ -86,6 +86,7 @@ fn it_is_told_by_what_a_market_was_found() {
     ] {
         assert_eq!(search(&table, query, 1)[0].matched_on, on, "{query}");
     }
+    assert_eq!(search(&table, "solana SOLUSDT", 1)[0].matched_on, MatchedOn::Symbol);
     let score = |query| search(&table, query, 1)[0].score;
     let falling = ["btcusdt", "eth/btc", "btc", "bitcoin", "bitcoi", "bitcion"].map(score);
     assert!(falling.is_sorted_by(|a, b| a > b), "{falling:?}");
