@@ -8,19 +8,27 @@
 //! - [`analytics`]: pure functions over books, trades and candles
 //! - [`symbols`]: which symbols there are, and what people call them
 //! - [`market`]: all of these together
-//! - [`answers`]: what is answered about a market, for documents and tools alike
+//! - [`answers`]: what is answered about a market, for documents and tools alike; `brief`: the short of it
+//! - [`citations`]: what was cited, as it was
+//! - [`source`], `tools`: the market as Tribune has it
 //! - [`trading`]: account and order tools, where they are switched on
 
 pub mod analytics;
 pub mod answers;
 pub mod book;
+mod brief;
 pub mod candles;
+pub mod citations;
 pub mod feed;
 pub mod market;
 pub mod model;
 pub mod moment;
 pub mod number;
 pub mod rest;
+pub mod source;
 pub mod symbols;
 pub mod tape;
+mod tools;
 pub mod trading;
+
+pub use source::{MarketSource, NAME};

@@ -49,16 +49,31 @@ impl Question<'_> {
 
 /// Joins two assets where the question makes one market of them.
 pub(super) fn pairs<'t>(table: &'t SymbolTable, parts: Vec<Part<'t>>) -> Vec<Part<'t>> {
-    let asked = parts
-        .iter()
-        .any(|part| matches!(part.meaning, Meaning::Sense(Sense::Pairing)));
+    let says = |sense| {
+        parts
+            .iter()
+            .any(|part| matches!(part.meaning, Meaning::Sense(said) if said == sense))
+    };
+    let told = Told {
+        pair: says(Sense::Pairing),
+        compared: says(Sense::Compare),
+    };
     let mut joined: Vec<Part<'t>> = Vec::with_capacity(parts.len());
-    for part in parts {
-        if !join(table, &mut joined, &part, asked) {
+    for mut part in parts {
+        if !join(table, &mut joined, &mut part, told) {
             joined.push(part);
         }
     }
     joined
+}
+
+/// What the whole question says of the assets in it.
+#[derive(Clone, Copy)]
+struct Told {
+    /// Two of them are one market.
+    pair: bool,
+    /// Each is meant for itself.
+    compared: bool,
 }
 
 /// How two assets stand beside each other.
@@ -91,8 +106,8 @@ fn before(parts: &[Part<'_>], gap: Gap) -> Option<(Beside, usize)> {
 }
 
 /// Whether `part` became the second half of a pair whose first half is the last of `parts`.
-fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &Part<'t>, asked: bool) -> bool {
-    let Meaning::Mention(second) = &part.meaning else {
+fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>, told: Told) -> bool {
+    let Meaning::Mention(second) = &mut part.meaning else {
         return false;
     };
     let Some((beside, at)) = before(parts, part.gap) else {
@@ -106,22 +121,22 @@ fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &Part<'t>, ask
     }
     let straight = exchange(table, first, second);
     let reversed = exchange(table, second, first);
+    let straight = straight.map(|symbol| (symbol, MatchedOn::Pair));
+    let reversed = reversed.map(|symbol| (symbol, MatchedOn::ReversedPair));
     let found = match beside {
-        Beside::Written | Beside::Toward => straight
-            .map(|symbol| (symbol, MatchedOn::Pair))
-            .or(reversed.map(|symbol| (symbol, MatchedOn::ReversedPair))),
-        Beside::Next if asked => straight
-            .map(|symbol| (symbol, MatchedOn::Pair))
-            .or(reversed.map(|symbol| (symbol, MatchedOn::ReversedPair))),
-        Beside::Next | Beside::Compared if second.is_money() => straight.map(|symbol| (symbol, MatchedOn::Pair)),
-        Beside::Next | Beside::Compared => None,
+        Beside::Written => straight.or(reversed),
+        Beside::Toward if !told.compared => straight.or(reversed),
+        Beside::Next if told.pair => straight.or(reversed),
+        _ if second.is_money() => straight,
+        _ => None,
     };
     if let Some((symbol, on)) = found {
-        *first = market(vec![symbol], on, first.words + second.words);
+        *first = market(table, symbol, on, first.words + second.words);
         return true;
     }
     if beside == Beside::Written && !second.is_money() {
         first.pair_missing = true;
+        second.pair_missing = true;
     }
     false
 }
@@ -255,9 +270,14 @@ fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
         (table.misspelt(&word.folded), MatchedOn::OneEdit),
     ];
     let (symbols, on) = candidates.into_iter().find(|(symbols, _)| !symbols.is_empty())?;
-    let mut mention = market(symbols, on, 1);
-    mention.standing = Standing::Guess;
-    Some(mention)
+    Some(Mention {
+        symbols,
+        on,
+        standing: Standing::Guess,
+        words: 1,
+        tickers: Vec::new(),
+        pair_missing: false,
+    })
 }
 
 /// Gives up mentions that do not convince beside what is left over, and what is named twice.
@@ -269,18 +289,37 @@ pub(super) fn judge(question: &mut Question<'_>) {
         // Eleven dollars are mostly that.
         Standing::Distinct if mention.is_money() => unknown == 0 || (telling && understood >= 0.6),
         Standing::Distinct => understood >= 0.2,
-        Standing::Terse => understood >= 0.5,
+        Standing::Terse { capitals } if capitals || telling => understood >= 0.5,
+        Standing::Terse { .. } => understood > 0.5,
         Standing::Capitals => unknown == 0 || (telling && understood >= 0.6),
         Standing::Familiar => unknown == 0,
         Standing::Ordinary => unknown == 0 && telling,
     });
-    let mut seen: Vec<&Symbol> = Vec::new();
-    question.mentions.retain(|mention| {
-        let first = mention.symbols.first().copied();
-        let new = first.is_some_and(|symbol| seen.len() < MAX_MENTIONS && !seen.contains(&symbol));
-        seen.extend(first);
-        new
-    });
+    name_once(&mut question.mentions);
+}
+
+/// "Solana (SOLUSDC)" names one market, the more exactly named one.
+fn name_once(mentions: &mut Vec<Mention<'_>>) {
+    let mut once: Vec<Mention<'_>> = Vec::new();
+    for mention in mentions.drain(..) {
+        let same = once.iter_mut().find(|other| is_same(other, &mention));
+        match same {
+            Some(other) if mention.on < other.on => *other = mention,
+            Some(_) => {}
+            None if once.len() < MAX_MENTIONS => once.push(mention),
+            None => {}
+        }
+    }
+    *mentions = once;
+}
+
+/// Whether two mentions are of one market, or one is of an asset and the other of a market of it.
+fn is_same(a: &Mention<'_>, b: &Mention<'_>) -> bool {
+    let (Some(first), Some(second)) = (a.symbols.first(), b.symbols.first()) else {
+        return false;
+    };
+    let asset = !a.tickers.is_empty() || !b.tickers.is_empty();
+    first == second || (asset && first.base == second.base)
 }
 
 /// Drops mentions; their words are then words that mean nothing.

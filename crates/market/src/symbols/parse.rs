@@ -10,6 +10,9 @@ use super::text::{Gap, Word, words};
 use super::words::{self, Sense};
 use crate::model::{Interval, Symbol};
 
+/// Markets of the same base that are remembered beside the one named.
+const MAX_OTHERS: usize = 8;
+
 /// How surely a mention means the asset and not an everyday word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
@@ -18,7 +21,7 @@ pub(super) enum Standing {
     /// A name or ticker that is no word of any other kind.
     Distinct,
     /// A ticker that may be short for something else.
-    Terse,
+    Terse { capitals: bool },
     /// A ticker that is an English word, in capitals.
     Capitals,
     /// A name that is an English word, but better known as an asset.
@@ -135,7 +138,7 @@ impl<'t> Reader<'t, '_> {
         }
         let word = &self.words[at];
         if let Some(symbol) = self.table.lookup(&word.text) {
-            return (Meaning::Mention(market(vec![symbol], MatchedOn::Symbol, 1)), 1);
+            return (Meaning::Mention(market(self.table, symbol, MatchedOn::Symbol, 1)), 1);
         }
         match interval::length(self.words, at) {
             Some((Length::Interval(interval), words)) => return (Meaning::Interval(interval), words),
@@ -178,9 +181,12 @@ impl<'t> Reader<'t, '_> {
 
     fn single(&self, at: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
         let word = &self.words[at];
+        let terse = Standing::Terse {
+            capitals: self.is_capital_ticker(at),
+        };
         let standing = match everyday::is_wordlike(&word.folded) {
             _ if word.tagged => Some(Standing::Sure),
-            false if everyday::is_terse(&word.folded) => Some(Standing::Terse),
+            false if everyday::is_terse(&word.folded) => Some(terse),
             false => Some(Standing::Distinct),
             true if self.is_capital_ticker(at) => Some(Standing::Capitals),
             true => None,
@@ -191,7 +197,7 @@ impl<'t> Reader<'t, '_> {
         {
             // Of a ticker that nobody has named yet it is not known what else it means.
             let named = standing != Standing::Distinct || Assets::known().name_of(&ticker).is_some();
-            let standing = if named { standing } else { Standing::Terse };
+            let standing = if named { standing } else { terse };
             return Some(Meaning::Mention(asset(
                 self.table,
                 vec![ticker],
@@ -248,8 +254,10 @@ impl<'t> Reader<'t, '_> {
         let told = match quote.gap {
             Gap::Pair => true,
             Gap::Loose => {
+                // "the usdt price" is not about THE.
+                let meant = words::sense(&base.folded).is_none() || self.is_capital_ticker(at);
                 let plain = !everyday::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
-                plain && words::is_money(&quote_ticker)
+                meant && plain && words::is_money(&quote_ticker)
             }
             Gap::List => false,
         };
@@ -257,13 +265,15 @@ impl<'t> Reader<'t, '_> {
         let straight = || self.table.pair(&base_ticker, &quote_ticker);
         told.then(straight)
             .flatten()
-            .map(|symbol| market(vec![symbol], MatchedOn::Pair, 2))
+            .map(|symbol| market(self.table, symbol, MatchedOn::Pair, 2))
     }
 }
 
-pub(super) fn market<'t>(symbols: Vec<&'t Symbol>, on: MatchedOn, words: usize) -> Mention<'t> {
+/// One market, with those of the same base behind it.
+pub(super) fn market<'t>(table: &'t SymbolTable, symbol: &'t Symbol, on: MatchedOn, words: usize) -> Mention<'t> {
+    let others = table.of_base(&symbol.base).filter(|other| *other != symbol);
     Mention {
-        symbols,
+        symbols: std::iter::once(symbol).chain(others.take(MAX_OTHERS)).collect(),
         on,
         standing: Standing::Sure,
         words,

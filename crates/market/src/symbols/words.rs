@@ -55,7 +55,7 @@ const SENSES: &[(Sense, &str)] = &[
         "active amount analytics big convert conversion deep huge large small analyse analysis analyze asset assets bull bear bullish bearish buy buyers buying chance \
          currencies currency data digital exchange financial \
          forecast happening hold hodl invest investing investment live long market markets money now \
-         order orders outlook perform performance performing position prediction real realtime report resistance \
+         order orders outlook level levels pattern patterns perform performed performance performing position prediction real realtime report resistance \
          resting sell sellers selling short size snapshot spot statistics stats summary support time trade traded trader traders trading trend trending trends value volatile volatility worth \
          day days hour hours minute minutes month months second seconds week weeks year years past previous",
     ),
@@ -116,249 +116,88 @@ const SENSES: &[(Sense, &str)] = &[
     (Sense::Pairing, "pair pairs ratio rate cross"),
 ];
 
-const PHRASES: &[(Sense, &[&str])] = &[
-    (Sense::Day, &["24 h", "24 hr", "24 hrs", "24 hour", "24 hours"]),
+/// Phrases, divided by commas.
+const PHRASES: &[(Sense, &str)] = &[
+    (Sense::Day, "24 h, 24 hr, 24 hrs, 24 hour, 24 hours"),
     (
         Sense::Wants(Ticker),
-        &[
-            "how much",
-            "how much is",
-            "trading volume",
-            "price change",
-            "price action",
-            "last price",
-            "doing today",
-            "market price",
-            "price level",
-        ],
+        "how much, how much is, trading volume, price change, price action, last price, doing today, \
+         market price, price level",
     ),
     (
         Sense::Wants(OrderBook),
-        &[
-            "order book",
-            "order books",
-            "market depth",
-            "depth chart",
-            "bids and asks",
-            "limit orders",
-            "resting orders",
-            "how deep",
-        ],
+        "order book, order books, market depth, depth chart, bids and asks, limit orders, resting orders, \
+         how deep",
     ),
     (
         Sense::Wants(OrderBookL1),
-        &[
-            "best bid",
-            "best ask",
-            "best bid and ask",
-            "best bid ask",
-            "best offer",
-            "bid ask",
-            "bid and ask",
-            "bid ask spread",
-            "bid price",
-            "ask price",
-            "top of book",
-            "top of the book",
-            "micro price",
-            "mid price",
-            "level 1",
-            "inside market",
-            "order book spread",
-            "orderbook l1",
-            "order book l1",
-        ],
+        "best bid, best ask, best bid and ask, best bid ask, best offer, bid ask, bid and ask, bid ask spread, \
+         bid price, ask price, top of book, top of the book, micro price, mid price, level 1, inside market, \
+         order book spread, orderbook l1, order book l1",
     ),
     (
         Sense::Wants(OrderBookL2),
-        &[
-            "depth bands",
-            "depth band",
-            "cost to buy",
-            "cost to sell",
-            "cost to trade",
-            "cost to fill",
-            "cost to execute",
-            "cost of buying",
-            "cost of selling",
-            "cost of trading",
-            "cost of executing",
-            "trading cost",
-            "execution cost",
-            "price impact",
-            "market impact",
-            "market order",
-            "level 2",
-            "book imbalance",
-            "order book imbalance",
-            "order imbalance",
-            "how liquid",
-            "orderbook l2",
-            "order book l2",
-        ],
+        "depth bands, depth band, cost to buy, cost to sell, cost to trade, cost to fill, cost to execute, \
+         cost of buying, cost of selling, cost of trading, cost of executing, trading cost, execution cost, \
+         price impact, market impact, market order, level 2, book imbalance, order book imbalance, \
+         order imbalance, how liquid, orderbook l2, order book l2",
     ),
     (
         Sense::Wants(Klines(DEFAULT_INTERVAL)),
-        &[
-            "price history",
-            "price chart",
-            "candle chart",
-            "open high low close",
-            "over time",
-            "historical prices",
-            "historical data",
-            "historical price",
-        ],
+        "price history, price chart, candle chart, open high low close, over time, historical prices, \
+         historical data, historical price",
     ),
     (
         Sense::Wants(Trades),
-        &[
-            "time and sales",
-            "recent trades",
-            "latest trades",
-            "last trades",
-            "last trade",
-            "latest trade",
-            "trade history",
-            "trade list",
-            "recent trade",
-            "market trades",
-        ],
+        "time and sales, recent trades, latest trades, last trades, last trade, latest trade, trade history, \
+         trade list, recent trade, market trades",
     ),
     (
         Sense::Wants(ExchangeInfo),
-        &[
-            "tick size",
-            "lot size",
-            "step size",
-            "min notional",
-            "minimum notional",
-            "minimum order",
-            "min order",
-            "minimum order size",
-            "minimum size",
-            "exchange info",
-            "exchange information",
-            "trading rules",
-            "trading status",
-            "symbol info",
-            "order size",
-            "price precision",
-            "minimum quantity",
-            "still trading",
-        ],
+        "tick size, lot size, step size, min notional, minimum notional, minimum order, min order, \
+         minimum order size, minimum size, exchange info, exchange information, trading rules, trading status, \
+         symbol info, order size, price precision, minimum quantity, still trading",
     ),
     (
         Sense::Wants(Analytics(OrderFlow)),
-        &[
-            "order flow",
-            "order flows",
-            "buying pressure",
-            "selling pressure",
-            "buy pressure",
-            "sell pressure",
-            "net flow",
-            "net flows",
-            "trade flow",
-            "cumulative volume delta",
-            "volume delta",
-            "cumulative delta",
-            "buyers or sellers",
-            "aggressive buyers",
-            "aggressive sellers",
-            "aggressive buying",
-            "aggressive selling",
-            "taker flow",
-            "buy and sell volume",
-            "money flow",
-        ],
+        "order flow, order flows, buying pressure, selling pressure, buy pressure, sell pressure, net flow, \
+         net flows, trade flow, cumulative volume delta, volume delta, cumulative delta, buyers or sellers, \
+         aggressive buyers, aggressive sellers, aggressive buying, aggressive selling, taker flow, \
+         buy and sell volume, money flow",
     ),
     (
         Sense::Wants(Analytics(VolumeProfile)),
-        &[
-            "volume profile",
-            "volume profiles",
-            "point of control",
-            "value area",
-            "most volume",
-            "market profile",
-            "volume concentrated",
-            "volume is concentrated",
-            "volume by price",
-            "volume at price",
-            "high volume node",
-            "high volume nodes",
-            "most traded price",
-        ],
+        "volume profile, volume profiles, point of control, value area, most volume, market profile, \
+         volume concentrated, volume is concentrated, volume by price, volume at price, high volume node, \
+         high volume nodes, most traded price",
     ),
     (
         Sense::Wants(Analytics(Anomalies)),
-        &[
-            "unusual activity",
-            "anything unusual",
-            "market anomalies",
-            "quote stuffing",
-            "market manipulation",
-        ],
+        "unusual activity, anything unusual, market anomalies, quote stuffing, market manipulation",
     ),
     (
         Sense::Wants(Analytics(LiquidityVacuums)),
-        &[
-            "liquidity vacuum",
-            "liquidity vacuums",
-            "liquidity gap",
-            "liquidity gaps",
-            "gaps in liquidity",
-            "gap in liquidity",
-            "gaps in the liquidity",
-            "thin liquidity",
-            "low volume node",
-            "low volume nodes",
-            "air pockets",
-            "liquidity holes",
-        ],
+        "liquidity vacuum, liquidity vacuums, liquidity gap, liquidity gaps, gaps in liquidity, \
+         gap in liquidity, gaps in the liquidity, thin liquidity, liquidity thin, liquidity is thin, low volume node, low volume nodes, \
+         air pockets, liquidity holes",
     ),
     (
         Sense::Wants(Analytics(Health)),
-        &[
-            "liquidity health",
-            "market health",
-            "health score",
-            "order book health",
-            "orderbook health",
-            "microstructure health",
-            "book health",
-            "market quality",
-        ],
+        "liquidity health, market health, health score, order book health, orderbook health, \
+         microstructure health, book health, market quality",
     ),
     (
         Sense::Toward,
-        &[
-            "priced in",
-            "quoted in",
-            "measured in",
-            "denominated in",
-            "in terms of",
-            "expressed in",
-        ],
+        "priced in, quoted in, measured in, denominated in, in terms of, expressed in",
     ),
-    (
-        Sense::Compare,
-        &["compared to", "compared with", "as against", "relative to"],
-    ),
+    (Sense::Compare, "compared to, compared with, as against, relative to"),
     (
         Sense::Pairing,
-        &["exchange rate", "conversion rate", "cross rate", "trading pair"],
+        "exchange rate, conversion rate, cross rate, trading pair",
     ),
     (
         Sense::Market,
-        &[
-            "real time",
-            "right now",
-            "at the moment",
-            "price prediction",
-            "market cap",
-        ],
+        "real time, right now, at the moment, price prediction, market cap",
     ),
 ];
 
@@ -370,7 +209,7 @@ pub(super) fn sense(phrase: &str) -> Option<Sense> {
             .flat_map(|(sense, words)| words.split_ascii_whitespace().map(|word| (word, *sense)));
         let phrases = PHRASES
             .iter()
-            .flat_map(|(sense, phrases)| phrases.iter().map(|phrase| (*phrase, *sense)));
+            .flat_map(|(sense, phrases)| phrases.split(", ").map(|phrase| (phrase, *sense)));
         words.chain(phrases).collect()
     });
     SENSED.get(phrase).copied()
@@ -378,10 +217,8 @@ pub(super) fn sense(phrase: &str) -> Option<Sense> {
 
 /// Most words that a phrase with this first word has.
 pub(super) fn longest(first: &str) -> usize {
-    static LONGEST: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
-        let phrases = PHRASES.iter().flat_map(|(_, phrases)| phrases.iter());
-        assets::longest(phrases.copied())
-    });
+    static LONGEST: LazyLock<HashMap<String, usize>> =
+        LazyLock::new(|| assets::longest(PHRASES.iter().flat_map(|(_, phrases)| phrases.split(", "))));
     LONGEST.get(first).copied().unwrap_or(0)
 }
 

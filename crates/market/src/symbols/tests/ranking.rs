@@ -66,7 +66,9 @@ fn every_market_of_a_question_has_its_hits() {
     assert_eq!(ids(&found), ["ticker:BTCUSDT", "ticker:ETHUSDT", "ticker:SOLUSDC"]);
     let found = search(&table, "doge/ada", 2);
     assert_eq!(ids(&found), ["ticker:DOGEUSDT", "ticker:ADAUSDT"]);
-    assert!(found[0].coverage < 0.5, "there is no such pair");
+    assert!(found.iter().all(|found| found.coverage < 0.5), "there is no such pair");
+    let found = search(&table, "eth/btc", 10);
+    assert_eq!(&*found[0].alternatives[0], "ETHUSDT");
 }
 
 #[test]
@@ -84,6 +86,7 @@ fn it_is_told_by_what_a_market_was_found() {
     ] {
         assert_eq!(search(&table, query, 1)[0].matched_on, on, "{query}");
     }
+    assert_eq!(search(&table, "solana SOLUSDT", 1)[0].matched_on, MatchedOn::Symbol);
     let score = |query| search(&table, query, 1)[0].score;
     let falling = ["btcusdt", "eth/btc", "btc", "bitcoin", "bitcoi", "bitcion"].map(score);
     assert!(falling.is_sorted_by(|a, b| a > b), "{falling:?}");

@@ -1,0 +1,364 @@
+//! Frozen records: a citation shows later exactly what was cited.
+//!
+//! Records are lines of JSON in files of their own (segments) below one folder; where each is, is kept in
+//! memory and found again by reading the files when they are opened. The oldest go first: after `keep`, or
+//! when there are more than `most`.
+
+mod segment;
+mod token;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use tribune_core::{Clock, Document, DocumentId, Error, JsonObject, Result};
+
+use segment::{MAX_RECORD_BYTES, Span, Writer};
+pub use token::Token;
+
+/// A segment is closed at this size at the latest, so that old records can go a file at a time.
+const MAX_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Into how many segments what is kept is divided, by count and by time.
+const SEGMENTS: usize = 8;
+
+/// The same content frozen again within this time is the same citation.
+const SAME_MOMENT: Duration = Duration::from_secs(1);
+
+/// Ids whose latest content is remembered for that.
+const MAX_RECENT: usize = 1_024;
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long a record can be looked up.
+    pub keep: Duration,
+    /// How many records there are at most; at least one.
+    pub most: usize,
+}
+
+/// What became of a citation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Lookup {
+    Found {
+        document: Box<Document>,
+        frozen_at: Timestamp,
+    },
+    /// It was kept, and no longer is.
+    Expired { kept_for: Duration },
+    /// It was never given out, or for another document.
+    Unknown,
+}
+
+/// All records that are kept. Shared between threads; every call takes a lock for at most one write of a
+/// record to the system's cache.
+pub struct Citations {
+    dir: PathBuf,
+    limits: Limits,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    index: BTreeMap<Token, Place>,
+    /// By the token that names the file: how many of its records are still kept.
+    segments: BTreeMap<Token, usize>,
+    active: Option<(Token, Writer)>,
+    recent: HashMap<DocumentId, Recent>,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    segment: Token,
+    span: Span,
+}
+
+struct Recent {
+    content: Vec<u8>,
+    token: Token,
+}
+
+/// A document as it is kept. Borrowed to write, owned to read.
+#[derive(Serialize)]
+struct RecordOut<'a> {
+    id: &'a DocumentId,
+    title: &'a str,
+    text: &'a str,
+    url: Option<&'a str>,
+    as_of: Option<Timestamp>,
+    metadata: &'a JsonObject,
+    passages: Vec<(usize, usize)>,
+}
+
+#[derive(Deserialize)]
+struct RecordIn {
+    token: String,
+    id: DocumentId,
+    title: String,
+    text: String,
+    url: Option<String>,
+    as_of: Option<Timestamp>,
+    metadata: JsonObject,
+    passages: Vec<(usize, usize)>,
+}
+
+impl Citations {
+    /// Reads what earlier processes left in `dir`, which takes as long as reading its files. A folder that
+    /// does not exist is made by the first record.
+    pub fn open(dir: impl Into<PathBuf>, limits: Limits, clock: Arc<dyn Clock>) -> Result<Self> {
+        let dir = dir.into();
+        let state = State::read(&dir).map_err(|e| {
+            Error::unavailable(format!(
+                "the citations in {} cannot be read: {e}; check the folder's permissions",
+                dir.display()
+            ))
+            .caused_by(e)
+        })?;
+        let citations = Self {
+            dir,
+            limits: Limits {
+                most: limits.most.max(1),
+                ..limits
+            },
+            clock,
+            state: Mutex::new(state),
+        };
+        citations.forget_old(&mut citations.lock(), citations.clock.now());
+        Ok(citations)
+    }
+
+    /// How many records are kept.
+    pub fn len(&self) -> usize {
+        self.lock().index.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Keeps the document as it is now. On an error nothing is kept, and the answer can still be given with
+    /// a citation of the current values.
+    pub fn freeze(&self, document: &Document) -> Result<Token> {
+        let body = body(document)?;
+        let content = digest(&SHA256, body.as_bytes()).as_ref().to_vec();
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if let Some(token) = state.frozen_just_now(&document.id, &content, now) {
+            return Ok(token);
+        }
+        let token = state.unused_token(now);
+        self.append(&mut state, token, &body, now).map_err(|e| {
+            self.abandon_active(&mut state);
+            Error::unavailable(format!(
+                "the citation could not be kept in {}: {e}; check that the disk has room and the folder is writable",
+                self.dir.display()
+            ))
+            .caused_by(e)
+        })?;
+        if state.recent.len() >= MAX_RECENT {
+            state.recent.clear();
+        }
+        state.recent.insert(document.id.clone(), Recent { content, token });
+        self.forget_old(&mut state, now);
+        Ok(token)
+    }
+
+    /// What was frozen under `token` for this id. An error only if it should be there and cannot be read.
+    pub fn lookup(&self, id: &DocumentId, token: &str) -> Result<Lookup> {
+        let Some(token) = Token::parse(token) else {
+            return Ok(Lookup::Unknown);
+        };
+        let expired = Lookup::Expired {
+            kept_for: self.limits.keep,
+        };
+        if token.age(self.clock.now()) > self.limits.keep {
+            return Ok(expired);
+        }
+        let place = {
+            let state = self.lock();
+            match state.index.get(&token) {
+                Some(place) => *place,
+                // Older than all that is kept: it made room for others.
+                None if state.index.keys().next().is_some_and(|oldest| token < *oldest) => return Ok(expired),
+                None => return Ok(Lookup::Unknown),
+            }
+        };
+        let record = match segment::read(&segment::path(&self.dir, place.segment), place.span) {
+            Ok(record) => record,
+            // Gone between the index and the file.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(expired),
+            Err(e) => return Err(damaged().caused_by(e)),
+        };
+        let record: RecordIn = serde_json::from_str(&record).map_err(|e| damaged().caused_by(e))?;
+        if record.token != token.to_string() {
+            return Err(damaged());
+        }
+        if record.id != *id {
+            return Ok(Lookup::Unknown);
+        }
+        Ok(Lookup::Found {
+            document: Box::new(record.into()),
+            frozen_at: token.frozen_at(),
+        })
+    }
+
+    fn append(&self, state: &mut State, token: Token, body: &str, now: Timestamp) -> io::Result<()> {
+        let (first, writer) = match &mut state.active {
+            Some(active) if !self.is_full(active, now) => active,
+            active => {
+                let writer = Writer::create(&segment::path(&self.dir, token))?;
+                state.segments.entry(token).or_insert(0);
+                active.insert((token, writer))
+            }
+        };
+        let segment = *first;
+        let span = writer.append(&segment::line(token, body))?;
+        state.index.insert(token, Place { segment, span });
+        *state.segments.entry(segment).or_insert(0) += 1;
+        Ok(())
+    }
+
+    /// Whatever is wrong with the file, the next record begins another; an empty one is not left behind.
+    fn abandon_active(&self, state: &mut State) {
+        if let Some((first, writer)) = state.active.take()
+            && writer.records == 0
+        {
+            state.segments.remove(&first);
+            self.delete(first);
+        }
+    }
+
+    fn delete(&self, segment: Token) {
+        let path = segment::path(&self.dir, segment);
+        if let Err(error) = std::fs::remove_file(&path) {
+            tracing::warn!(path = %path.display(), %error, "a file of citations could not be deleted");
+        }
+    }
+
+    fn is_full(&self, (first, writer): &(Token, Writer), now: Timestamp) -> bool {
+        writer.length() >= MAX_SEGMENT_BYTES
+            || writer.records >= self.limits.most.div_ceil(SEGMENTS)
+            || first.age(now) > self.limits.keep / SEGMENTS as u32
+    }
+
+    /// Forgets what is too old or too many, and deletes the segments that nothing is kept of.
+    fn forget_old(&self, state: &mut State, now: Timestamp) {
+        while let Some(oldest) = state.index.first_entry() {
+            let old = oldest.key().age(now) > self.limits.keep;
+            if !old && state.index.len() <= self.limits.most {
+                break;
+            }
+            if let Some((_, place)) = state.index.pop_first()
+                && let Some(kept) = state.segments.get_mut(&place.segment)
+            {
+                *kept = kept.saturating_sub(1);
+            }
+        }
+        let active = state.active.as_ref().map(|(first, _)| *first);
+        // A segment without records may be another process's that has just begun it.
+        let gone = |first: &Token, kept: usize| {
+            let written = state.index.first_key_value().is_some_and(|(oldest, _)| first < oldest);
+            kept == 0 && Some(*first) != active && (written || first.age(now) > self.limits.keep)
+        };
+        let dropped: Vec<Token> = state
+            .segments
+            .iter()
+            .filter(|(first, kept)| gone(first, **kept))
+            .map(|(first, _)| *first)
+            .collect();
+        for first in dropped {
+            state.segments.remove(&first);
+            self.delete(first);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The state is changed only after what may fail, so a panic elsewhere leaves it whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn read(dir: &Path) -> io::Result<Self> {
+        let mut state = Self::default();
+        for (segment, path) in segment::list(dir)? {
+            let mut kept = 0;
+            let scanned = segment::scan(&path, |token, span| {
+                state.index.entry(token).or_insert_with(|| {
+                    kept += 1;
+                    Place { segment, span }
+                });
+            });
+            if let Err(error) = scanned {
+                tracing::warn!(path = %path.display(), %error, "some citations cannot be read");
+            }
+            state.segments.insert(segment, kept);
+        }
+        Ok(state)
+    }
+
+    fn frozen_just_now(&self, id: &DocumentId, content: &[u8], now: Timestamp) -> Option<Token> {
+        let recent = self.recent.get(id)?;
+        let same = recent.content == content && recent.token.age(now) < SAME_MOMENT;
+        (same && self.index.contains_key(&recent.token)).then_some(recent.token)
+    }
+
+    fn unused_token(&self, now: Timestamp) -> Token {
+        loop {
+            let token = Token::new(now, fastrand::u32(..));
+            if !self.index.contains_key(&token) && !self.segments.contains_key(&token) {
+                return token;
+            }
+        }
+    }
+}
+
+fn body(document: &Document) -> Result<String> {
+    let record = RecordOut {
+        id: &document.id,
+        title: &document.title,
+        text: &document.text,
+        url: document.url.as_deref(),
+        as_of: document.as_of,
+        metadata: &document.metadata,
+        passages: document.passages.iter().map(|range| (range.start, range.end)).collect(),
+    };
+    let body = serde_json::to_string(&record)
+        .map_err(|e| Error::internal("the document cannot be written as JSON").caused_by(e))?;
+    if body.len() + 64 > MAX_RECORD_BYTES {
+        return Err(Error::invalid_argument(format!(
+            "the document is too long to be kept as a citation: {} bytes of at most {MAX_RECORD_BYTES}",
+            body.len()
+        )));
+    }
+    Ok(body)
+}
+
+fn damaged() -> Error {
+    Error::internal("the record of this citation is damaged; its current values can still be fetched")
+}
+
+impl From<RecordIn> for Document {
+    fn from(record: RecordIn) -> Self {
+        let text = record.text;
+        let passages = record.passages.into_iter().map(|(start, end)| start..end);
+        Self {
+            passages: passages.filter(|range| text.get(range.clone()).is_some()).collect(),
+            id: record.id,
+            title: record.title,
+            url: record.url,
+            as_of: record.as_of,
+            metadata: record.metadata,
+            text,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What callers give, and what they mean by it.
+
+use serde_json::Value;
+use tribune_core::{Error, JsonObject, Result};
+
+use crate::model::{Interval, Millis};
+use crate::number::InvalidNumber;
+use crate::symbols::SymbolTable;
+
+pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
+
+impl Arguments<'_> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    /// The schema has bounded it.
+    pub(super) fn small(&self, name: &str) -> Option<u32> {
+        self.0.get(name).and_then(Value::as_f64).map(|number| number as u32)
+    }
+
+    pub(super) fn count(&self, name: &str) -> Option<usize> {
+        self.small(name).map(|number| number as usize)
+    }
+
+    pub(super) fn millis(&self, name: &str) -> Option<Millis> {
+        self.0.get(name).and_then(Value::as_f64).map(|number| number as Millis)
+    }
+
+    pub(super) fn interval(&self) -> Result<Interval> {
+        let text = self.text("interval").unwrap_or_default();
+        text.parse().map_err(|()| {
+            let known: Vec<&str> = Interval::ALL.iter().map(|interval| interval.as_str()).collect();
+            Error::invalid_argument(format!("there is no interval {text}; there are: {}", known.join(", ")))
+        })
+    }
+
+    pub(super) fn decimal<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> std::result::Result<T, InvalidNumber>,
+    ) -> Result<Option<T>> {
+        let Some(text) = self.text(name) else {
+            return Ok(None);
+        };
+        parse(text).map(Some).map_err(|error| {
+            Error::invalid_argument(format!("`{name}` is {error}: give a decimal number such as \"200000\""))
+        })
+    }
+
+    /// Each once, in the order given.
+    pub(super) fn symbols(&self) -> Vec<String> {
+        let one = self.text("symbol").into_iter();
+        let many = self.0.get("symbols").and_then(Value::as_array).into_iter().flatten();
+        let mut symbols: Vec<String> = Vec::new();
+        for symbol in one.chain(many.filter_map(Value::as_str)) {
+            if !symbols.iter().any(|known| known == symbol) {
+                symbols.push(symbol.to_owned());
+            }
+        }
+        symbols
+    }
+}
+
+/// Other ways of writing a value: `btc/usdt`, `1H`, `BUY`, numbers where decimal strings are wanted, times as
+/// people write them.
+pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
+    for (name, value) in args.iter_mut() {
+        match (name.as_str(), &mut *value) {
+            ("symbol", Value::String(text)) => *text = symbol(text, table),
+            ("symbols", Value::Array(list)) => {
+                for item in list {
+                    if let Value::String(text) = item {
+                        *text = symbol(text, table);
+                    }
+                }
+            }
+            ("side", Value::String(text)) => *text = text.trim().to_lowercase(),
+            ("interval", Value::String(text)) => *text = interval(text),
+            ("notional" | "quantity" | "tick_size", Value::Number(number)) => *value = Value::String(number.to_string()),
+            ("notional" | "quantity" | "tick_size", Value::String(text)) => *text = text.replace([',', '_', ' '], ""),
+            ("start_time" | "end_time", Value::String(text)) => {
+                if let Some(millis) = millis(text) {
+                    *value = Value::from(millis);
+                }
+            }
+            _ => {}
+        }
+    }
+    // One symbol where several are wanted, and the reverse.
+    if let Some(Value::String(text)) = args.get("symbols") {
+        let list: Vec<Value> = text
+            .split(',')
+            .map(|text| Value::String(symbol(text, table)))
+            .collect();
+        args.insert("symbols".to_owned(), Value::Array(list));
+    }
+}
+
+/// In upper case; a pair with a separator as the symbol that has these two assets.
+fn symbol(text: &str, table: Option<&SymbolTable>) -> String {
+    let text = text.trim().to_uppercase();
+    let pair = text.split_once(['/', '-', '_', ' ']);
+    let known = pair.and_then(|(base, quote)| table?.pair(base.trim(), quote.trim()));
+    known.map_or(text.clone(), |symbol| symbol.name.to_string())
+}
+
+/// `1H` is an hour; of `1M` and `1m` each is what it is.
+fn interval(text: &str) -> String {
+    let text = text.trim();
+    let lower = text.to_lowercase();
+    let is_known = |text: &str| text.parse::<Interval>().is_ok();
+    if !is_known(text) && is_known(&lower) { lower } else { text.to_owned() }
+}
+
+fn millis(text: &str) -> Option<Millis> {
+    let text = text.trim();
+    if let Ok(number) = text.parse::<Millis>() {
+        return Some(number);
+    }
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Some(time.as_millisecond());
+    }
+    let utc = |time: jiff::civil::DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    let written = text.parse::<jiff::civil::DateTime>().ok();
+    let day = || text.parse::<jiff::civil::Date>().ok().map(|day| day.at(0, 0, 0, 0));
+    let time = utc(written.or_else(day)?)?;
+    Some(time.timestamp().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_people_write_is_what_the_schema_knows() {
+        let mut args = json!({
+            "symbol": " btcusdt ", "symbols": "eth-usdt, SOLUSDT", "side": "BUY", "interval": "1H",
+            "notional": 200_000, "start_time": "2026-11-15T00:00:00Z", "end_time": "2026-11-16",
+        });
+        let args = args.as_object_mut().expect("object");
+        normalise(args, None);
+        assert_eq!(args["symbol"], "BTCUSDT");
+        assert_eq!(args["symbols"], json!(["ETH-USDT", "SOLUSDT"]));
+        assert_eq!((&args["side"], &args["interval"]), (&json!("buy"), &json!("1h")));
+        assert_eq!(args["notional"], "200000");
+        assert_eq!(args["end_time"].as_i64().expect("ms") - args["start_time"].as_i64().expect("ms"), 86_400_000);
+        assert_eq!(interval("1M"), "1M");
+        assert_eq!(interval("1m"), "1m");
+        assert_eq!(interval("7q"), "7q");
+        assert_eq!(millis("yesterday"), None);
+    }
+}

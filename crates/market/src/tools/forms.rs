@@ -1,0 +1,305 @@
+//! What each tool is called, takes and gives.
+
+use serde_json::{Map, Value, json};
+use tribune_core::wire::object;
+use tribune_core::{Hints, JsonObject, ToolSpec};
+
+use crate::model::Interval;
+
+/// Reads a market that changes by itself.
+const READ_LIVE: Hints = Hints {
+    read_only: true,
+    destructive: false,
+    idempotent: true,
+    open_world: true,
+};
+const MAX_SYMBOLS: usize = 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Ticker,
+    OrderBook,
+    RecentTrades,
+    Klines,
+    ExchangeInfo,
+    AveragePrice,
+    OrderBookL1,
+    OrderBookL2,
+    OrderBookHealth,
+    OrderFlow,
+    VolumeProfile,
+    Anomalies,
+    MicrostructureHealth,
+    LiquidityVacuums,
+    CostToTrade,
+    CompareMarkets,
+}
+
+/// Name, title and description.
+type Told = (&'static str, &'static str, &'static str);
+
+impl Form {
+    pub(crate) const ALL: [Self; 16] = [
+        Self::Ticker,
+        Self::OrderBook,
+        Self::RecentTrades,
+        Self::Klines,
+        Self::ExchangeInfo,
+        Self::AveragePrice,
+        Self::OrderBookL1,
+        Self::OrderBookL2,
+        Self::OrderBookHealth,
+        Self::OrderFlow,
+        Self::VolumeProfile,
+        Self::Anomalies,
+        Self::MicrostructureHealth,
+        Self::LiquidityVacuums,
+        Self::CostToTrade,
+        Self::CompareMarkets,
+    ];
+
+    const fn told(self) -> Told {
+        match self {
+            Self::Ticker => (
+                "binance_get_ticker",
+                "Price and 24 hours",
+                "Use this for the current price of a cryptocurrency on Binance and its last 24 hours: last price, change, high, low, volume, best bid and ask, with exchange time and age. Several symbols in one call with `symbols`. Not for history (binance_get_klines).",
+            ),
+            Self::OrderBook => (
+                "binance_get_orderbook",
+                "Order book",
+                "Use this for the levels of a Binance order book: bids and asks with price and size, best first, from the live book. At most 100 levels a side are listed; larger limits give totals. For a summary use binance_orderbook_l2, for the price of a trade binance_cost_to_trade.",
+            ),
+            Self::RecentTrades => (
+                "binance_get_recent_trades",
+                "Recent trades",
+                "Use this for the newest single trades of a symbol on Binance, newest first, each with price, size, time and who crossed the spread. For sums over a window use binance_get_order_flow.",
+            ),
+            Self::Klines => (
+                "binance_get_klines",
+                "Candles",
+                "Use this for price history on Binance: candles (open, high, low, close, volume, trades), each marked closed or still open, with realised volatility and average true range. Intervals from 1s to 1M (1m is a minute, 1M a month).",
+            ),
+            Self::ExchangeInfo => (
+                "binance_get_exchange_info",
+                "Trading rules",
+                "Use this for whether a symbol is traded on Binance, its price and quantity steps and order limits. Without a symbol it tells how many symbols there are and the request budget.",
+            ),
+            Self::AveragePrice => (
+                "binance_get_avg_price",
+                "Average price",
+                "Use this for the average price of the last minutes of a symbol, as Binance reckons it.",
+            ),
+            Self::OrderBookL1 => (
+                "binance_orderbook_l1",
+                "Best bid and ask",
+                "Use this for the best bid and ask of a symbol on Binance now: mid, spread in basis points, microprice, imbalance, from the live book with its update id, state and age.",
+            ),
+            Self::OrderBookL2 => (
+                "binance_orderbook_l2",
+                "Order book depth",
+                "Use this for how deep a Binance market is: money within 10, 25, 50 and 100 basis points of mid on both sides, each said to be complete or a lower bound, and the imbalance of the best levels.",
+            ),
+            Self::OrderBookHealth => (
+                "binance_orderbook_health",
+                "Order book health",
+                "Use this for the state of one order book: spread, depth, imbalance, and unusually large levels that stay (walls, a hint).",
+            ),
+            Self::OrderFlow => (
+                "binance_get_order_flow",
+                "Order flow",
+                "Use this for who is buying or selling now: volume taken by buyers and sellers in the last 10 to 300 seconds, net flow, cumulative delta, order rate, VWAP, and order-flow imbalance of the best levels. Describes the window; does not predict.",
+            ),
+            Self::VolumeProfile => (
+                "binance_get_volume_profile",
+                "Volume profile",
+                "Use this for where volume is concentrated: the price with most volume (point of control), the value area with 70% of it, and volume by price, over the last 1 to 168 hours, from candles.",
+            ),
+            Self::Anomalies => (
+                "binance_detect_market_anomalies",
+                "Market anomalies",
+                "Use this for what is unusual about a market against its own past: quote rate, liquidity, volume, returns, icebergs, large levels that vanished. Hints, each with its numbers; a check that cannot be made yet says why.",
+            ),
+            Self::MicrostructureHealth => (
+                "binance_get_microstructure_health",
+                "Market health score",
+                "Use this for one score from 0 to 100 of how healthy a market is, with its components, mappings and weights (spread, depth, balance, flow, anomalies, freshness). A convention, not advice.",
+            ),
+            Self::LiquidityVacuums => (
+                "binance_get_liquidity_vacuums",
+                "Liquidity vacuums",
+                "Use this for price ranges of the last 1 to 168 hours in which little was traded between ranges with volume. Describes the past.",
+            ),
+            Self::CostToTrade => (
+                "binance_cost_to_trade",
+                "Cost to trade",
+                "Use this for what it would cost to buy or sell an amount now: the levels of the live book are walked; average price, slippage against mid in basis points and money, worst price, and whether the book holds enough. Give `notional` (quote asset, 200000 for 200,000 dollars of SOLUSDT) or `quantity` (base asset). Fees not included.",
+            ),
+            Self::CompareMarkets => (
+                "binance_compare_markets",
+                "Compare markets",
+                "Use this to put 2 to 20 symbols side by side: price, change, range, volume, spread, depth, volatility.",
+            ),
+        }
+    }
+
+    fn arguments(self) -> (JsonObject, Vec<&'static str>) {
+        let mut arguments = Map::new();
+        let mut add = |name: &str, schema: Value| {
+            arguments.insert(name.to_owned(), schema);
+        };
+        match self {
+            Self::CompareMarkets => {
+                add("symbols", symbols(2));
+                return (arguments, vec!["symbols"]);
+            }
+            Self::Ticker | Self::AveragePrice | Self::ExchangeInfo | Self::OrderBookL1 => {
+                add("symbol", symbol());
+                add("symbols", symbols(1));
+                return (arguments, Vec::new());
+            }
+            _ => add("symbol", symbol()),
+        }
+        let mut required = vec!["symbol"];
+        match self {
+            Self::OrderBook => add(
+                "limit",
+                json!({
+                    "type": "integer", "enum": [5, 10, 20, 50, 100, 500, 1000, 5000], "default": 100,
+                    "description": "Levels a side: 5, 10, 20, 50, 100, 500, 1000 or 5000; the best 100 are listed.",
+                }),
+            ),
+            Self::RecentTrades => add("limit", whole("How many trades", 1, 1_000, 500)),
+            Self::Klines => {
+                required.push("interval");
+                let intervals: Vec<&str> = Interval::ALL.iter().map(|interval| interval.as_str()).collect();
+                add(
+                    "interval",
+                    json!({"type": "string", "enum": intervals, "description": "Length of a candle; upper and lower case differ (1m is a minute, 1M a month)."}),
+                );
+                add("limit", whole("How many candles; at most 500 are listed", 1, 1_000, 500));
+                add("start_time", time("From this time: without end_time the oldest from there"));
+                add("end_time", time("Up to this time: without start_time the newest up to it"));
+            }
+            Self::OrderBookL2 => add("depth_levels", whole("Levels a side for the imbalance", 5, 100, 20)),
+            Self::OrderFlow => add("window_seconds", whole("How many seconds back", 10, 300, 60)),
+            Self::VolumeProfile => {
+                add("hours", whole("How many hours back", 1, 168, 24));
+                add("tick_size", decimal("Width of a price row; chosen from the range where it is not given"));
+            }
+            Self::LiquidityVacuums => add("hours", whole("How many hours back", 1, 168, 24)),
+            Self::CostToTrade => {
+                required.push("side");
+                add(
+                    "side",
+                    json!({"type": "string", "enum": ["buy", "sell"], "description": "Whether to buy or to sell the base asset."}),
+                );
+                add("notional", decimal("How much in the quote asset (the second of the pair)"));
+                add("quantity", decimal("How much in the base asset, instead of notional"));
+            }
+            _ => {}
+        }
+        (arguments, required)
+    }
+
+    pub(super) fn spec(self) -> ToolSpec {
+        let (name, title, description) = self.told();
+        let (properties, required) = self.arguments();
+        ToolSpec {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            description: description.to_owned(),
+            input_schema: object(json!({
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": false,
+            })),
+            output_schema: object(json!({
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string", "description": "The document this belongs to; fetch takes it."},
+                    "title": {"type": "string"},
+                    "url": {"type": "string", "description": "Shows these values as they were; cite it."},
+                    "symbol": {"type": "string"},
+                    "venue": {"type": "string"},
+                    "source": {"type": "string", "description": "stream: from the live feed; rest: asked of the exchange."},
+                    "exchange_time": {"type": ["string", "null"], "description": "By the exchange's clock; null where it gives none."},
+                    "received_time": {"type": "string"},
+                    "age_ms": {"type": "integer"},
+                    "book_state": {"type": "string", "description": "warming, live, stale or resyncing."},
+                    "simulated": {"type": ["string", "null"], "description": "Present if nothing of this is from a real market."},
+                    "results": {"type": "array", "items": {"type": "object"}, "description": "One for each symbol, where several were asked for."},
+                    "failed": {"type": "array", "items": {"type": "object"}, "description": "Symbols without an answer, and why."},
+                },
+            })),
+            hints: READ_LIVE,
+            icon: None,
+            aliases: vec![
+                ("window_secs", "window_seconds"),
+                ("startTime", "start_time"),
+                ("endTime", "end_time"),
+                ("depth", "depth_levels"),
+                ("levels", "depth_levels"),
+                ("ticker", "symbol"),
+                ("pair", "symbol"),
+                ("amount", "notional"),
+            ],
+        }
+    }
+}
+
+fn symbol() -> Value {
+    json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 64,
+        "description": "The symbol on Binance, for example BTCUSDT (base and quote asset together); BTC/USDT is understood.",
+    })
+}
+
+fn symbols(fewest: usize) -> Value {
+    json!({
+        "type": "array",
+        "items": {"type": "string", "minLength": 1, "maxLength": 64},
+        "minItems": fewest,
+        "maxItems": MAX_SYMBOLS,
+        "description": format!("Several symbols at once, at most {MAX_SYMBOLS}, for example [\"BTCUSDT\", \"ETHUSDT\"]."),
+    })
+}
+
+fn whole(meaning: &str, low: u32, high: u32, default: u32) -> Value {
+    json!({
+        "type": "integer", "minimum": low, "maximum": high, "default": default,
+        "description": format!("{meaning} ({low}-{high}, default {default})."),
+    })
+}
+
+fn time(meaning: &str) -> Value {
+    json!({
+        "type": "integer", "minimum": 0,
+        "description": format!("{meaning}. Milliseconds since 1970, or a time such as 2026-11-15T00:00:00Z."),
+    })
+}
+
+fn decimal(meaning: &str) -> Value {
+    json!({
+        "type": "string",
+        "pattern": r"^[0-9]{1,20}(\.[0-9]{1,8})?$",
+        "description": format!("{meaning}. A decimal number, for example \"200000\"."),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_host_takes_every_tool() {
+        for form in Form::ALL {
+            let spec = form.spec();
+            assert_eq!(tribune_core::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
+            assert!(spec.name.starts_with("binance_"), "{}", spec.name);
+        }
+    }
+}
