@@ -302,12 +302,11 @@ pub(super) fn judge(question: &mut Question<'_>) {
 fn name_once(mentions: &mut Vec<Mention<'_>>) {
     let mut once: Vec<Mention<'_>> = Vec::new();
     for mention in mentions.drain(..) {
-        let same = once.iter_mut().find(|other| is_same(other, &mention));
+        let same = once.iter().position(|other| is_same(other, &mention));
         match same {
-            Some(other) if mention.on < other.on => *other = mention,
-            Some(_) => {}
+            Some(at) if mention.on < once[at].on => once[at] = mention,
             None if once.len() < MAX_MENTIONS => once.push(mention),
-            None => {}
+            _ => {}
         }
     }
     *mentions = once;

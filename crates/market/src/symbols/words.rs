@@ -225,7 +225,7 @@ pub(super) fn longest(first: &str) -> usize {
 /// Assets that are money: beside another asset they are what its price is in.
 const MONEY: &str = "\
     USD USDT USDC FDUSD TUSD BUSD USDP USD1 USDE USDS DAI PAX PYUSD XUSD BFUSD AEUR EURI EUR GBP TRY BRL JPY ARS MXN \
-    ZAR PLN RON CZK UAH COP AUD RUB NGN IDR IDRT BIDR BVND BKRW VAI UST USTC";
+    ZAR PLN CZK UAH COP AUD RUB NGN IDR IDRT BIDR BVND BKRW VAI UST USTC";
 
 pub(super) fn is_money(ticker: &str) -> bool {
     MONEY.split_ascii_whitespace().any(|money| money == ticker)
