@@ -182,7 +182,7 @@ impl Rest {
     /// Symbols and limits; the budget of the governor is set by them.
     pub async fn exchange_info(&self) -> Shared<ExchangeInfo> {
         let request = Request::new(Endpoint::ExchangeInfo).bulk();
-        let info = self.shared(|kept| &kept.info, request, answers::exchange_info).await?;
+        let info = self.shared(|kept| &kept.info, request, exchange_info).await?;
         if let Some(budget) = info.value.weight_per_minute() {
             self.governor().set_budget(budget);
         }
@@ -297,6 +297,21 @@ impl Rest {
         };
         kept(&self.inner.kept).get(key, fetch).await
     }
+}
+
+fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
+    let decoded = answers::exchange_info(body);
+    if let Ok((info, _)) = &decoded
+        && let Some((symbol, why)) = info.refused.first()
+    {
+        tracing::warn!(
+            count = info.refused.len(),
+            symbol,
+            why,
+            "symbols of the exchange cannot be read"
+        );
+    }
+    decoded
 }
 
 /// Reads an answer, and says of which endpoint it was if it is not as documented.

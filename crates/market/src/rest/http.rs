@@ -157,7 +157,7 @@ impl Transport {
         let response = response.map_err(|error| self.network(&error))?;
         let received = Moment::now(&*self.clock);
         let (status, headers) = (response.status(), response.headers());
-        permit.answered(told(headers));
+        permit.told(told(headers));
         let simulation = Simulation::of(headers);
         *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
         let retry_after = retry_after(headers);
@@ -268,7 +268,13 @@ fn base(text: &str) -> Result<Url, Error> {
 /// The exchange's words, unless they repeat what is secret.
 fn quotable(message: &str, request: &Request) -> String {
     let key = request.key.as_ref().and_then(|key| key.to_str().ok());
-    if key.is_some_and(|key| message.contains(key)) || message.to_ascii_lowercase().contains("signature=") {
+    let sent = [Some(request.query.as_str()), request.form.as_deref()];
+    let signature = sent
+        .into_iter()
+        .flatten()
+        .find_map(|sent| sent.split_once("signature="));
+    let secrets = [key, signature.map(|(_, signature)| signature)];
+    if secrets.into_iter().flatten().any(|secret| message.contains(secret)) {
         return String::new();
     }
     let plain: String = message.chars().filter(|c| !c.is_control()).collect();
