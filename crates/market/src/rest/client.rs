@@ -164,6 +164,25 @@ impl Rest {
         *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How far this machine's clock is from the exchange's, in words, where that is a second or more.
+    pub fn clock_skew(&self) -> Option<String> {
+        let offset = self.clock_offset_ms().filter(|offset| offset.unsigned_abs() >= 1_000)?;
+        let side = if offset > 0 { "behind" } else { "ahead of" };
+        let (whole, tenth) = (offset.unsigned_abs() / 1_000, offset.unsigned_abs() % 1_000 / 100);
+        Some(format!(
+            "this machine's clock is {whole}.{tenth} s {side} the exchange's"
+        ))
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        self.inner.transport.host()
+    }
+
+    /// Whether what is sent can be read by nobody on the way.
+    pub(crate) fn is_private(&self) -> bool {
+        self.inner.transport.is_private()
+    }
+
     /// Asks for the exchange's time and learns the difference between the clocks: its answer was
     /// right half a round trip before it came.
     pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {

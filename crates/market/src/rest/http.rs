@@ -71,6 +71,7 @@ pub(super) struct Transport {
     base: String,
     /// For errors.
     host: String,
+    private: bool,
     timeout: Duration,
     bulk_timeout: Duration,
     pub(super) clock: Arc<dyn Clock>,
@@ -89,7 +90,8 @@ impl Transport {
             .connect_timeout(CONNECT_TIMEOUT.min(settings.timeout))
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
-        if matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]") {
+        let local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]");
+        if local {
             builder = builder.no_proxy();
         }
         let client = builder
@@ -98,6 +100,7 @@ impl Transport {
         Ok(Self {
             client,
             base: format!("{}/api/v3/", url.as_str().trim_end_matches('/')),
+            private: local || url.scheme() == "https",
             host: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
             timeout: settings.timeout,
             bulk_timeout: settings.bulk_timeout,
@@ -109,6 +112,14 @@ impl Transport {
 
     pub(super) fn simulation(&self) -> Option<Simulation> {
         *self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) const fn is_private(&self) -> bool {
+        self.private
     }
 
     /// Waits for leave, sends, and reads the answer. All of it takes no longer than the timeout, the

@@ -155,7 +155,7 @@ pub(super) async fn bench_with(
         ask: Price::parse("150.02").ok(),
         age_ms: 12,
     })));
-    let rest = server.client(|settings| settings.timeout = Duration::from_millis(500));
+    let rest = server.client(|settings| settings.timeout = Duration::from_millis(1_500));
     let mut registry = Registry::default();
     for tool in tools(settings, rest, market.clone()).expect("tools") {
         registry.add(tool).expect("a tool that every host takes");

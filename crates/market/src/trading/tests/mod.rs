@@ -12,7 +12,7 @@ use tribune_core::ErrorKind;
 
 use super::{Settings, tools};
 use crate::number::{Notional, Price};
-use crate::rest::testing::{Asked, Reply};
+use crate::rest::testing::{Asked, Reply, client};
 use bench::{KEY, bench, bench_with, order, order_json, settings, with};
 
 #[tokio::test]
@@ -49,6 +49,23 @@ async fn the_tools_exist_only_with_a_key_and_the_switch() {
     let keyless = made(|settings| settings.credentials = None).err().expect("no key");
     assert!(keyless.message().contains("no API key"));
     assert!(made(|settings| settings.max_order_notional = Notional::ZERO).is_err());
+}
+
+#[tokio::test]
+async fn a_key_is_not_sent_where_it_does_not_belong() {
+    let bench = bench(|_| Reply::new(500, "")).await;
+    for (url, part) in [
+        ("http://api.binance.com", "must begin with https://"),
+        ("https://data-api.binance.vision", "has no accounts"),
+    ] {
+        let made = tools(
+            settings(bench.journal.clone()),
+            client(url, |_| ()),
+            bench.market.clone(),
+        );
+        let error = made.err().expect(url);
+        assert!(error.message().contains(part), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -190,7 +207,7 @@ async fn arguments_that_are_not_known_are_refused_and_spellings_forgiven() {
 async fn an_unknown_outcome_is_called_unknown_and_nothing_is_sent_twice() {
     let replies: [fn(&Asked) -> Reply; 5] = [
         |_| Reply::new(503, ""),
-        |asked| Reply::json(&order_json(asked, "NEW")).after_ms(900),
+        |asked| Reply::json(&order_json(asked, "NEW")).after_ms(2_500),
         |asked| Reply::json(&order_json(asked, "NEW")).half_sent(),
         |_| Reply::json(&json!({"symbol": "SOLUSDT"})),
         |_| Reply::refusal(-1007, "Timeout waiting for response from backend server."),
