@@ -1,10 +1,10 @@
 //! An account and its orders, as tools. They exist only where a key *and* the switch are set. In reading
 //! order:
 //!
-//! - [`order`]: what somebody wants to trade, and whether the exchange's rules allow it
-//! - [`preview`]: tokens that make an order take two steps
-//! - [`journal`]: what was sent, written down before it is
-//! - [`desk`]: sends orders; `answers` reads what comes back
+//! - `order`: what somebody wants to trade, and whether the exchange's rules allow it
+//! - `preview`: tokens that make an order take two steps
+//! - `journal`: what was sent, written down before it is
+//! - `desk`: sends orders; `answers` reads what comes back
 //! - `place`, `cancel`, `look`: the tools; `spec` has what their schemas share
 
 mod answers;
