@@ -56,3 +56,34 @@ impl<T> Stamped<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rest::testing::ManualClock;
+
+    #[test]
+    fn ages_grow_with_the_monotonic_clock() {
+        let clock = ManualClock::at(1_000);
+        let stamped = Stamped {
+            value: 7,
+            exchange_time: Some(900),
+            received: Moment::now(&clock),
+            simulated: true,
+        };
+        clock.advance_ms(1_234);
+        assert_eq!(stamped.age_ms(&clock), 1_234);
+        let text = stamped.map(|value| value.to_string());
+        assert_eq!(
+            (text.value.as_str(), text.age_ms(&clock), text.simulated),
+            ("7", 1_234, true)
+        );
+        // Another clock's past is no negative age.
+        let earlier = ManualClock::at(0);
+        let later = Moment {
+            wall: clock.now(),
+            monotonic: earlier.monotonic() + std::time::Duration::from_secs(1),
+        };
+        assert_eq!(later.age_ms(&earlier), 0);
+    }
+}

@@ -164,6 +164,25 @@ impl Rest {
         *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// How far this machine's clock is from the exchange's, in words, where that is a second or more.
+    pub fn clock_skew(&self) -> Option<String> {
+        let offset = self.clock_offset_ms().filter(|offset| offset.unsigned_abs() >= 1_000)?;
+        let side = if offset > 0 { "behind" } else { "ahead of" };
+        let (whole, tenth) = (offset.unsigned_abs() / 1_000, offset.unsigned_abs() % 1_000 / 100);
+        Some(format!(
+            "this machine's clock is {whole}.{tenth} s {side} the exchange's"
+        ))
+    }
+
+    pub(crate) fn host(&self) -> &str {
+        self.inner.transport.host()
+    }
+
+    /// Whether what is sent can be read by nobody on the way.
+    pub(crate) fn is_private(&self) -> bool {
+        self.inner.transport.is_private()
+    }
+
     /// Asks for the exchange's time and learns the difference between the clocks: its answer was
     /// right half a round trip before it came.
     pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {
@@ -182,7 +201,7 @@ impl Rest {
     /// Symbols and limits; the budget of the governor is set by them.
     pub async fn exchange_info(&self) -> Shared<ExchangeInfo> {
         let request = Request::new(Endpoint::ExchangeInfo).bulk();
-        let info = self.shared(|kept| &kept.info, request, answers::exchange_info).await?;
+        let info = self.shared(|kept| &kept.info, request, exchange_info).await?;
         if let Some(budget) = info.value.weight_per_minute() {
             self.governor().set_budget(budget);
         }
@@ -304,6 +323,21 @@ impl Rest {
         };
         kept(&self.inner.kept).get(key, fetch).await
     }
+}
+
+fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
+    let decoded = answers::exchange_info(body);
+    if let Ok((info, _)) = &decoded
+        && let Some((symbol, why)) = info.refused.first()
+    {
+        tracing::warn!(
+            count = info.refused.len(),
+            symbol,
+            why,
+            "symbols of the exchange cannot be read"
+        );
+    }
+    decoded
 }
 
 /// Reads an answer, and says of which endpoint it was if it is not as documented.

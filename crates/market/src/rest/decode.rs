@@ -132,6 +132,15 @@ impl<'a> Fields<'a> {
         self.typed::<Text<'a>>(name, "a string").map(|text| text.0)
     }
 
+    /// A name or a word of the exchange's, none of which is long.
+    pub(crate) fn word(&self, name: &str) -> Read<Cow<'a, str>> {
+        let word = self.text(name)?;
+        if word.len() > MAX_WORD_BYTES {
+            return Err(Wrong::new(name, "is longer than any such word"));
+        }
+        Ok(word)
+    }
+
     pub(crate) fn list(&self, name: &str) -> Read<Vec<&'a RawValue>> {
         self.typed(name, "a list")
     }
@@ -212,6 +221,8 @@ impl<'a> Fields<'a> {
         rows.into_iter().enumerate().map(level).collect()
     }
 }
+
+const MAX_WORD_BYTES: usize = 100;
 
 /// The last moment of the year 9999: what calendars can still show.
 const MAX_MILLIS: Millis = 253_402_300_799_999;

@@ -44,9 +44,7 @@ pub enum RestError {
     )]
     Firewall { status: u16 },
 
-    #[error(
-        "the exchange has a fault of its own ({status}); the outcome of the request is unknown: try again in a moment"
-    )]
+    #[error("the exchange has a fault of its own ({status}); try again in a moment")]
     Server { status: u16 },
 
     /// An answer that the exchange never gives, such as a redirect or a page.
@@ -228,7 +226,7 @@ const fn meaning(code: i64) -> Meaning {
         -2013 => Meaning::NoSuchOrder,
         -2014 => Meaning::BadKeyFormat,
         -2015 => Meaning::KeyRejected,
-        -1000 | -1001 | -1006 | -1008 | -1016 => Meaning::Passing,
+        -1000 | -1001 | -1006 | -1008 | -1015 | -1016 => Meaning::Passing,
         _ => Meaning::Other,
     }
 }

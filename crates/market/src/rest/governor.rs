@@ -11,8 +11,8 @@ use crate::model::Millis;
 /// What the exchange allows an address in a minute, until it has said so itself.
 pub const DEFAULT_BUDGET: u32 = 6_000;
 const MINUTE_MS: Millis = 60_000;
-/// After the turn of the exchange's minute: our knowledge of its clock is not exact.
-const MARGIN: Duration = Duration::from_millis(50);
+/// How long answered requests are remembered: the turn of a minute is never more uncertain than half of it.
+const REMEMBERED: Duration = Duration::from_secs(10);
 /// The longest ban there is.
 const MAX_PAUSE: Duration = Duration::from_secs(3 * 24 * 3600);
 /// Where the exchange does not say how long to wait: its minute, and its shortest ban.
@@ -46,12 +46,32 @@ impl Priority {
     }
 }
 
-/// Where our idea of the exchange's clock comes from; better ones replace worse.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Where our idea of the exchange's clock comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Anchoring {
     OwnClock,
     DateHeader,
     ServerTime,
+}
+
+impl Anchoring {
+    /// How far the turn of the exchange's minute may be from where we believe it.
+    const fn uncertainty_ms(self) -> Millis {
+        match self {
+            Self::OwnClock => 5_000,
+            // It has whole seconds.
+            Self::DateHeader => 1_000,
+            Self::ServerTime => 250,
+        }
+    }
+}
+
+/// A request that was let through.
+#[derive(Debug)]
+struct Grant {
+    number: u64,
+    weight: u32,
+    answered: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +82,9 @@ struct Pause {
 
 /// Counts by the exchange's minutes. They are told by the monotonic clock from a point where the
 /// exchange's time was known, so that a step of the wall clock cannot begin a minute twice.
+///
+/// A minute begins here when it has surely begun there. What was answered around the turn, or is not
+/// answered yet, may be counted there in either of the two minutes, and so is counted here in both.
 #[derive(Debug)]
 struct State {
     budget: u32,
@@ -69,8 +92,9 @@ struct State {
     anchoring: Anchoring,
     minute: Millis,
     used: u32,
-    /// Of requests that are not answered yet.
-    in_flight: u32,
+    granted: u64,
+    /// Those answered in the last seconds, and those without an answer.
+    grants: Vec<Grant>,
     pause: Option<Pause>,
 }
 
@@ -87,27 +111,43 @@ enum Hold {
 }
 
 impl State {
-    fn exchange_now(&self, now: Instant) -> Millis {
-        let (time, at) = self.anchor;
-        let since = now.saturating_duration_since(at).as_millis();
-        time.saturating_add(Millis::try_from(since).unwrap_or(Millis::MAX))
+    fn exchange_time(&self, at: Instant) -> Millis {
+        let (time, anchor) = self.anchor;
+        let millis = |span: Duration| Millis::try_from(span.as_millis()).unwrap_or(Millis::MAX);
+        match at.checked_duration_since(anchor) {
+            Some(after) => time.saturating_add(millis(after)),
+            None => time.saturating_sub(millis(anchor.saturating_duration_since(at))),
+        }
     }
 
-    /// Begins a new minute if it is time. What is in flight may be counted in it by the exchange.
+    /// The last minute that has surely begun.
+    fn begun(&self, now: Instant) -> Millis {
+        let certain = self.exchange_time(now).saturating_sub(self.anchoring.uncertainty_ms());
+        certain.div_euclid(MINUTE_MS)
+    }
+
     fn turn(&mut self, now: Instant) {
-        let minute = self.exchange_now(now).div_euclid(MINUTE_MS);
-        if minute > self.minute {
-            self.minute = minute;
-            self.used = self.in_flight;
+        let minute = self.begun(now);
+        if minute <= self.minute {
+            return;
         }
+        self.minute = minute;
+        let since = minute
+            .saturating_mul(MINUTE_MS)
+            .saturating_sub(self.anchoring.uncertainty_ms());
+        let counts_again = |grant: &&Grant| grant.answered.is_none_or(|at| self.exchange_time(at) >= since);
+        let again = self.grants.iter().filter(counts_again);
+        self.used = again.fold(0, |sum, grant| sum.saturating_add(grant.weight));
     }
 
     const fn most(&self, priority: Priority) -> u32 {
         (self.budget as u64 * priority.share() as u64 / 100) as u32
     }
 
-    fn take(&mut self, weight: u32, priority: Priority, now: Instant) -> Result<(), Hold> {
+    fn take(&mut self, weight: u32, priority: Priority, now: Instant) -> Result<u64, Hold> {
         self.turn(now);
+        let recent = |at| now.saturating_duration_since(at) < REMEMBERED;
+        self.grants.retain(|grant| grant.answered.is_none_or(recent));
         if let Some(Pause { until, banned }) = self.pause {
             let wait = until.saturating_duration_since(now);
             if !wait.is_zero() {
@@ -122,16 +162,23 @@ impl State {
         match self.used.checked_add(weight) {
             Some(used) if used <= most => {
                 self.used = used;
-                self.in_flight = self.in_flight.saturating_add(weight);
-                Ok(())
+                self.granted += 1;
+                self.grants.push(Grant {
+                    number: self.granted,
+                    weight,
+                    answered: None,
+                });
+                Ok(self.granted)
             }
             _ => Err(Hold::Wait(self.until_next_minute(now))),
         }
     }
 
     fn until_next_minute(&self, now: Instant) -> Duration {
-        let left = MINUTE_MS - self.exchange_now(now).rem_euclid(MINUTE_MS);
-        Duration::from_millis(left.unsigned_abs()) + MARGIN
+        let turn = self.minute.saturating_add(1).saturating_mul(MINUTE_MS);
+        let certain = turn.saturating_add(self.anchoring.uncertainty_ms());
+        let left = certain.saturating_sub(self.exchange_time(now)).max(1);
+        Duration::from_millis(left.unsigned_abs())
     }
 
     /// Says what time it is at the exchange. What was counted stays counted: it may belong to the
@@ -141,18 +188,18 @@ impl State {
         self.turn(now);
         self.anchor = (time, now);
         self.anchoring = anchoring;
-        let minute = time.div_euclid(MINUTE_MS);
+        let minute = self.begun(now);
         if minute.saturating_add(1) != self.minute {
             self.minute = minute;
         }
     }
 
-    /// Takes the exchange's count for ours if it is higher. A count of a minute that is over, by the
-    /// answer's own date, says nothing about this one.
-    fn correct(&mut self, counted: u32, date: Option<Millis>, now: Instant) {
+    /// Takes the exchange's count for ours if it is higher. Of a request from before the turn of the
+    /// minute it may be the count of that minute, as the answer's date tells.
+    fn correct(&mut self, counted: u32, date: Option<Millis>, granted: Instant, now: Instant) {
         self.turn(now);
-        let current = date.is_none_or(|date| date.div_euclid(MINUTE_MS) >= self.minute);
-        if current {
+        let this_minute = self.begun(granted) >= self.minute;
+        if this_minute || date.is_none_or(|date| date.div_euclid(MINUTE_MS) >= self.minute) {
             self.used = self.used.max(counted);
         }
     }
@@ -179,9 +226,12 @@ impl Governor {
             budget: DEFAULT_BUDGET,
             anchor: (time, now),
             anchoring: Anchoring::OwnClock,
-            minute: time.div_euclid(MINUTE_MS),
+            minute: time
+                .saturating_sub(Anchoring::OwnClock.uncertainty_ms())
+                .div_euclid(MINUTE_MS),
             used: 0,
-            in_flight: 0,
+            granted: 0,
+            grants: Vec::new(),
             pause: None,
         };
         Arc::new(Self {
@@ -222,9 +272,10 @@ impl Governor {
         drop(state);
         report(used);
         match taken {
-            Ok(()) => Ok(Permit {
+            Ok(number) => Ok(Permit {
                 governor: Arc::clone(self),
-                weight,
+                number,
+                at: now,
             }),
             Err(Hold::Wait(wait)) => Err(RestError::HeldBack {
                 wait,
@@ -277,7 +328,7 @@ impl Governor {
         Some(pause.until.saturating_duration_since(now)).filter(|wait| !wait.is_zero())
     }
 
-    fn learn(&self, told: Told) {
+    fn learn(&self, told: Told, granted: Instant) {
         let now = self.clock.monotonic();
         let mut state = self.lock();
         if let Some(date) = told.date
@@ -287,18 +338,20 @@ impl Governor {
             state.anchor(date.saturating_add(500), Anchoring::DateHeader, now);
         }
         if let Some(counted) = told.used_weight {
-            state.correct(counted, told.date, now);
+            state.correct(counted, told.date, granted, now);
         }
         let used = state.used;
         drop(state);
         report(used);
     }
 
-    fn release(&self, weight: u32) {
+    fn answered(&self, number: u64) {
         let now = self.clock.monotonic();
         let mut state = self.lock();
         state.turn(now);
-        state.in_flight = state.in_flight.saturating_sub(weight);
+        if let Some(grant) = state.grants.iter_mut().find(|grant| grant.number == number) {
+            grant.answered = Some(now);
+        }
     }
 }
 
@@ -306,23 +359,24 @@ fn report(used: u32) {
     metrics::gauge!("tribune_upstream_weight_used").set(f64::from(used));
 }
 
-/// Leave to send one request. While it lives, its weight may still be counted in the next minute.
+/// Leave to send one request, to be kept until its answer is there.
 #[must_use]
 pub struct Permit {
     governor: Arc<Governor>,
-    weight: u32,
+    number: u64,
+    at: Instant,
 }
 
 impl Permit {
     /// What came back.
-    pub fn answered(&self, told: Told) {
-        self.governor.learn(told);
+    pub fn told(&self, told: Told) {
+        self.governor.learn(told, self.at);
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.governor.release(self.weight);
+        self.governor.answered(self.number);
     }
 }
 

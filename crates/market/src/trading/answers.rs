@@ -98,13 +98,13 @@ fn as_text<S: serde::Serializer>(time: &Millis, serializer: S) -> Result<S::Ok, 
 fn order_state(fields: &Fields<'_>, id: &str, time: &str) -> Read<OrderState> {
     let spent = fields.signed("cummulativeQuoteQty")?;
     Ok(OrderState {
-        symbol: fields.text("symbol")?.into_owned(),
+        symbol: fields.word("symbol")?.into_owned(),
         order_id: fields.count("orderId")?,
-        client_order_id: fields.text(id)?.into_owned(),
-        side: fields.text("side")?.into_owned(),
-        kind: fields.text("type")?.into_owned(),
-        status: fields.text("status")?.into_owned(),
-        time_in_force: fields.text("timeInForce")?.into_owned(),
+        client_order_id: fields.word(id)?.into_owned(),
+        side: fields.word("side")?.into_owned(),
+        kind: fields.word("type")?.into_owned(),
+        status: fields.word("status")?.into_owned(),
+        time_in_force: fields.word("timeInForce")?.into_owned(),
         price: fields.price_unless_zero("price")?,
         quantity: fields.quantity("origQty")?,
         executed_quantity: fields.quantity("executedQty")?,
@@ -150,7 +150,7 @@ pub(super) fn tested(body: &[u8]) -> Decoded<()> {
 pub(super) fn own_trades(body: &[u8]) -> Decoded<Vec<OwnTrade>> {
     let trades = decode::each(body, |fields| {
         Ok(OwnTrade {
-            symbol: fields.text("symbol")?.into_owned(),
+            symbol: fields.word("symbol")?.into_owned(),
             trade_id: fields.count("id")?,
             order_id: fields.count("orderId")?,
             side: if fields.truth("isBuyer")? { "BUY" } else { "SELL" },
@@ -158,7 +158,7 @@ pub(super) fn own_trades(body: &[u8]) -> Decoded<Vec<OwnTrade>> {
             quantity: fields.quantity("qty")?,
             quote_quantity: fields.notional("quoteQty")?,
             commission: fields.quantity("commission")?,
-            commission_asset: fields.text("commissionAsset")?.into_owned(),
+            commission_asset: fields.word("commissionAsset")?.into_owned(),
             maker: fields.truth("isMaker")?,
             time: fields.millis("time")?,
         })
@@ -171,7 +171,7 @@ pub(super) fn account(body: &[u8]) -> Decoded<Account> {
     let fields = decode::object(body)?;
     let balance = |fields: Fields<'_>| {
         Ok(Balance {
-            asset: fields.text("asset")?.into_owned(),
+            asset: fields.word("asset")?.into_owned(),
             free: fields.quantity("free")?,
             locked: fields.quantity("locked")?,
         })
@@ -180,7 +180,7 @@ pub(super) fn account(body: &[u8]) -> Decoded<Account> {
     let mut balances = balances.map_err(|wrong| wrong.within("balances"))?;
     balances.retain(|balance| !(balance.free.is_zero() && balance.locked.is_zero()));
     let account = Account {
-        account_type: fields.text("accountType")?.into_owned(),
+        account_type: fields.word("accountType")?.into_owned(),
         can_trade: fields.truth("canTrade")?,
         can_withdraw: fields.truth("canWithdraw")?,
         can_deposit: fields.truth("canDeposit")?,

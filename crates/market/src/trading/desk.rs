@@ -186,10 +186,22 @@ fn explain(error: RestError, change: &Change) -> Error {
         return error.into();
     }
     let message = format!(
-        "execution status unknown: look with binance_get_order before trying again (symbol {}, client_order_id {}); {error}",
-        change.symbol, change.client_order_id
+        "execution status unknown: look with binance_get_order before trying again (symbol {}, client_order_id {}); {}",
+        change.symbol,
+        change.client_order_id,
+        what_happened(&error)
     );
     Error::new(ErrorKind::Unavailable, message)
+}
+
+/// Without the advice to try again, which is good for questions only.
+fn what_happened(error: &RestError) -> String {
+    match error {
+        RestError::Server { status } | RestError::Status { status, .. } => format!("the exchange answered {status}"),
+        RestError::Network(_) => "no whole answer came from the exchange in time".to_owned(),
+        RestError::Refused { code, .. } => format!("the exchange does not know itself (code {code})"),
+        _ => "the exchange's answer could not be read".to_owned(),
+    }
 }
 
 fn caller(principal: &Principal) -> String {

@@ -1,10 +1,10 @@
 //! An account and its orders, as tools. They exist only where a key *and* the switch are set. In reading
 //! order:
 //!
-//! - [`order`]: what somebody wants to trade, and whether the exchange's rules allow it
-//! - [`preview`]: tokens that make an order take two steps
-//! - [`journal`]: what was sent, written down before it is
-//! - [`desk`]: sends orders; `answers` reads what comes back
+//! - `order`: what somebody wants to trade, and whether the exchange's rules allow it
+//! - `preview`: tokens that make an order take two steps
+//! - `journal`: what was sent, written down before it is
+//! - `desk`: sends orders; `answers` reads what comes back
 //! - `place`, `cancel`, `look`: the tools; `spec` has what their schemas share
 
 mod answers;
@@ -29,6 +29,9 @@ use crate::model::Symbol;
 use crate::number::{Notional, Price};
 use crate::rest::{Rest, Signer};
 use desk::Desk;
+
+/// The public host, which has prices and nothing else.
+const MARKET_DATA_ONLY: &str = "data-api.binance.vision";
 
 /// An API key and its secret: that of an HMAC key, or an Ed25519 private key.
 pub struct Credentials {
@@ -83,6 +86,17 @@ pub fn tools(settings: Settings, rest: Rest, market: Arc<dyn Market>) -> Result<
         return Err(Error::invalid_argument(
             "trading is switched on but no order may be worth anything; set the most that one order may be worth",
         ));
+    }
+    if !rest.is_private() {
+        return Err(Error::invalid_argument(
+            "trading is switched on but the exchange's base URL is not encrypted; it must begin with https://",
+        ));
+    }
+    if rest.host() == MARKET_DATA_ONLY {
+        return Err(Error::invalid_argument(format!(
+            "trading is switched on but {MARKET_DATA_ONLY} has no accounts; set the base URL to https://api.binance.com \
+             or https://testnet.binance.vision",
+        )));
     }
     let signer = Signer::new(&credentials.api_key, &credentials.secret)?;
     let desk = Arc::new(Desk::new(settings, signer, rest, market)?);

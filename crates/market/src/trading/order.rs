@@ -294,3 +294,6 @@ impl TimeInForce {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

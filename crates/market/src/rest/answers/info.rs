@@ -64,7 +64,7 @@ pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
 }
 
 fn name_or_place(raw: &str, at: usize) -> String {
-    let name = decode::object(raw.as_bytes()).and_then(|fields| fields.text("symbol"));
+    let name = decode::object(raw.as_bytes()).and_then(|fields| fields.word("symbol"));
     name.map_or_else(|_| format!("symbols[{at}]"), |name| name.chars().take(40).collect())
 }
 
@@ -73,7 +73,7 @@ fn nested<T>(fields: &Fields<'_>, name: &str, read: fn(&Fields<'_>) -> Read<T>) 
 }
 
 fn rate_limit(fields: &Fields<'_>) -> Read<RateLimit> {
-    let unit = match &*fields.text("interval")? {
+    let unit = match &*fields.word("interval")? {
         "SECOND" => 1,
         "MINUTE" => 60,
         "HOUR" => 3_600,
@@ -82,7 +82,7 @@ fn rate_limit(fields: &Fields<'_>) -> Read<RateLimit> {
     };
     let interval_secs = fields.count("intervalNum")?.checked_mul(unit);
     Ok(RateLimit {
-        kind: fields.text("rateLimitType")?.into(),
+        kind: fields.word("rateLimitType")?.into(),
         interval_secs: interval_secs
             .filter(|secs| *secs > 0)
             .ok_or_else(|| Wrong::new("intervalNum", "is out of range"))?,
@@ -91,11 +91,11 @@ fn rate_limit(fields: &Fields<'_>) -> Read<RateLimit> {
 }
 
 fn symbol(fields: &Fields<'_>) -> Read<Symbol> {
-    let status_text: Arc<str> = fields.text("status")?.into();
+    let status_text: Arc<str> = fields.word("status")?.into();
     let mut symbol = Symbol {
-        name: fields.text("symbol")?.into(),
-        base: fields.text("baseAsset")?.into(),
-        quote: fields.text("quoteAsset")?.into(),
+        name: fields.word("symbol")?.into(),
+        base: fields.word("baseAsset")?.into(),
+        quote: fields.word("quoteAsset")?.into(),
         status: status(&status_text),
         status_text,
         tick_size: None,
@@ -122,7 +122,7 @@ fn status(text: &str) -> SymbolStatus {
 
 /// A rule of zero is a rule that is switched off. Other filters are the exchange's own business.
 fn apply(symbol: &mut Symbol, filter: &Fields<'_>) -> Read<()> {
-    match &*filter.text("filterType")? {
+    match &*filter.word("filterType")? {
         "PRICE_FILTER" => symbol.tick_size = filter.price_unless_zero("tickSize")?,
         "LOT_SIZE" => {
             let quantity = |name| filter.quantity(name).map(|q| Some(q).filter(|q| !q.is_zero()));

@@ -59,7 +59,7 @@ pub struct LastPrice {
 
 fn window(fields: &Fields<'_>) -> Read<Ticker> {
     Ok(Ticker {
-        symbol: fields.text("symbol")?.into(),
+        symbol: fields.word("symbol")?.into(),
         price_change: fields.signed("priceChange")?,
         price_change_percent: fields.signed("priceChangePercent")?,
         average: fields.price_unless_zero("weightedAvgPrice")?,
@@ -121,7 +121,7 @@ pub(in crate::rest) fn rolling_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
 
 fn best(fields: &Fields<'_>) -> Read<BookTicker> {
     Ok(BookTicker {
-        symbol: fields.text("symbol")?.into(),
+        symbol: fields.word("symbol")?.into(),
         bid: fields.level("bidPrice", "bidQty")?,
         ask: fields.level("askPrice", "askQty")?,
     })
@@ -137,7 +137,7 @@ pub(in crate::rest) fn book_tickers(body: &[u8]) -> Decoded<Vec<BookTicker>> {
 
 fn last(fields: &Fields<'_>) -> Read<LastPrice> {
     Ok(LastPrice {
-        symbol: fields.text("symbol")?.into(),
+        symbol: fields.word("symbol")?.into(),
         price: fields.price_unless_zero("price")?,
     })
 }

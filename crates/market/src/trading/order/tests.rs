@@ -1,0 +1,174 @@
+//! Orders against the exchange's rules.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+use std::sync::Arc;
+
+fn read(args: Value) -> Result<Order> {
+    Order::read(args.as_object().expect("object"))
+}
+
+fn limit(side: &str, price: &str, quantity: &str) -> Order {
+    read(json!({"symbol": "SOLUSDT", "side": side, "type": "LIMIT", "price": price, "quantity": quantity}))
+        .expect("order")
+}
+
+fn rules() -> Symbol {
+    let quantity = |text| Some(Quantity::parse(text).expect("quantity"));
+    let money = |text| Some(Notional::parse(text).expect("money"));
+    Symbol {
+        name: Arc::from("SOLUSDT"),
+        base: Arc::from("SOL"),
+        quote: Arc::from("USDT"),
+        status: SymbolStatus::Trading,
+        status_text: Arc::from("TRADING"),
+        tick_size: Some(Price::parse("0.01").expect("tick")),
+        step_size: quantity("0.001"),
+        min_quantity: quantity("0.002"),
+        max_quantity: quantity("1000"),
+        min_notional: money("5"),
+        max_notional: money("9000"),
+    }
+}
+
+fn best(bid: &str, ask: &str) -> BestPrices {
+    let price = |text: &str| Price::parse(text).ok();
+    BestPrices {
+        bid: price(bid),
+        ask: price(ask),
+        age_ms: 0,
+    }
+}
+
+fn checked(order: &Order) -> Result<()> {
+    let estimate = order.estimate(&best("150.00", "150.02"))?;
+    order.check(&rules(), &estimate)
+}
+
+#[test]
+fn each_rule_of_the_symbol_is_told_by_name() {
+    assert!(checked(&limit("BUY", "150.01", "0.034")).is_ok());
+    let cases = [
+        (
+            limit("BUY", "150.015", "1"),
+            "150.015 is not a multiple of the tick size 0.01",
+        ),
+        (
+            limit("BUY", "150", "0.0345"),
+            "0.0345 is not a multiple of the step size 0.001",
+        ),
+        (limit("BUY", "150", "0.001"), "below the least, 0.002"),
+        (limit("BUY", "1", "1001"), "above the most, 1000"),
+        // 150 × 0.033 = 4.95
+        (
+            limit("BUY", "150", "0.033"),
+            "worth about 4.95 USDT; the exchange wants at least 5",
+        ),
+        // 150 × 60.001 = 9000.15
+        (
+            limit("BUY", "150", "60.001"),
+            "worth about 9000.15 USDT; the exchange takes at most 9000",
+        ),
+    ];
+    for (order, part) in cases {
+        let error = checked(&order).expect_err(part);
+        assert!(error.message().starts_with("the order was not sent: "), "{error}");
+        assert!(error.message().contains(part), "{part}: {error}");
+    }
+    let halted = Symbol {
+        status: SymbolStatus::Halted,
+        status_text: Arc::from("HALT"),
+        ..rules()
+    };
+    let order = limit("BUY", "150", "1");
+    let estimate = order.estimate(&best("150", "151")).expect("estimate");
+    let error = order.check(&halted, &estimate).expect_err("halted");
+    assert!(error.message().contains("cannot be traded now (status HALT)"));
+}
+
+#[test]
+fn an_order_is_worth_what_it_could_be_executed_at() {
+    let worth = |order: &Order, bid: &str, ask: &str| order.estimate(&best(bid, ask)).map(|e| e.notional.to_string());
+    let order = |args: Value| read(args).expect("order");
+    assert_eq!(worth(&limit("BUY", "160", "2"), "150", "151").expect("worth"), "320");
+    assert_eq!(worth(&limit("SELL", "160", "2"), "150", "151").expect("worth"), "320");
+    assert_eq!(
+        worth(&limit("SELL", "1", "2"), "150", "151").expect("worth"),
+        "300",
+        "it is made at the bid"
+    );
+    let market = |side| order(json!({"symbol": "S", "side": side, "type": "MARKET", "quantity": "2"}));
+    assert_eq!(worth(&market("BUY"), "150", "151").expect("worth"), "302");
+    assert_eq!(worth(&market("SELL"), "150", "151").expect("worth"), "300");
+    let empty = worth(&market("BUY"), "150", "none").expect_err("no ask");
+    assert!(empty.message().contains("the best ask is missing"));
+    let spend = order(json!({"symbol": "S", "side": "BUY", "type": "MARKET", "quote_quantity": "12.5"}));
+    assert_eq!(worth(&spend, "none", "none").expect("worth"), "12.5");
+    let huge = limit("BUY", "92233720368", "99999999999999999999");
+    assert!(worth(&huge, "1", "2").is_err());
+}
+
+#[test]
+fn what_a_schema_cannot_say_is_said_here() {
+    let base = json!({"symbol": "S", "side": "BUY", "type": "LIMIT"});
+    let with = |more: Value| {
+        let mut args = base.clone();
+        args.as_object_mut()
+            .expect("object")
+            .extend(more.as_object().expect("object").clone());
+        read(args).map_err(|error| error.message().to_owned())
+    };
+    let cases = [
+        (json!({}), "needs `price` and `quantity`"),
+        (json!({"price": "1"}), "needs `price` and `quantity`"),
+        (
+            json!({"price": "1", "quantity": "1", "quote_quantity": "1"}),
+            "no `quote_quantity`",
+        ),
+        (json!({"price": "0", "quantity": "1"}), "`price` must be more than zero"),
+        (
+            json!({"price": "1", "quantity": "1e3"}),
+            "`quantity` is not a decimal number",
+        ),
+        (
+            json!({"type": "MARKET", "price": "1", "quantity": "1"}),
+            "takes no `price`",
+        ),
+        (
+            json!({"type": "MARKET", "time_in_force": "IOC", "quantity": "1"}),
+            "no `time_in_force`",
+        ),
+        (json!({"type": "MARKET"}), "either `quantity` or `quote_quantity`"),
+        (
+            json!({"type": "MARKET", "quantity": "1", "quote_quantity": "1"}),
+            "either",
+        ),
+        (json!({"type": "STOP_LOSS"}), "LIMIT or MARKET"),
+        (json!({"side": "HOLD"}), "BUY or SELL"),
+    ];
+    for (more, part) in cases {
+        let error = with(more).expect_err(part);
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn whole_ticks_and_steps_pass_and_nothing_else(price in 1..100_000_000_000i64, quantity in 1..100_000_000_000i128) {
+        let open = Symbol { min_quantity: None, max_quantity: None, min_notional: None, max_notional: None, ..rules() };
+        let (price, quantity) = (Price::from_units(price), Quantity::from_units(quantity));
+        let order = limit("BUY", &price.to_string(), &quantity.to_string());
+        let estimate = order.estimate(&best("1", "2")).expect("estimate");
+        let whole = price.units() % 1_000_000 == 0 && quantity.units() % 100_000 == 0;
+        prop_assert_eq!(order.check(&open, &estimate).is_ok(), whole);
+    }
+
+    #[test]
+    fn no_arguments_make_it_panic(price in "[0-9.]{0,30}|\\PC{0,10}", quantity in "[0-9.]{0,30}", kind in "LIMIT|MARKET|\\PC{0,5}") {
+        let order = read(json!({"symbol": "S", "side": "SELL", "type": kind, "price": price, "quantity": quantity}));
+        if let Ok(order) = order {
+            let _ = order.estimate(&best("150", "151")).and_then(|estimate| order.check(&rules(), &estimate));
+        }
+    }
+}
