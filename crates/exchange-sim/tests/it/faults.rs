@@ -1,0 +1,153 @@
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tribune_exchange_sim::{Exchange, Fault, Limits};
+
+use crate::support::{Book, Socket, get, post, simulated};
+
+/// The ids `(U, u)` of the next diffs.
+async fn ids(socket: &mut Socket, count: usize) -> Vec<(u64, u64)> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        let diff = socket.json().await;
+        ids.push((diff["U"].as_u64().expect("U"), diff["u"].as_u64().expect("u")));
+    }
+    ids
+}
+
+fn gaps(ids: &[(u64, u64)]) -> usize {
+    ids.windows(2).filter(|pair| pair[1].0 != pair[0].1 + 1).count()
+}
+
+async fn diffs(exchange: &Exchange) -> Socket {
+    Socket::open(exchange, "/ws/btcusdt@depth@100ms").await
+}
+
+fn btc() -> Option<String> {
+    Some("BTCUSDT".to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn diffs_can_be_dropped_doubled_and_swapped() {
+    let exchange = simulated(Limits::default()).await;
+    let mut socket = diffs(&exchange).await;
+    assert_eq!(gaps(&ids(&mut socket, 4).await), 0);
+    exchange.faults().set(&Fault::DropDiffs {
+        symbol: btc(),
+        count: 1,
+    });
+    assert_eq!(gaps(&ids(&mut socket, 4).await), 1);
+    exchange.faults().set(&Fault::DuplicateDiffs {
+        symbol: btc(),
+        count: 1,
+    });
+    let doubled = ids(&mut socket, 5).await;
+    assert_eq!(doubled.windows(2).filter(|pair| pair[0] == pair[1]).count(), 1);
+    exchange.faults().set(&Fault::SwapDiffs {
+        symbol: btc(),
+        count: 1,
+    });
+    let mut swapped = ids(&mut socket, 6).await;
+    assert!(gaps(&swapped) > 0);
+    swapped.sort_unstable();
+    assert_eq!(gaps(&swapped), 0, "nothing is lost");
+    exchange.faults().set(&Fault::DropDiffs {
+        symbol: Some("ETHUSDT".to_owned()),
+        count: 9,
+    });
+    assert_eq!(gaps(&ids(&mut socket, 4).await), 0, "another symbol's fault");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stale_snapshot_is_older_than_the_stream() {
+    let exchange = simulated(Limits::default()).await;
+    let mut socket = diffs(&exchange).await;
+    let (first, _) = ids(&mut socket, 1).await[0];
+    exchange.faults().set(&Fault::StaleSnapshots { count: 1 });
+    let depth = "/api/v3/depth?symbol=BTCUSDT";
+    assert!(Book::of(&get(&exchange, depth).await.json()).id < first);
+    assert!(Book::of(&get(&exchange, depth).await.json()).id >= first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_can_be_rejected_slow_torn_or_garbage() {
+    let exchange = simulated(Limits::default()).await;
+    let faults = exchange.faults();
+    faults.set(&Fault::Reject {
+        status: 429,
+        retry_after_secs: Some(7),
+        count: Some(1),
+    });
+    let reply = get(&exchange, "/api/v3/time").await;
+    assert_eq!((reply.status, reply.headers["retry-after"].as_str()), (429, "7"));
+    assert_eq!(get(&exchange, "/api/v3/time").await.status, 200);
+    let counts = exchange.counts();
+    assert_eq!((counts.organic_429, counts.injected_rejections), (0, 1));
+
+    faults.set(&Fault::Delay { millis: 150 });
+    let started = Instant::now();
+    get(&exchange, "/api/v3/time").await;
+    assert!(started.elapsed() >= Duration::from_millis(150));
+    faults.clear();
+
+    faults.set(&Fault::HalfAnswers { count: 1 });
+    let torn = get(&exchange, "/api/v3/exchangeInfo").await;
+    assert!(!torn.complete && torn.body.starts_with("{\"timezone\""));
+    faults.set(&Fault::GarbageAnswers { count: 1 });
+    let garbage = get(&exchange, "/api/v3/time").await;
+    assert!(serde_json::from_str::<serde_json::Value>(&garbage.body).is_err());
+    assert!(get(&exchange, "/api/v3/time").await.json()["serverTime"].is_i64());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_can_be_wrong() {
+    let exchange = simulated(Limits::default()).await;
+    let time = async || {
+        get(&exchange, "/api/v3/time").await.json()["serverTime"]
+            .as_i64()
+            .expect("a time")
+    };
+    let before = time().await;
+    exchange.faults().set(&Fault::ClockSkew { millis: -5_000 });
+    assert!(time().await < before);
+    let mut socket = diffs(&exchange).await;
+    let event_time = socket.json().await["E"].as_i64().expect("E");
+    assert!(event_time < before, "{event_time} {before}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_can_be_cut_silenced_refused_and_fed_garbage() {
+    let exchange = simulated(Limits::default()).await;
+    let mut socket = diffs(&exchange).await;
+    ids(&mut socket, 1).await;
+    let set = post(&exchange, "/sim/faults", r#"[{"fault":"garbage_messages","count":1}]"#).await;
+    assert_eq!(set.json(), json!({"set": 1}));
+    let texts = [socket.text().await, socket.text().await];
+    let broken = texts
+        .iter()
+        .flatten()
+        .filter(|text| serde_json::from_str::<serde_json::Value>(text).is_err())
+        .count();
+    assert_eq!(broken, 1);
+
+    exchange.faults().set(&Fault::Silence { on: true });
+    socket.texts_until_quiet(Duration::from_millis(300)).await;
+    assert!(socket.texts_until_quiet(Duration::from_millis(500)).await.is_empty());
+    exchange.faults().clear();
+    ids(&mut socket, 1).await;
+
+    exchange.faults().set(&Fault::DropConnections);
+    while socket.text().await.is_some() {}
+    exchange.faults().set(&Fault::RefuseConnections { on: true });
+    assert!(
+        tokio_tungstenite::connect_async(format!("{}/ws", exchange.stream_url()))
+            .await
+            .is_err()
+    );
+    exchange.faults().clear();
+    ids(&mut diffs(&exchange).await, 1).await;
+    assert_eq!(
+        post(&exchange, "/sim/faults", r#"{"fault":"earthquake"}"#).await.status,
+        400
+    );
+}

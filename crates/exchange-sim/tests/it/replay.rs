@@ -1,0 +1,251 @@
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tribune_exchange_sim::{Exchange, Limits, Mode, Settings};
+
+use crate::support::{Book, Socket, get, simulated, units};
+
+const T0: i64 = 1_750_000_040_000;
+
+async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
+    let settings = Settings {
+        mode: Mode::Replay { files, speed },
+        ..Settings::default()
+    };
+    tribune_exchange_sim::start(settings).await.expect("it starts")
+}
+
+async fn finished(exchange: &Exchange) -> Value {
+    for _ in 0..200 {
+        let state = get(exchange, "/sim/state").await.json();
+        if state["replay"]["finished"] == true {
+            return state;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the recording does not end");
+}
+
+fn diff(symbol: &str, first: u64, last: u64, bids: Value, asks: Value) -> Value {
+    json!({"e": "depthUpdate", "E": T0, "s": symbol, "U": first, "u": last, "b": bids, "a": asks})
+}
+
+fn line(text: &mut String, millis: i64, message: &Value) {
+    writeln!(text, "{} {message}", (T0 + millis) * 1_000_000).expect("it is memory");
+}
+
+fn wrapped(stream: &str, data: &Value) -> Value {
+    json!({"stream": stream, "data": data})
+}
+
+/// Two symbols in one file with ids of the same size, bare and wrapped events, and lines that are none.
+fn small_recording() -> String {
+    let mut text = String::new();
+    let fast = "btcusdt@depth@100ms";
+    line(&mut text, 0, &json!({"result": null, "id": 1}));
+    line(
+        &mut text,
+        10,
+        &wrapped(fast, &diff("BTCUSDT", 95, 100, json!([["100.10", "1.5"]]), json!([]))),
+    );
+    line(
+        &mut text,
+        11,
+        &diff("ETHUSDT", 96, 103, json!([["7.5", "10"]]), json!([["8.25", "3"]])),
+    );
+    text.push_str("garbage\n");
+    line(
+        &mut text,
+        30,
+        &json!({"lastUpdateId": 102, "bids": [["100.10", "2"], ["99.5", "1"]], "asks": [["101", "4"]]}),
+    );
+    line(
+        &mut text,
+        31,
+        &json!({"lastUpdateId": 101, "bids": [["7.5", "9"]], "asks": [["8", "2"], ["8.25", "3"]]}),
+    );
+    line(
+        &mut text,
+        40,
+        &wrapped(
+            "btcusdt@depth5@100ms",
+            &json!({"lastUpdateId": 500, "bids": [["1", "1"]], "asks": []}),
+        ),
+    );
+    line(
+        &mut text,
+        100,
+        &wrapped(
+            fast,
+            &diff(
+                "BTCUSDT",
+                101,
+                105,
+                json!([["100.10", "0"]]),
+                json!([["100.90", "0.25"]]),
+            ),
+        ),
+    );
+    line(
+        &mut text,
+        110,
+        &diff("ETHUSDT", 104, 110, json!([]), json!([["8", "0"]])),
+    );
+    line(
+        &mut text,
+        120,
+        &wrapped(fast, &diff("BTCUSDT", 107, 107, json!([["99.5", "0"]]), json!([]))),
+    );
+    line(
+        &mut text,
+        150,
+        &json!({"e": "trade", "E": T0, "s": "ETHUSDT", "t": 7, "p": "8.25", "q": "2", "T": T0 + 149, "m": false, "M": true}),
+    );
+    line(
+        &mut text,
+        160,
+        &json!({"e": "aggTrade", "E": T0, "s": "BTCUSDT", "a": 3, "p": "100.9", "q": "0.25", "f": 11, "l": 12, "T": T0 + 159, "m": false, "M": true}),
+    );
+    text.push_str("1750000040170000000 {\"e\":\"trade\",\"s\":\"BTCUSDT\"}\n");
+    text
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rest_answers_from_what_was_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("small.txt");
+    std::fs::write(&path, small_recording()).expect("written");
+    let exchange = replay(vec![path], 0.0).await;
+    let api = async |path: &str| get(&exchange, &format!("/api/v3/{path}")).await;
+    // Before it begins the clock stands and the first snapshots are there.
+    let time = async || api("time").await.json()["serverTime"].as_i64().expect("a time");
+    assert_eq!((time().await, time().await), (T0, T0));
+    assert_eq!(api("depth?symbol=ETHUSDT").await.json()["lastUpdateId"], 101);
+    get(&exchange, "/sim/start").await;
+    let state = finished(&exchange).await;
+    assert_eq!(
+        (&state["replay"]["linesMalformed"], &state["mode"]),
+        (&json!(2), &json!("replay"))
+    );
+    let btc = api("depth?symbol=BTCUSDT").await;
+    assert_eq!(btc.headers["x-tribune-simulated"], "replay");
+    // The gap at 106 leaves the book at 105.
+    assert_eq!(
+        btc.json(),
+        json!({"lastUpdateId": 105, "bids": [["99.50000000", "1.00000000"]], "asks": [["100.90000000", "0.25000000"], ["101.00000000", "4.00000000"]]})
+    );
+    let eth = api("depth?symbol=ETHUSDT").await.json();
+    assert_eq!(eth["lastUpdateId"], 110);
+    assert_eq!(eth["asks"], json!([["8.25000000", "3.00000000"]]));
+    let info = api("exchangeInfo?symbol=BTCUSDT").await.json();
+    assert_eq!(
+        (&info["symbols"][0]["baseAsset"], &info["symbols"][0]["quoteAsset"]),
+        (&json!("BTC"), &json!("USDT"))
+    );
+    assert_eq!(info["symbols"][0]["filters"][0]["tickSize"], "0.10000000");
+    assert_eq!(info["symbols"][0]["filters"][1]["stepSize"], "0.01000000");
+    assert_eq!(api("trades?symbol=ETHUSDT").await.json()[0]["id"], 7);
+    assert_eq!(api("aggTrades?symbol=BTCUSDT").await.json()[0]["a"], 3);
+    let ticker = api("ticker/24hr?symbol=BTCUSDT").await.json();
+    assert_eq!(
+        (&ticker["openTime"], &ticker["count"], &ticker["lastPrice"]),
+        (&json!(T0), &json!(2), &json!("100.90000000"))
+    );
+    assert_eq!(
+        api("klines?symbol=ETHUSDT&interval=1h").await.json(),
+        json!([]),
+        "an hour that is not whole"
+    );
+    assert!(time().await >= T0 + 170);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_simulation_said_comes_again_and_keeps_a_true_book() {
+    let live = simulated(Limits::default()).await;
+    let streams = "ethusdt@depth@100ms/ethusdt@bookTicker/ethusdt@trade";
+    let mut socket = Socket::open(&live, &format!("/stream?streams={streams}")).await;
+    let (mut recorded, mut text, mut diffs) = (Vec::new(), String::new(), 0);
+    while diffs < 15 {
+        let message = socket.text().await.expect("a message");
+        diffs += usize::from(message.contains("depthUpdate"));
+        let millis = 10 * i64::try_from(recorded.len()).expect("few");
+        writeln!(text, "{} {message}", (T0 + millis) * 1_000_000).expect("it is memory");
+        recorded.push(message);
+        if diffs == 2 && !text.contains("lastUpdateId") {
+            let snapshot = get(&live, "/api/v3/depth?symbol=ETHUSDT&limit=5000").await.body;
+            writeln!(text, "{} {snapshot}", (T0 + millis) * 1_000_000).expect("it is memory");
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ethusdt.gz");
+    let mut file = flate2::write::GzEncoder::new(
+        std::fs::File::create(&path).expect("a file"),
+        flate2::Compression::fast(),
+    );
+    file.write_all(text.as_bytes()).expect("written");
+    file.finish().expect("written");
+
+    let exchange = replay(vec![path], f64::INFINITY).await;
+    let mut socket = Socket::open(&exchange, &format!("/stream?streams={streams}")).await;
+    let (mut played, mut book, mut compared): (Vec<String>, Option<Book>, usize) = (Vec::new(), None, 0);
+    while played.len() < recorded.len() {
+        let message = socket.text().await.expect("a message");
+        let value: Value = serde_json::from_str(&message).expect("JSON");
+        played.push(message);
+        let data = &value["data"];
+        if data["e"] == "depthUpdate" {
+            if book.is_none() {
+                book = Some(Book::of(
+                    &get(&exchange, "/api/v3/depth?symbol=ETHUSDT&limit=5000").await.json(),
+                ));
+            }
+            assert!(book.as_mut().is_some_and(|book| book.apply(data)), "no gap");
+        } else if let (Some(book), Some(id)) = (&book, data["u"].as_u64())
+            && id == book.id
+        {
+            let best = [("b", "B"), ("a", "A")].map(|(price, size)| (units(&data[price]), units(&data[size])));
+            assert_eq!(best, book.top());
+            compared += 1;
+        }
+    }
+    assert_eq!(played, recorded);
+    finished(&exchange).await;
+    let end = Book::of(&get(&exchange, "/api/v3/depth?symbol=ETHUSDT&limit=5000").await.json());
+    assert_eq!(Some(end), book);
+    let _ = compared;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recording_is_played_at_its_pace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("small.txt");
+    let mut text = String::new();
+    for index in 0..11 {
+        let event = diff("BTCUSDT", 10 + index, 10 + index, json!([]), json!([]));
+        line(&mut text, 200 * i64::try_from(index).expect("few"), &event);
+    }
+    std::fs::write(&path, text).expect("written");
+    let exchange = replay(vec![path], 4.0).await;
+    let mut socket = Socket::open(&exchange, "/ws/btcusdt@depth@100ms").await;
+    socket.json().await;
+    let started = std::time::Instant::now();
+    for _ in 0..10 {
+        socket.json().await;
+    }
+    let took = started.elapsed();
+    assert!(
+        (Duration::from_millis(400)..Duration::from_millis(1_500)).contains(&took),
+        "{took:?}"
+    );
+    let nothing = tribune_exchange_sim::start(Settings {
+        mode: Mode::Replay {
+            files: vec![folder.path().join("none.gz")],
+            speed: 1.0,
+        },
+        ..Settings::default()
+    });
+    assert!(nothing.await.is_err());
+}
