@@ -26,7 +26,10 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
     let price = || price(symbol, day.as_ref());
     let (title, figures) = match kind {
         Kind::Ticker => ("price and last 24 hours".to_owned(), price()),
-        Kind::OrderBook => ("order book".to_owned(), best(symbol, view.as_deref()).unwrap_or_else(price)),
+        Kind::OrderBook => (
+            "order book".to_owned(),
+            best(symbol, view.as_deref()).unwrap_or_else(price),
+        ),
         Kind::OrderBookL1 => (
             "best bid and ask".to_owned(),
             best(symbol, view.as_deref()).unwrap_or_else(price),
@@ -36,7 +39,10 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
             best(symbol, view.as_deref()).unwrap_or_else(price),
         ),
         Kind::Klines(interval) => (format!("{interval} candles"), price()),
-        Kind::Trades => ("recent trades".to_owned(), last_trade(market, symbol).unwrap_or_else(price)),
+        Kind::Trades => (
+            "recent trades".to_owned(),
+            last_trade(market, symbol).unwrap_or_else(price),
+        ),
         Kind::ExchangeInfo => ("trading rules".to_owned(), rules(symbol)),
         Kind::Analytics(kind) => {
             let title = match kind {

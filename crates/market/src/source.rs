@@ -18,7 +18,7 @@ use crate::citations::{Citations, Limits, Lookup};
 use crate::market::{self, Market};
 use crate::model::Symbol;
 use crate::rest::{self, Governor, Rest};
-use crate::symbols::{AnalyticsKind, Kind, Match, MarketId, search};
+use crate::symbols::{AnalyticsKind, Kind, MarketId, Match, search};
 use crate::tools;
 use crate::trading::{self, BestPrices};
 

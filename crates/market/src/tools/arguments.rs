@@ -77,7 +77,9 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
             }
             ("side", Value::String(text)) => *text = text.trim().to_lowercase(),
             ("interval", Value::String(text)) => *text = interval(text),
-            ("notional" | "quantity" | "tick_size", Value::Number(number)) => *value = Value::String(number.to_string()),
+            ("notional" | "quantity" | "tick_size", Value::Number(number)) => {
+                *value = Value::String(number.to_string())
+            }
             ("notional" | "quantity" | "tick_size", Value::String(text)) => *text = text.replace([',', '_', ' '], ""),
             ("start_time" | "end_time", Value::String(text)) => {
                 if let Some(millis) = millis(text) {
@@ -89,10 +91,7 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
     }
     // One symbol where several are wanted, and the reverse.
     if let Some(Value::String(text)) = args.get("symbols") {
-        let list: Vec<Value> = text
-            .split(',')
-            .map(|text| Value::String(symbol(text, table)))
-            .collect();
+        let list: Vec<Value> = text.split(',').map(|text| Value::String(symbol(text, table))).collect();
         args.insert("symbols".to_owned(), Value::Array(list));
     }
 }
@@ -110,7 +109,11 @@ fn interval(text: &str) -> String {
     let text = text.trim();
     let lower = text.to_lowercase();
     let is_known = |text: &str| text.parse::<Interval>().is_ok();
-    if !is_known(text) && is_known(&lower) { lower } else { text.to_owned() }
+    if !is_known(text) && is_known(&lower) {
+        lower
+    } else {
+        text.to_owned()
+    }
 }
 
 fn millis(text: &str) -> Option<Millis> {
@@ -145,7 +148,10 @@ mod tests {
         assert_eq!(args["symbols"], json!(["ETH-USDT", "SOLUSDT"]));
         assert_eq!((&args["side"], &args["interval"]), (&json!("buy"), &json!("1h")));
         assert_eq!(args["notional"], "200000");
-        assert_eq!(args["end_time"].as_i64().expect("ms") - args["start_time"].as_i64().expect("ms"), 86_400_000);
+        assert_eq!(
+            args["end_time"].as_i64().expect("ms") - args["start_time"].as_i64().expect("ms"),
+            86_400_000
+        );
         assert_eq!(interval("1M"), "1M");
         assert_eq!(interval("1m"), "1m");
         assert_eq!(interval("7q"), "7q");

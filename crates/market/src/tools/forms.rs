@@ -177,15 +177,27 @@ impl Form {
                     "interval",
                     json!({"type": "string", "enum": intervals, "description": "Length of a candle; upper and lower case differ (1m is a minute, 1M a month)."}),
                 );
-                add("limit", whole("How many candles; at most 500 are listed", 1, 1_000, 500));
-                add("start_time", time("From this time: without end_time the oldest from there"));
-                add("end_time", time("Up to this time: without start_time the newest up to it"));
+                add(
+                    "limit",
+                    whole("How many candles; at most 500 are listed", 1, 1_000, 500),
+                );
+                add(
+                    "start_time",
+                    time("From this time: without end_time the oldest from there"),
+                );
+                add(
+                    "end_time",
+                    time("Up to this time: without start_time the newest up to it"),
+                );
             }
             Self::OrderBookL2 => add("depth_levels", whole("Levels a side for the imbalance", 5, 100, 20)),
             Self::OrderFlow => add("window_seconds", whole("How many seconds back", 10, 300, 60)),
             Self::VolumeProfile => {
                 add("hours", whole("How many hours back", 1, 168, 24));
-                add("tick_size", decimal("Width of a price row; chosen from the range where it is not given"));
+                add(
+                    "tick_size",
+                    decimal("Width of a price row; chosen from the range where it is not given"),
+                );
             }
             Self::LiquidityVacuums => add("hours", whole("How many hours back", 1, 168, 24)),
             Self::CostToTrade => {
@@ -194,7 +206,10 @@ impl Form {
                     "side",
                     json!({"type": "string", "enum": ["buy", "sell"], "description": "Whether to buy or to sell the base asset."}),
                 );
-                add("notional", decimal("How much in the quote asset (the second of the pair)"));
+                add(
+                    "notional",
+                    decimal("How much in the quote asset (the second of the pair)"),
+                );
                 add("quantity", decimal("How much in the base asset, instead of notional"));
             }
             _ => {}
