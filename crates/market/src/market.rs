@@ -22,6 +22,8 @@ use crate::symbols::SymbolTable;
 const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);
 const RERANK: Duration = Duration::from_secs(60);
 const LEARN_CLOCK: Duration = Duration::from_secs(300);
+/// The clock of a replay may run at another pace, and stop.
+const LEARN_REPLAYED_CLOCK: Duration = Duration::from_secs(5);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 /// How long a caller waits for the list of symbols when the server has just started.
 const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
@@ -324,8 +326,7 @@ impl Market {
 
     /// The exchange's time, as far as it is known.
     pub fn exchange_now(&self) -> Millis {
-        let offset = self.rest.clock_offset_ms().unwrap_or(0);
-        self.clock.now().as_millisecond().saturating_add(offset)
+        self.feed.health.exchange_millis(self.clock.now())
     }
 
     /// A sentence where this machine's clock and the exchange's differ by more than delays explain.
@@ -433,14 +434,18 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
         let now = market.clock.monotonic();
         let is_due =
             |last: Option<std::time::Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
-        let mut pause = RERANK;
-        if is_due(learned, LEARN_CLOCK)
+        let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
+        let (learn_every, mut pause) = match replayed {
+            true => (LEARN_REPLAYED_CLOCK, LEARN_REPLAYED_CLOCK),
+            false => (LEARN_CLOCK, RERANK),
+        };
+        if is_due(learned, learn_every)
             && market.rest.in_background().server_time().await.is_ok()
             && let Some(offset) = market.rest.clock_offset_ms()
         {
             learned = Some(now);
             market.feed.health.set_offset_ms(offset);
-            if let Some(note) = market.clock_note() {
+            if let Some(note) = market.clock_note().filter(|_| !replayed) {
                 tracing::warn!("{note}");
             }
         }

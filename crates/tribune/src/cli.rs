@@ -60,6 +60,8 @@ pub enum Command {
     Call(Call),
     /// Measure how well searches find what they should, on your own data or a BEIR dataset
     Eval(Eval),
+    /// Run a simulated Binance exchange on this machine, or replay a recording of the real one
+    Sim(Sim),
     /// Print exactly what to paste where, to connect a host
     Connect(Connect),
     /// Print a shell's completion script
@@ -77,6 +79,31 @@ pub struct Serve {
     /// Serve the fixtures of the MCP conformance suite too
     #[arg(long, hide = true)]
     pub conformance: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Point Tribune at it with `[market]`, `rest_url = \"http://ADDR\"` in tribune.toml. \
+A recording has one message a line, `<receive_ns> <json>`: combined-stream messages as Binance sends them, and \
+REST depth snapshots where they were taken; files may be gzipped. Replay begins with the first subscription. \
+GET /sim/state says how far it is, POST /sim/faults makes things go wrong."
+)]
+pub struct Sim {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9330")]
+    pub listen: SocketAddr,
+
+    /// The same seed gives the same market
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "replay")]
+    pub seed: u64,
+
+    /// Play these recordings instead of simulating
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub replay: Vec<PathBuf>,
+
+    /// How fast a recording is played: 1 is the recorded pace, 0 as fast as clients take it
+    #[arg(long, value_name = "X", default_value_t = 1.0, requires = "replay")]
+    pub speed: f64,
 }
 
 #[derive(Debug, Args)]

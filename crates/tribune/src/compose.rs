@@ -8,25 +8,123 @@ use tribune_corpus::speeches::Spellings;
 use tribune_corpus::{Dialect, DocumentsSource, Pool, Settings as CorpusSettings, SpeechesSource, ToolNames};
 use tribune_embed::Embedder;
 use tribune_embed::api::{Api, Settings as ApiSettings};
+use tribune_exchange_sim as simulator;
+use tribune_market::{MarketSource, market, rest, source, trading};
 use tribune_server::{Service, Settings};
 
-use crate::config::{Config, EmbedderChoice, Secret, SourceConfig};
+use crate::config::{Config, EmbedderChoice, Exchange, MarketConfig, Secret, SourceConfig};
 
 /// Everything that serves, and the corpora as what they are, for indexing.
 pub struct Parts {
     pub service: Arc<Service>,
     pub corpora: Vec<Arc<DocumentsSource>>,
+    pub market: Option<LiveMarket>,
+}
+
+/// A market that has not been connected yet.
+pub struct LiveMarket {
+    source: Arc<MarketSource>,
+    config: MarketConfig,
 }
 
 pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
     let pool = Pool::start()?;
     let corpora = corpora(config, &pool)?;
-    let sources = sources(config, &corpora, &Links::new(&settings.public_url));
+    let links = Links::new(&settings.public_url);
+    let mut sources = sources(config, &corpora, &links);
+    let market = config
+        .market
+        .as_ref()
+        .map(|market| live_market(config, market, links))
+        .transpose()?;
+    if let Some(market) = &market {
+        sources.push(market.source.clone());
+    }
     let service = Service::new(settings, sources, config.profiles.clone(), Arc::new(SystemClock))?;
     Ok(Parts {
         service: Arc::new(service),
         corpora,
+        market,
     })
+}
+
+fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::Result<LiveMarket> {
+    let settings = source::Settings {
+        citations_dir: config.data_dir.join("citations"),
+        keep_citations: market.keep_citations,
+        max_citations: market.max_citations,
+        trading: trading_settings(config, market)?,
+    };
+    let source = MarketSource::new(settings, links, Arc::new(SystemClock)).context("[market]")?;
+    Ok(LiveMarket {
+        source: Arc::new(source),
+        config: market.clone(),
+    })
+}
+
+/// Orders go where accounts are: the address for public data has none.
+fn trading_settings(
+    config: &Config,
+    market: &MarketConfig,
+) -> anyhow::Result<Option<(trading::Settings, rest::Settings)>> {
+    let (Some(trading), Exchange::At { rest_url, .. }) = (&market.trading, &market.exchange) else {
+        return Ok(None);
+    };
+    let accounts = match rest_url.as_str() {
+        "https://data-api.binance.vision" => "https://api.binance.com",
+        other => other,
+    };
+    let settings = trading::Settings {
+        trading: true,
+        credentials: Some(trading::Credentials {
+            api_key: trading.api_key.read().context("market.trading.api_key")?,
+            secret: trading.api_secret.read().context("market.trading.api_secret")?,
+        }),
+        max_order_notional: trading.max_order_notional,
+        quote_assets: trading.quote_assets.clone(),
+        symbols: (!trading.symbols.is_empty()).then(|| trading.symbols.clone()),
+        journal: config.data_dir.join("orders.jsonl"),
+    };
+    let rest = rest::Settings {
+        base_url: accounts.to_owned(),
+        ..rest::Settings::default()
+    };
+    Ok(Some((settings, rest)))
+}
+
+impl LiveMarket {
+    /// Connects in the background. What is given back must be held as long as the market is served.
+    pub async fn begin(&self) -> anyhow::Result<Option<simulator::Exchange>> {
+        let (rest_url, stream_url, simulated) = match &self.config.exchange {
+            Exchange::At { rest_url, stream_url } => (rest_url.clone(), stream_url.clone(), None),
+            Exchange::Simulated { seed } => {
+                let simulation = simulator::Simulation {
+                    seed: *seed,
+                    ..simulator::Simulation::default()
+                };
+                let settings = simulator::Settings {
+                    mode: simulator::Mode::Simulated(simulation),
+                    ..simulator::Settings::default()
+                };
+                let exchange = simulator::start(settings).await?;
+                (exchange.rest_url(), exchange.stream_url(), Some(exchange))
+            }
+        };
+        let mut feed = tribune_market::feed::Settings::new(stream_url);
+        feed.max_books = self.config.max_books;
+        feed.idle_after = self.config.idle_after;
+        self.source.begin(market::Settings {
+            rest: rest::Settings {
+                base_url: rest_url,
+                window: self.config.coalesce,
+                ..rest::Settings::default()
+            },
+            feed,
+            symbols: self.config.symbols.clone(),
+            track_top: self.config.track_top,
+        })?;
+        Ok(simulated)
+    }
 }
 
 /// Corpora as what they serve: plain documents, or speeches with tools of their own.

@@ -41,6 +41,8 @@ use snapshots::Wanted;
 
 /// Four streams a symbol, of the 1,024 that one connection may have.
 const SYMBOLS_A_SHARD: usize = 200;
+/// An event that is further ahead of the clocks than this is not believed.
+const MAX_AHEAD_MS: Millis = 24 * 3600 * 1000;
 /// How often is looked for books that nobody wants.
 const LOOK_FOR_IDLE: Duration = Duration::from_secs(5);
 
@@ -84,6 +86,8 @@ pub struct Health {
     trouble: Mutex<Option<String>>,
     /// How far the exchange's clock is ahead of ours.
     offset_ms: AtomicI64,
+    /// The latest time of an event, by the exchange's clock.
+    latest: AtomicI64,
 }
 
 impl Health {

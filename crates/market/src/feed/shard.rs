@@ -97,7 +97,7 @@ impl Shard {
                 let streams = streams(&published.symbol);
                 let mut tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
-                    socket.subscribe(&streams);
+                    socket.subscribe(streams.clone());
                     tracked.opened(now, self.health.exchange_millis(now.wall));
                 }
                 self.symbols.insert(published.symbol.clone(), tracked);
@@ -106,7 +106,7 @@ impl Shard {
                 self.symbols.remove(&symbol);
                 let streams = streams(&symbol);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
-                    socket.unsubscribe(&streams);
+                    socket.unsubscribe(streams.clone());
                 }
             }
             Order::Snapshot {
@@ -168,6 +168,9 @@ impl Shard {
         };
         match event {
             Event::Depth { symbol, diff } => {
+                if let Some(time) = diff.time {
+                    self.health.note_event(time);
+                }
                 if let Some(tracked) = self.symbols.get_mut(symbol) {
                     tracked.event(diff, now);
                 }
@@ -308,7 +311,7 @@ impl Shard {
         if self.board.is_some() {
             all.push("!miniTicker@arr".to_owned());
         }
-        socket.subscribe(&all);
+        socket.subscribe(all);
         if self.socket.is_some() {
             self.successor = Some(socket);
             return;

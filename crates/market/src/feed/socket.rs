@@ -35,8 +35,23 @@ pub struct Socket {
     said: Instant,
     /// Set while an answer to our ping is awaited.
     pinged: Option<Instant>,
-    to_say: VecDeque<String>,
+    to_say: VecDeque<(Wish, String)>,
     next_id: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Subscribe,
+    Unsubscribe,
+}
+
+impl Wish {
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Subscribe => "SUBSCRIBE",
+            Self::Unsubscribe => "UNSUBSCRIBE",
+        }
+    }
 }
 
 /// What a connection gives.
@@ -118,20 +133,28 @@ impl Socket {
         self.pinged = None;
     }
 
-    pub fn subscribe(&mut self, streams: &[String]) {
-        self.ask("SUBSCRIBE", streams);
+    pub fn subscribe(&mut self, streams: Vec<String>) {
+        self.to_say
+            .extend(streams.into_iter().map(|stream| (Wish::Subscribe, stream)));
     }
 
-    pub fn unsubscribe(&mut self, streams: &[String]) {
-        self.ask("UNSUBSCRIBE", streams);
+    pub fn unsubscribe(&mut self, streams: Vec<String>) {
+        self.to_say
+            .extend(streams.into_iter().map(|stream| (Wish::Unsubscribe, stream)));
     }
 
-    fn ask(&mut self, method: &str, streams: &[String]) {
-        for some in streams.chunks(STREAMS_A_MESSAGE) {
-            let message = serde_json::json!({"method": method, "params": some, "id": self.next_id});
-            self.to_say.push_back(message.to_string());
-            self.next_id += 1;
-        }
+    /// As many streams as go together into one message.
+    fn next_message(&mut self) -> Option<String> {
+        let wish = self.to_say.front()?.0;
+        let same = self.to_say.iter().take_while(|(other, _)| *other == wish).count();
+        let streams: Vec<String> = self
+            .to_say
+            .drain(..same.min(STREAMS_A_MESSAGE))
+            .map(|(_, stream)| stream)
+            .collect();
+        let id = self.next_id;
+        self.next_id += 1;
+        Some(serde_json::json!({"method": wish.method(), "params": streams, "id": id}).to_string())
     }
 
     /// Whether everything has been said.
@@ -145,7 +168,7 @@ impl Socket {
         if now.duration_since(self.said) < BETWEEN_MESSAGES && self.next_id > 2 {
             return Ok(());
         }
-        let message = match self.to_say.pop_front() {
+        let message = match self.next_message() {
             Some(text) => Message::text(text),
             None if self.pinged.is_none() && now.duration_since(self.heard) >= quiet => {
                 self.pinged = Some(now);

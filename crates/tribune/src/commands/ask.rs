@@ -84,7 +84,11 @@ fn ask(
             "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"query\": \"words\"}}'"
         );
     };
-    let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
+    let Parts {
+        service,
+        corpora,
+        market,
+    } = compose(&config, config.settings(config.listen, false))?;
     for corpus in &corpora {
         make_ready(&config, corpus)?;
         if config.file.is_some() {
@@ -99,7 +103,13 @@ fn ask(
             known.join(", ")
         )
     })?;
-    let answer = runtime()?.block_on(run(&service, &profile, tool, arguments))?;
+    let answer = runtime()?.block_on(async {
+        let _exchange = match &market {
+            Some(market) => market.begin().await?,
+            None => None,
+        };
+        run(&service, &profile, tool, arguments).await
+    })?;
     if output.json {
         print(answer.json())?;
     } else {

@@ -7,10 +7,11 @@ use serde_json::json;
 use super::{config, print};
 use crate::cli::{Check, Common};
 use crate::compose::{Parts, compose};
+use crate::config::Exchange;
 
 pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
     let (config, _demo) = config(common)?;
-    let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
+    let Parts { service, corpora, .. } = compose(&config, config.settings(config.listen, false))?;
     for corpus in &corpora {
         drop(corpus.refresh());
     }
@@ -24,7 +25,7 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
             ));
         }
     }
-    let sources: Vec<_> = service
+    let mut sources: Vec<_> = service
         .sources()
         .iter()
         .zip(&config.sources)
@@ -38,6 +39,19 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
             })
         })
         .collect();
+    if let Some(market) = &config.market {
+        let at = match &market.exchange {
+            Exchange::At { rest_url, .. } => rest_url.as_str(),
+            Exchange::Simulated { .. } => "a simulated exchange",
+        };
+        sources.push(json!({
+            "name": tribune_market::NAME,
+            "title": "Binance Spot markets",
+            "path": at,
+            "live": true,
+            "documents": null,
+        }));
+    }
     let base = service.links.base();
     let profiles: Vec<_> = service
         .profiles()
@@ -92,6 +106,11 @@ fn readable(report: &serde_json::Value) -> String {
         let documents = source["documents"]
             .as_u64()
             .map_or("not indexed yet".to_owned(), |n| super::plural(n, "document"));
+        let documents = if source["live"] == true {
+            "live".to_owned()
+        } else {
+            documents
+        };
         lines.push(format!(
             "  {:<14} {} ({documents}) from {}",
             text(&source["name"]),

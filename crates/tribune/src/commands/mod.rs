@@ -9,6 +9,7 @@ mod init;
 mod pages;
 mod progress;
 mod serve;
+mod sim;
 mod stdio;
 
 use std::io::Write as _;
@@ -32,6 +33,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fetch(args) => ask::fetch(&common, &args),
         Command::Call(args) => ask::call(&common, &args),
         Command::Eval(args) => eval::run(&common, &args),
+        Command::Sim(args) => sim::run(&common, &args),
         Command::Connect(args) => connect::run(&common, &args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),

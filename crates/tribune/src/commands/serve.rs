@@ -32,7 +32,11 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
         .await
         .map_err(|error| cannot_listen(wanted, &error))?;
     let listen = listener.local_addr()?;
-    let Parts { service, corpora } = compose(config, config.settings(listen, args.conformance))?;
+    let Parts {
+        service,
+        corpora,
+        market,
+    } = compose(config, config.settings(listen, args.conformance))?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -47,6 +51,10 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
             tracing::warn!(source = corpus.name(), %error, "the index cannot be opened yet");
         }
     }
+    let _exchange = match &market {
+        Some(market) => market.begin().await?,
+        None => None,
+    };
     print(&welcome(config, &service))?;
     let work = CancellationToken::new();
     keep_indexed(config, &corpora, &work);
@@ -116,6 +124,24 @@ fn record_metrics() -> anyhow::Result<PrometheusHandle> {
     metrics::describe_gauge!("tribune_tool_calls_in_flight", "Tool calls under way");
     metrics::describe_gauge!("tribune_sessions", "Open sessions of the initialize era");
     metrics::describe_gauge!("tribune_sse_streams", "Open HTTP+SSE connections");
+    metrics::describe_counter!(
+        "tribune_upstream_requests_total",
+        "Requests to the exchange by endpoint and outcome"
+    );
+    metrics::describe_gauge!(
+        "tribune_upstream_weight_used",
+        "Request weight used in this minute of the exchange"
+    );
+    metrics::describe_gauge!("tribune_books", "Order books that are kept");
+    metrics::describe_counter!("tribune_book_resyncs_total", "Order books that had to be started again");
+    metrics::describe_counter!(
+        "tribune_feed_disconnects_total",
+        "Connections to the exchange that were lost"
+    );
+    metrics::describe_counter!(
+        "tribune_feed_unreadable_total",
+        "Messages of the exchange that could not be read"
+    );
     metrics::describe_gauge!("tribune_source_ready", "1 if the source can answer");
     metrics::describe_gauge!("tribune_source_documents", "Documents the source holds");
     Ok(handle)
@@ -136,7 +162,7 @@ fn welcome(config: &Config, service: &Service) -> String {
     ));
     for source in service.sources() {
         let facts = source.facts();
-        let state = facts.counted().unwrap_or_else(|| "being indexed".to_owned());
+        let state = facts.counted().unwrap_or_else(|| "being prepared".to_owned());
         line(format!("  {:<14} {} ({state})", facts.name, facts.title));
     }
     if service.sources().is_empty() {
@@ -157,7 +183,7 @@ fn welcome(config: &Config, service: &Service) -> String {
         )),
         None => {
             line(
-                "This is the demo, with sample documents. For your own: `tribune init FOLDER`, then `tribune serve`."
+                "This is the demo, with sample documents and a SIMULATED exchange. For your own: `tribune init FOLDER`, then `tribune serve`."
                     .to_owned(),
             );
             line("`tribune connect chatgpt` says what to paste where; Ctrl-C stops.".to_owned());

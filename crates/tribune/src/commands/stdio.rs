@@ -14,7 +14,11 @@ use crate::logging;
 pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(common)?;
     let (config, _demo) = config(common)?;
-    let Parts { service, corpora } = compose(&config, config.settings(config.listen, false))?;
+    let Parts {
+        service,
+        corpora,
+        market,
+    } = compose(&config, config.settings(config.listen, false))?;
     let profile = service.profile(&args.profile).cloned().with_context(|| {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
         format!(
@@ -31,13 +35,17 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
         drop(corpus.refresh());
     }
     let served = runtime()?.block_on(async {
+        let _exchange = match &market {
+            Some(market) => market.begin().await?,
+            None => None,
+        };
         keep_indexed(&config, &corpora, &cancel);
         stop_on_signal(service.clone());
         let served = tribune_server::serve_stdio(service, profile).await;
         // Before the runtime waits for its threads: one may be in the middle of indexing.
         cancel.cancel();
-        served
+        Ok::<_, anyhow::Error>(served)
     });
-    served?;
+    served??;
     Ok(ExitCode::SUCCESS)
 }

@@ -51,7 +51,7 @@ pub enum Venue {
 }
 
 /// `[market.trading]`: the account and order tools exist only with all of this.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Trading {
     pub enabled: bool,
@@ -59,6 +59,20 @@ pub struct Trading {
     pub api_secret: Option<String>,
     pub max_order_notional: Option<String>,
     pub order_symbols: Vec<String>,
+    pub order_quotes: Vec<String>,
+}
+
+impl Default for Trading {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            api_key: None,
+            api_secret: None,
+            max_order_notional: None,
+            order_symbols: Vec::new(),
+            order_quotes: ["USDT", "USDC", "FDUSD"].map(str::to_owned).to_vec(),
+        }
+    }
 }
 
 /// The same, checked.
@@ -93,7 +107,10 @@ pub struct TradingConfig {
     pub api_key: Secret,
     pub api_secret: Secret,
     pub max_order_notional: Notional,
+    /// None for all.
     pub symbols: Vec<String>,
+    /// The cap counts in these; what is quoted in another cannot be ordered.
+    pub quote_assets: Vec<String>,
 }
 
 const DEFAULT_REST: &str = "https://data-api.binance.vision";
@@ -202,6 +219,7 @@ impl Trading {
             api_secret: secret("api_secret", self.api_secret)?,
             max_order_notional,
             symbols: self.order_symbols.iter().map(|symbol| symbol.to_uppercase()).collect(),
+            quote_assets: self.order_quotes.iter().map(|quote| quote.to_uppercase()).collect(),
         }))
     }
 }

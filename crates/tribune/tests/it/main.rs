@@ -10,6 +10,7 @@ mod eval;
 mod following;
 mod killing;
 mod load;
+mod market;
 mod nginx;
 mod operations;
 mod protocol;

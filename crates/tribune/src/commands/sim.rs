@@ -1,0 +1,62 @@
+//! `tribune sim`
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use tribune_exchange_sim::{Mode, Settings, Simulation, start};
+
+use super::{print, runtime, stop_asked};
+use crate::cli::{Common, Sim};
+use crate::logging;
+
+pub fn run(common: &Common, args: &Sim) -> anyhow::Result<ExitCode> {
+    let _logs = logging::start(common)?;
+    if !args.listen.ip().is_loopback() {
+        bail!(
+            "the simulator is for this machine alone: listen on 127.0.0.1:{}",
+            args.listen.port()
+        );
+    }
+    if !args.speed.is_finite() || args.speed < 0.0 {
+        bail!(
+            "--speed {} makes no sense: 1 is the recorded pace, 0 as fast as possible",
+            args.speed
+        );
+    }
+    let (mode, what) = if args.replay.is_empty() {
+        let simulation = Simulation {
+            seed: args.seed,
+            ..Simulation::default()
+        };
+        (
+            Mode::Simulated(simulation),
+            format!("SIMULATED exchange, seed {}", args.seed),
+        )
+    } else {
+        let mode = Mode::Replay {
+            files: args.replay.clone(),
+            speed: args.speed,
+        };
+        (
+            mode,
+            format!("SIMULATED exchange, replaying {} file(s)", args.replay.len()),
+        )
+    };
+    runtime()?.block_on(async {
+        let exchange = start(Settings {
+            listen: args.listen,
+            mode,
+            ..Settings::default()
+        })
+        .await?;
+        print(&format!(
+            "{what}\n\n  REST      {rest}\n  streams   {streams}\n  state     {rest}/sim/state\n\nIn tribune.toml:\n\n  [market]\n  rest_url = \"{rest}\"\n  stream_url = \"{streams}\"\n\nCtrl-C stops.\n",
+            rest = exchange.rest_url(),
+            streams = exchange.stream_url(),
+        ))?;
+        stop_asked().await;
+        exchange.stop();
+        anyhow::Ok(())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

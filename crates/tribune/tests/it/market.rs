@@ -1,0 +1,394 @@
+//! Live markets, against the simulator that ships with the binary.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{TestServer, binary, wait_for};
+
+/// `tribune sim` as a process of its own.
+struct Simulator {
+    child: Child,
+    url: String,
+}
+
+impl Simulator {
+    fn start(args: &[&str]) -> Self {
+        let mut child = Command::new(binary())
+            .args(["sim", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the simulator starts");
+        let out = BufReader::new(child.stdout.take().expect("stdout"));
+        let url = out
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.trim().strip_prefix("REST")?.trim().to_owned()))
+            .expect("its address");
+        Self { child, url }
+    }
+
+    /// A server whose market is here.
+    fn serve(&self) -> TestServer {
+        let server = TestServer::builder()
+            .documents(&[("housing.md", "# Housing\n\nA budget speech on housing and rail.\n")])
+            .tables(&format!(
+                "[market]\nrest_url = \"{}\"\nsymbols = [\"BTCUSDT\"]",
+                self.url
+            ))
+            .start();
+        wait_for("a live book", || {
+            let book = server.call("binance_orderbook_l1", json!({"symbol": "BTCUSDT"}));
+            book["book_state"] == "live"
+        });
+        server
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// What a failed call says.
+fn fault(server: &TestServer, tool: &str, arguments: &Value) -> String {
+    let answer = server.modern("/mcp", "tools/call", json!({"name": tool, "arguments": arguments}));
+    let answer = answer.json();
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    text(&answer["result"]["content"][0]["text"]).to_owned()
+}
+
+const DOCUMENTS: [&str; 12] = [
+    "ticker:BTCUSDT",
+    "orderbook:ETHUSDT",
+    "orderbook_l1:BTCUSDT",
+    "orderbook_l2:SOLUSDT",
+    "klines:BTCUSDT:1h",
+    "trades:ETHUSDT",
+    "exchange_info:BTCUSDT",
+    "analytics:order_flow:BTCUSDT",
+    "analytics:volume_profile:BTCUSDT",
+    "analytics:liquidity_vacuums:BTCUSDT",
+    "analytics:anomalies:BTCUSDT",
+    "analytics:health:BTCUSDT",
+];
+
+#[test]
+fn every_document_is_fetched_cited_and_labelled() {
+    let simulator = Simulator::start(&["--seed", "3"]);
+    let server = simulator.serve();
+    for id in DOCUMENTS {
+        let asked = Instant::now();
+        let document = server.call("fetch", json!({"id": id}));
+        assert!(
+            asked.elapsed() < Duration::from_secs(3),
+            "{id} took {:?}",
+            asked.elapsed()
+        );
+        assert_eq!(document["id"], id);
+        assert!(text(&document["title"]).starts_with("SIMULATED "), "{document}");
+        assert!(text(&document["text"]).starts_with("SIMULATED"), "{document}");
+        let metadata = &document["metadata"];
+        for field in ["symbol", "venue", "source", "received_time", "age_ms", "simulated"] {
+            assert!(!metadata[field].is_null(), "{id} has no {field}: {metadata}");
+        }
+        // The citation opens, and shows what was cited: word for word, with a way to what is current.
+        let url = text(&document["url"]).replace(&server.url, "");
+        let cited = server.get(&url, &[("accept", "application/json")]).json();
+        assert_eq!(cited["text"], document["text"], "{id}");
+        let page = server.get(&url, &[("accept", "text/html")]);
+        assert_eq!(page.status, 200);
+        assert!(page.body.contains("As it was when it was cited"), "{}", page.body);
+        assert!(page.body.contains(">Current values<"), "{}", page.body);
+        assert!(page.body.contains("SIMULATED"));
+        // A model that passes on the link gets the record too.
+        let again = server.call("fetch", json!({"id": document["url"]}));
+        assert_eq!(again["text"], document["text"]);
+    }
+    let current = server.get("/data/ticker:BTCUSDT", &[("accept", "text/html")]);
+    assert!(
+        current.body.contains("As of ") && !current.body.contains("As it was when"),
+        "{}",
+        current.body
+    );
+    let unknown = server.get("/data/ticker:BTCUSDT?at=nonsense", &[("accept", "text/html")]);
+    assert_eq!(unknown.status, 410);
+    assert!(
+        unknown.body.contains("Current values of ticker:BTCUSDT"),
+        "{}",
+        unknown.body
+    );
+}
+
+#[test]
+fn search_finds_markets_and_leaves_other_questions_alone() {
+    let simulator = Simulator::start(&[]);
+    let server = simulator.serve();
+    for (query, id) in [
+        ("Bitcoin trading volume", "ticker:BTCUSDT"),
+        ("ETHUSDT", "ticker:ETHUSDT"),
+        ("eth/btc 1h candles", "klines:ETHBTC:1h"),
+        ("order flow on solana", "analytics:order_flow:SOLUSDT"),
+        ("What is the current price of Bitcoin?", "ticker:BTCUSDT"),
+    ] {
+        let found = server.call("search", json!({"query": query}));
+        let first = &found["results"][0];
+        assert_eq!(first["id"], id, "{query}: {found}");
+        assert!(text(&first["text"]).starts_with("SIMULATED") && text(&first["text"]).chars().count() <= 200);
+        assert!(text(&first["url"]).contains("/data/") && text(&first["url"]).contains("?at="));
+        let symbol = &first["metadata"]["resolved_symbol"];
+        assert!(id.contains(text(symbol)), "{first}");
+    }
+    let both = server.call("search", json!({"query": "bitcoin vs ethereum spread"}));
+    let ids: Vec<&str> = both["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(|hit| text(&hit["id"]))
+        .collect();
+    assert!(
+        ids.contains(&"orderbook_l1:BTCUSDT") && ids.contains(&"orderbook_l1:ETHUSDT"),
+        "{ids:?}"
+    );
+    let speech = server.call("search", json!({"query": "budget speech on housing"}));
+    let first = &speech["results"][0];
+    assert!(text(&first["id"]).starts_with("docs:"), "{speech}");
+    assert_eq!(speech["results"].as_array().expect("results").len(), 1, "{speech}");
+    // On its own the market says that it has nothing.
+    let alone = json!({"name": "search", "arguments": {"query": "what is the weather"}});
+    let nothing = server.modern("/mcp/market", "tools/call", alone).json();
+    assert_eq!(nothing["result"]["structuredContent"]["results"], json!([]));
+}
+
+#[test]
+fn the_tools_answer_with_figures_units_and_times() {
+    let simulator = Simulator::start(&[]);
+    let server = simulator.serve();
+    let listed = server.modern("/mcp/market", "tools/list", json!({})).json();
+    let names: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .map(|tool| text(&tool["name"]))
+        .collect();
+    assert_eq!(
+        names.iter().filter(|name| name.starts_with("binance_")).count(),
+        16,
+        "{names:?}"
+    );
+    assert!(
+        !names
+            .iter()
+            .any(|name| name.contains("order") && name.contains("place")),
+        "{names:?}"
+    );
+    assert_eq!(
+        server.modern("/mcp/admin", "tools/list", json!({})).status,
+        404,
+        "nothing to administer"
+    );
+
+    let symbol = json!({"symbol": "BTCUSDT"});
+    for (tool, arguments, fields) in [
+        (
+            "binance_get_ticker",
+            symbol.clone(),
+            vec!["last_price", "price_change_pct", "quote_volume", "age_ms"],
+        ),
+        (
+            "binance_get_orderbook",
+            json!({"symbol": "btc/usdt", "limit": 5}),
+            vec!["bids", "asks", "last_update_id"],
+        ),
+        (
+            "binance_get_recent_trades",
+            json!({"symbol": "BTCUSDT", "limit": 7}),
+            vec!["trades", "summary"],
+        ),
+        (
+            "binance_get_klines",
+            json!({"symbol": "BTCUSDT", "interval": "1m", "limit": 3}),
+            vec!["klines", "last_closed"],
+        ),
+        ("binance_get_exchange_info", symbol.clone(), vec!["tick_size", "status"]),
+        (
+            "binance_get_avg_price",
+            symbol.clone(),
+            vec!["average_price", "window_minutes"],
+        ),
+        (
+            "binance_orderbook_l1",
+            symbol.clone(),
+            vec!["mid", "spread_bps", "microprice", "book_state"],
+        ),
+        ("binance_orderbook_l2", symbol.clone(), vec!["bands", "top_levels"]),
+        ("binance_orderbook_health", symbol.clone(), vec!["walls", "bands"]),
+        (
+            "binance_get_order_flow",
+            json!({"symbol": "BTCUSDT", "window_seconds": 30}),
+            vec!["net_flow_base", "trades"],
+        ),
+        (
+            "binance_get_volume_profile",
+            json!({"symbol": "BTCUSDT", "hours": 4}),
+            vec!["poc", "vah", "val"],
+        ),
+        (
+            "binance_detect_market_anomalies",
+            symbol.clone(),
+            vec!["checks", "checked"],
+        ),
+        (
+            "binance_get_microstructure_health",
+            symbol.clone(),
+            vec!["score", "components", "weights_used"],
+        ),
+        ("binance_get_liquidity_vacuums", symbol.clone(), vec!["vacuums"]),
+        (
+            "binance_cost_to_trade",
+            json!({"symbol": "SOLUSDT", "side": "buy", "notional": 2000}),
+            vec!["vwap", "slippage_bps", "filled"],
+        ),
+        ("binance.get_ticker", symbol.clone(), vec!["last_price"]),
+    ] {
+        let answer = server.call(tool, arguments);
+        for field in fields {
+            assert!(!answer[field].is_null(), "{tool} has no {field}: {answer}");
+        }
+        assert!(text(&answer["url"]).contains("?at="), "{tool}: {answer}");
+        assert!(text(&answer["simulated"]).starts_with("SIMULATED"), "{tool}: {answer}");
+    }
+    let several = server.call(
+        "binance_get_ticker",
+        json!({"symbols": ["BTCUSDT", "ETHUSDT", "NOPEUSDT"]}),
+    );
+    assert_eq!(several["results"].as_array().map(Vec::len), Some(2));
+    assert_eq!(several["failed"][0]["symbol"], "NOPEUSDT");
+    let compared = server.call("binance_compare_markets", json!({"symbols": ["BTCUSDT", "ETHUSDT"]}));
+    assert_eq!(compared["results"].as_array().map(Vec::len), Some(2), "{compared}");
+    let whole = server.call(
+        "binance_get_klines",
+        json!({"symbol": "BTCUSDT", "interval": "1m", "limit": 1000}),
+    );
+    assert!(whole.to_string().len() < 80_000);
+}
+
+#[test]
+fn mistakes_are_explained_and_nothing_is_invented() {
+    let simulator = Simulator::start(&[]);
+    let server = simulator.serve();
+    for (tool, arguments, told) in [
+        ("fetch", json!({"id": "ticker:BTCUSTD"}), "There is no symbol BTCUSTD"),
+        ("fetch", json!({"id": "ticker:BTCUSTD"}), "BTCUSDT"),
+        ("fetch", json!({"id": "klines:BTCUSDT:7m"}), "15m"),
+        (
+            "fetch",
+            json!({"id": "analytics:BTCUSDT:order_flow"}),
+            "analytics:order_flow:BTCUSDT",
+        ),
+        ("fetch", json!({"id": "ticker:LUNAUSDT"}), "not traded now"),
+        (
+            "binance_get_klines",
+            json!({"symbol": "BTCUSDT", "interval": "7m"}),
+            "`interval` must be one of",
+        ),
+        ("binance_get_ticker", json!({}), "give `symbol`"),
+        (
+            "binance_get_ticker",
+            json!({"symbol": "BTCUSDT", "nonsense": 1}),
+            "there is no argument `nonsense`",
+        ),
+        (
+            "binance_cost_to_trade",
+            json!({"symbol": "BTCUSDT", "side": "buy"}),
+            "either `notional`",
+        ),
+        (
+            "binance_get_orderbook",
+            json!({"symbol": "BTCUSDT", "limit": 7}),
+            "`limit` must be one of",
+        ),
+    ] {
+        let message = fault(&server, tool, &arguments);
+        assert!(message.contains(told), "{tool} {arguments}: {message}");
+    }
+    // The exchange goes away: books are old and say so, the rest says what is wrong.
+    drop(simulator);
+    wait_for("a stale book", || {
+        let book = server.call("binance_orderbook_l1", json!({"symbol": "BTCUSDT"}));
+        book["book_state"] == "stale" && book["book_state_reason"].is_string()
+    });
+    let message = fault(&server, "fetch", &json!({"id": "ticker:ETHUSDT"}));
+    assert!(message.contains("refuses connections"), "{message}");
+    let ready = server.get("/readyz", &[]);
+    assert!(ready.body.contains("streams: "), "{}", ready.body);
+    // Search still knows the symbols, and says from when its prices are.
+    let found = server.call("search", json!({"query": "bitcoin"}));
+    assert_eq!(found["results"][0]["id"], "ticker:BTCUSDT");
+}
+
+#[test]
+fn a_recording_is_played_through_the_command_line() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("btcusdt.jsonl");
+    std::fs::write(&file, recording()).expect("a recording");
+    let simulator = Simulator::start(&["--speed", "5", "--replay", &file.display().to_string()]);
+    let server = simulator.serve();
+    wait_for("the last update", || {
+        let book = server.call("binance_orderbook_l1", json!({"symbol": "BTCUSDT"}));
+        book["last_update_id"] == 140
+    });
+    let book = server.call("binance_get_orderbook", json!({"symbol": "BTCUSDT", "limit": 5}));
+    assert_eq!(book["best_bid"]["price"], "100.4", "{book}");
+    assert_eq!(book["best_ask"]["price"], "101");
+    assert!(text(&book["simulated"]).contains("replay"), "{book}");
+}
+
+/// Four seconds: every update raises the best bid by 0.01 and is announced.
+fn recording() -> String {
+    let mut lines = vec![
+        r#"1700000000000000000 {"lastUpdateId":100,"bids":[["100.00","1"],["99.00","2"]],"asks":[["101.00","1"],["102.00","3"]]}"#
+            .to_owned(),
+    ];
+    for step in 1..=40u64 {
+        let (id, ns) = (100 + step, 1_700_000_000_000_000_000 + step * 100_000_000);
+        let price = format!("{:.2}", 100.0 + step as f64 / 100.0);
+        let millis = ns / 1_000_000;
+        lines.push(format!(
+            r#"{ns} {{"stream":"btcusdt@bookTicker","data":{{"u":{id},"s":"BTCUSDT","b":"{price}","B":"1","a":"101.00","A":"1"}}}}"#
+        ));
+        lines.push(format!(
+            r#"{} {{"stream":"btcusdt@depth@100ms","data":{{"e":"depthUpdate","E":{millis},"s":"BTCUSDT","U":{id},"u":{id},"b":[["{price}","1"]],"a":[]}}}}"#,
+            ns + 1
+        ));
+        lines.push(format!(
+            r#"{} {{"stream":"btcusdt@trade","data":{{"e":"trade","E":{millis},"s":"BTCUSDT","t":{step},"p":"{price}","q":"0.5","T":{millis},"m":true,"M":true}}}}"#,
+            ns + 2
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn the_demo_has_a_simulated_exchange() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let answer = Command::new(binary())
+        .args(["fetch", "--json", "ticker:BTCUSDT"])
+        .current_dir(dir.path())
+        .output()
+        .expect("runs");
+    assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
+    let document: Value = serde_json::from_slice(&answer.stdout).expect("JSON");
+    assert!(text(&document["title"]).starts_with("SIMULATED"), "{document}");
+}
