@@ -79,7 +79,15 @@ pub async fn serve(
             Answer::of(answer(&venue, &request))
         }
     };
-    respond(&venue, answer, used)
+    let ordering = endpoint == "order" && method == Method::POST;
+    let mut response = respond(&venue, answer, used);
+    if ordering {
+        let (ten_seconds, day) = venue.accounts.order_counts(venue.now());
+        let headers = response.headers_mut();
+        headers.insert("x-mbx-order-count-10s", HeaderValue::from(ten_seconds));
+        headers.insert("x-mbx-order-count-1d", HeaderValue::from(day));
+    }
+    response
 }
 
 /// A rejection that was earned comes before one that was asked for.
