@@ -58,8 +58,9 @@ pub enum Fault {
 }
 
 /// What becomes of one diff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiffFate {
+    #[default]
     Send,
     Drop,
     Duplicate,
@@ -92,12 +93,6 @@ struct Plan {
     half_answers: u32,
     garbage_answers: u32,
     garbage_messages: u32,
-}
-
-impl Default for DiffFate {
-    fn default() -> Self {
-        Self::Send
-    }
 }
 
 #[derive(Debug)]

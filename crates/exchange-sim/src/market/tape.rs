@@ -98,7 +98,7 @@ impl Tape {
     }
 
     /// From an id on, oldest first.
-    pub fn from_id(&self, id: u64, limit: usize) -> impl Iterator<Item = &Trade> {
+    pub fn trades_from_id(&self, id: u64, limit: usize) -> impl Iterator<Item = &Trade> {
         let start = self.trades.partition_point(|trade| trade.id < id);
         self.trades.range(start..).take(limit)
     }

@@ -87,7 +87,7 @@ impl Player {
             self.play_line(&line, fast).await;
             let played = progress.played.fetch_add(1, Ordering::Relaxed);
             progress.at.store(at, Ordering::Relaxed);
-            if fast && played % TURN == 0 {
+            if fast && played.is_multiple_of(TURN) {
                 self.wait_for_slow_clients().await;
             }
         }

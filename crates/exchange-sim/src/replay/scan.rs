@@ -118,7 +118,7 @@ impl Scan {
                 Content::Snapshot(levels) => self.note_unnamed(time, place, levels),
                 _ => self
                     .common_streams
-                    .extend(message.stream.iter().map(|name| name.to_string())),
+                    .extend(message.stream.iter().map(ToString::to_string)),
             }
             return;
         };

@@ -45,7 +45,7 @@ pub fn historical_trades(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let tape = &lock(listed).market.tape;
     Ok(match from {
-        Some(id) => rows(tape.from_id(id, limit).map(trade_row)),
+        Some(id) => rows(tape.trades_from_id(id, limit).map(trade_row)),
         None => rows(tape.newest(limit).map(trade_row)),
     })
 }

@@ -15,6 +15,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
+use futures::StreamExt as _;
 use serde_json::json;
 
 use crate::account;
@@ -78,7 +79,15 @@ pub async fn serve(
             Answer::of(answer(&venue, &request))
         }
     };
-    respond(&venue, answer, used)
+    let ordering = endpoint == "order" && method == Method::POST;
+    let mut response = respond(&venue, answer, used);
+    if ordering {
+        let (ten_seconds, day) = venue.accounts.order_counts(venue.now());
+        let headers = response.headers_mut();
+        headers.insert("x-mbx-order-count-10s", HeaderValue::from(ten_seconds));
+        headers.insert("x-mbx-order-count-1d", HeaderValue::from(day));
+    }
+    response
 }
 
 /// A rejection that was earned comes before one that was asked for.
@@ -185,8 +194,13 @@ fn respond(venue: &Venue, answer: Answer, used: u32) -> Response {
 fn half_sent(venue: &Venue, answer: &Answer, used: u32) -> Response {
     let length = answer.body.len();
     let half = Bytes::copy_from_slice(&answer.body.as_bytes()[..length / 2]);
-    let chunks = [Ok(half), Err(std::io::Error::other("half-sent on demand"))];
-    let body = Body::from_stream(futures::stream::iter(chunks));
+    // The half has to be on its way before the end, or nothing is sent at all.
+    let ending = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Err(std::io::Error::other("half-sent on demand"))
+    };
+    let chunks = futures::stream::once(std::future::ready(Ok(half))).chain(futures::stream::once(ending));
+    let body = Body::from_stream(chunks);
     let parts = answer_parts(answer.status, answer.retry_after_secs, used);
     let mut response = with_headers(venue, &parts, body);
     response

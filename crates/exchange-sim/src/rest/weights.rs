@@ -29,17 +29,17 @@ pub fn weight(endpoint: &str, params: &Params) -> u32 {
 
 fn depth_weight(params: &Params) -> u32 {
     match params.limit(100, 5_000).unwrap_or(100) {
-        ..=100 => 5,
-        ..=500 => 25,
-        ..=1_000 => 50,
+        0..=100 => 5,
+        101..=500 => 25,
+        501..=1_000 => 50,
         _ => 250,
     }
 }
 
 fn day_weight(symbols: Option<usize>) -> u32 {
     match symbols {
-        Some(..=20) => 2,
-        Some(..=100) => 40,
+        Some(0..=20) => 2,
+        Some(21..=100) => 40,
         Some(_) | None => 80,
     }
 }

@@ -1,5 +1,6 @@
 //! One symbol's market in motion: orders in, and what becomes of them in the book, the trades and the streams.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::flow::{Action, Flow};
@@ -45,6 +46,9 @@ pub struct Engine {
     /// When the flow acts next and when streams are next due.
     next_action: Duration,
     next_boundary: Millis,
+    /// Resting orders of accounts, and what happened to them since somebody looked.
+    watched: HashSet<OrderId>,
+    watched_executions: Vec<Execution>,
 }
 
 impl Engine {
@@ -58,6 +62,8 @@ impl Engine {
             next_aggregate: next_trade,
             next_action: Duration::from_millis(now.max(0) as u64),
             next_boundary: now - now.rem_euclid(FAST) + FAST,
+            watched: HashSet::new(),
+            watched_executions: Vec::new(),
         };
         engine.pause();
         engine
@@ -134,6 +140,38 @@ impl Engine {
         }
     }
 
+    /// An order that is never entered has an id all the same.
+    pub fn refuse(&mut self) -> Submitted {
+        let id = self.next_order;
+        self.next_order += 1;
+        Submitted {
+            id,
+            executions: Vec::new(),
+            resting: 0,
+        }
+    }
+
+    /// Remembers what happens to a resting order.
+    pub fn watch(&mut self, id: OrderId) {
+        self.watched.insert(id);
+    }
+
+    pub fn unwatch(&mut self, id: OrderId) {
+        self.watched.remove(&id);
+    }
+
+    pub fn take_watched_executions(&mut self) -> Vec<Execution> {
+        std::mem::take(&mut self.watched_executions)
+    }
+
+    pub fn take_watched_executions_of(&mut self, id: OrderId) -> Vec<Execution> {
+        let (its, others) = std::mem::take(&mut self.watched_executions)
+            .into_iter()
+            .partition(|execution| execution.fill.maker == id);
+        self.watched_executions = others;
+        its
+    }
+
     pub fn cancel(&mut self, market: &mut Market, hub: &Hub, id: OrderId) -> bool {
         match self.book.cancel(id) {
             Some(changed) => {
@@ -171,7 +209,14 @@ impl Engine {
             if !aggregate.as_mut().is_some_and(|open| open.absorb(&trade)) {
                 self.close_aggregate(market, hub, aggregate.replace(Aggregate::of(&trade, 0)));
             }
-            executions.push(Execution { fill: *fill, trade });
+            let execution = Execution { fill: *fill, trade };
+            if self.watched.contains(&fill.maker) {
+                self.watched_executions.push(execution);
+            }
+            if fill.maker_done {
+                self.watched.remove(&fill.maker);
+            }
+            executions.push(execution);
         }
         self.close_aggregate(market, hub, aggregate);
         executions

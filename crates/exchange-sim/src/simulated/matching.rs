@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::market::levels::Side;
-use crate::number::{Price, Quantity};
+use crate::number::{Money, Price, Quantity};
 
 pub type OrderId = u64;
 
@@ -94,6 +94,45 @@ impl MatchingBook {
             .filter(|(price, _)| within(**price))
             .map(|(_, queue)| queue.total)
             .sum()
+    }
+
+    /// Levels that an order of `side` meets, best first.
+    fn opposite_levels(&self, side: Side) -> Box<dyn Iterator<Item = (Price, Quantity)> + '_> {
+        let level = |(price, queue): (&Price, &Queue)| (*price, queue.total);
+        match side {
+            Side::Bid => Box::new(self.asks.iter().map(level)),
+            Side::Ask => Box::new(self.bids.iter().rev().map(level)),
+        }
+    }
+
+    /// What `quantity` comes to, as far as there is so much.
+    pub fn money_for(&self, side: Side, quantity: Quantity) -> Money {
+        let mut left = quantity;
+        let mut money = 0;
+        for (price, total) in self.opposite_levels(side) {
+            let taken = left.min(total);
+            money += i128::from(price) * taken;
+            left -= taken;
+            if left == 0 {
+                break;
+            }
+        }
+        money
+    }
+
+    /// How much `money` buys or, of a seller, has to be sold for it.
+    pub fn quantity_for(&self, side: Side, money: Money) -> Quantity {
+        let mut left = money;
+        let mut quantity = 0;
+        for (price, total) in self.opposite_levels(side) {
+            let taken = total.min(left / i128::from(price));
+            quantity += taken;
+            left -= taken * i128::from(price);
+            if taken < total {
+                break;
+            }
+        }
+        quantity
     }
 
     /// Takes what rests on the other side, best price first and oldest order first, up to `limit`.

@@ -31,27 +31,31 @@ fn btc() -> Option<String> {
 async fn diffs_can_be_dropped_doubled_and_swapped() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = diffs(&exchange).await;
-    assert_eq!(gaps(&ids(&mut socket, 4).await), 0);
-    exchange.faults().set(&Fault::DropDiffs {
+    let faults = exchange.faults();
+    let mut seen = ids(&mut socket, 4).await;
+    assert_eq!(gaps(&seen), 0);
+    faults.set(&Fault::DropDiffs {
         symbol: btc(),
         count: 1,
     });
-    assert_eq!(gaps(&ids(&mut socket, 4).await), 1);
-    exchange.faults().set(&Fault::DuplicateDiffs {
+    seen.extend(ids(&mut socket, 4).await);
+    assert_eq!(gaps(&seen), 1);
+    faults.set(&Fault::DuplicateDiffs {
         symbol: btc(),
         count: 1,
     });
-    let doubled = ids(&mut socket, 5).await;
-    assert_eq!(doubled.windows(2).filter(|pair| pair[0] == pair[1]).count(), 1);
-    exchange.faults().set(&Fault::SwapDiffs {
+    seen = ids(&mut socket, 5).await;
+    assert_eq!(seen.windows(2).filter(|pair| pair[0] == pair[1]).count(), 1);
+    faults.set(&Fault::SwapDiffs {
         symbol: btc(),
         count: 1,
     });
-    let mut swapped = ids(&mut socket, 6).await;
-    assert!(gaps(&swapped) > 0);
-    swapped.sort_unstable();
-    assert_eq!(gaps(&swapped), 0, "nothing is lost");
-    exchange.faults().set(&Fault::DropDiffs {
+    seen.drain(..4);
+    seen.extend(ids(&mut socket, 6).await);
+    assert!(gaps(&seen) > 0);
+    seen.sort_unstable();
+    assert_eq!(gaps(&seen), 0, "nothing is lost");
+    faults.set(&Fault::DropDiffs {
         symbol: Some("ETHUSDT".to_owned()),
         count: 9,
     });

@@ -1,5 +1,6 @@
 //! The exchange over its sockets, as a client meets it.
 
+mod account;
 mod faults;
 mod replay;
 mod rest;

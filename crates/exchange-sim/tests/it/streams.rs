@@ -148,20 +148,20 @@ async fn talking_too_much_ends_the_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pings_are_sent_and_silence_is_not_forgiven() {
     let exchange = simulated(Limits {
-        ping_every: Duration::from_millis(100),
-        pong_within: Duration::from_millis(300),
+        ping_every: Duration::from_millis(250),
+        pong_within: Duration::from_millis(600),
         ..Limits::default()
     })
     .await;
     let mut socket = Socket::open(&exchange, "/ws/btcusdt@nothing").await;
-    for _ in 0..8 {
+    for _ in 0..5 {
         let Some(Message::Ping(payload)) = socket.frame().await else {
             panic!("not a ping")
         };
         assert!(!payload.is_empty());
     }
     // Reading stops, so nothing is answered; the exchange gives up.
-    tokio::time::sleep(Duration::from_millis(900)).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
     let mut frames = 0;
     while let Some(frame) = socket.frame().await {
         frames += 1;

@@ -21,6 +21,7 @@ pub fn simulation() -> Simulation {
         start: Some(START),
         events_per_second: 50.0,
         levels: 300,
+        history_minutes: 2 * 24 * 60,
         warm_up: Duration::from_secs(60),
         ..Simulation::default()
     }
