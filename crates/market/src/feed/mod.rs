@@ -104,9 +104,17 @@ impl Health {
         self.offset_ms.store(offset, Ordering::Relaxed);
     }
 
-    fn exchange_millis(&self, now: Timestamp) -> Millis {
-        now.as_millisecond()
-            .saturating_add(self.offset_ms.load(Ordering::Relaxed))
+    fn note_event(&self, time: Millis) {
+        self.latest.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// What the exchange's clock says now: never before what it has already said.
+    pub fn exchange_millis(&self, now: Timestamp) -> Millis {
+        let offset = self.offset_ms.load(Ordering::Relaxed);
+        let reckoned = now.as_millisecond().saturating_add(offset);
+        let latest = self.latest.load(Ordering::Relaxed);
+        let is_likely = latest.saturating_sub(reckoned) <= MAX_AHEAD_MS;
+        if is_likely { reckoned.max(latest) } else { reckoned }
     }
 
     /// `None` while all is well.

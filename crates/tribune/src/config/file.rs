@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tribune_corpus::{Duplicates, FieldMap, Reading, SpeechRules};
 
 use super::embedder::Embedder;
-use super::market::{Market, Trading};
+use super::market::Market;
 
 /// The variables that set something.
 pub type Environment = BTreeMap<String, String>;
@@ -330,7 +330,7 @@ mod tests {
             ("sources", keys_of::<Source>()),
             ("profiles", keys_of::<Profile>()),
             ("market", keys_of::<Market>()),
-            ("market.trading", keys_of::<Trading>()),
+            ("market.trading", keys_of::<super::super::market::Trading>()),
         ];
         for (section, keys) in sections {
             assert!(!keys.is_empty(), "{section}");

@@ -16,7 +16,7 @@ use tribune_server::{ProfileSpec, Settings};
 
 pub use embedder::{EmbedderChoice, Secret};
 pub use file::{ConfigFile, Environment};
-pub use market::{Exchange, MarketConfig, TradingConfig};
+pub use market::{Exchange, MarketConfig};
 
 pub const DEFAULT_FILE: &str = "tribune.toml";
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{TestServer, binary, wait_for};
+use crate::support::{TestServer, binary, installed, root, wait_for};
 
 /// `tribune sim` as a process of its own.
 struct Simulator {
@@ -391,4 +391,21 @@ fn the_demo_has_a_simulated_exchange() {
     assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
     let document: Value = serde_json::from_slice(&answer.stdout).expect("JSON");
     assert!(text(&document["title"]).starts_with("SIMULATED"), "{document}");
+}
+
+#[test]
+fn published_clients_take_the_simulator_for_the_exchange() {
+    let simulator = Simulator::start(&["--seed", "5"]);
+    let checked = Command::new(installed("py-exchange/bin/python"))
+        .arg(root().join("tests/exchange/check.py"))
+        .arg(&simulator.url)
+        .arg(simulator.url.replace("http://", "ws://"))
+        .output()
+        .expect("python runs");
+    let told = format!(
+        "{}{}",
+        String::from_utf8_lossy(&checked.stdout),
+        String::from_utf8_lossy(&checked.stderr)
+    );
+    assert!(checked.status.success(), "{told}");
 }
