@@ -114,6 +114,7 @@ impl Market {
 
     pub fn stop(&self) {
         self.stop.cancel();
+        self.feed.stop();
     }
 
     /// Grows with every change of what is traded.
@@ -145,6 +146,11 @@ impl Market {
 
     fn trouble(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the exchange has been asked for its symbols at least once, with whatever outcome.
+    pub fn has_tried(&self) -> bool {
+        *self.tried.borrow() > 0
     }
 
     /// Why the market cannot answer as it should.

@@ -103,6 +103,13 @@ impl MarketSource {
         Ok(())
     }
 
+    /// Lets go of the exchange.
+    pub fn end(&self) {
+        if let Some(market) = self.running.0.get() {
+            market.stop();
+        }
+    }
+
     pub(crate) fn market(&self) -> Result<&Arc<Market>> {
         self.running.market()
     }
@@ -266,14 +273,16 @@ impl Source for MarketSource {
         }
     }
 
+    /// An exchange that cannot be reached must not take the other sources with it: only the first moments
+    /// count as unready.
     fn status(&self) -> SourceStatus {
         let Some(market) = self.running.0.get() else {
             return SourceStatus::Unready("not started".to_owned());
         };
         match (market.known_symbols(), market.current_trouble()) {
-            (None, trouble) => SourceStatus::Unready(trouble.unwrap_or_else(|| "symbols are being loaded".to_owned())),
-            (Some(_), Some(trouble)) => SourceStatus::Degraded(trouble),
-            (Some(_), None) => SourceStatus::Ready,
+            (_, Some(trouble)) if market.has_tried() => SourceStatus::Degraded(trouble),
+            (None, _) => SourceStatus::Unready("symbols are being loaded".to_owned()),
+            (Some(_), _) => SourceStatus::Ready,
         }
     }
 

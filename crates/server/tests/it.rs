@@ -74,6 +74,7 @@ impl Source for Fake {
             passage: None,
             score: 1.0,
             coverage: 1.0,
+            metadata: None,
         };
         Ok((1..=3).map(hit).collect())
     }
@@ -473,6 +474,7 @@ impl Source for Mirror {
             passage: None,
             score: 1.0,
             coverage: 1.0,
+            metadata: None,
         }]))
     }
 

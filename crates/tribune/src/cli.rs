@@ -101,6 +101,10 @@ pub struct Sim {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub replay: Vec<PathBuf>,
 
+    /// Lets this API key trade, with a made-up balance of 100,000 USDT and 1 BTC
+    #[arg(long, value_name = "KEY:SECRET", conflicts_with = "replay")]
+    pub key: Vec<String>,
+
     /// How fast a recording is played: 1 is the recorded pace, 0 as fast as clients take it
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "replay")]
     pub speed: f64,

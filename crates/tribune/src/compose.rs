@@ -18,13 +18,23 @@ use crate::config::{Config, EmbedderChoice, Exchange, MarketConfig, Secret, Sour
 pub struct Parts {
     pub service: Arc<Service>,
     pub corpora: Vec<Arc<DocumentsSource>>,
-    pub market: Option<LiveMarket>,
+    market: Option<LiveMarket>,
 }
 
 /// A market that has not been connected yet.
-pub struct LiveMarket {
+struct LiveMarket {
     source: Arc<MarketSource>,
     config: MarketConfig,
+}
+
+impl Parts {
+    /// Connects the market, if there is one. What is given back must be held while it is served.
+    pub async fn begin(&self) -> anyhow::Result<Option<Begun>> {
+        match &self.market {
+            Some(market) => market.begin().await.map(Some),
+            None => Ok(None),
+        }
+    }
 }
 
 pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
@@ -92,9 +102,21 @@ fn trading_settings(
     Ok(Some((settings, rest)))
 }
 
+/// A market that is served; lets go of the exchange when it is dropped, and of one of our own last.
+pub struct Begun {
+    source: Arc<MarketSource>,
+    _exchange: Option<simulator::Exchange>,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.source.end();
+    }
+}
+
 impl LiveMarket {
-    /// Connects in the background. What is given back must be held as long as the market is served.
-    pub async fn begin(&self) -> anyhow::Result<Option<simulator::Exchange>> {
+    /// Connects in the background.
+    async fn begin(&self) -> anyhow::Result<Begun> {
         let (rest_url, stream_url, simulated) = match &self.config.exchange {
             Exchange::At { rest_url, stream_url } => (rest_url.clone(), stream_url.clone(), None),
             Exchange::Simulated { seed } => {
@@ -123,7 +145,10 @@ impl LiveMarket {
             symbols: self.config.symbols.clone(),
             track_top: self.config.track_top,
         })?;
-        Ok(simulated)
+        Ok(Begun {
+            source: self.source.clone(),
+            _exchange: simulated,
+        })
     }
 }
 

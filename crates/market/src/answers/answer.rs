@@ -210,7 +210,8 @@ impl Answer {
             line(&format!("Note: {note}."));
         }
         line("\nData:");
-        for (name, value) in &self.data {
+        let provenance = fields_of(&self.provenance);
+        for (name, value) in provenance.iter().chain(&self.data) {
             line(&format!("{name}: {}", plain(value)));
         }
         for table in &self.tables {
@@ -220,7 +221,11 @@ impl Answer {
             }
         }
         let mut metadata = self.about();
-        metadata.extend(fields_of(&self.provenance));
+        metadata.extend(provenance);
+        // Every document's `source` is the scheme of its id.
+        if let Some(source) = metadata.shift_remove("source") {
+            metadata.insert("data_source".to_owned(), source);
+        }
         Document {
             id: self.id,
             title: self.title,

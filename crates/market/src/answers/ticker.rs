@@ -1,9 +1,10 @@
 //! Price and the last day.
 
+use futures::future::join_all;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::json;
-use tribune_core::Result;
+use tribune_core::{Error, Result};
 
 use super::answer::{Answer, Provenance, exchange_time, or_unknown, pair_name, signed};
 use crate::analytics::quotes::{Quote, Touch};
@@ -17,6 +18,32 @@ pub async fn ticker(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let ticker = market.rest.ticker_24h(&symbol.name).await?;
     told(market, &symbol, &ticker)
+}
+
+/// Several with one request; one that fails does not take the others with it.
+pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
+    let symbols = join_all(names.iter().map(|name| market.traded(name))).await;
+    let traded: Vec<&str> = symbols.iter().flatten().map(|symbol| &*symbol.name).collect();
+    let all = match traded.as_slice() {
+        [] => None,
+        some => Some(market.rest.tickers_24h(some).await),
+    };
+    let answer = |symbol: Symbol| match &all {
+        Some(Ok(all)) => {
+            let own = all.value.iter().find(|ticker| ticker.symbol == symbol.name);
+            let own = own.ok_or_else(|| Error::unavailable(format!("the exchange left {} out", symbol.name)))?;
+            let stamped = Stamped {
+                value: own.clone(),
+                exchange_time: Some(own.close_time),
+                received: all.received,
+                simulated: all.simulated,
+            };
+            told(market, &symbol, &stamped)
+        }
+        Some(Err(error)) => Err(error.clone().into()),
+        None => Err(Error::internal("nothing was asked")),
+    };
+    symbols.into_iter().map(|symbol| symbol.and_then(answer)).collect()
 }
 
 pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) -> Result<Answer> {

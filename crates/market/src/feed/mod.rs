@@ -204,6 +204,11 @@ impl Feed {
         Some(published)
     }
 
+    /// Lets go of the exchange; what was published stays.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
     /// Every tracked symbol.
     pub fn books(&self) -> Vec<Arc<Published>> {
         let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
@@ -258,7 +263,7 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
-        self.stop.cancel();
+        self.stop();
     }
 }
 

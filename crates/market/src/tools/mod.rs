@@ -161,7 +161,10 @@ impl MarketTool {
 
     /// One answer for each symbol; one that fails does not take the others with it.
     async fn several(&self, market: &Market, symbols: &[String], args: &Arguments<'_>) -> Result<ToolOutput> {
-        let answers = join_all(symbols.iter().map(|symbol| self.answer(market, symbol, args))).await;
+        let answers = match self.form {
+            Form::Ticker => answers::ticker::tickers(market, symbols).await,
+            _ => join_all(symbols.iter().map(|symbol| self.answer(market, symbol, args))).await,
+        };
         let mut results = Vec::new();
         let mut failed = Vec::new();
         for (symbol, answer) in symbols.iter().zip(answers) {

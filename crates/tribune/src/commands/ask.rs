@@ -13,7 +13,7 @@ use super::index::{PATIENCE, update_with_progress};
 use super::progress::Progress;
 use super::{config, print, runtime};
 use crate::cli::{Call, Common, Fetch, Output, Search};
-use crate::compose::{Parts, compose};
+use crate::compose::compose;
 use crate::config::Config;
 use crate::logging;
 
@@ -84,11 +84,8 @@ fn ask(
             "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"query\": \"words\"}}'"
         );
     };
-    let Parts {
-        service,
-        corpora,
-        market,
-    } = compose(&config, config.settings(config.listen, false))?;
+    let parts = compose(&config, config.settings(config.listen, false))?;
+    let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
     for corpus in &corpora {
         make_ready(&config, corpus)?;
         if config.file.is_some() {
@@ -104,10 +101,7 @@ fn ask(
         )
     })?;
     let answer = runtime()?.block_on(async {
-        let _exchange = match &market {
-            Some(market) => market.begin().await?,
-            None => None,
-        };
+        let _market = parts.begin().await?;
         run(&service, &profile, tool, arguments).await
     })?;
     if output.json {

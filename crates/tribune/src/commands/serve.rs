@@ -13,7 +13,7 @@ use tribune_server::Service;
 
 use super::{config, plural, print, runtime, stop_asked};
 use crate::cli::{Common, Serve};
-use crate::compose::{Parts, compose};
+use crate::compose::compose;
 use crate::config::Config;
 use crate::follow::{follow, keep_fresh, log};
 use crate::logging;
@@ -32,11 +32,8 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
         .await
         .map_err(|error| cannot_listen(wanted, &error))?;
     let listen = listener.local_addr()?;
-    let Parts {
-        service,
-        corpora,
-        market,
-    } = compose(config, config.settings(listen, args.conformance))?;
+    let parts = compose(config, config.settings(listen, args.conformance))?;
+    let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -51,10 +48,7 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
             tracing::warn!(source = corpus.name(), %error, "the index cannot be opened yet");
         }
     }
-    let _exchange = match &market {
-        Some(market) => market.begin().await?,
-        None => None,
-    };
+    let _market = parts.begin().await?;
     print(&welcome(config, &service))?;
     let work = CancellationToken::new();
     keep_indexed(config, &corpora, &work);

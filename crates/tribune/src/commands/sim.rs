@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use tribune_exchange_sim::{Mode, Settings, Simulation, start};
+use tribune_exchange_sim::{ApiKey, Mode, Settings, Simulation, start};
 
 use super::{print, runtime, stop_asked};
 use crate::cli::{Common, Sim};
@@ -42,10 +42,12 @@ pub fn run(common: &Common, args: &Sim) -> anyhow::Result<ExitCode> {
             format!("SIMULATED exchange, replaying {} file(s)", args.replay.len()),
         )
     };
+    let api_keys = args.key.iter().map(|text| api_key(text)).collect::<anyhow::Result<_>>()?;
     runtime()?.block_on(async {
         let exchange = start(Settings {
             listen: args.listen,
             mode,
+            api_keys,
             ..Settings::default()
         })
         .await?;
@@ -59,4 +61,18 @@ pub fn run(common: &Common, args: &Sim) -> anyhow::Result<ExitCode> {
         anyhow::Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn api_key(text: &str) -> anyhow::Result<ApiKey> {
+    let Some((key, secret)) = text.split_once(':').filter(|(key, secret)| !key.is_empty() && !secret.is_empty()) else {
+        bail!("--key takes a key and a secret of your choice: --key KEY:SECRET");
+    };
+    let balances = [("USDT", "100000"), ("BTC", "1")];
+    Ok(ApiKey {
+        key: key.to_owned(),
+        secret: secret.to_owned(),
+        balances: balances
+            .map(|(asset, amount)| (asset.to_owned(), amount.to_owned()))
+            .to_vec(),
+    })
 }

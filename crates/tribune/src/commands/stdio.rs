@@ -8,17 +8,14 @@ use tokio_util::sync::CancellationToken;
 use super::serve::{keep_indexed, stop_on_signal};
 use super::{config, runtime};
 use crate::cli::{Common, Stdio};
-use crate::compose::{Parts, compose};
+use crate::compose::compose;
 use crate::logging;
 
 pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(common)?;
     let (config, _demo) = config(common)?;
-    let Parts {
-        service,
-        corpora,
-        market,
-    } = compose(&config, config.settings(config.listen, false))?;
+    let parts = compose(&config, config.settings(config.listen, false))?;
+    let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
     let profile = service.profile(&args.profile).cloned().with_context(|| {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
         format!(
@@ -35,10 +32,7 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
         drop(corpus.refresh());
     }
     let served = runtime()?.block_on(async {
-        let _exchange = match &market {
-            Some(market) => market.begin().await?,
-            None => None,
-        };
+        let _market = parts.begin().await?;
         keep_indexed(&config, &corpora, &cancel);
         stop_on_signal(service.clone());
         let served = tribune_server::serve_stdio(service, profile).await;

@@ -100,7 +100,7 @@ fn every_document_is_fetched_cited_and_labelled() {
         assert!(text(&document["title"]).starts_with("SIMULATED "), "{document}");
         assert!(text(&document["text"]).starts_with("SIMULATED"), "{document}");
         let metadata = &document["metadata"];
-        for field in ["symbol", "venue", "source", "received_time", "age_ms", "simulated"] {
+        for field in ["symbol", "venue", "data_source", "received_time", "age_ms", "simulated"] {
             assert!(!metadata[field].is_null(), "{id} has no {field}: {metadata}");
         }
         // The citation opens, and shows what was cited: word for word, with a way to what is current.
@@ -391,6 +391,73 @@ fn the_demo_has_a_simulated_exchange() {
     assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
     let document: Value = serde_json::from_slice(&answer.stdout).expect("JSON");
     assert!(text(&document["title"]).starts_with("SIMULATED"), "{document}");
+}
+
+#[test]
+fn orders_need_a_switch_a_token_a_preview_and_stay_below_the_cap() {
+    let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
+    let dir = tempfile::tempdir().expect("a folder");
+    for (name, secret) in [("key", "some-key"), ("secret", "some-secret"), ("admin", "0123456789abcdef0123")] {
+        std::fs::write(dir.path().join(name), secret).expect("a secret");
+    }
+    let at = |name: &str| format!("file:{}", dir.path().join(name).display());
+    let server = TestServer::builder()
+        .server(&format!("admin_token = \"{}\"", at("admin")))
+        .tables(&format!(
+            "[market]\nrest_url = \"{}\"\n[market.trading]\nenabled = true\napi_key = \"{}\"\napi_secret = \"{}\"\nmax_order_notional = \"500\"",
+            simulator.url,
+            at("key"),
+            at("secret")
+        ))
+        .start();
+    // Nowhere but in the administrator's profile, and there only with the token.
+    for profile in ["/mcp", "/mcp/full", "/mcp/research", "/mcp/market"] {
+        let listed = server.modern(profile, "tools/list", json!({}));
+        assert!(!listed.body.contains("binance_place_order"), "{profile}");
+    }
+    assert_eq!(server.modern("/mcp/admin", "tools/list", json!({})).status, 401);
+    let call = |tool: &str, arguments: Value| {
+        let body = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments, "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }},
+        });
+        let headers = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", tool),
+            ("authorization", "Bearer 0123456789abcdef0123"),
+        ];
+        server.post("/mcp/admin", &headers, &body.to_string()).json()["result"].clone()
+    };
+    let account = call("binance_get_account", json!({}));
+    assert_eq!(account["isError"], false, "{account}");
+    assert!(account.to_string().contains("USDT"), "{account}");
+
+    let order = json!({"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.005", "price": "20000"});
+    let preview = call("binance_place_order", order.clone());
+    assert_eq!(preview["isError"], false, "{preview}");
+    let token = &preview["structuredContent"]["preview_token"];
+    assert!(token.is_string(), "{preview}");
+    let mut confirmed = order;
+    confirmed["preview_token"] = token.clone();
+    let placed = call("binance_place_order", confirmed.clone());
+    assert_eq!(placed["isError"], false, "{placed}");
+    let again = call("binance_place_order", confirmed);
+    assert_eq!(again["isError"], true, "a token is good for one order: {again}");
+    let open = call("binance_get_open_orders", json!({"symbol": "BTCUSDT"}));
+    assert!(open["structuredContent"].to_string().contains("20000"), "{open}");
+    let large = json!({"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.05", "price": "20000"});
+    let refused = call("binance_place_order", large);
+    assert!(text(&refused["content"][0]["text"]).contains("500"), "{refused}");
+
+    let journal = std::fs::read_to_string(server.dir.path().join("tribune-data/orders.jsonl")).expect("the journal");
+    assert!(journal.lines().count() >= 2 && !journal.contains("some-secret"), "{journal}");
+    assert!(!server.log().contains("some-secret"));
 }
 
 #[test]
