@@ -33,6 +33,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 pub use counts::Counts;
 pub use faults::Fault;
@@ -56,6 +57,7 @@ pub enum StartError {
 pub struct Exchange {
     address: SocketAddr,
     venue: Arc<Venue>,
+    server: Option<JoinHandle<()>>,
 }
 
 /// Makes things go wrong.
@@ -81,8 +83,8 @@ pub async fn start(settings: Settings) -> Result<Exchange, StartError> {
     let address = listener.local_addr().map_err(listen)?;
     let venue = open(settings).await?;
     let doorman = server::Doorman::new(listener, venue.faults.clone());
-    tokio::spawn(server::serve(doorman, venue.clone()));
-    Ok(Exchange { address, venue })
+    let server = Some(tokio::spawn(server::serve(doorman, venue.clone())));
+    Ok(Exchange { address, venue, server })
 }
 
 async fn open(settings: Settings) -> Result<Arc<Venue>, StartError> {
@@ -115,9 +117,22 @@ impl Exchange {
         Counts::of(&self.venue)
     }
 
-    /// Ends the listener, the markets and every connection.
+    /// Whether a recording has been played to its end; a simulation never ends.
+    pub fn finished(&self) -> bool {
+        self.venue.replay.as_ref().is_some_and(|replay| replay.finished())
+    }
+
+    /// Tells the listener, the markets and every connection to end.
     pub fn stop(&self) {
         self.venue.stopping.cancel();
+    }
+
+    /// Stops, and waits until the address is free again.
+    pub async fn shut_down(mut self) {
+        self.stop();
+        if let Some(server) = self.server.take() {
+            let _ = server.await;
+        }
     }
 }
 

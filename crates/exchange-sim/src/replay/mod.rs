@@ -93,10 +93,14 @@ impl Progress {
             .contains(symbol)
     }
 
+    pub fn finished(&self) -> bool {
+        self.finished.load(Ordering::Relaxed)
+    }
+
     pub fn json(&self) -> Value {
         json!({
             "started": self.begun.load(Ordering::Relaxed),
-            "finished": self.finished.load(Ordering::Relaxed),
+            "finished": self.finished(),
             "lines": self.total,
             "linesPlayed": self.played.load(Ordering::Relaxed),
             "linesMalformed": self.malformed,

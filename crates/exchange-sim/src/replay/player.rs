@@ -107,6 +107,7 @@ impl Player {
             self.wait_until(boundary.saturating_mul(1_000_000), fast).await;
             self.publish_boundary(boundary);
             self.next_boundary += FAST;
+            tokio::task::yield_now().await;
         }
         self.wait_until(at, fast).await;
     }

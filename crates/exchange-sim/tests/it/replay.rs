@@ -256,3 +256,56 @@ async fn a_recording_is_played_at_its_pace() {
     });
     assert!(nothing.await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hostile_recording_harms_nobody() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("hostile.txt");
+    let (huge, id) = ("99999999999999999999.99999999", u64::MAX >> 5);
+    let mut text = small_recording();
+    for message in [
+        json!({"e": "trade", "s": "ETHUSDT", "t": id, "p": "92233720368.54775807", "q": huge, "T": T0 + 200, "m": true}),
+        json!({"e": "aggTrade", "s": "BTCUSDT", "a": id, "p": "92233720368.54775807", "q": huge, "f": 0, "l": id, "T": T0 + 200, "m": true}),
+        json!({"e": "aggTrade", "s": "BTCUSDT", "a": id + 1, "p": "1", "q": huge, "f": 0, "l": id, "T": 0, "m": true}),
+        diff("BTCUSDT", 0, u64::MAX, json!([[huge, huge]]), json!([])),
+        diff(
+            "ETHUSDT",
+            111,
+            id,
+            json!([["92233720368.54775807", huge]]),
+            json!([["0", huge]]),
+        ),
+        json!({"lastUpdateId": -1, "bids": [], "asks": []}),
+        json!({"e": "kline", "s": "ETHUSDT", "k": {"t": 0, "i": "1M", "f": -1, "L": -1, "o": "0", "c": "0", "h": "0", "l": huge, "v": huge, "n": 0, "q": huge, "V": huge, "Q": huge}}),
+        json!({"e": "24hrMiniTicker", "E": 0, "s": "ETHUSDT", "c": "0", "o": "0", "h": "0", "l": "0", "v": "0", "q": huge}),
+        json!([{"e": "24hrMiniTicker"}]),
+        json!({"stream": "@", "data": {"e": 5}}),
+        json!({"stream": "", "data": []}),
+        json!({}),
+    ] {
+        line(&mut text, 200, &message);
+    }
+    text.push_str("9223372036854775807 {}\n170 {}\n1750000040200000000 {\"stream\":\"x@depth5\",\"data\":{\"lastUpdateId\":1,\"bids\":[[]],\"asks\":[]}}\n");
+    std::fs::write(&path, text).expect("written");
+    let exchange = replay(vec![path], 0.0).await;
+    get(&exchange, "/sim/start").await;
+    finished(&exchange).await;
+    for symbol in ["BTCUSDT", "ETHUSDT"] {
+        for path in [
+            format!("depth?symbol={symbol}"),
+            format!("trades?symbol={symbol}"),
+            format!("aggTrades?symbol={symbol}&startTime=0"),
+            format!("klines?symbol={symbol}&interval=1M&startTime=0"),
+            format!("klines?symbol={symbol}&interval=1s&endTime=9223372036854775807&startTime=0"),
+            format!("klines?symbol={symbol}&interval=1M&startTime=9223372036854775807"),
+            format!("ticker/24hr?symbol={symbol}"),
+            format!("ticker?symbol={symbol}&windowSize=7d"),
+            format!("avgPrice?symbol={symbol}"),
+            format!("exchangeInfo?symbol={symbol}"),
+        ] {
+            let reply = get(&exchange, &format!("/api/v3/{path}")).await;
+            assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+            reply.json();
+        }
+    }
+}
