@@ -17,6 +17,7 @@ mod player;
 mod replica;
 mod scan;
 mod symbols;
+mod wire;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

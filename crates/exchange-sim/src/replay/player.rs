@@ -27,7 +27,7 @@ const SNAPSHOT_WAIT: Duration = Duration::from_secs(2);
 const STALLED: Duration = Duration::from_secs(10);
 /// Lines read ahead.
 const READ_AHEAD: usize = 1_024;
-/// How often, when playing as fast as possible, others get their turn.
+/// After so many lines others get their turn, and clients that are behind are waited for.
 const TURN: u64 = 64;
 
 pub struct Player {
@@ -87,7 +87,7 @@ impl Player {
             self.play_line(&line, fast).await;
             let played = progress.played.fetch_add(1, Ordering::Relaxed);
             progress.at.store(at, Ordering::Relaxed);
-            if fast && played.is_multiple_of(TURN) {
+            if played.is_multiple_of(TURN) {
                 self.wait_for_slow_clients().await;
             }
         }

@@ -213,6 +213,32 @@ mod tests {
     }
 
     #[test]
+    fn markets_stay_sound_for_hours() {
+        let hub = hub();
+        let (per_second, hours) = (5.0, 3);
+        for listing in catalogue::well_known()
+            .into_iter()
+            .filter(|l| l.symbol.status == Status::Trading)
+        {
+            let (name, began) = (listing.symbol.name.clone(), listing.price);
+            let mut listed = open_market(listing, &simulation(2), per_second, 300, START, &hub);
+            let Listed { market, engine } = &mut listed;
+            let engine = engine.as_mut().expect("it trades");
+            engine.advance(market, &hub, START + hours * HOUR);
+            let (bid, ask) = market.levels.top();
+            let (bid, ask) = (bid.expect("bids").0, ask.expect("asks").0);
+            let spread_bps = (ask - bid) as f64 / bid as f64 * 10_000.0;
+            let tick_bps = market.symbol.tick as f64 / bid as f64 * 10_000.0;
+            let moved = bid as f64 / began as f64;
+            assert!(spread_bps < 5.0 + 3.0 * tick_bps, "{name}: {spread_bps} bps");
+            assert!((0.95..1.05).contains(&moved), "{name}: {moved}");
+            for side in [Side::Bid, Side::Ask] {
+                assert!(engine.book.level_count(side) > 200, "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_shown_is_what_rests() {
         let hub = hub();
         for (name, listed) in open_markets(&simulation(9), &hub, START) {
