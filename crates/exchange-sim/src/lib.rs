@@ -2,6 +2,18 @@
 //! weights, headers, errors, update ids, pings and limits of the real one, and faults on demand. It shares no code
 //! with the client that is tested against it.
 //!
+//! ```no_run
+//! use tribune_exchange_sim::{Fault, Settings, start};
+//!
+//! # async fn example() -> Result<(), tribune_exchange_sim::StartError> {
+//! let exchange = start(Settings::default()).await?;
+//! println!("{} {}", exchange.rest_url(), exchange.stream_url());
+//! exchange.faults().set(&Fault::DropConnections);
+//! assert_eq!(exchange.counts().organic_429, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! In reading order:
 //! - `settings`: what it is started with
 //! - `number`, `interval`, `clock`: exact numbers, candle lengths, time as a parameter

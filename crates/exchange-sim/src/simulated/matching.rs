@@ -82,7 +82,8 @@ impl MatchingBook {
         self.side(side).len()
     }
 
-    pub fn contains(&self, id: OrderId) -> bool {
+    #[cfg(test)]
+    fn contains(&self, id: OrderId) -> bool {
         self.places.contains_key(&id)
     }
 
