@@ -10,6 +10,7 @@ use super::lines::{Merged, Place};
 use super::message::{self, Content, Message};
 use crate::clock::Nanos;
 use crate::market::levels::{Levels, Side};
+use crate::market::ticker::Ticker;
 use crate::number::{Price, Quantity, UNIT};
 
 /// Snapshots without a symbol that are told apart; a recording has a few.
@@ -27,6 +28,7 @@ pub struct Facts {
     /// Where its first snapshot is, and the first partial book, which serves if there is no snapshot.
     first_snapshot: Option<(Nanos, Place)>,
     first_partial: Option<(Nanos, Place)>,
+    pub first_ticker: Option<Ticker>,
     last_id: Option<u64>,
     price: Option<Price>,
     /// Unnamed snapshots before this one have seen the symbol's next diff.
@@ -41,6 +43,7 @@ impl Default for Facts {
             step: UNIT,
             first_snapshot: None,
             first_partial: None,
+            first_ticker: None,
             last_id: None,
             price: None,
             answered: 0,
@@ -221,7 +224,11 @@ impl Facts {
                     self.refine(price, quantity);
                 }
             }
-            Content::Ticker(ticker) | Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
+            Content::Ticker(ticker) => {
+                self.first_ticker.get_or_insert_with(|| ticker.as_ref().clone());
+                self.refine(ticker.last, ticker.volume);
+            }
+            Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
             Content::Candle(..) | Content::Other => {}
         }
     }

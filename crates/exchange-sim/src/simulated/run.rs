@@ -25,7 +25,8 @@ use crate::venue::{Label, Listed, Opening, Shared, Venue, lock};
 const BEAT: Duration = Duration::from_millis(10);
 /// Markets that are moved before others get their turn on the thread.
 const TURN: usize = 64;
-const ALL_MINI_TICKERS: &str = "!miniTicker@arr";
+/// The stream of all symbols' tickers.
+pub const ALL_MINI_TICKERS: &str = "!miniTicker@arr";
 
 /// Opens the exchange and sets its markets in motion. Making them takes a moment, on a thread of its own.
 pub async fn open(settings: &Settings, simulation: Simulation) -> Arc<Venue> {

@@ -233,11 +233,9 @@ impl Connection {
             if self.streams.insert(stream.clone()) {
                 self.venue.hub.subscribe(&self.peer, &stream);
             }
-        }
-        if !self.streams.is_empty()
-            && let Some(replay) = &self.venue.replay
-        {
-            replay.begin();
+            if let Some(replay) = &self.venue.replay {
+                replay.note_subscription(&stream);
+            }
         }
     }
 }
