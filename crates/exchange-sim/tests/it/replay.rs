@@ -95,6 +95,8 @@ fn small_recording() -> String {
         110,
         &diff("ETHUSDT", 104, 110, json!([]), json!([["8", "0"]])),
     );
+    let foreign = json!({"lastUpdateId": 106, "bids": [["5000", "1"]], "asks": [["5001", "1"]]});
+    line(&mut text, 115, &foreign);
     line(
         &mut text,
         120,
