@@ -10,13 +10,14 @@ use super::catalogue::{self, Listing};
 use super::engine::Engine;
 use super::flow::Flow;
 use super::history;
-use super::matching::MatchingBook;
+use super::matching::{MatchingBook, OrderId};
 use crate::faults::Faults;
 use crate::interval::{DAY, HOUR, Millis, SECOND};
 use crate::market::Market;
 use crate::market::candles::Candles;
-use crate::market::levels::Levels;
+use crate::market::levels::{Levels, Side};
 use crate::market::symbol::Status;
+use crate::number::{Price, Quantity};
 use crate::settings::{Settings, Simulation};
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Shared, Venue, lock};
@@ -87,19 +88,12 @@ fn open_market(
     let seed = simulation.seed ^ fingerprint(&listing.symbol.name);
     let (minutes, next_trade) = history::walk(&listing, seed, opened, simulation.history_minutes);
     let mut flow = Flow::new(listing.clone(), seed.rotate_left(17), per_second, levels);
-    let mut book = MatchingBook::default();
-    let mut shown = Levels::standing_at(1_000_000_000 + seed % 1_000_000_000);
-    let mut next_order = 1;
-    // A delisted symbol has no orders.
     let first_orders = match listing.symbol.status {
+        // A delisted symbol has no orders.
         Status::Break => Vec::new(),
         _ => flow.first_orders(),
     };
-    for (side, price, quantity) in first_orders {
-        book.rest(next_order, side, price, quantity);
-        shown.set(side, price, quantity);
-        next_order += 1;
-    }
+    let (book, shown, next_order) = first_book(&first_orders, 1_000_000_000 + seed % 1_000_000_000);
     let trading = listing.symbol.status == Status::Trading;
     let mut market = Market::new(listing.symbol, shown, Candles::with_history(minutes));
     market.closed_at = closed_at;
@@ -112,6 +106,19 @@ fn open_market(
         market,
         engine: trading.then_some(engine),
     }
+}
+
+/// The orders as a matching book and as it is shown, and the id that the next order has.
+fn first_book(orders: &[(Side, Price, Quantity)], id: u64) -> (MatchingBook, Levels, OrderId) {
+    let mut book = MatchingBook::default();
+    let mut shown = Levels::standing_at(id);
+    let mut next_order = 1;
+    for (side, price, quantity) in orders {
+        let changed = book.rest(next_order, *side, *price, *quantity);
+        shown.set(*side, *price, changed.total);
+        next_order += 1;
+    }
+    (book, shown, next_order)
 }
 
 /// FNV-1a: the same on every machine, unlike the standard hasher.
@@ -174,7 +181,6 @@ pub fn publish_all_mini_tickers(venue: &Venue, at: Millis) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::levels::Side;
     use crate::market::tape::Trade;
 
     const START: Millis = 1_750_000_000_000;
