@@ -47,7 +47,7 @@ pub enum Fault {
     GarbageAnswers { count: u32 },
     /// So many messages that are not JSON go to the streams.
     GarbageMessages { count: u32 },
-    /// New connections are closed at once.
+    /// New connections are closed at once, and those that REST clients kept open at their next request.
     RefuseConnections { on: bool },
     /// `/api/v3/time` and event times are off by so much.
     ClockSkew { millis: Millis },

@@ -2,6 +2,18 @@
 //! weights, headers, errors, update ids, pings and limits of the real one, and faults on demand. It shares no code
 //! with the client that is tested against it.
 //!
+//! ```no_run
+//! use tribune_exchange_sim::{Fault, Settings, start};
+//!
+//! # async fn example() -> Result<(), tribune_exchange_sim::StartError> {
+//! let exchange = start(Settings::default()).await?;
+//! println!("{} {}", exchange.rest_url(), exchange.stream_url());
+//! exchange.faults().set(&Fault::DropConnections);
+//! assert_eq!(exchange.counts().organic_429, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! In reading order:
 //! - `settings`: what it is started with
 //! - `number`, `interval`, `clock`: exact numbers, candle lengths, time as a parameter
@@ -33,6 +45,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 pub use counts::Counts;
 pub use faults::Fault;
@@ -56,6 +69,7 @@ pub enum StartError {
 pub struct Exchange {
     address: SocketAddr,
     venue: Arc<Venue>,
+    server: Option<JoinHandle<()>>,
 }
 
 /// Makes things go wrong.
@@ -81,8 +95,8 @@ pub async fn start(settings: Settings) -> Result<Exchange, StartError> {
     let address = listener.local_addr().map_err(listen)?;
     let venue = open(settings).await?;
     let doorman = server::Doorman::new(listener, venue.faults.clone());
-    tokio::spawn(server::serve(doorman, venue.clone()));
-    Ok(Exchange { address, venue })
+    let server = Some(tokio::spawn(server::serve(doorman, venue.clone())));
+    Ok(Exchange { address, venue, server })
 }
 
 async fn open(settings: Settings) -> Result<Arc<Venue>, StartError> {
@@ -115,9 +129,22 @@ impl Exchange {
         Counts::of(&self.venue)
     }
 
-    /// Ends the listener, the markets and every connection.
+    /// Whether a recording has been played to its end; a simulation never ends.
+    pub fn finished(&self) -> bool {
+        self.venue.replay.as_ref().is_some_and(|replay| replay.finished())
+    }
+
+    /// Tells the listener, the markets and every connection to end.
     pub fn stop(&self) {
         self.venue.stopping.cancel();
+    }
+
+    /// Stops, and waits until the address is free again.
+    pub async fn shut_down(mut self) {
+        self.stop();
+        if let Some(server) = self.server.take() {
+            let _ = server.await;
+        }
     }
 }
 

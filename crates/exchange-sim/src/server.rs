@@ -82,13 +82,8 @@ pub fn router(venue: Arc<Venue>) -> Router {
 pub async fn serve(doorman: Doorman, venue: Arc<Venue>) {
     let stopping = venue.stopping.clone();
     let service = router(venue).into_make_service_with_connect_info::<Remote>();
-    let served = axum::serve(doorman, service).into_future();
-    tokio::select! {
-        () = stopping.cancelled() => {}
-        result = served => {
-            if let Err(error) = result {
-                tracing::error!(%error, "the exchange's listener failed");
-            }
-        }
+    let served = axum::serve(doorman, service).with_graceful_shutdown(stopping.cancelled_owned());
+    if let Err(error) = served.await {
+        tracing::error!(%error, "the exchange's listener failed");
     }
 }

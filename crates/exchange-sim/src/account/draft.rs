@@ -72,6 +72,18 @@ pub fn read(params: &Params) -> Result<Draft, ApiError> {
         "SELL" => Side::Ask,
         _ => return Err(ApiError::bad(-1117, "Invalid side.")),
     };
+    let kind = kind(params)?;
+    Ok(Draft {
+        side,
+        kind,
+        price: price(params, kind)?,
+        amount: amount(params, kind)?,
+        client_id: client_id(params)?,
+        response: response(params, kind)?,
+    })
+}
+
+fn kind(params: &Params) -> Result<Kind, ApiError> {
     let lasting = match params.get("timeInForce") {
         None => None,
         Some("GTC") => Some(Lasting::UntilCancelled),
@@ -79,42 +91,40 @@ pub fn read(params: &Params) -> Result<Draft, ApiError> {
         Some("FOK") => Some(Lasting::FillOrKill),
         Some(_) => return Err(ApiError::bad(-1115, "Invalid timeInForce.")),
     };
-    let kind = match params.mandatory("type")? {
-        "LIMIT" => Kind::Limit(lasting.ok_or_else(|| ApiError::missing("timeInForce"))?),
-        "LIMIT_MAKER" => Kind::LimitMaker,
-        "MARKET" => Kind::Market,
-        _ => return Err(ApiError::bad(-1116, "Invalid orderType.")),
-    };
-    let price = decimal(params, "price")?;
-    let price = match (kind, price) {
-        (Kind::Market, Some(_)) => return Err(ApiError::bad(-1106, "Parameter 'price' sent when not required.")),
-        (Kind::Market, None) => None,
-        (_, price) => {
-            let price = price.ok_or_else(|| ApiError::missing("price"))?;
-            Some(Price::try_from(price).map_err(|_| filter("PRICE_FILTER"))?)
-        }
-    };
-    let amount = match (decimal(params, "quantity")?, decimal(params, "quoteOrderQty")?) {
-        (Some(quantity), None) => Amount::Base(quantity),
-        (None, Some(money)) if kind == Kind::Market => Amount::Quote(money),
-        (Some(_), Some(_)) => return Err(ApiError::invalid_combination()),
-        _ => return Err(ApiError::missing("quantity")),
-    };
-    let response = match (params.get("newOrderRespType"), kind) {
-        (Some("ACK"), _) => Response::Ack,
-        (Some("RESULT"), _) => Response::Result,
-        (Some("FULL"), _) | (None, Kind::Market | Kind::Limit(_)) => Response::Full,
-        (None, Kind::LimitMaker) => Response::Ack,
-        (Some(_), _) => return Err(ApiError::invalid_value("newOrderRespType")),
-    };
-    Ok(Draft {
-        side,
-        kind,
-        price,
-        amount,
-        client_id: client_id(params)?,
-        response,
-    })
+    match params.mandatory("type")? {
+        "LIMIT" => lasting.map(Kind::Limit).ok_or_else(|| ApiError::missing("timeInForce")),
+        "LIMIT_MAKER" => Ok(Kind::LimitMaker),
+        "MARKET" => Ok(Kind::Market),
+        _ => Err(ApiError::bad(-1116, "Invalid orderType.")),
+    }
+}
+
+/// Every kind but a market order has one.
+fn price(params: &Params, kind: Kind) -> Result<Option<Price>, ApiError> {
+    match (kind, decimal(params, "price")?) {
+        (Kind::Market, None) => Ok(None),
+        (Kind::Market, Some(_)) => Err(ApiError::bad(-1106, "Parameter 'price' sent when not required.")),
+        (_, None) => Err(ApiError::missing("price")),
+        (_, Some(price)) => Price::try_from(price).map(Some).map_err(|_| filter("PRICE_FILTER")),
+    }
+}
+
+fn amount(params: &Params, kind: Kind) -> Result<Amount, ApiError> {
+    match (decimal(params, "quantity")?, decimal(params, "quoteOrderQty")?) {
+        (Some(quantity), None) => Ok(Amount::Base(quantity)),
+        (None, Some(money)) if kind == Kind::Market => Ok(Amount::Quote(money)),
+        (Some(_), Some(_)) => Err(ApiError::invalid_combination()),
+        _ => Err(ApiError::missing("quantity")),
+    }
+}
+
+fn response(params: &Params, kind: Kind) -> Result<Response, ApiError> {
+    match (params.get("newOrderRespType"), kind) {
+        (Some("ACK"), _) | (None, Kind::LimitMaker) => Ok(Response::Ack),
+        (Some("RESULT"), _) => Ok(Response::Result),
+        (Some("FULL"), _) | (None, Kind::Market | Kind::Limit(_)) => Ok(Response::Full),
+        (Some(_), _) => Err(ApiError::invalid_value("newOrderRespType")),
+    }
 }
 
 fn decimal(params: &Params, name: &str) -> Result<Option<i128>, ApiError> {

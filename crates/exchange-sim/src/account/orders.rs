@@ -64,6 +64,9 @@ pub fn place(venue: &Venue, ledger: &mut Ledger, request: &Request<'_>) -> Answe
     let Checked { draft, quantity } = checked(&listed, &request.params)?;
     let Listed { market, engine } = &mut *listed;
     let engine = engine.as_mut().ok_or_else(market_closed)?;
+    let now = venue.now();
+    // The order meets the book as it is at this moment, and trades stay in the order of their times.
+    engine.advance(market, &venue.hub, now);
     let symbol = market.symbol.clone();
     refuse_duplicate(ledger, &symbol, &draft)?;
     let crossing = engine.book.available(draft.side, draft.price);
@@ -72,7 +75,6 @@ pub fn place(venue: &Venue, ledger: &mut Ledger, request: &Request<'_>) -> Answe
     }
     let reserved = reservation(&engine.book, &draft, quantity);
     ledger.reserve(&symbol, draft.side, reserved)?;
-    let now = venue.now();
     venue.accounts.count_order(now);
     let killed = draft.kind == Kind::Limit(Lasting::FillOrKill) && crossing < quantity;
     let submitted = if killed {

@@ -12,6 +12,8 @@ use crate::clock::Nanos;
 
 /// Longer lines are skipped: a snapshot of 5,000 levels a side has half a megabyte.
 const MAX_LINE: usize = 8 << 20;
+/// The year 2200: later times are no times, and nobody has to fear for arithmetic.
+const MAX_TIME: Nanos = 7_258_118_400_000_000_000;
 const BUFFER: usize = 256 << 10;
 
 /// Where a line stands: the file's place in the list and the line's number, from 0.
@@ -111,7 +113,7 @@ fn split(bytes: &[u8]) -> Option<(Nanos, String)> {
     let (time, json) = text.split_once([' ', '\t'])?;
     let time: Nanos = time.parse().ok()?;
     let json = json.trim_start();
-    (time >= 0 && json.starts_with(['{', '['])).then(|| (time, json.to_owned()))
+    ((0..MAX_TIME).contains(&time) && json.starts_with(['{', '['])).then(|| (time, json.to_owned()))
 }
 
 /// Lines of all files in the order of their times; those of one time in the order of the files.

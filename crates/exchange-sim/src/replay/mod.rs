@@ -1,11 +1,13 @@
 //! The replay mode: recorded messages go out as they came in, and REST answers from the state they make.
 //!
 //! What a recording cannot say is not made up, with these choices:
-//! - It begins when the first client subscribes, or at `/sim/start`; until then the clock stands at its first line.
+//! - It begins when the first client subscribes to a symbol's stream (or to a recorded one of all symbols), or at
+//!   `/sim/start`; until then the clock stands at its first line.
 //!   After its end the clock goes on at the real pace, the state stays and connections stay open.
 //! - A symbol's book begins with its first snapshot, even if that comes later in the recording: it is true at its
 //!   id, and diffs up to it are passed on but not applied. Without a snapshot the first partial book serves; without
 //!   that depth is empty at id 0, older than anything streamed.
+//! - Likewise a symbol's ticker begins with the first recorded one.
 //! - After a gap the book stays as it was, true at its id, until the next snapshot.
 //! - Candles that opened before the recording began are left out unless the recording has them.
 //! - With only aggregates recorded, `/trades` has one row for each, with the id of its last trade; with only
@@ -17,6 +19,7 @@ mod player;
 mod replica;
 mod scan;
 mod symbols;
+mod wire;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -49,6 +52,8 @@ pub struct Progress {
     first: Nanos,
     last: Nanos,
     at: AtomicI64,
+    /// Recorded streams of no single symbol.
+    common_streams: HashSet<String>,
     /// Symbols whose depth was asked for since the beginning.
     snapshots: Mutex<HashSet<String>>,
     snapshot_taken: Notify,
@@ -66,9 +71,23 @@ impl Progress {
             first: recording.first,
             last: recording.last,
             at: AtomicI64::new(recording.first),
+            common_streams: recording.common_streams.clone(),
             snapshots: Mutex::default(),
             snapshot_taken: Notify::new(),
         }
+    }
+
+    /// A client subscribed. Streams of all symbols are opened by clients that have yet to choose one: if they are only
+    /// made from state, nothing of the recording is lost by waiting for the choice.
+    pub fn note_subscription(&self, stream: &str) {
+        if !stream.starts_with('!') || self.is_recorded(stream) {
+            self.begin();
+        }
+    }
+
+    /// Whether a stream of all symbols is in the recording.
+    fn is_recorded(&self, stream: &str) -> bool {
+        self.common_streams.contains(stream)
     }
 
     /// Lets the recording begin, if it has not.
@@ -93,10 +112,14 @@ impl Progress {
             .contains(symbol)
     }
 
+    pub fn finished(&self) -> bool {
+        self.finished.load(Ordering::Relaxed)
+    }
+
     pub fn json(&self) -> Value {
         json!({
             "started": self.begun.load(Ordering::Relaxed),
-            "finished": self.finished.load(Ordering::Relaxed),
+            "finished": self.finished(),
             "lines": self.total,
             "linesPlayed": self.played.load(Ordering::Relaxed),
             "linesMalformed": self.malformed,
@@ -119,7 +142,6 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     let progress = Arc::new(Progress::of(&recording));
     let Recording {
         symbols,
-        common_streams,
         owners,
         mut first_books,
         first,
@@ -142,7 +164,7 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
         replay: Some(progress.clone()),
     };
     let venue = Arc::new(Venue::open(opening, hub, faults, settings));
-    let player = player::Player::new(venue.clone(), progress, replicas, owners, common_streams);
+    let player = player::Player::new(venue.clone(), progress, replicas, owners);
     tokio::spawn(player.run(files, speed));
     Ok(venue)
 }
@@ -167,5 +189,6 @@ fn open_market(
     let mut market = Market::new(symbol, first_book.unwrap_or_default(), candles);
     market.known_since = first / 1_000_000;
     market.recorded = facts.streams;
+    market.recorded_ticker = facts.first_ticker;
     (market, Replica::new(sources))
 }

@@ -16,7 +16,7 @@ use super::replica::Replica;
 use crate::clock::Nanos;
 use crate::interval::{HOUR, Millis, SECOND};
 use crate::market::publish::FAST;
-use crate::simulated::run::publish_all_mini_tickers;
+use crate::simulated::run::{ALL_MINI_TICKERS, publish_all_mini_tickers};
 use crate::venue::{Venue, lock};
 
 /// After the first subscription others of the same client may follow: they get the beginning too.
@@ -27,7 +27,7 @@ const SNAPSHOT_WAIT: Duration = Duration::from_secs(2);
 const STALLED: Duration = Duration::from_secs(10);
 /// Lines read ahead.
 const READ_AHEAD: usize = 1_024;
-/// How often, when playing as fast as possible, others get their turn.
+/// After so many lines others get their turn, and clients that are behind are waited for.
 const TURN: u64 = 64;
 
 pub struct Player {
@@ -35,7 +35,6 @@ pub struct Player {
     progress: Arc<Progress>,
     replicas: HashMap<String, Replica>,
     owners: HashMap<Place, String>,
-    common_streams: HashSet<String>,
     next_boundary: Millis,
     /// Symbols that somebody had the chance to take a snapshot of.
     offered: HashSet<String>,
@@ -48,7 +47,6 @@ impl Player {
         progress: Arc<Progress>,
         replicas: HashMap<String, Replica>,
         owners: HashMap<Place, String>,
-        common_streams: HashSet<String>,
     ) -> Self {
         let first = progress.first / 1_000_000;
         Self {
@@ -56,7 +54,6 @@ impl Player {
             progress,
             replicas,
             owners,
-            common_streams,
             next_boundary: first - first.rem_euclid(FAST) + FAST,
             offered: HashSet::new(),
             nobody_asks: false,
@@ -87,7 +84,7 @@ impl Player {
             self.play_line(&line, fast).await;
             let played = progress.played.fetch_add(1, Ordering::Relaxed);
             progress.at.store(at, Ordering::Relaxed);
-            if fast && played.is_multiple_of(TURN) {
+            if played.is_multiple_of(TURN) {
                 self.wait_for_slow_clients().await;
             }
         }
@@ -107,6 +104,7 @@ impl Player {
             self.wait_until(boundary.saturating_mul(1_000_000), fast).await;
             self.publish_boundary(boundary);
             self.next_boundary += FAST;
+            tokio::task::yield_now().await;
         }
         self.wait_until(at, fast).await;
     }
@@ -129,7 +127,7 @@ impl Player {
         for listed in self.venue.listed.values() {
             lock(listed).market.publish_boundary(&self.venue.hub, boundary);
         }
-        if boundary % SECOND == 0 && !self.common_streams.contains("!miniTicker@arr") {
+        if boundary % SECOND == 0 && !self.progress.is_recorded(ALL_MINI_TICKERS) {
             publish_all_mini_tickers(&self.venue, boundary);
         }
     }

@@ -10,12 +10,22 @@ use super::lines::{Merged, Place};
 use super::message::{self, Content, Message};
 use crate::clock::Nanos;
 use crate::market::levels::{Levels, Side};
+use crate::market::ticker::Ticker;
 use crate::number::{Price, Quantity, UNIT};
 
 /// Snapshots without a symbol that are told apart; a recording has a few.
 const MAX_UNNAMED: usize = 10_000;
-/// A snapshot's price and a symbol's, if they are of the same thing, differ by less than this factor.
+/// Within the first factor a snapshot's price is a symbol's own; beyond the second it is another symbol's.
 const SAME_PRICE: f64 = 1.2;
+const OTHER_PRICE: f64 = 2.0;
+
+/// Whether a snapshot's price is a symbol's; the better the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Likeness {
+    Same,
+    Unknown,
+    Different,
+}
 
 /// What a recording shows of one symbol.
 #[derive(Debug)]
@@ -27,6 +37,7 @@ pub struct Facts {
     /// Where its first snapshot is, and the first partial book, which serves if there is no snapshot.
     first_snapshot: Option<(Nanos, Place)>,
     first_partial: Option<(Nanos, Place)>,
+    pub first_ticker: Option<Ticker>,
     last_id: Option<u64>,
     price: Option<Price>,
     /// Unnamed snapshots before this one have seen the symbol's next diff.
@@ -41,6 +52,7 @@ impl Default for Facts {
             step: UNIT,
             first_snapshot: None,
             first_partial: None,
+            first_ticker: None,
             last_id: None,
             price: None,
             answered: 0,
@@ -200,9 +212,9 @@ impl Facts {
                 for (price, quantity) in diff.bids.iter().chain(&diff.asks) {
                     self.refine(*price, *quantity);
                 }
-                if let Some((price, _)) = diff.bids.iter().chain(&diff.asks).next() {
-                    self.price.get_or_insert(*price);
-                }
+                let best_bid = diff.bids.iter().map(|(price, _)| *price).max();
+                let best = best_bid.or_else(|| diff.asks.iter().map(|(price, _)| *price).min());
+                self.price = self.price.or(best);
             }
             Content::Trade(trade) => {
                 self.price = Some(trade.price);
@@ -221,7 +233,11 @@ impl Facts {
                     self.refine(price, quantity);
                 }
             }
-            Content::Ticker(ticker) | Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
+            Content::Ticker(ticker) => {
+                self.first_ticker.get_or_insert_with(|| ticker.as_ref().clone());
+                self.refine(ticker.last, ticker.volume);
+            }
+            Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
             Content::Candle(..) | Content::Other => {}
         }
     }
@@ -238,12 +254,13 @@ impl Facts {
 
 impl Unnamed {
     fn nearest(&self, candidates: &[&String], symbols: &IndexMap<String, Facts>) -> Option<String> {
-        let mut ranked: Vec<(bool, u64, &String)> = candidates
+        let mut ranked: Vec<(Likeness, u64, &String)> = candidates
             .iter()
             .filter_map(|symbol| {
-                let facts = symbols.get(*symbol)?;
-                Some((!self.same_price(facts), self.distance(symbol)?, *symbol))
+                let likeness = self.likeness(symbols.get(*symbol)?);
+                Some((likeness, self.distance(symbol)?, *symbol))
             })
+            .filter(|(likeness, ..)| *likeness != Likeness::Different)
             .collect();
         ranked.sort_unstable();
         ranked.first().map(|(.., symbol)| (*symbol).clone())
@@ -257,12 +274,16 @@ impl Unnamed {
         Some(low.saturating_sub(self.id).max(self.id.saturating_sub(high)))
     }
 
-    fn same_price(&self, facts: &Facts) -> bool {
+    fn likeness(&self, facts: &Facts) -> Likeness {
         let (Some(one), Some(other)) = (self.price, facts.price) else {
-            return false;
+            return Likeness::Unknown;
         };
-        let ratio = one as f64 / (other as f64).max(1.0);
-        (1.0 / SAME_PRICE..SAME_PRICE).contains(&ratio)
+        let (one, other) = ((one as f64).max(1.0), (other as f64).max(1.0));
+        match (one / other).max(other / one) {
+            ..SAME_PRICE => Likeness::Same,
+            ..OTHER_PRICE => Likeness::Unknown,
+            _ => Likeness::Different,
+        }
     }
 }
 

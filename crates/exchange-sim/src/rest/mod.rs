@@ -53,6 +53,9 @@ pub async fn serve(
     body: Bytes,
 ) -> Response {
     venue.tally.count(&format!("/api/v3/{endpoint}"));
+    if venue.faults.refusing() {
+        return cut_off();
+    }
     let delay = venue.faults.delay_millis();
     if delay > 0 {
         tokio::time::sleep(Duration::from_millis(delay)).await;
@@ -188,6 +191,14 @@ fn respond(venue: &Venue, answer: Answer, used: u32) -> Response {
         BodyFate::Garbage => Body::from("<html><body>\u{0}this is not JSON"),
     };
     with_headers(venue, &answer_parts(answer.status, answer.retry_after_secs, used), body)
+}
+
+/// Ends a connection that was there before new ones were refused.
+fn cut_off() -> Response {
+    let nothing = futures::stream::once(std::future::ready(Err::<Bytes, _>(std::io::Error::other(
+        "refused on demand",
+    ))));
+    Response::new(Body::from_stream(nothing))
 }
 
 /// Says how long the body is, sends half of it and ends the connection.

@@ -26,6 +26,7 @@ pub async fn state(State(venue): State<Arc<Venue>>) -> axum::Json<Value> {
     axum::Json(json!({
         "mode": venue.label.as_str(),
         "serverTime": venue.told_time(),
+        "finished": venue.replay.as_ref().map(|replay| replay.finished()),
         "symbols": venue.listed.len(),
         "counts": counts,
         "replay": venue.replay.as_ref().map(|replay| replay.json()),

@@ -97,12 +97,15 @@ impl Engine {
         let Some(flow) = &mut self.flow else {
             return;
         };
-        let (side, limit, quantity) = match flow.next_action(&self.book) {
+        let action = flow.next_action(&self.book);
+        let (side, limit, quantity) = match action {
             Action::Cancel(id) => {
                 self.cancel(market, hub, id);
                 return;
             }
-            Action::Limit { side, price, quantity } => (side, Some(price), quantity),
+            Action::Limit { side, price, quantity } | Action::Deepen { side, price, quantity } => {
+                (side, Some(price), quantity)
+            }
             Action::Market { side, quantity } => (side, None, quantity),
         };
         let incoming = Incoming {
@@ -113,6 +116,7 @@ impl Engine {
         };
         let submitted = self.submit(market, hub, &incoming, now);
         if submitted.resting > 0
+            && matches!(action, Action::Limit { .. })
             && let Some(flow) = &mut self.flow
         {
             flow.note_resting(submitted.id);
@@ -215,6 +219,9 @@ impl Engine {
             }
             if fill.maker_done {
                 self.watched.remove(&fill.maker);
+                if let Some(flow) = &mut self.flow {
+                    flow.forget(fill.maker);
+                }
             }
             executions.push(execution);
         }

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use indexmap::IndexSet;
+
 use super::catalogue::Listing;
 use super::matching::{MatchingBook, OrderId};
 use crate::market::levels::Side;
@@ -15,6 +17,12 @@ pub enum Action {
         price: Price,
         quantity: Quantity,
     },
+    /// A limit order far behind, which stays.
+    Deepen {
+        side: Side,
+        price: Price,
+        quantity: Quantity,
+    },
     Market {
         side: Side,
         quantity: Quantity,
@@ -22,9 +30,15 @@ pub enum Action {
     Cancel(OrderId),
 }
 
-/// Shares of the actions; the rest are cancellations.
-const LIMIT_SHARE: f64 = 0.52;
+/// Shares of the actions when there are as many orders as there should be; the rest are cancellations. With fewer
+/// orders some cancellations become limit orders.
+const LIMIT_SHARE: f64 = 0.45;
 const MARKET_SHARE: f64 = 0.12;
+/// How large market orders are beside typical ones: large enough to go through several levels, but together no more
+/// than limit orders bring, or the book would be eaten up.
+const MARKET_SIZE: f64 = 3.0;
+/// How often a book that is too shallow is deepened instead.
+const DEEPEN_SHARE: f64 = 0.5;
 /// Orders of the flow that rest at a time, about.
 const POPULATION: usize = 300;
 /// How far limit orders lie from the other side's best, on average, as a share of the price.
@@ -38,7 +52,8 @@ const PULL: f64 = 20.0;
 pub struct Flow {
     random: fastrand::Rng,
     mean_pause: Duration,
-    resting: Vec<OrderId>,
+    /// Its orders near the market; those that only give the book its depth are not among them.
+    resting: IndexSet<OrderId>,
     levels: usize,
     listing: Listing,
 }
@@ -48,7 +63,7 @@ impl Flow {
         Self {
             random: fastrand::Rng::with_seed(seed),
             mean_pause: Duration::from_secs_f64(1.0 / per_second.clamp(0.000_1, 100_000.0)),
-            resting: Vec::new(),
+            resting: IndexSet::new(),
             levels,
             listing,
         }
@@ -103,25 +118,34 @@ impl Flow {
     }
 
     pub fn note_resting(&mut self, id: OrderId) {
-        self.resting.push(id);
+        self.resting.insert(id);
+    }
+
+    /// An order was filled.
+    pub fn forget(&mut self, id: OrderId) {
+        self.resting.swap_remove(&id);
     }
 
     pub fn next_action(&mut self, book: &MatchingBook) -> Action {
         let thin = [Side::Bid, Side::Ask]
             .into_iter()
             .find(|side| book.level_count(*side) < self.levels * 9 / 10);
-        if let Some(side) = thin {
+        if let Some(side) = thin
+            && self.random.f64() < DEEPEN_SHARE
+        {
             return self.deepen(side, book);
         }
         let draw = self.random.f64();
         if draw < MARKET_SHARE {
             return self.market_order(book);
         }
-        let crowded = self.resting.len() > POPULATION;
-        if draw < MARKET_SHARE + LIMIT_SHARE && !crowded {
+        let missing = 1.0 - self.resting.len() as f64 / POPULATION as f64;
+        let limits = LIMIT_SHARE + (1.0 - MARKET_SHARE - LIMIT_SHARE) * missing.max(-1.0);
+        if draw < MARKET_SHARE + limits {
             return self.limit_order(book);
         }
-        match self.pick_resting(book) {
+        let index = self.random.usize(..self.resting.len().max(1));
+        match self.resting.swap_remove_index(index) {
             Some(id) => Action::Cancel(id),
             None => self.limit_order(book),
         }
@@ -135,7 +159,7 @@ impl Flow {
             return self.limit_order(book);
         }
         let quantity = self.quantity(3.0);
-        Action::Limit { side, price, quantity }
+        Action::Deepen { side, price, quantity }
     }
 
     fn market_order(&mut self, book: &MatchingBook) -> Action {
@@ -146,7 +170,7 @@ impl Flow {
         let away = mid as f64 / self.listing.price as f64 - 1.0;
         let buys = 0.5 - (PULL * away).clamp(-0.4, 0.4);
         let side = if self.random.f64() < buys { Side::Bid } else { Side::Ask };
-        let quantity = self.quantity(2.0);
+        let quantity = self.quantity(MARKET_SIZE);
         Action::Market { side, quantity }
     }
 
@@ -162,17 +186,5 @@ impl Flow {
         };
         let quantity = self.quantity(1.0);
         Action::Limit { side, price, quantity }
-    }
-
-    /// An order of the flow that still rests; those that do not are forgotten on the way.
-    fn pick_resting(&mut self, book: &MatchingBook) -> Option<OrderId> {
-        while !self.resting.is_empty() {
-            let index = self.random.usize(..self.resting.len());
-            let id = self.resting.swap_remove(index);
-            if book.contains(id) {
-                return Some(id);
-            }
-        }
-        None
     }
 }

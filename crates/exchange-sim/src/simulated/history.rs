@@ -78,11 +78,12 @@ fn minute(listing: &Listing, random: &mut fastrand::Rng, open_time: Millis, clos
     }
 }
 
-/// Another price nearby, on a tick and above nothing.
+/// Another price nearby, on a tick and above nothing. Which tick is left to chance in proportion: always the lower
+/// one would be a drift, the steeper the coarser the ticks.
 fn nudged(random: &mut fastrand::Rng, price: Price, tick: Price) -> Price {
     let share = (random.f64() + random.f64() + random.f64() - 1.5) * MOVE_PER_MINUTE;
-    let moved = (price as f64 * (1.0 + share)) as Price;
-    (moved - moved % tick).max(tick)
+    let ticks = price as f64 * (1.0 + share) / tick as f64 + random.f64();
+    (ticks as Price).max(1) * tick
 }
 
 fn number_trades(candles: &mut [Candle]) -> u64 {
@@ -114,6 +115,15 @@ mod tests {
                 assert!(candle.low as i128 * candle.volume <= candle.quote_volume);
                 assert!(candle.quote_volume <= candle.high as i128 * candle.volume);
             }
+        }
+    }
+
+    #[test]
+    fn no_symbol_drifts_far_in_a_day() {
+        for listing in catalogue::well_known() {
+            let (candles, _) = walk(&listing, 5, 1_700_000_000_000, 1_440);
+            let ratio = candles[0].open as f64 / listing.price as f64;
+            assert!((0.8..1.25).contains(&ratio), "{} {ratio}", listing.symbol.name);
         }
     }
 

@@ -13,7 +13,7 @@ struct Resting {
     quantity: Quantity,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
     orders: VecDeque<Resting>,
     total: Quantity,
@@ -82,7 +82,8 @@ impl MatchingBook {
         self.side(side).len()
     }
 
-    pub fn contains(&self, id: OrderId) -> bool {
+    #[cfg(test)]
+    fn contains(&self, id: OrderId) -> bool {
         self.places.contains_key(&id)
     }
 
@@ -187,7 +188,11 @@ impl MatchingBook {
     /// Puts an order at the end of its level's queue. It must not cross; `take` comes first.
     pub fn rest(&mut self, id: OrderId, side: Side, price: Price, quantity: Quantity) -> Changed {
         self.places.insert(id, (side, price));
-        let queue = self.side_mut(side).entry(price).or_default();
+        // Most levels have one order; the default would make room for four in each of thousands.
+        let queue = self.side_mut(side).entry(price).or_insert_with(|| Queue {
+            orders: VecDeque::with_capacity(1),
+            total: 0,
+        });
         queue.orders.push_back(Resting { id, quantity });
         queue.total += quantity;
         let total = queue.total;

@@ -10,13 +10,14 @@ use super::catalogue::{self, Listing};
 use super::engine::Engine;
 use super::flow::Flow;
 use super::history;
-use super::matching::MatchingBook;
+use super::matching::{MatchingBook, OrderId};
 use crate::faults::Faults;
 use crate::interval::{DAY, HOUR, Millis, SECOND};
 use crate::market::Market;
 use crate::market::candles::Candles;
-use crate::market::levels::Levels;
+use crate::market::levels::{Levels, Side};
 use crate::market::symbol::Status;
+use crate::number::{Price, Quantity};
 use crate::settings::{Settings, Simulation};
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Shared, Venue, lock};
@@ -25,7 +26,8 @@ use crate::venue::{Label, Listed, Opening, Shared, Venue, lock};
 const BEAT: Duration = Duration::from_millis(10);
 /// Markets that are moved before others get their turn on the thread.
 const TURN: usize = 64;
-const ALL_MINI_TICKERS: &str = "!miniTicker@arr";
+/// The stream of all symbols' tickers.
+pub const ALL_MINI_TICKERS: &str = "!miniTicker@arr";
 
 /// Opens the exchange and sets its markets in motion. Making them takes a moment, on a thread of its own.
 pub async fn open(settings: &Settings, simulation: Simulation) -> Arc<Venue> {
@@ -86,19 +88,12 @@ fn open_market(
     let seed = simulation.seed ^ fingerprint(&listing.symbol.name);
     let (minutes, next_trade) = history::walk(&listing, seed, opened, simulation.history_minutes);
     let mut flow = Flow::new(listing.clone(), seed.rotate_left(17), per_second, levels);
-    let mut book = MatchingBook::default();
-    let mut shown = Levels::standing_at(1_000_000_000 + seed % 1_000_000_000);
-    let mut next_order = 1;
-    // A delisted symbol has no orders.
     let first_orders = match listing.symbol.status {
+        // A delisted symbol has no orders.
         Status::Break => Vec::new(),
         _ => flow.first_orders(),
     };
-    for (side, price, quantity) in first_orders {
-        book.rest(next_order, side, price, quantity);
-        shown.set(side, price, quantity);
-        next_order += 1;
-    }
+    let (book, shown, next_order) = first_book(&first_orders, 1_000_000_000 + seed % 1_000_000_000);
     let trading = listing.symbol.status == Status::Trading;
     let mut market = Market::new(listing.symbol, shown, Candles::with_history(minutes));
     market.closed_at = closed_at;
@@ -111,6 +106,19 @@ fn open_market(
         market,
         engine: trading.then_some(engine),
     }
+}
+
+/// The orders as a matching book and as it is shown, and the id that the next order has.
+fn first_book(orders: &[(Side, Price, Quantity)], id: u64) -> (MatchingBook, Levels, OrderId) {
+    let mut book = MatchingBook::default();
+    let mut shown = Levels::standing_at(id);
+    let mut next_order = 1;
+    for (side, price, quantity) in orders {
+        let changed = book.rest(next_order, *side, *price, *quantity);
+        shown.set(*side, *price, changed.total);
+        next_order += 1;
+    }
+    (book, shown, next_order)
 }
 
 /// FNV-1a: the same on every machine, unlike the standard hasher.
@@ -173,7 +181,6 @@ pub fn publish_all_mini_tickers(venue: &Venue, at: Millis) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::market::levels::Side;
     use crate::market::tape::Trade;
 
     const START: Millis = 1_750_000_000_000;
@@ -210,6 +217,32 @@ mod tests {
         assert_eq!(whole, outcome(3, &[7, 1_003, 1_004, 9_999, 20_000]));
         assert_ne!(whole, outcome(4, &[20_000]));
         assert!(whole.0.len() > 50);
+    }
+
+    #[test]
+    fn markets_stay_sound_for_hours() {
+        let hub = hub();
+        let (per_second, hours) = (5.0, 3);
+        for listing in catalogue::well_known()
+            .into_iter()
+            .filter(|l| l.symbol.status == Status::Trading)
+        {
+            let (name, began) = (listing.symbol.name.clone(), listing.price);
+            let mut listed = open_market(listing, &simulation(2), per_second, 300, START, &hub);
+            let Listed { market, engine } = &mut listed;
+            let engine = engine.as_mut().expect("it trades");
+            engine.advance(market, &hub, START + hours * HOUR);
+            let (bid, ask) = market.levels.top();
+            let (bid, ask) = (bid.expect("bids").0, ask.expect("asks").0);
+            let spread_bps = (ask - bid) as f64 / bid as f64 * 10_000.0;
+            let tick_bps = market.symbol.tick as f64 / bid as f64 * 10_000.0;
+            let moved = bid as f64 / began as f64;
+            assert!(spread_bps < 5.0 + 3.0 * tick_bps, "{name}: {spread_bps} bps");
+            assert!((0.95..1.05).contains(&moved), "{name}: {moved}");
+            for side in [Side::Bid, Side::Ask] {
+                assert!(engine.book.level_count(side) > 200, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -45,15 +45,18 @@ pub async fn run(venue: Arc<Venue>, socket: WebSocket, streams: Vec<String>, com
         unanswered: VecDeque::new(),
     };
     connection.subscribe(streams);
-    // Whatever ends it, the hub has to know.
-    let _ = connection.live(queue).await;
+    let (cut, stopping) = (connection.peer.cut.clone(), connection.venue.stopping.clone());
+    // Whatever ends it, the hub has to know; and it can end in the middle of a message that nobody reads.
+    tokio::select! {
+        () = cut.cancelled() => {}
+        () = stopping.cancelled() => {}
+        _ = connection.live(queue) => {}
+    }
     connection.venue.hub.leave(&connection.peer, connection.streams.iter());
 }
 
 impl Connection {
     async fn live(&mut self, mut queue: mpsc::Receiver<Utf8Bytes>) -> Result<(), Over> {
-        let cut = self.peer.cut.clone();
-        let stopping = self.venue.stopping.clone();
         let limits = self.venue.limits.clone();
         let started = Instant::now();
         let ends = started + limits.connection_lifetime;
@@ -64,8 +67,6 @@ impl Connection {
         let mut noticed = false;
         loop {
             tokio::select! {
-                () = cut.cancelled() => return Err(Over),
-                () = stopping.cancelled() => return Err(Over),
                 message = queue.recv() => self.forward(message.ok_or(Over)?, &mut queue).await?,
                 message = self.socket.recv() => {
                     let message = message.ok_or(Over)?.map_err(|_| Over)?;
@@ -232,11 +233,9 @@ impl Connection {
             if self.streams.insert(stream.clone()) {
                 self.venue.hub.subscribe(&self.peer, &stream);
             }
-        }
-        if !self.streams.is_empty()
-            && let Some(replay) = &self.venue.replay
-        {
-            replay.begin();
+            if let Some(replay) = &self.venue.replay {
+                replay.note_subscription(&stream);
+            }
         }
     }
 }

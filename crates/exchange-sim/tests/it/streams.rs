@@ -203,3 +203,66 @@ async fn streams_and_connections_are_limited() {
     let third = tokio_tungstenite::connect_async(format!("{}/ws", exchange.stream_url())).await;
     assert!(third.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closed_candles_are_the_trades_that_were_heard() {
+    let exchange = simulated(Limits::default()).await;
+    let mut socket = Socket::open(&exchange, "/stream?streams=btcusdt@trade/btcusdt@kline_1s").await;
+    let (mut trades, mut compared, mut candles): (Vec<Value>, usize, usize) = (Vec::new(), 0, 0);
+    while candles < 5 {
+        let message = socket.json().await;
+        if message["data"]["e"] == "trade" {
+            trades.push(message["data"].clone());
+            continue;
+        }
+        let candle = &message["data"]["k"];
+        assert_eq!(candle["x"], true);
+        candles += 1;
+        // Of the first second only a part was heard.
+        if candles == 1 {
+            continue;
+        }
+        let open = candle["t"].as_i64().expect("t");
+        let within: Vec<&Value> = trades
+            .iter()
+            .filter(|trade| trade["T"].as_i64().is_some_and(|time| time / 1_000 == open / 1_000))
+            .collect();
+        assert_eq!(candle["n"], within.len());
+        if let (Some(first), Some(last)) = (within.first(), within.last()) {
+            assert_eq!((&candle["o"], &candle["c"]), (&first["p"], &last["p"]));
+            assert_eq!((&candle["f"], &candle["L"]), (&first["t"], &last["t"]));
+            assert_eq!(
+                units(&candle["h"]),
+                within.iter().map(|trade| units(&trade["p"])).max().expect("trades")
+            );
+            assert_eq!(
+                units(&candle["l"]),
+                within.iter().map(|trade| units(&trade["p"])).min().expect("trades")
+            );
+            assert_eq!(
+                units(&candle["v"]),
+                within.iter().map(|trade| units(&trade["q"])).sum::<i128>()
+            );
+            let bought = within
+                .iter()
+                .filter(|trade| trade["m"] == false)
+                .map(|trade| units(&trade["q"]))
+                .sum::<i128>();
+            assert_eq!(units(&candle["V"]), bought);
+            compared += within.len();
+        }
+    }
+    assert!(compared > 5, "{compared}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_exchange_is_gone() {
+    let exchange = simulated(Limits::default()).await;
+    let mut socket = Socket::open(&exchange, "/ws/btcusdt@trade").await;
+    let address = exchange.addr();
+    tokio::time::timeout(Duration::from_secs(5), exchange.shut_down())
+        .await
+        .expect("it stops");
+    while socket.text().await.is_some() {}
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
