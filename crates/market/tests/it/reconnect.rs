@@ -1,0 +1,44 @@
+//! Connections have a lifetime; books do not notice.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tribune_exchange_sim::Limits;
+use tribune_market::feed::{BookState, Published};
+
+use crate::support::{exchange, feed, simulation, until};
+
+const SYMBOLS: [&str; 3] = ["BTCUSDT", "ETHBTC", "DOGEUSDT"];
+/// Connections that take over from one another.
+const CHANGES: u64 = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_book_leaves_live_because_a_connection_ends_as_announced() {
+    let limits = Limits {
+        connection_lifetime: Duration::from_secs(6),
+        shutdown_notice: Duration::from_millis(3_500),
+        ..Limits::default()
+    };
+    let exchange = exchange(simulation(), limits).await;
+    let feed = feed(&exchange, &SYMBOLS);
+    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
+    let live = |book: &Arc<Published>| book.status().state == BookState::Live;
+    until("every book is live", || async { books.iter().all(live) }).await;
+    let complete_from: Vec<_> = books.iter().map(|book| book.tape.since(0).complete_from).collect();
+
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let accepted = exchange.counts().connections_accepted;
+    while exchange.counts().connections_accepted < accepted + CHANGES || exchange.counts().connections > 1 {
+        for book in &books {
+            let status = book.status();
+            assert_eq!(status.state, BookState::Live, "{}: {:?}", book.symbol, status.reason);
+        }
+        assert!(Instant::now() < deadline, "connections do not change");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for (book, complete_from) in books.iter().zip(complete_from) {
+        assert_eq!(book.resyncs(), 0, "{}", book.symbol);
+        // Nor is a trade missing.
+        assert_eq!(book.tape.since(0).complete_from, complete_from, "{}", book.symbol);
+    }
+}
