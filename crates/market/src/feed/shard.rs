@@ -13,7 +13,7 @@ use tribune_core::Clock;
 use super::board::Board;
 use super::event::{Event, decode};
 use super::published::Published;
-use super::snapshots::Wanted;
+use super::snapshots::{Unanswered, Wanted};
 use super::socket::{Heard, Socket};
 use super::tracked::{Next, Tracked};
 use super::{Health, Settings};
@@ -38,7 +38,7 @@ pub(super) enum Order {
     Snapshot {
         symbol: Arc<str>,
         generation: u64,
-        snapshot: Result<Snapshot, String>,
+        snapshot: Result<Snapshot, Unanswered>,
     },
 }
 
@@ -61,7 +61,6 @@ pub(super) struct Shard {
     pub(super) connecting: Option<Connecting>,
     pub(super) connect_at: Instant,
     pub(super) failures: u32,
-    pub(super) shutting_down: bool,
     pub(super) looked: Instant,
 }
 
@@ -128,7 +127,12 @@ impl Shard {
                 socket.note_heard(now.monotonic);
             }
             match heard {
-                Heard::Text(text) => self.message(&text, now),
+                Heard::Text(text) => {
+                    let closing = self.message(&text, now);
+                    if let Some(socket) = &mut self.socket {
+                        socket.closing |= closing;
+                    }
+                }
                 Heard::Nothing => {}
                 Heard::Ended(why) => return self.ended(&why),
             }
@@ -142,7 +146,12 @@ impl Shard {
                 socket.note_heard(now.monotonic);
             }
             match heard {
-                Heard::Text(text) => self.message(&text, now),
+                Heard::Text(text) => {
+                    let closing = self.message(&text, now);
+                    if let Some(socket) = &mut self.successor {
+                        socket.closing |= closing;
+                    }
+                }
                 Heard::Nothing => {}
                 Heard::Ended(_) => {
                     self.successor = None;
@@ -152,7 +161,8 @@ impl Shard {
         }
     }
 
-    fn message(&mut self, text: &str, now: Moment) {
+    /// Whether the exchange is about to close the connection that said this.
+    fn message(&mut self, text: &str, now: Moment) -> bool {
         let event = match decode(text) {
             Ok(event) => event,
             Err(error) => {
@@ -163,7 +173,7 @@ impl Shard {
                     column = error.column(),
                     "a message of the exchange could not be read"
                 );
-                return;
+                return false;
             }
         };
         match event {
@@ -196,9 +206,10 @@ impl Shard {
             Event::Answered { error: Some(error), .. } => {
                 tracing::warn!(%error, "the exchange refused a subscription");
             }
-            Event::ServerShutdown => self.shutting_down = true,
+            Event::ServerShutdown => return true,
             Event::Candle { .. } | Event::Answered { .. } | Event::Other => {}
         }
+        false
     }
 
     async fn tick(&mut self) {
@@ -272,7 +283,7 @@ impl Shard {
             None => true,
             Some(socket) => {
                 let aged = now.duration_since(socket.opened) >= self.settings.rotate_after;
-                self.successor.is_none() && (aged || self.shutting_down)
+                self.successor.is_none() && (aged || socket.closing)
             }
         };
         let needed = !self.symbols.is_empty() || self.board.is_some();
@@ -286,7 +297,6 @@ impl Shard {
 
     fn take_over(&mut self) {
         self.socket = self.successor.take();
-        self.shutting_down = false;
         self.health.connected(true);
         tracing::info!("a new connection to the exchange took over from the old one");
     }
@@ -334,7 +344,6 @@ impl Shard {
         tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
         metrics::counter!("tribune_feed_disconnects_total").increment(1);
         self.health.connection_failed(why);
-        self.shutting_down = false;
         for tracked in self.symbols.values_mut() {
             tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
         }

@@ -37,6 +37,8 @@ pub struct Socket {
     pinged: Option<Instant>,
     to_say: VecDeque<String>,
     next_id: u64,
+    /// The exchange has announced that it will close it.
+    pub closing: bool,
 }
 
 /// What a connection gives.
@@ -93,6 +95,7 @@ impl Socket {
             pinged: None,
             to_say: VecDeque::new(),
             next_id: 1,
+            closing: false,
         })
     }
 
