@@ -125,7 +125,7 @@ pub enum Verdict {
     Exact,
     /// Between two diffs: everything is the same but what the second of them changes, and best prices are right.
     Between,
-    /// The truth is not there yet, or no longer.
+    /// The truth is not there yet.
     Unknown,
     Wrong(String),
 }
@@ -167,7 +167,7 @@ impl Truth {
             self.ahead.pop_front();
         }
         if id < self.book.id {
-            return Verdict::Unknown;
+            return Verdict::Wrong(format!("it stepped back from {} to {id}", self.book.id));
         }
         if id == self.book.id {
             return self.exact(view);
@@ -201,11 +201,6 @@ impl Truth {
     /// How long ago the first diff came that the last judged view lacks.
     pub fn behind(&self) -> Option<std::time::Duration> {
         self.ahead.front().map(|(at, _)| at.elapsed())
-    }
-
-    /// Forgets what no view can be compared with any more.
-    pub fn forget(&mut self) {
-        self.tops = self.tops.split_off(&self.book.id.saturating_sub(10_000));
     }
 }
 

@@ -19,7 +19,7 @@ const QUERIES: [&str; 12] = [
     "what is the price of doge?",
     "health of the pepe market",
     "nothing that anybody trades",
-    "link",
+    "LINK",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
