@@ -435,7 +435,10 @@ mod tests {
         assert_eq!(book.snapshot(snapshot(11)), Ok(Installed::TooOld));
         assert_eq!(book.snapshot(snapshot(12)), Ok(Installed::Synced));
         assert_eq!(book.last_update_id(), 16);
-        assert_eq!(book.depth().bids.lookup(Price::from_units(97)), Some(Quantity::from_units(16)));
+        assert_eq!(
+            book.depth().bids.lookup(Price::from_units(97)),
+            Some(Quantity::from_units(16))
+        );
     }
 
     #[test]
@@ -482,6 +485,7 @@ mod tests {
         assert_eq!(book.event(diff(11, 11, &[(101, 1)], &[])), Err(Fault::Crossed));
         assert!(!book.is_synced());
 
+        let mut book = LocalBook::new(1000);
         book.snapshot(snapshot(10)).expect("synced");
         let quote = |update_id, bid: (i64, i128), ask: (i64, i128)| BestQuote {
             update_id,
