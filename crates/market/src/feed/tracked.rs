@@ -72,6 +72,18 @@ impl Tracked {
         }
     }
 
+    /// Whether its streams are known to come.
+    pub(super) fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// The exchange does not send its streams.
+    pub(super) fn refused(&self, why: &str, now: Moment) {
+        let reason = format!("the exchange refused a subscription: {why}");
+        let state = self.published.status().state;
+        self.published.set_status(state, Some(reason), now);
+    }
+
     /// Its streams have been subscribed to on a new connection.
     pub(super) fn opened(&mut self, now: Moment, exchange_millis: i64) {
         self.opened = Some(now.monotonic);

@@ -45,3 +45,29 @@ async fn no_book_leaves_live_because_a_connection_ends_as_announced() {
         assert_eq!(book.tape.since(0).complete_from, complete_from, "{}", book.symbol);
     }
 }
+
+/// A quiet market and one whose streams were refused look the same; only one of them is live.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_book_whose_streams_are_refused_is_not_live() {
+    let limits = Limits {
+        streams_per_connection: 3,
+        ..Limits::default()
+    };
+    let exchange = exchange(simulation(), limits).await;
+    let feed = feed(&exchange, &SYMBOLS);
+    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
+    let refused = |book: &Arc<Published>| {
+        let status = book.status();
+        status
+            .reason
+            .as_deref()
+            .is_some_and(|reason| reason.contains("refused"))
+    };
+    until("they say why", || async { books.iter().all(refused) }).await;
+    // Longer than a quiet market is waited for.
+    let deadline = Instant::now() + Duration::from_secs(4);
+    while Instant::now() < deadline {
+        assert!(books.iter().all(|book| book.live().is_none()));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
