@@ -209,7 +209,10 @@ impl Market {
             (Some(status), view)
         });
         let state = status.as_ref().map_or(BookState::Warming, |status| status.state);
-        let reason = status.and_then(|status| status.reason.clone());
+        let reason = match status {
+            Some(status) => status.reason.clone(),
+            None => Some("as many books as may be are kept already; this one is asked for each time".to_owned()),
+        };
         if let Some(view) = view.as_ref().filter(|_| state == BookState::Live) {
             return Ok(BookReading {
                 view: view.clone(),

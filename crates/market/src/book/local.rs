@@ -18,6 +18,8 @@ const MAX_BUFFERED: usize = 1_000;
 /// Best prices are announced as they change, and the events that contain the change come up to a
 /// tenth of a second behind.
 const MAX_ANNOUNCED: usize = 256;
+/// Snapshots older than what the stream has brought that are refused in a row; then the stream is doubted.
+const MAX_OUTDATED: u32 = 5;
 
 /// One depth event: what changed between two update ids, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +75,7 @@ pub enum Fault {
 pub enum Installed {
     /// The book is exact from here on.
     Synced,
-    /// Older than the first buffered event: fetch again.
+    /// Older than the first buffered event, or than what the stream has brought before: fetch again.
     TooOld,
     /// The book was exact without it.
     NotNeeded,
@@ -104,6 +106,9 @@ pub struct LocalBook {
     /// Announced and not yet reached by the book, in order.
     announced: VecDeque<BestQuote>,
     agreed: u64,
+    /// The newest id that the stream has brought: a snapshot from before it would be a step back.
+    newest: u64,
+    outdated: u32,
 }
 
 impl LocalBook {
@@ -117,6 +122,8 @@ impl LocalBook {
             max_levels,
             announced: VecDeque::new(),
             agreed: 0,
+            newest: 0,
+            outdated: 0,
         }
     }
 
@@ -160,12 +167,19 @@ impl LocalBook {
         self.announced.clear();
     }
 
+    /// The stream is another one from here on, whose ids may have begun anew.
+    pub fn reopened(&mut self) {
+        self.newest = 0;
+        self.outdated = 0;
+    }
+
     /// Takes the next event of the stream.
     pub fn event(&mut self, diff: Diff) -> Result<Outcome, Fault> {
         if diff.last_id < diff.first_id {
             self.discard();
             return Err(Fault::Backwards);
         }
+        self.newest = self.newest.max(diff.last_id);
         match &mut self.phase {
             // Step 1.
             Phase::Buffering(events) => {
@@ -177,6 +191,10 @@ impl LocalBook {
                     events.clear();
                     events.push_back(diff);
                     return Err(Fault::Gap { expected, got });
+                }
+                if events.back().is_some_and(|event| diff.last_id <= event.last_id) {
+                    // A copy, or one that was overtaken: whatever snapshot joins the others has it.
+                    return Ok(Outcome::Buffered);
                 }
                 if events.len() == MAX_BUFFERED {
                     events.clear();
@@ -202,6 +220,11 @@ impl LocalBook {
         {
             return Ok(Installed::TooOld);
         }
+        if last < self.newest && events.is_empty() && self.outdated < MAX_OUTDATED {
+            self.outdated += 1;
+            return Ok(Installed::TooOld);
+        }
+        self.outdated = 0;
         let events = std::mem::take(events);
         self.depth = Depth::from(snapshot);
         self.last_update_id = last;
@@ -239,7 +262,10 @@ impl LocalBook {
         {
             let best = (self.depth.bids.best(), self.depth.asks.best());
             if quote.update_id == self.last_update_id {
-                if best != (Some(quote.bid), Some(quote.ask)) {
+                // An empty side is announced as nothing at no price.
+                let announced =
+                    [quote.bid, quote.ask].map(|level| Some(level).filter(|level| !level.quantity.is_zero()));
+                if [best.0, best.1] != announced {
                     self.discard();
                     return Err(Fault::Contradicted);
                 }
@@ -399,12 +425,67 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_or_an_overtaken_event_is_no_gap_within_the_buffer() {
+        let mut book = LocalBook::new(1000);
+        // 13 to 14 overtook 11 to 12.
+        for (first, last) in [(13, 14), (11, 12), (13, 14), (15, 16)] {
+            let event = diff(first, last, &[(97, i128::from(last))], &[]);
+            assert_eq!(book.event(event), Ok(Outcome::Buffered));
+        }
+        assert_eq!(book.snapshot(snapshot(11)), Ok(Installed::TooOld));
+        assert_eq!(book.snapshot(snapshot(12)), Ok(Installed::Synced));
+        assert_eq!(book.last_update_id(), 16);
+        assert_eq!(
+            book.depth().bids.lookup(Price::from_units(97)),
+            Some(Quantity::from_units(16))
+        );
+    }
+
+    #[test]
+    fn a_book_does_not_step_back_to_an_older_snapshot() {
+        let mut book = LocalBook::new(1000);
+        book.snapshot(snapshot(10)).expect("synced");
+        book.event(diff(11, 20, &[], &[])).expect("applied");
+        book.discard();
+        assert_eq!(book.snapshot(snapshot(19)), Ok(Installed::TooOld));
+        assert_eq!(book.snapshot(snapshot(20)), Ok(Installed::Synced));
+
+        // Another stream may have begun to count anew.
+        book.discard();
+        book.reopened();
+        assert_eq!(book.snapshot(snapshot(3)), Ok(Installed::Synced));
+
+        // A stream whose ids cannot be right does not keep the book away for ever.
+        book.event(diff(4, u64::MAX, &[], &[])).expect("applied");
+        book.discard();
+        let tried = (0..=MAX_OUTDATED).map(|_| book.snapshot(snapshot(30)));
+        assert_eq!(tried.last(), Some(Ok(Installed::Synced)));
+    }
+
+    #[test]
+    fn a_side_that_is_empty_is_announced_as_nothing() {
+        let mut book = LocalBook::new(1000);
+        book.snapshot(Snapshot {
+            asks: Vec::new(),
+            ..snapshot(10)
+        })
+        .expect("synced");
+        let quote = BestQuote {
+            update_id: 10,
+            bid: level(100, 1),
+            ask: level(0, 0),
+        };
+        assert_eq!((book.announce(quote), book.agreed()), (Ok(()), 1));
+    }
+
+    #[test]
     fn a_crossed_or_contradicted_book_is_not_served() {
         let mut book = LocalBook::new(1000);
         book.snapshot(snapshot(10)).expect("synced");
         assert_eq!(book.event(diff(11, 11, &[(101, 1)], &[])), Err(Fault::Crossed));
         assert!(!book.is_synced());
 
+        let mut book = LocalBook::new(1000);
         book.snapshot(snapshot(10)).expect("synced");
         let quote = |update_id, bid: (i64, i128), ask: (i64, i128)| BestQuote {
             update_id,

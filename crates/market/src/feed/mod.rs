@@ -179,6 +179,8 @@ impl Feed {
         if let Some(published) = self.lookup(symbol) {
             return Some(published);
         }
+        // Held throughout, as in `forget`: else the shard could hear of both in the other order.
+        let mut shards = self.lock_shards();
         let now = Moment::now(&*self.clock);
         let day = self.board.lookup(symbol).map(|day| day.quote_volume);
         let published = Arc::new(Published::new(symbol.clone(), pinned, rank, day, now));
@@ -193,7 +195,6 @@ impl Feed {
             books.insert(symbol.clone(), published.clone());
             metrics::gauge!("tribune_books").set(books.len() as f64);
         }
-        let mut shards = self.lock_shards();
         if shards.iter().all(|shard| shard.symbols.len() >= SYMBOLS_A_SHARD) {
             shards.push(self.open_shard(false));
         }
@@ -216,11 +217,12 @@ impl Feed {
     }
 
     fn forget(&self, symbol: &Arc<str>) {
+        let mut shards = self.lock_shards();
         let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
         books.remove(symbol);
         metrics::gauge!("tribune_books").set(books.len() as f64);
         drop(books);
-        for shard in self.lock_shards().iter_mut() {
+        for shard in shards.iter_mut() {
             if let Some(at) = shard.symbols.iter().position(|tracked| tracked == symbol) {
                 shard.symbols.swap_remove(at);
                 let _ = shard.orders.send(Order::Forget(symbol.clone()));
@@ -250,7 +252,6 @@ impl Feed {
             connecting: None,
             connect_at: now,
             failures: 0,
-            shutting_down: false,
             looked: now,
         };
         tokio::spawn(shard.run());

@@ -13,7 +13,7 @@ use tribune_core::Clock;
 use super::board::Board;
 use super::event::{Event, decode};
 use super::published::Published;
-use super::snapshots::Wanted;
+use super::snapshots::{Unanswered, Wanted};
 use super::socket::{Heard, Socket};
 use super::tracked::{Next, Tracked};
 use super::{Health, Settings};
@@ -23,6 +23,8 @@ use crate::moment::Moment;
 const TICK: Duration = Duration::from_millis(50);
 /// A connection that is silent for this long is asked for a sign of life, and given as long again.
 const QUIET: Duration = Duration::from_secs(2);
+/// A subscription that is not answered in this time is not heard.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 const MAX_BACK_OFF: Duration = Duration::from_secs(30);
 /// Both connections are read for this long when one takes over from the other.
 const OVERLAP: Duration = Duration::from_secs(2);
@@ -38,8 +40,20 @@ pub(super) enum Order {
     Snapshot {
         symbol: Arc<str>,
         generation: u64,
-        snapshot: Result<Snapshot, String>,
+        snapshot: Result<Snapshot, Unanswered>,
     },
+}
+
+/// What a message means for the connection that it came on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Market,
+    /// A subscription was taken, or not.
+    Answer {
+        is_taken: bool,
+    },
+    /// It is about to be closed.
+    Closing,
 }
 
 type Connecting = JoinHandle<io::Result<Socket>>;
@@ -61,7 +75,6 @@ pub(super) struct Shard {
     pub(super) connecting: Option<Connecting>,
     pub(super) connect_at: Instant,
     pub(super) failures: u32,
-    pub(super) shutting_down: bool,
     pub(super) looked: Instant,
 }
 
@@ -95,10 +108,9 @@ impl Shard {
         match order {
             Order::Track(published) => {
                 let streams = streams(&published.symbol);
-                let mut tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
+                let tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
                     socket.subscribe(streams.clone());
-                    tracked.opened(now, self.health.exchange_millis(now.wall));
                 }
                 self.symbols.insert(published.symbol.clone(), tracked);
             }
@@ -128,7 +140,10 @@ impl Shard {
                 socket.note_heard(now.monotonic);
             }
             match heard {
-                Heard::Text(text) => self.message(&text, now),
+                Heard::Text(text) => {
+                    let said = self.message(&text, now);
+                    note(said, self.socket.as_mut());
+                }
                 Heard::Nothing => {}
                 Heard::Ended(why) => return self.ended(&why),
             }
@@ -142,7 +157,10 @@ impl Shard {
                 socket.note_heard(now.monotonic);
             }
             match heard {
-                Heard::Text(text) => self.message(&text, now),
+                Heard::Text(text) => {
+                    let said = self.message(&text, now);
+                    note(said, self.successor.as_mut());
+                }
                 Heard::Nothing => {}
                 Heard::Ended(_) => {
                     self.successor = None;
@@ -152,7 +170,7 @@ impl Shard {
         }
     }
 
-    fn message(&mut self, text: &str, now: Moment) {
+    fn message(&mut self, text: &str, now: Moment) -> Said {
         let event = match decode(text) {
             Ok(event) => event,
             Err(error) => {
@@ -163,7 +181,7 @@ impl Shard {
                     column = error.column(),
                     "a message of the exchange could not be read"
                 );
-                return;
+                return Said::Market;
             }
         };
         match event {
@@ -172,6 +190,10 @@ impl Shard {
                     self.health.note_event(time);
                 }
                 if let Some(tracked) = self.symbols.get_mut(symbol) {
+                    if !tracked.is_open() {
+                        // It comes, whether or not the answer to its subscription did.
+                        tracked.opened(now, self.health.exchange_millis(now.wall));
+                    }
                     tracked.event(diff, now);
                 }
             }
@@ -196,11 +218,22 @@ impl Shard {
                     board.update(&tickers, now);
                 }
             }
-            Event::Answered { error: Some(error), .. } => {
-                tracing::warn!(%error, "the exchange refused a subscription");
+            Event::Answered { error, .. } => return self.answered(error.as_deref(), now),
+            Event::ServerShutdown => return Said::Closing,
+            Event::Candle { .. } | Event::Other => {}
+        }
+        Said::Market
+    }
+
+    fn answered(&self, error: Option<&str>, now: Moment) -> Said {
+        if let Some(error) = error {
+            tracing::warn!(%error, "the exchange refused a subscription");
+            for tracked in self.symbols.values().filter(|tracked| !tracked.is_open()) {
+                tracked.refused(error, now);
             }
-            Event::ServerShutdown => self.shutting_down = true,
-            Event::Candle { .. } | Event::Answered { .. } | Event::Other => {}
+        }
+        Said::Answer {
+            is_taken: error.is_none(),
         }
     }
 
@@ -212,6 +245,7 @@ impl Shard {
         }
         self.speak(now.monotonic).await;
         self.keep_connected(now.monotonic);
+        self.open_settled(now);
         self.ask_for_snapshots(now.monotonic);
         let mut broken = false;
         for tracked in self.symbols.values_mut() {
@@ -233,10 +267,13 @@ impl Shard {
         if let Some(socket) = &mut self.socket {
             let said = socket.speak(now, QUIET).await;
             let dead = socket.is_dead(now, QUIET);
+            let ignored = socket.is_ignored(now, ANSWERED_WITHIN);
             if let Err(why) = said {
                 self.ended(&why);
             } else if dead {
                 self.ended("the exchange gives no sign of life");
+            } else if ignored {
+                self.ended("the exchange does not answer subscriptions");
             }
         }
         if let Some(socket) = &mut self.successor
@@ -244,6 +281,17 @@ impl Shard {
         {
             self.successor = None;
             self.back_off(now);
+        }
+    }
+
+    /// What was subscribed to comes from here on.
+    fn open_settled(&mut self, now: Moment) {
+        if !self.socket.as_ref().is_some_and(Socket::is_settled) {
+            return;
+        }
+        let millis = self.health.exchange_millis(now.wall);
+        for tracked in self.symbols.values_mut().filter(|tracked| !tracked.is_open()) {
+            tracked.opened(now, millis);
         }
     }
 
@@ -266,7 +314,7 @@ impl Shard {
 
     fn keep_connected(&mut self, now: Instant) {
         let ready = |socket: &Socket| {
-            socket.is_idle() && socket.heard > socket.opened && now.duration_since(socket.opened) >= OVERLAP
+            socket.is_settled() && socket.heard > socket.opened && now.duration_since(socket.opened) >= OVERLAP
         };
         if self.successor.as_ref().is_some_and(ready) {
             self.take_over();
@@ -275,7 +323,7 @@ impl Shard {
             None => true,
             Some(socket) => {
                 let aged = now.duration_since(socket.opened) >= self.settings.rotate_after;
-                self.successor.is_none() && (aged || self.shutting_down)
+                self.successor.is_none() && (aged || socket.closing)
             }
         };
         let needed = !self.symbols.is_empty() || self.board.is_some();
@@ -289,7 +337,6 @@ impl Shard {
 
     fn take_over(&mut self) {
         self.socket = self.successor.take();
-        self.shutting_down = false;
         self.health.connected(true);
         tracing::info!("a new connection to the exchange took over from the old one");
     }
@@ -317,10 +364,6 @@ impl Shard {
             return;
         }
         self.health.connected(true);
-        let millis = self.health.exchange_millis(now.wall);
-        for tracked in self.symbols.values_mut() {
-            tracked.opened(now, millis);
-        }
         self.socket = Some(socket);
         if self.failures > 0 {
             tracing::info!(attempts = self.failures, "connected to the exchange's streams again");
@@ -330,16 +373,19 @@ impl Shard {
     fn ended(&mut self, why: &str) {
         let now = self.now();
         self.socket = None;
-        if self.successor.is_some() {
+        if self.successor.as_ref().is_some_and(Socket::is_settled) {
             // It has read beside the old one: what the old one missed is in it, or will show as a gap.
             return self.take_over();
         }
         tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
         metrics::counter!("tribune_feed_disconnects_total").increment(1);
         self.health.connection_failed(why);
-        self.shutting_down = false;
         for tracked in self.symbols.values_mut() {
             tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
+        }
+        if self.successor.is_some() {
+            // It came too late to take over without a gap, but it is there.
+            return self.take_over();
         }
         self.back_off(now.monotonic);
     }
@@ -350,6 +396,14 @@ impl Shard {
         let wait = base.min(MAX_BACK_OFF);
         // Half of it by chance, so that many clients do not come back together.
         self.connect_at = now + wait / 2 + wait.mul_f64(fastrand::f64() / 2.0);
+    }
+}
+
+fn note(said: Said, socket: Option<&mut Socket>) {
+    match (said, socket) {
+        (Said::Answer { is_taken }, Some(socket)) => socket.note_answer(is_taken),
+        (Said::Closing, Some(socket)) => socket.closing = true,
+        _ => {}
     }
 }
 

@@ -2,8 +2,9 @@
 //! as the weight budget allows.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -15,6 +16,8 @@ use crate::rest::Rest;
 
 /// Fetched at the same time.
 const PARALLEL: usize = 4;
+/// Levels a side of a snapshot that is not deep.
+const SHALLOW: u32 = 1_000;
 
 /// A snapshot that a shard waits for.
 pub(super) struct Wanted {
@@ -26,15 +29,21 @@ pub(super) struct Wanted {
     pub(super) reply: mpsc::UnboundedSender<Order>,
 }
 
-/// Fetches what is wanted until told to stop.
+/// Why there is no snapshot, and when it can be had, where that is known.
+pub(super) struct Unanswered {
+    pub(super) reason: String,
+    pub(super) wait: Option<Duration>,
+}
+
+/// Fetches what is wanted until told to stop. Who asks again before it was fetched asks once.
 pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>, stop: CancellationToken) {
-    let mut queue: BinaryHeap<(Reverse<usize>, Reverse<u64>)> = BinaryHeap::new();
-    let mut waiting: std::collections::HashMap<u64, Wanted> = std::collections::HashMap::new();
+    let mut queue: BinaryHeap<(Reverse<usize>, Reverse<u64>, Arc<str>)> = BinaryHeap::new();
+    let mut waiting: HashMap<Arc<str>, Wanted> = HashMap::new();
     let mut number = 0;
     let mut under_way = JoinSet::new();
     loop {
         while under_way.len() < PARALLEL
-            && let Some((_, Reverse(next))) = queue.pop()
+            && let Some((.., next)) = queue.pop()
         {
             if let Some(wanted) = waiting.remove(&next) {
                 under_way.spawn(fetch(rest.clone(), wanted));
@@ -45,8 +54,10 @@ pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>,
             more = wanted.recv() => match more {
                 Some(more) => {
                     number += 1;
-                    queue.push((Reverse(more.rank), Reverse(number)));
-                    waiting.insert(number, more);
+                    let place = (Reverse(more.rank), Reverse(number), more.symbol.clone());
+                    if waiting.insert(more.symbol.clone(), more).is_none() {
+                        queue.push(place);
+                    }
                 }
                 None => return,
             },
@@ -56,17 +67,27 @@ pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>,
 }
 
 async fn fetch(rest: Rest, wanted: Wanted) {
-    let answer = rest.fresh_depth(&wanted.symbol, wanted.limit).await;
+    let limit = affordable(wanted.limit, rest.governor().used());
+    let answer = rest.fresh_depth(&wanted.symbol, limit).await;
     let snapshot = answer.map(|stamped| Snapshot {
         last_update_id: stamped.value.last_update_id,
         bids: stamped.value.bids,
         asks: stamped.value.asks,
-        limit: wanted.limit as usize,
+        limit: limit as usize,
     });
     // A shard that has ended wants nothing any more.
     let _ = wanted.reply.send(Order::Snapshot {
         symbol: wanted.symbol,
         generation: wanted.generation,
-        snapshot: snapshot.map_err(|error| error.to_string()),
+        snapshot: snapshot.map_err(|error| Unanswered {
+            reason: error.to_string(),
+            wait: error.wait(),
+        }),
     });
+}
+
+/// A deep snapshot weighs as much as five others: once a quarter of the minute's weight is used, books
+/// come back sooner with fewer levels.
+fn affordable(limit: u32, (used, budget): (u32, u32)) -> u32 {
+    if used > budget / 4 { limit.min(SHALLOW) } else { limit }
 }

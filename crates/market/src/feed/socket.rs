@@ -37,6 +37,12 @@ pub struct Socket {
     pinged: Option<Instant>,
     to_say: VecDeque<(Wish, String)>,
     next_id: u64,
+    /// Subscriptions that the exchange has answered.
+    answered: u64,
+    /// It did not take one of them.
+    refused: bool,
+    /// The exchange has announced that it will close it.
+    pub closing: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +114,9 @@ impl Socket {
             pinged: None,
             to_say: VecDeque::new(),
             next_id: 1,
+            answered: 0,
+            refused: false,
+            closing: false,
         })
     }
 
@@ -160,6 +169,22 @@ impl Socket {
     /// Whether everything has been said.
     pub fn is_idle(&self) -> bool {
         self.to_say.is_empty()
+    }
+
+    pub fn note_answer(&mut self, is_taken: bool) {
+        self.answered += 1;
+        self.refused |= !is_taken;
+    }
+
+    /// Whether the exchange has taken every subscription: before that nothing can be expected to come.
+    pub fn is_settled(&self) -> bool {
+        self.is_idle() && !self.refused && self.answered + 1 >= self.next_id
+    }
+
+    /// Whether the exchange has not answered a subscription for so long that it never will.
+    pub fn is_ignored(&self, now: Instant, patience: Duration) -> bool {
+        let waits = self.is_idle() && !self.refused && !self.is_settled();
+        waits && now.duration_since(self.said) >= patience
     }
 
     /// Says the next thing that is to be said, if it may be said yet, and asks for a sign of life

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::published::{BookState, BookView, Published};
+use super::snapshots::Unanswered;
 use super::watch::SAMPLE_SECS;
 use crate::book::{BestQuote, Diff, Fault, Installed, LocalBook, Outcome, Snapshot};
 use crate::moment::Moment;
@@ -71,10 +72,23 @@ impl Tracked {
         }
     }
 
+    /// Whether its streams are known to come.
+    pub(super) fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
+
+    /// The exchange does not send its streams.
+    pub(super) fn refused(&self, why: &str, now: Moment) {
+        let reason = format!("the exchange refused a subscription: {why}");
+        let state = self.published.status().state;
+        self.published.set_status(state, Some(reason), now);
+    }
+
     /// Its streams have been subscribed to on a new connection.
     pub(super) fn opened(&mut self, now: Moment, exchange_millis: i64) {
         self.opened = Some(now.monotonic);
         self.confirmed = false;
+        self.book.reopened();
         self.published.tape.opened(exchange_millis);
         self.published.pulse.interrupted(now.monotonic);
     }
@@ -117,18 +131,22 @@ impl Tracked {
     }
 
     /// The answer to what was asked for with this generation.
-    pub(super) fn snapshot(&mut self, generation: u64, answer: Result<Snapshot, String>, now: Moment) {
+    pub(super) fn snapshot(&mut self, generation: u64, answer: Result<Snapshot, Unanswered>, now: Moment) {
         if generation != self.generation {
             return;
         }
         self.waiting = false;
         let snapshot = match answer {
             Ok(snapshot) => snapshot,
-            Err(reason) => {
+            Err(Unanswered { reason, wait }) => {
                 let state = self.published.status().state;
                 self.published
                     .set_status(state, Some(format!("no snapshot yet: {reason}")), now);
-                self.ask_later(now.monotonic);
+                match wait {
+                    // Before that it would be in vain, and much after it too late.
+                    Some(wait) => self.ask_at = Some(now.monotonic + wait + jitter()),
+                    None => self.ask_later(now.monotonic),
+                }
                 return;
             }
         };
@@ -307,7 +325,11 @@ impl Tracked {
     fn ask_later(&mut self, now: Instant) {
         let wait = Duration::from_millis(100) * 2u32.pow(self.attempts.min(10));
         self.attempts = self.attempts.saturating_add(1);
-        let jitter = Duration::from_millis(fastrand::u64(0..50));
-        self.ask_at = Some(now + wait.min(MAX_RETRY) + jitter);
+        self.ask_at = Some(now + wait.min(MAX_RETRY) + jitter());
     }
+}
+
+/// So that many books do not ask in the same moment.
+fn jitter() -> Duration {
+    Duration::from_millis(fastrand::u64(0..50))
 }

@@ -1,0 +1,11 @@
+//! The market against the simulated exchange, over its sockets.
+
+mod coalescing;
+mod honesty;
+mod oracle;
+mod reconnect;
+mod recording;
+mod replay;
+mod search;
+mod soak;
+mod support;

@@ -1,0 +1,381 @@
+//! Recordings, played fast and followed by the real feed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tribune_exchange_sim::{Exchange, Limits, Mode, Settings};
+use tribune_market::candles::{CandleBuilder, same_on_the_wire};
+use tribune_market::feed::event::{Event, decode};
+use tribune_market::feed::{BookState, Feed};
+use tribune_market::model::{Candle, Interval, Millis, Trade};
+
+use crate::oracle::{Book, ids, units};
+use crate::recording::{Listener, Recording, finished, snapshot, streams};
+use crate::support::{PATIENCE, exchange, feed, simulation, until};
+
+const SYMBOLS: [&str; 3] = ["BTCUSDT", "ETHUSDT", "PEPEUSDT"];
+const KINDS: [&str; 5] = ["depth@100ms", "bookTicker", "trade", "kline_1s", "kline_1m"];
+/// Diffs of each symbol that are recorded: some twenty seconds.
+const DIFFS: usize = 200;
+
+/// A recording for each symbol.
+type Recordings = BTreeMap<String, Recording>;
+
+async fn record() -> Recordings {
+    let mut simulation = simulation();
+    simulation.events_per_second = 60.0;
+    let exchange = exchange(simulation, Limits::default()).await;
+    let mut listener = Listener::open(&exchange, &streams(&SYMBOLS, &KINDS)).await;
+    let mut recordings = Recordings::new();
+    let mut diffs: HashMap<String, usize> = HashMap::new();
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while diffs.len() < SYMBOLS.len() || diffs.values().any(|count| *count < DIFFS) {
+        assert!(Instant::now() < deadline, "the exchange says too little");
+        let message = listener.next().await.expect("a message");
+        let value: Value = serde_json::from_str(&message).expect("JSON");
+        let symbol = value["data"]["s"].as_str().expect("a symbol").to_owned();
+        let recording = recordings.entry(symbol.clone()).or_default();
+        recording.note(message);
+        if value["data"]["e"] == "depthUpdate" {
+            let count = diffs.entry(symbol.clone()).or_default();
+            *count += 1;
+            if *count == 2 {
+                recording.note(snapshot(&exchange, &symbol).await);
+            }
+        }
+    }
+    recordings
+}
+
+/// The book of one symbol after each of its diffs, and how often a best quote was of the same id.
+struct Expected {
+    states: BTreeMap<u64, Book>,
+    shared: usize,
+}
+
+impl Expected {
+    /// Panics where the recording contradicts itself.
+    fn of(recording: &Recording) -> Self {
+        let values: Vec<Value> = recording.values().collect();
+        let first = values.iter().find(|value| value["lastUpdateId"].is_u64());
+        let mut book = Book::of(first.expect("a snapshot"));
+        let mut states = BTreeMap::from([(book.id, book.clone())]);
+        for value in values.iter().filter(|value| value["data"]["e"] == "depthUpdate") {
+            book.apply(&value["data"]);
+            states.insert(book.id, book.clone());
+        }
+        let mut shared = 0;
+        for value in &values {
+            let data = &value["data"];
+            let is_quote = data["e"].is_null() && data["B"].is_string();
+            if let Some(state) = data["u"].as_u64().filter(|_| is_quote).and_then(|id| states.get(&id)) {
+                let level = |price: &str, quantity: &str| (units(&data[price]), units(&data[quantity]));
+                assert_eq!([level("b", "B"), level("a", "A")], state.top(), "at {}", state.id);
+                shared += 1;
+            }
+        }
+        Self { states, shared }
+    }
+
+    fn last(&self) -> &Book {
+        self.states.last_key_value().expect("states").1
+    }
+}
+
+async fn play(files: Vec<PathBuf>, speed: f64) -> Exchange {
+    let settings = Settings {
+        mode: Mode::Replay { files, speed },
+        ..Settings::default()
+    };
+    tribune_exchange_sim::start(settings).await.expect("it starts")
+}
+
+fn written(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
+    let path = |(symbol, recording): (&String, &Recording)| {
+        // Both forms that recordings come in.
+        let gz = symbol.starts_with('E');
+        let path = folder
+            .path()
+            .join(format!("{symbol}{}", if gz { ".gz" } else { ".txt" }));
+        if gz {
+            recording.write_gz(&path);
+        } else {
+            recording.write(&path);
+        }
+        path
+    };
+    recordings.iter().map(path).collect()
+}
+
+/// Looks at every book that is live, as often as it can; how many were compared.
+fn compare(feed: &Feed, expected: &BTreeMap<String, Expected>) -> usize {
+    let mut compared = 0;
+    for book in feed.books() {
+        let Some(view) = book.live() else { continue };
+        let states = &expected[&*book.symbol].states;
+        let Some(state) = states.get(&view.last_update_id) else {
+            panic!("{} is live at {}, where no diff ends", book.symbol, view.last_update_id);
+        };
+        if let Some(wrong) = state.difference(&view.depth, &BTreeSet::new()) {
+            panic!("{} is live and wrong at {}: {wrong}", book.symbol, state.id);
+        }
+        compared += 1;
+    }
+    compared
+}
+
+/// Follows a replay to its end, looking at the books all the time.
+async fn follow(exchange: &Exchange, feed: &Feed, expected: &BTreeMap<String, Expected>) -> usize {
+    let deadline = Instant::now() + PATIENCE;
+    let mut compared = 0;
+    let mut looks = 0u32;
+    loop {
+        compared += compare(feed, expected);
+        looks += 1;
+        if looks.is_multiple_of(100) && finished(exchange).await {
+            return compared;
+        }
+        assert!(Instant::now() < deadline, "the recording does not end");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn is_whole(feed: &Feed, symbol: &str, expected: &Expected) -> bool {
+    let book = feed.lookup(symbol).expect("tracked");
+    book.live()
+        .is_some_and(|view| view.last_update_id == expected.last().id)
+}
+
+async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expected>, speed: f64) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let exchange = play(written(recordings, &folder), speed).await;
+    let symbols: Vec<&str> = recordings.keys().map(String::as_str).collect();
+    let feed = feed(&exchange, &symbols);
+    let compared = follow(&exchange, &feed, expected).await;
+    for (symbol, expected) in expected {
+        until(&format!("{symbol} is live at its last update"), || {
+            is_whole(&feed, symbol, expected)
+        })
+        .await;
+        let book = feed.lookup(symbol).expect("tracked");
+        let agreed = usize::try_from(book.agreed()).expect("few");
+        assert_eq!(book.resyncs(), 0, "{symbol}: {:?}", book.status());
+        // Those before the feed's own snapshot cannot be compared.
+        assert!(
+            agreed > 0 && agreed >= expected.shared / 2,
+            "{symbol}: {agreed} of {} best quotes were compared",
+            expected.shared
+        );
+    }
+    assert_eq!(compare(&feed, expected), symbols.len());
+    assert!(compared > 0, "books are live while the recording is played");
+}
+
+async fn a_missing_diff_is_seen(recordings: &Recordings, expected: &BTreeMap<String, Expected>) {
+    let mut holed = recordings.clone();
+    let lines = &mut holed.get_mut(SYMBOLS[0]).expect("recorded").lines;
+    let diffs: Vec<usize> = (0..lines.len())
+        .filter(|at| lines[*at].1.contains("depthUpdate"))
+        .collect();
+    let (_, removed) = lines.remove(diffs[diffs.len() / 2]);
+    let removed: Value = serde_json::from_str(&removed).expect("JSON");
+    let before = ids(&removed["data"]).0;
+    let folder = tempfile::tempdir().expect("a folder");
+    let exchange = play(written(&holed, &folder), 20.0).await;
+    let feed = feed(&exchange, &SYMBOLS);
+    follow(&exchange, &feed, expected).await;
+    for symbol in &SYMBOLS[1..] {
+        until("the others are whole", || is_whole(&feed, symbol, &expected[*symbol])).await;
+    }
+    let book = feed.lookup(SYMBOLS[0]).expect("tracked");
+    // The recording has no newer snapshot: nothing that could be live can be had.
+    until("the book has given up", || async {
+        book.status().state == BookState::Resyncing
+    })
+    .await;
+    assert!(book.live().is_none() && book.read().1.is_none());
+    assert!(book.resyncs() >= 1);
+    let reason = book.status().reason.clone().unwrap_or_default();
+    assert!(
+        !reason.is_empty(),
+        "it says why, and {before} was the first that was missing"
+    );
+}
+
+/// The trades of a recording make its own candles again.
+fn candles_agree(recording: &Recording, interval: Interval) -> usize {
+    let (mut trades, mut candles): (Vec<Trade>, BTreeMap<Millis, Candle>) = (Vec::new(), BTreeMap::new());
+    for (_, text) in &recording.lines {
+        match decode(text).expect("a message") {
+            Event::Trade { trade, .. } => trades.push(trade),
+            Event::Candle {
+                interval: name,
+                candle,
+                closed: true,
+                ..
+            } if name == interval.as_str() => {
+                candles.insert(candle.open_time, candle);
+            }
+            _ => {}
+        }
+    }
+    let first = trades.first().expect("trades").time;
+    let mut builder = CandleBuilder::new(interval, first + 1);
+    let mut built = Vec::new();
+    for trade in &trades {
+        built.extend(builder.push(trade).expect("in order"));
+    }
+    let over = candles.values().map(|candle| candle.close_time + 1).max();
+    built.extend(over.map(|over| builder.advance(over)).unwrap_or_default());
+    let mut same = 0;
+    for candle in built
+        .iter()
+        .filter(|built| built.closed && built.complete)
+        .map(|built| &built.candle)
+    {
+        let Some(told) = candles.remove(&candle.open_time) else {
+            continue;
+        };
+        assert!(same_on_the_wire(candle, &told), "{candle:?}\n{told:?}");
+        same += 1;
+    }
+    candles.retain(|open, _| *open > first);
+    assert!(
+        candles.is_empty(),
+        "the exchange has candles that were not made: {candles:?}"
+    );
+    same
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_recorded_is_followed_exactly() {
+    let recordings = record().await;
+    let expected: BTreeMap<String, Expected> = recordings
+        .iter()
+        .map(|(symbol, recording)| (symbol.clone(), Expected::of(recording)))
+        .collect();
+    for (symbol, recording) in &recordings {
+        assert!(expected[symbol].shared > 10, "{symbol} has best quotes to compare");
+        let seconds = candles_agree(recording, Interval::S1);
+        assert!(seconds >= 10, "{symbol}: only {seconds} candles were compared");
+        candles_agree(recording, Interval::M1);
+    }
+    replay_agrees(&recordings, &expected, f64::INFINITY).await;
+    replay_agrees(&recordings, &expected, 8.0).await;
+    a_missing_diff_is_seen(&recordings, &expected).await;
+}
+
+const T0: Millis = 1_750_000_020_000;
+
+fn diff(symbol: &str, first: u64, last: u64, bids: &Value, asks: &Value) -> Value {
+    json!({"stream": format!("{}@depth@100ms", symbol.to_lowercase()),
+        "data": {"e": "depthUpdate", "E": T0, "s": symbol, "U": first, "u": last, "b": bids, "a": asks}})
+}
+
+fn quote(symbol: &str, id: u64, bid: (&str, &str), ask: (&str, &str)) -> Value {
+    json!({"stream": format!("{}@bookTicker", symbol.to_lowercase()),
+        "data": {"u": id, "s": symbol, "b": bid.0, "B": bid.1, "a": ask.0, "A": ask.1}})
+}
+
+fn trade(symbol: &str, number: u64, after: Millis, price: &str, quantity: &str, seller: bool) -> Value {
+    json!({"stream": format!("{}@trade", symbol.to_lowercase()),
+        "data": {"e": "trade", "E": T0 + after, "s": symbol, "t": number, "p": price, "q": quantity,
+            "T": T0 + after, "m": seller, "M": true}})
+}
+
+/// Best quotes before and after the diffs that have them, a first diff around the snapshot's id, one that begins right
+/// behind it, levels removed that were never there, a diff twice.
+fn tricky(symbol: &str) -> Vec<Value> {
+    let none = json!([]);
+    vec![
+        json!({"result": null, "id": 1}),
+        diff(symbol, 95, 99, &json!([["9.90", "7"]]), &none),
+        quote(symbol, 103, ("10.00", "2"), ("10.10", "4")),
+        json!({"lastUpdateId": 102, "bids": [["10.00", "1"], ["9.90", "3"], ["9.50", "8"]],
+            "asks": [["10.10", "4"], ["10.20", "5"]]}),
+        diff(
+            symbol,
+            100,
+            104,
+            &json!([["10.00", "2.5"], ["9.40", "0.00000000"]]),
+            &json!([["10.20", "6"]]),
+        ),
+        quote(symbol, 104, ("10.00", "2.5"), ("10.10", "4")),
+        quote(symbol, 106, ("9.95", "0.5"), ("10.10", "4")),
+        quote(symbol, 107, ("9.95", "0.5"), ("10.05", "0.00000001")),
+        diff(
+            symbol,
+            105,
+            107,
+            &json!([["10.00", "0"], ["9.95", "0.5"]]),
+            &json!([["10.05", "0.00000001"], ["77", "0"]]),
+        ),
+        diff(
+            symbol,
+            105,
+            107,
+            &json!([["10.00", "0"], ["9.95", "0.5"]]),
+            &json!([["10.05", "0.00000001"], ["77", "0"]]),
+        ),
+        diff(symbol, 108, 108, &json!([["9.50", "0"]]), &none),
+        quote(symbol, 109, ("9.95", "0.5"), ("10.10", "4")),
+        diff(symbol, 109, 115, &none, &json!([["10.05", "0"], ["10.05000000", "0"]])),
+        quote(symbol, 115, ("9.95", "0.5"), ("10.10", "4")),
+    ]
+}
+
+fn laid_out(values: Vec<Value>) -> Recording {
+    let at = |index: usize| (T0 + 100 * i64::try_from(index).expect("few")) * 1_000_000;
+    let lines = values
+        .into_iter()
+        .enumerate()
+        .map(|(index, value)| (at(index), value.to_string()));
+    Recording { lines: lines.collect() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tricky_recording_is_followed_exactly() {
+    let recordings: Recordings = ["AAAUSDT", "EEEUSDT", "1000SATSUSDT"]
+        .into_iter()
+        .map(|symbol| (symbol.to_owned(), laid_out(tricky(symbol))))
+        .collect();
+    let expected: BTreeMap<String, Expected> = recordings
+        .iter()
+        .map(|(symbol, recording)| (symbol.clone(), Expected::of(recording)))
+        .collect();
+    let last = expected["AAAUSDT"].last();
+    assert_eq!(last.top(), [(995_000_000, 50_000_000), (1_010_000_000, 400_000_000)]);
+    assert_eq!((last.id, last.bids.len(), last.asks.len()), (115, 2, 2));
+    replay_agrees(&recordings, &expected, 2.0).await;
+    replay_agrees(&recordings, &expected, 0.0).await;
+}
+
+/// A minute by hand: trades at its very first and last millisecond, one before and one after it.
+#[test]
+fn a_minute_of_trades_is_its_candle() {
+    let second = |trades: &[(u64, Millis, &str, &str, bool)]| -> Vec<Value> {
+        let of = |&(number, after, price, quantity, seller): &(u64, Millis, &str, &str, bool)| {
+            trade("AAAUSDT", number, after, price, quantity, seller)
+        };
+        trades.iter().map(of).collect()
+    };
+    assert_eq!(T0.rem_euclid(60_000), 0, "it begins a minute");
+    let mut values = second(&[
+        (1, -1, "50", "1", false),
+        (2, 0, "10.1", "2", false),
+        (3, 30_000, "9.9", "0.5", true),
+        (4, 59_999, "10.3", "1.00000001", false),
+        (5, 60_000, "11", "4", true),
+    ]);
+    values.push(
+        json!({"stream": "aaausdt@kline_1m", "data": {"e": "kline", "E": T0 + 60_000, "s": "AAAUSDT", "k": {
+        "t": T0, "T": T0 + 59_999, "s": "AAAUSDT", "i": "1m", "f": 2, "L": 4, "o": "10.10000000", "c": "10.30000000",
+        "h": "10.30000000", "l": "9.90000000", "v": "3.50000001", "n": 3, "x": true,
+        // 20.2 + 4.95 + 10.300000103, cut after eight places.
+        "q": "35.45000010", "V": "3.00000001", "Q": "30.50000010", "B": "0"}}}),
+    );
+    assert_eq!(candles_agree(&laid_out(values), Interval::M1), 1);
+}

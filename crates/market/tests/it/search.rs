@@ -1,0 +1,87 @@
+//! Search with as many symbols as the exchange has.
+
+use std::time::{Duration, Instant};
+
+use tribune_core::{Query, Source as _};
+use tribune_exchange_sim::{Limits, Simulation};
+
+use crate::support::{MarketSettings, call, exchange, simulation};
+
+const QUERIES: [&str; 12] = [
+    "bitcoin",
+    "Bitcoin trading volume",
+    "ETHUSDT",
+    "eth/btc 1h candles",
+    "order flow on solana",
+    "bitcoin vs ethereum spread",
+    "AABQX",
+    "aabqxusdt order book",
+    "what is the price of doge?",
+    "health of the pepe market",
+    "nothing that anybody trades",
+    "LINK",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_thousand_symbols_are_searched_at_once() {
+    let simulation = Simulation {
+        extra_symbols: 2_000,
+        extra_levels: 3,
+        extra_events_per_second: 0.0,
+        history_minutes: 30,
+        levels: 50,
+        ..simulation()
+    };
+    let exchange = exchange(simulation, Limits::default()).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    assert!(market.source.facts().documents.is_some_and(|count| count > 2_000));
+    // Some of what is found is live.
+    market.live("orderbook_l1:BTCUSDT").await;
+    let before = exchange.counts().requests;
+    let mut times = Vec::new();
+    let mut hits = 0;
+    for text in QUERIES.iter().cycle().take(300) {
+        let query = Query {
+            text: (*text).to_owned(),
+            limit: 10,
+        };
+        let began = Instant::now();
+        let found = market.source.search(&query, &call()).await.expect("an answer");
+        times.push(began.elapsed());
+        for hit in found.iter() {
+            let length = hit.snippet.chars().count();
+            assert!(length <= 200, "{length}: {}", hit.snippet);
+            assert!(
+                hit.snippet.contains("SIMULATED") && hit.title.contains("SIMULATED"),
+                "{hit:?}"
+            );
+            assert!(hit.snippet.contains("As of 20"), "{}", hit.snippet);
+            assert!(
+                hit.url.as_deref().is_some_and(|url| url.contains("?at=")),
+                "{:?}",
+                hit.url
+            );
+        }
+        hits += found.len();
+        if *text == "nothing that anybody trades" {
+            assert!(found.is_empty(), "{found:?}");
+        } else {
+            assert!(!found.is_empty(), "{text}");
+        }
+    }
+    times.sort_unstable();
+    let p99 = times[times.len() * 99 / 100];
+    assert!(
+        p99 < Duration::from_millis(50),
+        "p99 {p99:?}, median {:?}",
+        times[times.len() / 2]
+    );
+    assert!(hits > 300);
+    // Nothing is asked of the exchange for a search; the clock and the symbols are, by themselves.
+    let after = exchange.counts().requests;
+    let asked: Vec<&str> = ["/api/v3/depth", "/api/v3/klines", "/api/v3/aggTrades"]
+        .into_iter()
+        .filter(|path| after.get(*path) != before.get(*path))
+        .collect();
+    assert!(asked.is_empty(), "{asked:?}");
+}

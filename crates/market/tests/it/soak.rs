@@ -1,0 +1,365 @@
+//! A minute of everything that can go wrong. A second exchange with the same seed and start, which nothing happens to,
+//! moves in the same way and has the true book of every update id.
+
+use std::collections::HashMap;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tribune_exchange_sim::{Exchange, Fault, FaultHandle, Limits, Simulation};
+use tribune_market::feed::{self, BookState, Feed, Published};
+use tribune_market::rest::Rest;
+
+use crate::oracle::{Truth, Verdict};
+use crate::recording::{Listener, snapshot, streams};
+use crate::support::{exchange, rest_settings, simulation, until};
+
+const SYMBOLS: [&str; 6] = ["BTCUSDT", "ETHUSDT", "SOLUSDT", "ETHBTC", "PEPEUSDT", "LINKUSDT"];
+const RESYNC: Duration = Duration::from_secs(2);
+/// Silence on a connection that is open is noticed after this long at the latest.
+const NOTICED: Duration = Duration::from_secs(8);
+/// What the process may grow by between the first third and the end: tapes and histories of a minute.
+const GROWTH_BYTES: u64 = 24 << 20;
+
+/// Set in the process that runs the soak, which is one of its own so that its memory is its own.
+const OWN_PROCESS: &str = "TRIBUNE_SOAK_PROCESS";
+const NAME: &str = "soak::faults_never_make_a_wrong_book_live";
+
+#[test]
+fn faults_never_make_a_wrong_book_live() {
+    if std::env::var_os(OWN_PROCESS).is_some() {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build();
+        return runtime.expect("a runtime").block_on(soak());
+    }
+    let program = std::env::current_exe().expect("this program");
+    let child = Command::new(program)
+        .args(["--exact", NAME, "--nocapture"])
+        .env(OWN_PROCESS, "1")
+        .output()
+        .expect("it runs");
+    let said = [child.stdout, child.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(child.status.success(), "{}\n{}", said[0], said[1]);
+    assert!(
+        said[0].contains("1 passed"),
+        "the soak is not called {NAME}: {}",
+        said[0]
+    );
+    eprintln!("{}", said[1]);
+}
+
+type Truths = Arc<Mutex<HashMap<String, Truth>>>;
+
+/// Listens to the exchange that is well.
+async fn witness(twin: &Exchange) -> Truths {
+    let mut listener = Listener::open(twin, &streams(&SYMBOLS, &["depth@100ms", "bookTicker"])).await;
+    let mut truths = HashMap::new();
+    for symbol in SYMBOLS {
+        let first: Value = serde_json::from_str(&snapshot(twin, symbol).await).expect("JSON");
+        truths.insert(symbol.to_owned(), Truth::new(&first));
+    }
+    let truths = Arc::new(Mutex::new(truths));
+    let shared = truths.clone();
+    tokio::spawn(async move {
+        while let Some(message) = listener.next().await {
+            let mut value: Value = serde_json::from_str(&message).expect("JSON");
+            let data = value["data"].take();
+            let mut truths = shared.lock().expect("no panic");
+            let truth = truths
+                .get_mut(data["s"].as_str().expect("a symbol"))
+                .expect("one of ours");
+            if data["e"] == "depthUpdate" {
+                truth.diff(data);
+            } else {
+                truth.book_ticker(&data);
+            }
+        }
+    });
+    truths
+}
+
+/// A thing that goes wrong for a while.
+struct Trouble {
+    faults: Vec<Fault>,
+    lasts: Duration,
+}
+
+fn trouble(faults: impl Into<Vec<Fault>>, lasts_millis: u64) -> Trouble {
+    Trouble {
+        faults: faults.into(),
+        lasts: Duration::from_millis(lasts_millis),
+    }
+}
+
+/// Everything that can go wrong; what concerns snapshots comes with a diff that is missing, so that one is wanted.
+fn troubles() -> Vec<Trouble> {
+    let mut turn = 0;
+    let mut next = || {
+        turn += 1;
+        Some(SYMBOLS[turn % SYMBOLS.len()].to_owned())
+    };
+    let mut missing = || Fault::DropDiffs {
+        symbol: next(),
+        count: 1,
+    };
+    let reject = |status, retry_after_secs, count| Fault::Reject {
+        status,
+        retry_after_secs,
+        count,
+    };
+    let mut all = vec![
+        trouble([missing()], 0),
+        trouble([Fault::DropConnections], 0),
+        trouble([missing(), Fault::StaleSnapshots { count: 1 }], 0),
+        trouble([missing(), reject(429, Some(2), Some(1))], 2_000),
+        trouble([Fault::GarbageMessages { count: 4 }], 0),
+        trouble([missing(), Fault::HalfAnswers { count: 1 }], 0),
+        trouble([missing(), Fault::GarbageAnswers { count: 1 }], 0),
+        trouble([Fault::ClockSkew { millis: 7_000 }], 3_000),
+        trouble([Fault::Silence { on: true }], 7_000),
+        trouble([missing(), reject(418, Some(3), Some(1))], 3_000),
+        trouble([missing(), Fault::Delay { millis: 700 }], 2_000),
+        trouble([Fault::RefuseConnections { on: true }, Fault::DropConnections], 1_500),
+        trouble([missing(), reject(503, None, Some(1))], 0),
+        trouble([Fault::ClockSkew { millis: -7_000 }, missing()], 3_000),
+        trouble(
+            [Fault::DiffRates {
+                drop: 0.01,
+                duplicate: 0.05,
+                swap: 0.01,
+            }],
+            6_000,
+        ),
+        trouble([Fault::DropConnections, Fault::StaleSnapshots { count: 2 }], 0),
+        trouble([missing(), missing(), missing()], 0),
+    ];
+    let symbol = Some(SYMBOLS[0].to_owned());
+    all.insert(
+        3,
+        trouble(
+            [Fault::SwapDiffs {
+                symbol: symbol.clone(),
+                count: 1,
+            }],
+            0,
+        ),
+    );
+    all.insert(8, trouble([Fault::DuplicateDiffs { symbol, count: 3 }], 0));
+    all
+}
+
+/// Times that a fault lasts are not ours to answer for.
+#[derive(Default)]
+struct Excuses(Mutex<Option<Instant>>);
+
+impl Excuses {
+    fn until(&self, until: Instant) {
+        let mut last = self.0.lock().expect("no panic");
+        *last = Some(last.map_or(until, |last| last.max(until)));
+    }
+
+    /// How long a book was away, what lay within a fault left out.
+    fn away(&self, since: Instant) -> Duration {
+        let last = *self.0.lock().expect("no panic");
+        let from = last.map_or(since, |last| last.max(since));
+        Instant::now().saturating_duration_since(from)
+    }
+}
+
+async fn make_trouble(faults: FaultHandle, excuses: Arc<Excuses>) {
+    for trouble in troubles() {
+        excuses.until(Instant::now() + trouble.lasts);
+        trouble.faults.iter().for_each(|fault| faults.set(fault));
+        tokio::time::sleep(trouble.lasts).await;
+        if !trouble.lasts.is_zero() {
+            faults.clear();
+            excuses.until(Instant::now());
+        }
+        tokio::time::sleep(Duration::from_millis(1_800)).await;
+    }
+    faults.clear();
+}
+
+/// What is seen of one book over time.
+struct Watched {
+    book: Arc<Published>,
+    away_since: Option<Instant>,
+    judged: Option<usize>,
+}
+
+#[derive(Default, Debug)]
+struct Findings {
+    exact: u64,
+    between: u64,
+    unknown: u64,
+    wrong: Vec<String>,
+    returns: Vec<Duration>,
+    late: Vec<String>,
+    /// The worst that a timer of the machine itself was late.
+    slack: Duration,
+}
+
+struct Checker {
+    truths: Truths,
+    watched: Vec<Watched>,
+    excuses: Arc<Excuses>,
+    /// How far the truth is ahead of what is checked.
+    lead: Duration,
+    found: Findings,
+}
+
+impl Checker {
+    fn look(&mut self) {
+        let mut truths = self.truths.lock().expect("no panic");
+        for watched in &mut self.watched {
+            let (status, view) = watched.book.read();
+            let symbol = &*watched.book.symbol;
+            let Some(view) = view.filter(|_| status.state == BookState::Live) else {
+                watched.away_since.get_or_insert_with(Instant::now);
+                continue;
+            };
+            if let Some(since) = watched.away_since.take() {
+                let away = self.excuses.away(since);
+                self.found.returns.push(away);
+                if away > RESYNC + 3 * self.found.slack {
+                    self.found.late.push(format!("{symbol} came back after {away:?}"));
+                }
+            }
+            let truth = truths.get_mut(symbol).expect("one of ours");
+            let same = Arc::as_ptr(&view) as usize;
+            if watched.judged != Some(same) {
+                watched.judged = Some(same);
+                match truth.judge(&view) {
+                    Verdict::Exact => self.found.exact += 1,
+                    Verdict::Between => self.found.between += 1,
+                    Verdict::Unknown => self.found.unknown += 1,
+                    Verdict::Wrong(what) => self.found.wrong.push(format!("{symbol}: {what}")),
+                }
+            }
+            let old = truth
+                .behind()
+                .filter(|behind| *behind > self.lead + NOTICED + 3 * self.found.slack);
+            if let Some(behind) = old {
+                self.found
+                    .wrong
+                    .push(format!("{symbol} is live and lacks what came {behind:?} ago"));
+            }
+        }
+    }
+
+    async fn pause(&mut self) {
+        let pause = Duration::from_millis(10);
+        let began = Instant::now();
+        tokio::time::sleep(pause).await;
+        let late = began.elapsed().saturating_sub(pause);
+        self.found.slack = self.found.slack.max(late);
+    }
+
+    fn all_live(&self) -> bool {
+        self.watched.iter().all(|watched| watched.book.live().is_some())
+    }
+}
+
+/// Memory of this process that is in use; `None` where the system does not say.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = status.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * 4_096)
+}
+
+fn tracked(exchange: &Exchange) -> Arc<Feed> {
+    let clock = Arc::new(tribune_core::SystemClock);
+    let rest = Rest::new(rest_settings(exchange), clock.clone()).expect("settings");
+    let settings = feed::Settings {
+        deep_ranks: 1,
+        ..feed::Settings::new(exchange.stream_url())
+    };
+    let feed = Feed::start(settings, rest.in_background(), clock);
+    for (rank, symbol) in SYMBOLS.iter().enumerate() {
+        feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
+    }
+    feed
+}
+
+async fn soak() {
+    let simulation = Simulation {
+        start: Some(jiff::Timestamp::now().as_millisecond()),
+        levels: 400,
+        ..simulation()
+    };
+    let twin = exchange(simulation.clone(), Limits::default()).await;
+    let opened = Instant::now();
+    let limits = Limits {
+        connection_lifetime: Duration::from_secs(11),
+        shutdown_notice: Duration::from_secs(4),
+        ..Limits::default()
+    };
+    let exchange = exchange(simulation, limits).await;
+    let lead = opened.elapsed();
+    let truths = witness(&twin).await;
+    let feed = tracked(&exchange);
+    until("every book is live", || async {
+        feed.books().iter().all(|book| book.live().is_some())
+    })
+    .await;
+
+    let excuses = Arc::<Excuses>::default();
+    let mut checker = Checker {
+        truths: truths.clone(),
+        watched: Vec::from_iter(feed.books().into_iter().map(|book| Watched {
+            book,
+            away_since: None,
+            judged: None,
+        })),
+        excuses: excuses.clone(),
+        lead,
+        found: Findings::default(),
+    };
+    let expected: Duration = troubles().iter().map(|t| t.lasts + Duration::from_millis(1_800)).sum();
+    let began = Instant::now();
+    let mut at_a_third = None;
+    let making = tokio::spawn(make_trouble(exchange.faults(), excuses));
+    while !making.is_finished() || (!checker.all_live() && began.elapsed() < 3 * expected) {
+        checker.look();
+        checker.pause().await;
+        if at_a_third.is_none() && began.elapsed() > expected / 3 {
+            at_a_third = resident_bytes();
+        }
+    }
+    making.await.expect("no panic");
+    assert!(checker.all_live(), "in the end every book is live");
+    report(&checker, &feed, &exchange, at_a_third);
+}
+
+fn report(checker: &Checker, feed: &Feed, exchange: &Exchange, at_a_third: Option<u64>) {
+    let found = &checker.found;
+    let counts = exchange.counts();
+    let worst = found.returns.iter().max().copied().unwrap_or_default();
+    let resyncs: u64 = feed.books().iter().map(|book| book.resyncs()).sum();
+    let agreed: u64 = feed.books().iter().map(|book| book.agreed()).sum();
+    eprintln!(
+        "soak: {} views exact, {} between diffs, {} not comparable; {resyncs} resyncs, {} returns, worst {worst:?}; \
+         timers late by {:?}; best quotes agreed {agreed}; weight {}; connections {}; memory {at_a_third:?} then {:?}",
+        found.exact,
+        found.between,
+        found.unknown,
+        found.returns.len(),
+        found.slack,
+        counts.weight,
+        counts.connections_accepted,
+        resident_bytes(),
+    );
+    assert!(found.wrong.is_empty(), "live and wrong: {:#?}", found.wrong);
+    assert!(found.late.is_empty(), "{:#?}", found.late);
+    assert!(found.exact > 1_000, "{found:?}");
+    assert!(found.unknown * 20 < found.exact, "{found:?}");
+    assert!(resyncs >= 15 && agreed > 0, "{resyncs} {agreed}");
+    assert_eq!((counts.organic_429, counts.organic_418), (0, 0));
+    assert_eq!(counts.injected_rejections, 3);
+    if let (Some(before), Some(after)) = (at_a_third, resident_bytes()) {
+        assert!(after < before + GROWTH_BYTES, "memory grew from {before} to {after}");
+    }
+}

@@ -1,0 +1,169 @@
+//! What the tests start, and how they wait: for conditions, never for times alone.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tribune_core::{CallContext, Document, DocumentId, Links, Principal, Result, Source as _, SystemClock};
+use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
+use tribune_market::feed::{self, Feed};
+use tribune_market::rest::{self, Rest};
+use tribune_market::{MarketSource, market, source};
+
+/// Longer than anything takes on a busy machine; waiting ends when the condition holds.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Small markets that are made quickly.
+pub fn simulation() -> Simulation {
+    Simulation {
+        seed: 7,
+        events_per_second: 20.0,
+        levels: 200,
+        history_minutes: 120,
+        warm_up: Duration::from_secs(20),
+        ..Simulation::default()
+    }
+}
+
+pub async fn exchange(simulation: Simulation, limits: Limits) -> Exchange {
+    let settings = Settings {
+        mode: Mode::Simulated(simulation),
+        limits,
+        ..Settings::default()
+    };
+    tribune_exchange_sim::start(settings).await.expect("it starts")
+}
+
+pub fn rest_settings(exchange: &Exchange) -> rest::Settings {
+    rest::Settings {
+        base_url: exchange.rest_url(),
+        ..rest::Settings::default()
+    }
+}
+
+/// A feed alone, which tracks these symbols.
+pub fn feed(exchange: &Exchange, symbols: &[&str]) -> Arc<Feed> {
+    let clock = Arc::new(SystemClock);
+    let rest = Rest::new(rest_settings(exchange), clock.clone()).expect("settings");
+    let feed = Feed::start(feed::Settings::new(exchange.stream_url()), rest.in_background(), clock);
+    for (rank, symbol) in symbols.iter().enumerate() {
+        feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
+    }
+    feed
+}
+
+/// Asks until it is so.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < deadline, "it never came to this: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A market as a source, and the folder of its citations.
+pub struct Market {
+    pub source: Arc<MarketSource>,
+    _folder: TempDir,
+}
+
+#[derive(Clone)]
+pub struct MarketSettings {
+    pub rest: rest::Settings,
+    pub feed: feed::Settings,
+    pub symbols: Vec<String>,
+    pub keep_citations: Duration,
+    pub max_citations: usize,
+}
+
+impl MarketSettings {
+    pub fn of(exchange: &Exchange) -> Self {
+        Self::at(exchange.rest_url(), exchange.stream_url())
+    }
+
+    pub fn at(rest_url: String, stream_url: String) -> Self {
+        Self {
+            rest: rest::Settings {
+                base_url: rest_url,
+                ..rest::Settings::default()
+            },
+            feed: feed::Settings::new(stream_url),
+            symbols: Vec::new(),
+            keep_citations: Duration::from_secs(86_400),
+            max_citations: 10_000,
+        }
+    }
+
+    pub fn start(self) -> Market {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = source::Settings {
+            citations_dir: folder.path().to_owned(),
+            keep_citations: self.keep_citations,
+            max_citations: self.max_citations,
+            trading: None,
+        };
+        let links = Links::new("http://tribune.test");
+        let source = MarketSource::new(settings, links, Arc::new(SystemClock)).expect("settings");
+        source
+            .begin(market::Settings {
+                rest: self.rest,
+                feed: self.feed,
+                symbols: self.symbols,
+                track_top: 0,
+            })
+            .expect("it begins");
+        Market {
+            source: Arc::new(source),
+            _folder: folder,
+        }
+    }
+}
+
+pub fn call() -> CallContext {
+    CallContext::new(Principal::Local, Instant::now() + PATIENCE)
+}
+
+pub fn id(text: &str) -> DocumentId {
+    DocumentId::parse(text).expect("an id")
+}
+
+impl Market {
+    pub async fn fetch(&self, text: &str) -> Result<Document> {
+        let document = self.source.fetch(&id(text), &call()).await?;
+        Ok(document.expect("an id of the market"))
+    }
+
+    /// Once the symbols are loaded.
+    pub async fn ready(self) -> Self {
+        until("symbols are loaded", || async {
+            self.source.facts().documents.is_some()
+        })
+        .await;
+        self
+    }
+
+    /// Fetches until the book that answers is the live one of the streams.
+    pub async fn live(&self, text: &str) -> Document {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let document = self.fetch(text).await;
+            if let Ok(document) = &document
+                && document.metadata["book_state"] == "live"
+                && document.metadata["source"] == "stream"
+            {
+                return document.clone();
+            }
+            assert!(Instant::now() < deadline, "{text} never was live: {document:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// How often an endpoint was asked.
+pub fn asked(exchange: &Exchange, endpoint: &str) -> u64 {
+    let counts = exchange.counts();
+    let path = format!("/api/v3/{endpoint}");
+    let of = |name: &str| counts.requests.get(name).copied().unwrap_or(0);
+    of(&path) + of(endpoint)
+}
