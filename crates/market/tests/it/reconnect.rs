@@ -1,12 +1,15 @@
-//! Connections have a lifetime; books do not notice.
+//! Connections come and go; books stay, or say that they do not.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tribune_exchange_sim::Limits;
+use serde_json::Value;
+use tribune_exchange_sim::{Exchange, Limits, Simulation};
 use tribune_market::feed::{BookState, Published};
 
-use crate::support::{exchange, feed, simulation, until};
+use crate::oracle::{Truth, Verdict};
+use crate::recording::{Listener, snapshot, streams};
+use crate::support::{Wire, exchange, feed, feed_at, rest_settings, simulation, until};
 
 const SYMBOLS: [&str; 3] = ["BTCUSDT", "ETHBTC", "DOGEUSDT"];
 /// Connections that take over from one another.
@@ -69,5 +72,42 @@ async fn a_book_whose_streams_are_refused_is_not_live() {
     while Instant::now() < deadline {
         assert!(books.iter().all(|book| book.live().is_none()));
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Whether a live book is that of this exchange, which is listened to until it can be said.
+async fn is_true(book: &Published, exchange: &Exchange) -> bool {
+    let mut listener = Listener::open(exchange, &streams(&[&book.symbol], &["depth@100ms"])).await;
+    let first: Value = serde_json::from_str(&snapshot(exchange, &book.symbol).await).expect("JSON");
+    let mut truth = Truth::new(&first);
+    loop {
+        let message = listener.next().await.expect("a message");
+        let mut value: Value = serde_json::from_str(&message).expect("JSON");
+        truth.diff(value["data"].take());
+        match book.live().map(|view| truth.judge(&view)) {
+            Some(Verdict::Exact) => return true,
+            Some(Verdict::Between | Verdict::Unknown) => {}
+            Some(Verdict::Wrong(_)) | None => return false,
+        }
+    }
+}
+
+/// As a simulator does that is started again: its ids begin anew. There and back they are once lower than before and
+/// once higher.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exchange_that_begins_anew_is_followed() {
+    let seeded = |seed| Simulation { seed, ..simulation() };
+    let one = exchange(seeded(1), Limits::default()).await;
+    let other = exchange(seeded(2), Limits::default()).await;
+    let wire = Wire::to(&one).await;
+    let mut rest = rest_settings(&one);
+    rest.base_url = wire.rest_url();
+    let feed = feed_at(rest, wire.stream_url(), &SYMBOLS);
+    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
+    for now in [&one, &other, &one] {
+        wire.lead_to(now);
+        for book in &books {
+            until("it is the book of this exchange", || is_true(book, now)).await;
+        }
     }
 }

@@ -14,7 +14,7 @@ use tribune_market::model::{Candle, Interval, Millis, Trade};
 
 use crate::oracle::{Book, ids, units};
 use crate::recording::{Listener, Recording, finished, snapshot, streams};
-use crate::support::{PATIENCE, exchange, feed, simulation, until};
+use crate::support::{MarketSettings, PATIENCE, exchange, feed, simulation, until};
 
 const SYMBOLS: [&str; 3] = ["BTCUSDT", "ETHUSDT", "PEPEUSDT"];
 const KINDS: [&str; 5] = ["depth@100ms", "bookTicker", "trade", "kline_1s", "kline_1m"];
@@ -351,6 +351,22 @@ async fn a_tricky_recording_is_followed_exactly() {
     assert_eq!((last.id, last.bids.len(), last.asks.len()), (115, 2, 2));
     replay_agrees(&recordings, &expected, 2.0).await;
     replay_agrees(&recordings, &expected, 0.0).await;
+
+    // As a whole market, which says what it is.
+    let folder = tempfile::tempdir().expect("a folder");
+    let exchange = play(written(&recordings, &folder), 0.0).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    market.fetch("orderbook_l1:EEEUSDT").await.expect("an answer");
+    until("it is played", || finished(&exchange)).await;
+    let document = market.live("orderbook_l1:EEEUSDT").await;
+    assert!(document.text.starts_with("SIMULATED: a replay"), "{}", document.text);
+    assert!(
+        document
+            .text
+            .contains("best bid 9.95 for 0.5 EEE, best ask 10.1 for 4 EEE"),
+        "{}",
+        document.text
+    );
 }
 
 /// A minute by hand: trades at its very first and last millisecond, one before and one after it.
