@@ -122,7 +122,7 @@ fn troubles() -> Vec<Trouble> {
         trouble([Fault::Silence { on: true }], 7_000),
         trouble([missing(), reject(418, Some(3), Some(1))], 3_000),
         trouble([missing(), Fault::Delay { millis: 700 }], 2_000),
-        trouble([Fault::RefuseConnections { on: true }, Fault::DropConnections], 1_500),
+        trouble([Fault::RefuseConnections { on: true }, Fault::DropConnections], 600),
         trouble([missing(), reject(503, None, Some(1))], 0),
         trouble([Fault::ClockSkew { millis: -7_000 }, missing()], 3_000),
         trouble(
@@ -343,11 +343,13 @@ async fn soak() {
 fn report(checker: &Checker, feed: &Feed, exchange: &Exchange, at_a_third: Option<u64>) {
     let found = &checker.found;
     let counts = exchange.counts();
-    let worst = found.returns.iter().max();
+    let mut longest = found.returns.clone();
+    longest.sort_unstable_by(|one, other| other.cmp(one));
+    longest.truncate(6);
     let resyncs: u64 = feed.books().iter().map(|book| book.resyncs()).sum();
     let agreed: u64 = feed.books().iter().map(|book| book.agreed()).sum();
     eprintln!(
-        "soak: {} views exact, {} between diffs, {} not comparable; {resyncs} resyncs, {} returns, worst {worst:?}; \
+        "soak: {} views exact, {} between diffs, {} not comparable; {resyncs} resyncs, {} returns, the longest {longest:#?}; \
          timers late by {:?}; best quotes agreed {agreed}; weight {}; connections {}; memory {at_a_third:?} then {:?}",
         found.exact,
         found.between,

@@ -184,15 +184,27 @@ pub struct Wire {
 
 impl Wire {
     pub async fn to(exchange: &Exchange) -> Self {
+        let (wire, listener) = Self::held(exchange).await;
+        wire.open(listener);
+        wire
+    }
+
+    /// Connections wait until it is opened.
+    pub async fn held(exchange: &Exchange) -> (Self, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let far = Arc::new(Mutex::new((exchange.addr(), CancellationToken::new())));
-        let stop = CancellationToken::new();
-        let accept = accept(listener, far.clone());
-        let stopped = stop.clone();
+        let wire = Self {
+            address: listener.local_addr().expect("an address"),
+            far: Arc::new(Mutex::new((exchange.addr(), CancellationToken::new()))),
+            stop: CancellationToken::new(),
+        };
+        (wire, listener)
+    }
+
+    pub fn open(&self, listener: TcpListener) {
+        let accept = accept(listener, self.far.clone());
+        let stopped = self.stop.clone();
         // With the listener gone connections are refused.
         tokio::spawn(async move { stopped.run_until_cancelled(accept).await });
-        Self { address, far, stop }
     }
 
     pub fn rest_url(&self) -> String {
