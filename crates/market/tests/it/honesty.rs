@@ -1,57 +1,15 @@
 //! Whatever goes wrong: a clear sentence, the right kind of error, nothing invented.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::net::{TcpListener, TcpStream};
-use tokio_util::sync::CancellationToken;
+use tokio::net::TcpListener;
 use tribune_core::{Cited, ErrorKind, Links, Source as _, SourceStatus};
-use tribune_exchange_sim::{Exchange, Fault, Limits};
+use tribune_exchange_sim::{Fault, Limits, Simulation};
 use tribune_market::feed::{self, Feed};
 use tribune_market::rest::Rest;
 
-use crate::support::{MarketSettings, PATIENCE, asked, exchange, id, rest_settings, simulation, until};
-
-/// A way to the exchange that can be cut.
-struct Wire {
-    address: SocketAddr,
-    cut: CancellationToken,
-}
-
-impl Wire {
-    async fn to(exchange: &Exchange) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let (far, cut) = (exchange.addr(), CancellationToken::new());
-        let ends = cut.clone();
-        let accept = async move {
-            while let Ok((mut near, _)) = listener.accept().await {
-                let ends = ends.clone();
-                tokio::spawn(async move {
-                    let mut far = TcpStream::connect(far).await.expect("the exchange is there");
-                    tokio::select! {
-                        () = ends.cancelled() => {}
-                        _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
-                    }
-                });
-            }
-        };
-        let stop = cut.clone();
-        // With the listener gone connections are refused.
-        tokio::spawn(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = accept => {}
-            }
-        });
-        Self { address, cut }
-    }
-
-    fn settings(&self) -> MarketSettings {
-        MarketSettings::at(format!("http://{}", self.address), format!("ws://{}", self.address))
-    }
-}
+use crate::support::{MarketSettings, PATIENCE, Wire, asked, exchange, id, rest_settings, simulation, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_asked_wrongly_is_explained() {
@@ -142,11 +100,11 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
 async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let wire = Wire::to(&exchange).await;
-    let mut settings = wire.settings();
+    let mut settings = MarketSettings::at(wire.rest_url(), wire.stream_url());
     settings.rest.window = Duration::ZERO;
     let market = settings.start().ready().await;
     let live = market.live("orderbook:BTCUSDT").await;
-    wire.cut.cancel();
+    wire.cut();
     let deadline = Instant::now() + PATIENCE;
     let stale = loop {
         let document = market
@@ -255,6 +213,46 @@ async fn answers_that_are_none_are_refused() {
         exchange.faults().clear();
         assert!(market.fetch(document).await.is_ok(), "{document}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_market_without_trades_has_no_price_rather_than_none_of_worth() {
+    let simulation = Simulation {
+        extra_symbols: 1,
+        extra_events_per_second: 0.0,
+        history_minutes: 0,
+        ..simulation()
+    };
+    let exchange = exchange(simulation, Limits::default()).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    let ticker = market.fetch("ticker:AAAQXUSDT").await.expect("an answer");
+    assert!(ticker.text.contains("last price unknown"), "{}", ticker.text);
+    assert!(!ticker.text.contains("last price 0"), "{}", ticker.text);
+    let value = |name: &str| {
+        ticker
+            .text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name}: ")).map(str::to_owned))
+    };
+    for name in ["last_price", "price_change_pct", "high_price", "weighted_average_price"] {
+        assert!(
+            value(name).is_some_and(|value| !value.starts_with('0')),
+            "{name}: {:?}",
+            value(name)
+        );
+    }
+    let query = tribune_core::Query {
+        text: "AAAQXUSDT".to_owned(),
+        limit: 3,
+    };
+    let hits = market
+        .source
+        .search(&query, &crate::support::call())
+        .await
+        .expect("hits");
+    assert!(hits[0].snippet.contains("no price is known"), "{}", hits[0].snippet);
+    // Its book is quiet, whole and live.
+    market.live("orderbook_l1:AAAQXUSDT").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -125,7 +125,7 @@ pub enum Verdict {
     Exact,
     /// Between two diffs: everything is the same but what the second of them changes, and best prices are right.
     Between,
-    /// The truth is not there yet.
+    /// The truth is not there yet, or began later.
     Unknown,
     Wrong(String),
 }
@@ -137,6 +137,8 @@ pub struct Truth {
     ahead: VecDeque<(Instant, Value)>,
     /// True best prices by the id from which they hold.
     tops: BTreeMap<u64, [(i128, i128); 2]>,
+    /// The id of the last view that was judged.
+    judged: u64,
 }
 
 impl Truth {
@@ -145,6 +147,7 @@ impl Truth {
             book: Book::of(snapshot),
             ahead: VecDeque::new(),
             tops: BTreeMap::new(),
+            judged: 0,
         }
     }
 
@@ -166,8 +169,12 @@ impl Truth {
             self.book.apply(diff);
             self.ahead.pop_front();
         }
+        if id < self.judged {
+            return Verdict::Wrong(format!("it stepped back from {} to {id}", self.judged));
+        }
+        self.judged = id;
         if id < self.book.id {
-            return Verdict::Wrong(format!("it stepped back from {} to {id}", self.book.id));
+            return Verdict::Unknown;
         }
         if id == self.book.id {
             return self.exact(view);

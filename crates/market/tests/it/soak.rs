@@ -122,7 +122,7 @@ fn troubles() -> Vec<Trouble> {
         trouble([Fault::Silence { on: true }], 7_000),
         trouble([missing(), reject(418, Some(3), Some(1))], 3_000),
         trouble([missing(), Fault::Delay { millis: 700 }], 2_000),
-        trouble([Fault::RefuseConnections { on: true }, Fault::DropConnections], 1_500),
+        trouble([Fault::RefuseConnections { on: true }, Fault::DropConnections], 600),
         trouble([missing(), reject(503, None, Some(1))], 0),
         trouble([Fault::ClockSkew { millis: -7_000 }, missing()], 3_000),
         trouble(
@@ -187,6 +187,8 @@ async fn make_trouble(faults: FaultHandle, excuses: Arc<Excuses>) {
 struct Watched {
     book: Arc<Published>,
     away_since: Option<Instant>,
+    /// What it last said of itself while it was away.
+    reason: Option<String>,
     judged: Option<usize>,
 }
 
@@ -196,7 +198,8 @@ struct Findings {
     between: u64,
     unknown: u64,
     wrong: Vec<String>,
-    returns: Vec<Duration>,
+    /// How long books were away, and why.
+    returns: Vec<(Duration, String)>,
     late: Vec<String>,
     /// The worst that a timer of the machine itself was late.
     slack: Duration,
@@ -219,14 +222,16 @@ impl Checker {
             let symbol = &*watched.book.symbol;
             let Some(view) = view.filter(|_| status.state == BookState::Live) else {
                 watched.away_since.get_or_insert_with(Instant::now);
+                watched.reason.clone_from(&status.reason);
                 continue;
             };
             if let Some(since) = watched.away_since.take() {
                 let away = self.excuses.away(since);
-                self.found.returns.push(away);
+                let what = format!("{symbol}: {}", watched.reason.take().unwrap_or_default());
                 if away > RESYNC + 3 * self.found.slack {
-                    self.found.late.push(format!("{symbol} came back after {away:?}"));
+                    self.found.late.push(format!("came back after {away:?}, {what}"));
                 }
+                self.found.returns.push((away, what));
             }
             let truth = truths.get_mut(symbol).expect("one of ours");
             let same = Arc::as_ptr(&view) as usize;
@@ -312,6 +317,7 @@ async fn soak() {
         watched: Vec::from_iter(feed.books().into_iter().map(|book| Watched {
             book,
             away_since: None,
+            reason: None,
             judged: None,
         })),
         excuses: excuses.clone(),
@@ -337,11 +343,13 @@ async fn soak() {
 fn report(checker: &Checker, feed: &Feed, exchange: &Exchange, at_a_third: Option<u64>) {
     let found = &checker.found;
     let counts = exchange.counts();
-    let worst = found.returns.iter().max().copied().unwrap_or_default();
+    let mut longest = found.returns.clone();
+    longest.sort_unstable_by(|one, other| other.cmp(one));
+    longest.truncate(6);
     let resyncs: u64 = feed.books().iter().map(|book| book.resyncs()).sum();
     let agreed: u64 = feed.books().iter().map(|book| book.agreed()).sum();
     eprintln!(
-        "soak: {} views exact, {} between diffs, {} not comparable; {resyncs} resyncs, {} returns, worst {worst:?}; \
+        "soak: {} views exact, {} between diffs, {} not comparable; {resyncs} resyncs, {} returns, the longest {longest:#?}; \
          timers late by {:?}; best quotes agreed {agreed}; weight {}; connections {}; memory {at_a_third:?} then {:?}",
         found.exact,
         found.between,

@@ -1,10 +1,13 @@
 //! What the tests start, and how they wait: for conditions, never for times alone.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, Document, DocumentId, Links, Principal, Result, Source as _, SystemClock};
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 use tribune_market::feed::{self, Feed};
@@ -44,9 +47,13 @@ pub fn rest_settings(exchange: &Exchange) -> rest::Settings {
 
 /// A feed alone, which tracks these symbols.
 pub fn feed(exchange: &Exchange, symbols: &[&str]) -> Arc<Feed> {
+    feed_at(rest_settings(exchange), exchange.stream_url(), symbols)
+}
+
+pub fn feed_at(rest: rest::Settings, stream_url: String, symbols: &[&str]) -> Arc<Feed> {
     let clock = Arc::new(SystemClock);
-    let rest = Rest::new(rest_settings(exchange), clock.clone()).expect("settings");
-    let feed = Feed::start(feed::Settings::new(exchange.stream_url()), rest.in_background(), clock);
+    let rest = Rest::new(rest, clock.clone()).expect("settings");
+    let feed = Feed::start(feed::Settings::new(stream_url), rest.in_background(), clock);
     for (rank, symbol) in symbols.iter().enumerate() {
         feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
     }
@@ -166,4 +173,69 @@ pub fn asked(exchange: &Exchange, endpoint: &str) -> u64 {
     let path = format!("/api/v3/{endpoint}");
     let of = |name: &str| counts.requests.get(name).copied().unwrap_or(0);
     of(&path) + of(endpoint)
+}
+
+/// A way to an exchange that can be cut, and lead to another one.
+pub struct Wire {
+    address: SocketAddr,
+    far: Arc<Mutex<(SocketAddr, CancellationToken)>>,
+    stop: CancellationToken,
+}
+
+impl Wire {
+    pub async fn to(exchange: &Exchange) -> Self {
+        let (wire, listener) = Self::held(exchange).await;
+        wire.open(listener);
+        wire
+    }
+
+    /// Connections wait until it is opened.
+    pub async fn held(exchange: &Exchange) -> (Self, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let wire = Self {
+            address: listener.local_addr().expect("an address"),
+            far: Arc::new(Mutex::new((exchange.addr(), CancellationToken::new()))),
+            stop: CancellationToken::new(),
+        };
+        (wire, listener)
+    }
+
+    pub fn open(&self, listener: TcpListener) {
+        let accept = accept(listener, self.far.clone());
+        let stopped = self.stop.clone();
+        // With the listener gone connections are refused.
+        tokio::spawn(async move { stopped.run_until_cancelled(accept).await });
+    }
+
+    pub fn rest_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn stream_url(&self) -> String {
+        format!("ws://{}", self.address)
+    }
+
+    /// Nobody is there any more.
+    pub fn cut(&self) {
+        self.stop.cancel();
+        self.far.lock().expect("no panic").1.cancel();
+    }
+
+    /// Every connection ends, and the next ones lead there.
+    pub fn lead_to(&self, exchange: &Exchange) {
+        let next = (exchange.addr(), CancellationToken::new());
+        let before = std::mem::replace(&mut *self.far.lock().expect("no panic"), next);
+        before.1.cancel();
+    }
+}
+
+async fn accept(listener: TcpListener, far: Arc<Mutex<(SocketAddr, CancellationToken)>>) {
+    while let Ok((mut near, _)) = listener.accept().await {
+        let (address, ends) = far.lock().expect("no panic").clone();
+        tokio::spawn(async move {
+            let mut far = TcpStream::connect(address).await.expect("an exchange is there");
+            let copy = tokio::io::copy_bidirectional(&mut near, &mut far);
+            ends.run_until_cancelled(copy).await
+        });
+    }
 }
