@@ -73,7 +73,7 @@ pub async fn serve(args: &ExchangeArgs) -> Result<()> {
     // A few more levels than snapshots have: some are cut off where the best price moves.
     let mut flow = Flow::new(args.levels as usize + 200, 1);
     let first = flow.book.clone();
-    let changes = flow.cycle(CYCLE).iter().map(|change| Change {
+    let changes = flow.cycle(CYCLE).into_iter().map(|change| Change {
         best_bid: change.best_bid,
         levels: change.levels(),
     });
