@@ -37,6 +37,8 @@ pub struct LiveArgs {
 #[derive(Serialize, Deserialize)]
 pub struct Live {
     pub books: u32,
+    /// Until all were live and had had an update.
+    pub start_secs: f64,
     /// Still live at the end.
     pub live: usize,
     pub seconds: f64,
@@ -70,7 +72,7 @@ pub async fn measure(args: &LiveArgs) -> Result<Live> {
         // None of them ranks among those of which deeper snapshots are taken.
         feed.track(&Arc::from(exchange::symbol(number)), true, usize::MAX);
     }
-    until_live(&feed, args.books as usize).await?;
+    let start = until_live(&feed, args.books as usize).await?;
     tokio::time::sleep(SETTLE).await;
     let books = feed.books();
     let before = applied(&books);
@@ -81,6 +83,7 @@ pub async fn measure(args: &LiveArgs) -> Result<Live> {
     let ages = views.iter().map(|view| view.received.age_ms(&*clock));
     Ok(Live {
         books: args.books,
+        start_secs: start.as_secs_f64(),
         live: views.len(),
         seconds: spent.wall.as_secs_f64(),
         updates: applied(&books).saturating_sub(before),
@@ -92,12 +95,14 @@ pub async fn measure(args: &LiveArgs) -> Result<Live> {
     })
 }
 
-async fn until_live(feed: &Feed, wanted: usize) -> Result<()> {
+/// Until every book is live and has had an update since its snapshot, which has no time; gives how long it took.
+async fn until_live(feed: &Feed, wanted: usize) -> Result<Duration> {
     let begun = Instant::now();
+    let is_live = |book: &&Arc<Published>| book.live().is_some_and(|view| view.exchange_time.is_some());
     loop {
-        let live = feed.books().iter().filter(|book| book.live().is_some()).count();
+        let live = feed.books().iter().filter(is_live).count();
         if live == wanted {
-            return Ok(());
+            return Ok(begun.elapsed());
         }
         if begun.elapsed() > LIVE_WITHIN {
             let trouble = feed.health.trouble();

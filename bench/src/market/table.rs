@@ -121,8 +121,9 @@ fn keeping(text: &mut String, measured: &Measured) {
     );
     let _ = writeln!(
         text,
-        "| - oldest book at the end | {} ms | |\n| - RSS of the process | {:.0} MB | |\n\
+        "| - until all were live and updated | {:.1} s | |\n| - oldest book at the end | {} ms | |\n| - RSS of the process | {:.0} MB | |\n\
          | - others' cores, the sender's among them | {:.2} | |\n",
+        live.start_secs,
         live.oldest_ms,
         live.resident_bytes as f64 / 1e6,
         live.other_cores,
