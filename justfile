@@ -16,16 +16,22 @@ quick:
     cargo test --workspace --lib --bins
     cargo test -p tribune-corpus -p tribune-server
 
-# Tribune beside a bare axum handler and minimal rmcp servers, then its search beside SQLite and tantivy
+# Tribune beside a bare axum handler and minimal rmcp servers, its search beside SQLite and tantivy, then its order books
 bench *ARGS:
     cargo build --release --workspace
     ./target/release/tribune-bench {{ARGS}}
     ./target/release/tribune-bench retrieval --passages 10000,100000 --set-limit 20
+    ./target/release/tribune-bench market --messages 20000 --seconds 5
 
 # Index and search of 10,000 to 1,000,000 passages beside SQLite FTS5 and plain tantivy; about a quarter of an hour
 bench-retrieval *ARGS:
     cargo build --release --workspace
     ./target/release/tribune-bench retrieval {{ARGS}}
+
+# Order books: messages applied, views published, memory and processor time of 1,000 live books, answers from them
+bench-market *ARGS:
+    cargo build --release --workspace
+    ./target/release/tribune-bench market {{ARGS}}
 
 # Index and search of 100,000 documents
 bench-scale *ARGS:

@@ -6,6 +6,8 @@ mod compare;
 mod corpus;
 mod http;
 mod load;
+mod market;
+mod own;
 mod process;
 mod protocol;
 mod report;
@@ -49,6 +51,10 @@ enum Command {
     Retrieval(retrieval::RetrievalArgs),
     #[command(hide = true, subcommand)]
     RetrievalStep(retrieval::Step),
+    /// Decode, apply and publish order books, keep 1,000 of them live, and answer from them
+    Market(market::MarketArgs),
+    #[command(hide = true, subcommand)]
+    MarketStep(market::Step),
     #[command(hide = true)]
     ServeBare(ServeArgs),
     #[command(hide = true)]
@@ -66,6 +72,8 @@ fn main() -> Result<()> {
         Some(Command::CorpusScale(args)) => measure(scale::run(&args)),
         Some(Command::Retrieval(args)) => measure(retrieval::run(&args)),
         Some(Command::RetrievalStep(step)) => retrieval::run_step(&step),
+        Some(Command::Market(args)) => measure(market::run(&args)),
+        Some(Command::MarketStep(step)) => market::run_step(&step),
         Some(Command::ServeBare(args)) => servers::serve(Kind::Bare, &args),
         Some(Command::ServeBareJson(args)) => servers::serve(Kind::BareJson, &args),
         Some(Command::ServeRmcpJson(args)) => servers::serve(Kind::RmcpJson, &args),

@@ -19,6 +19,7 @@ use nix::{
     },
     unistd::{Pid, SysconfVar, sysconf},
 };
+use serde::de::DeserializeOwned;
 use tokio::process::{Child, Command};
 
 use crate::{http::Connection, protocol};
@@ -146,6 +147,17 @@ pub async fn run_to_end(program: &Path, args: &[OsString], log: &Path, limit: Du
         cpu: children_cpu()?.saturating_sub(before),
         peak_kib: u64::try_from(usage.max_rss()).unwrap_or(0),
     })
+}
+
+/// Runs this program with other arguments and reads the last line of its output, which is what it measured.
+pub async fn step<T: DeserializeOwned>(args: &[OsString], log: &Path, limit: Duration) -> Result<T> {
+    let program = std::env::current_exe().context("find this program")?;
+    run_to_end(&program, args, log, limit).await?;
+    let output = fs::read_to_string(log).context("read what a step measured")?;
+    match output.lines().last() {
+        Some(line) => serde_json::from_str(line).with_context(|| format!("a step said {line:?}")),
+        None => bail!("a step said nothing"),
+    }
 }
 
 fn children_cpu() -> Result<Duration> {

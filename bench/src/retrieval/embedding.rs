@@ -9,7 +9,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use tribune_embed::{Embedder, Role};
 
-use super::measure::{Watch, ms};
+use crate::own::{Watch, ms};
 use crate::words::{COMMON, Rng};
 
 const TOKENS: [usize; 3] = [64, 128, 256];

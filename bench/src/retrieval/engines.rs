@@ -7,12 +7,8 @@ use clap::ValueEnum;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    measure::{self, Memory},
-    sqlite, tantivy_alone,
-    texts::Corpus,
-    tribune,
-};
+use super::{measure, sqlite, tantivy_alone, texts::Corpus, tribune};
+use crate::own::{self, Memory};
 
 /// How many results an answer has, with their texts.
 pub const LIMIT: usize = 10;
@@ -84,7 +80,7 @@ pub struct Making {
 
 /// Makes an engine's index in this process, which does nothing else.
 pub fn make(engine: Engine, corpus: &Corpus) -> Result<Making> {
-    let watch = measure::Watch::start()?;
+    let watch = own::Watch::start()?;
     let index_bytes = match engine {
         Engine::Tribune => tribune::index(corpus),
         Engine::TribuneVectors => tribune::add_vectors(corpus),
@@ -157,13 +153,13 @@ pub fn ask(engine: Engine, corpus: &Corpus, each: usize, limit_secs: u64) -> Res
     let (plain, two, whole, filtered) = (questions.next(), questions.next(), questions.next(), questions.next());
     let begun = Instant::now();
     let opened = open(engine, corpus)?;
-    let open_ms = measure::ms(begun.elapsed());
+    let open_ms = own::ms(begun.elapsed());
     let memory = Memory::now()?;
 
     let mut caller = opened.caller()?;
     let warm_up = questions.next().context("too few questions")?;
     caller(&warm_up[0])?;
-    let first_answer_ms = measure::ms(begun.elapsed());
+    let first_answer_ms = own::ms(begun.elapsed());
     for question in &warm_up[1..] {
         caller(question)?;
     }

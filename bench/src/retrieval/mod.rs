@@ -3,7 +3,7 @@
 //!
 //! - [`texts`]: what is indexed and asked; [`generated`]: vectors without a model's hours;
 //! - [`engines`]: what every engine does; [`tribune`], [`tantivy_alone`], [`sqlite`]: the engines;
-//! - [`measure`]: latencies, memory and processor time; [`embedding`]: real models; [`start`]: a server's start;
+//! - [`measure`]: latencies; [`embedding`]: real models; [`start`]: a server's start;
 //! - [`table`]: the report.
 //!
 //! Each step runs as a child process of its own, so that memory and caches are that engine's alone.
@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand, value_parser};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ use self::{
     start::Start,
     texts::Corpus,
 };
-use crate::{process, report, servers::tribune as binary};
+use crate::{own, process, report, servers::tribune as binary};
 
 const STEP_LIMIT: Duration = Duration::from_hours(2);
 
@@ -196,29 +196,20 @@ pub enum Step {
 /// In the child: does it and says what it took as the last line of its output.
 pub fn run_step(step: &Step) -> Result<()> {
     let corpus = |dir: &Path| Corpus { dir: dir.to_owned() };
-    let line = match step {
-        Step::Make { engine, dir } => serde_json::to_string(&engines::make(*engine, &corpus(dir))?)?,
+    match step {
+        Step::Make { engine, dir } => own::tell(&engines::make(*engine, &corpus(dir))?),
         Step::Ask {
             engine,
             dir,
             each,
             set_limit,
-        } => serde_json::to_string(&engines::ask(*engine, &corpus(dir), *each as usize, *set_limit)?)?,
-        Step::Embed => serde_json::to_string(&embedding::measure()?)?,
-    };
-    std::io::Write::write_all(&mut std::io::stdout(), format!("\n{line}\n").as_bytes())?;
-    Ok(())
+        } => own::tell(&engines::ask(*engine, &corpus(dir), *each as usize, *set_limit)?),
+        Step::Embed => own::tell(&embedding::measure()?),
+    }
 }
 
 async fn step<T: DeserializeOwned>(log: &Path, step: Step) -> Result<T> {
-    let program = std::env::current_exe().context("find this program")?;
-    let args = step.arguments()?;
-    process::run_to_end(&program, &args, log, STEP_LIMIT).await?;
-    let output = fs::read_to_string(log).context("read what a step measured")?;
-    match output.lines().last() {
-        Some(line) => serde_json::from_str(line).with_context(|| format!("a step said {line:?}")),
-        None => bail!("a step said nothing"),
-    }
+    process::step(&step.arguments()?, log, STEP_LIMIT).await
 }
 
 impl Step {

@@ -9,8 +9,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use super::{measure::ms, texts::Corpus};
-use crate::{http::Connection, process, protocol, servers::tribune::Tribune};
+use super::texts::Corpus;
+use crate::{http::Connection, own::ms, process, protocol, servers::tribune::Tribune};
 
 const READY_LIMIT: Duration = Duration::from_mins(2);
 /// The median is reported.

@@ -7,9 +7,8 @@ use tribune_core::source::thousands;
 use super::{
     Engined, Measured,
     engines::{Engine, Set, SetLabel},
-    measure::Memory,
 };
-use crate::report;
+use crate::{own::Memory, report};
 
 /// What search at the largest size is held to, p99 in milliseconds.
 const WORDS_GOAL_MS: f64 = 10.0;

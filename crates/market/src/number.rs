@@ -2,6 +2,7 @@
 //! 10⁻⁸, and money (a price times a quantity) as integers of 10⁻¹⁶. Nothing here is ever rounded.
 
 use std::fmt;
+use std::ops::{Add, Mul};
 
 use rust_decimal::Decimal;
 use serde::{Serialize, Serializer};
@@ -34,9 +35,27 @@ pub struct Quantity(i128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Notional(i128);
 
-/// Digits of a decimal text without sign, as an integer of 10⁻⁸.
+/// Digits that 64 bits can always hold.
+const SHORT: usize = 19;
+
+/// A decimal text without sign, as an integer of 10⁻⁸. Nearly every text is short, and 64 bits are several
+/// times faster than 128.
 fn units(text: &[u8]) -> Result<i128, InvalidNumber> {
-    let mut value: i128 = 0;
+    let (value, places) = if text.len() <= SHORT {
+        let (value, places) = digits::<u64>(text)?;
+        (i128::from(value), places)
+    } else {
+        digits::<i128>(text)?
+    };
+    Ok(value * 10i128.pow(PLACES - places))
+}
+
+/// The digits as one integer, and how many of them are behind the point.
+fn digits<N>(text: &[u8]) -> Result<(N, u32), InvalidNumber>
+where
+    N: From<u8> + Add<Output = N> + Mul<Output = N>,
+{
+    let mut value = N::from(0);
     let mut places = None;
     let mut digits = 0u32;
     for &byte in text {
@@ -56,7 +75,7 @@ fn units(text: &[u8]) -> Result<i128, InvalidNumber> {
                 if digits > 30 {
                     return Err(InvalidNumber::TooLarge);
                 }
-                value = value * 10 + i128::from(byte - b'0');
+                value = value * N::from(10) + N::from(byte - b'0');
             }
             b'.' if places.is_none() && digits > 0 => places = Some(0),
             _ => return Err(InvalidNumber::NotDecimal),
@@ -65,7 +84,7 @@ fn units(text: &[u8]) -> Result<i128, InvalidNumber> {
     if digits == 0 {
         return Err(InvalidNumber::NotDecimal);
     }
-    Ok(value * 10i128.pow(PLACES - places.unwrap_or(0)))
+    Ok((value, places.unwrap_or(0)))
 }
 
 impl Price {
@@ -219,6 +238,15 @@ mod tests {
         );
         for not in ["", ".", ".5", "-1", "+1", "1e5", " 1", "1 ", "1.2.3", "NaN", "0x1", "١"] {
             assert_eq!(Price::parse(not), Err(InvalidNumber::NotDecimal), "{not}");
+        }
+        // As long as 64 bits can read, and one longer.
+        for (text, units) in [
+            ("9999999999999999999", 999_999_999_999_999_999_900_000_000),
+            ("99999999999999999990", 9_999_999_999_999_999_999_000_000_000),
+            ("9999999999.99999999", 999_999_999_999_999_999),
+            ("99999999999.99999999", 9_999_999_999_999_999_999),
+        ] {
+            assert_eq!(Quantity::parse(text).map(Quantity::units), Ok(units), "{text}");
         }
         assert_eq!(Price::parse("0.123456789"), Err(InvalidNumber::TooPrecise));
         assert_eq!(Price::parse("0.1234567800").map(Price::units), Ok(12_345_678));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::book::{BestQuote, Diff, Level};
@@ -66,16 +66,17 @@ pub struct MiniTicker<'a> {
     pub quote_volume: Notional,
 }
 
-/// A combined-stream wrapper, an answer, or a bare event.
+/// Fields of a combined-stream wrapper, of an answer, or of a bare event.
 #[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    stream: Option<&'a str>,
-    #[serde(borrow)]
-    data: Option<&'a RawValue>,
-    id: Option<u64>,
-    error: Option<ErrorAnswer>,
-    e: Option<&'a str>,
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Stream,
+    Data,
+    Id,
+    Error,
+    E,
+    #[serde(other)]
+    Unknown,
 }
 
 #[derive(Deserialize)]
@@ -93,7 +94,9 @@ struct DepthWire<'a> {
     first_id: u64,
     #[serde(rename = "u")]
     last_id: u64,
+    #[serde(deserialize_with = "levels")]
     b: Vec<Level>,
+    #[serde(deserialize_with = "levels")]
     a: Vec<Level>,
 }
 
@@ -154,36 +157,81 @@ struct CandleWire<'a> {
 
 /// Reads one message. What is not understood is an error that names no content.
 pub fn decode(text: &str) -> Result<Event<'_>, serde_json::Error> {
-    let message: Message<'_> = serde_json::from_str(text)?;
-    match (message.stream, message.data) {
-        (Some(stream), Some(data)) => of_stream(stream, data.get()),
-        _ => match (message.e, message.id) {
-            (Some("serverShutdown"), _) => Ok(Event::ServerShutdown),
-            (_, Some(id)) => Ok(Event::Answered {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let event = reader.deserialize_map(Messages)?;
+    reader.end()?;
+    Ok(event)
+}
+
+struct Messages;
+
+impl<'de> Visitor<'de> for Messages {
+    type Value = Event<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message of the exchange")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event<'de>, A::Error> {
+        let (mut stream, mut early, mut event) = (None, None, None);
+        let (mut id, mut error, mut bare) = (None, None, None);
+        while let Some(field) = map.next_key()? {
+            match (field, stream) {
+                (Field::Stream, _) => stream = map.next_value::<Option<&str>>()?,
+                // The stream comes first and says what the data are, which are then read in one go.
+                (Field::Data, Some(stream)) => event = Some(map.next_value_seed(OfStream(stream))?),
+                (Field::Data, None) => early = map.next_value::<Option<&RawValue>>()?,
+                (Field::Id, _) => id = map.next_value::<Option<u64>>()?,
+                (Field::Error, _) => error = map.next_value::<Option<ErrorAnswer>>()?,
+                (Field::E, _) => bare = map.next_value::<Option<&str>>()?,
+                (Field::Unknown, _) => drop(map.next_value::<de::IgnoredAny>()?),
+            }
+        }
+        if let Some(event) = event {
+            return Ok(event);
+        }
+        if let (Some(stream), Some(data)) = (stream, early) {
+            return OfStream(stream).deserialize(data).map_err(de::Error::custom);
+        }
+        Ok(match (bare, id) {
+            (Some("serverShutdown"), _) => Event::ServerShutdown,
+            (_, Some(id)) => Event::Answered {
                 id,
-                error: message.error.map(|error| {
-                    let code = error.code.unwrap_or_default();
-                    format!("{} ({code})", error.msg.unwrap_or_default())
-                }),
-            }),
-            _ => Ok(Event::Other),
-        },
+                error: error.map(ErrorAnswer::in_words),
+            },
+            _ => Event::Other,
+        })
     }
 }
 
-fn of_stream<'a>(stream: &str, data: &'a str) -> Result<Event<'a>, serde_json::Error> {
-    // The kind is what stands behind the symbol: `btcusdt@depth@100ms`, `!miniTicker@arr`.
-    let (symbol, kind) = stream.split_once('@').unwrap_or((stream, ""));
-    let kind = kind.split('@').next().unwrap_or_default();
-    Ok(match kind {
-        "depth" => depth(serde_json::from_str(data)?),
-        "trade" | "aggTrade" => trade(&serde_json::from_str(data)?),
-        "bookTicker" => best_quote(&serde_json::from_str(data)?),
-        _ if kind.starts_with("kline_") => candle(&serde_json::from_str(data)?),
-        _ if symbol == "!miniTicker" => Event::MiniTickers(serde_json::from_str(data)?),
-        _ if data.contains("\"serverShutdown\"") => Event::ServerShutdown,
-        _ => Event::Other,
-    })
+impl ErrorAnswer {
+    fn in_words(self) -> String {
+        format!("{} ({})", self.msg.unwrap_or_default(), self.code.unwrap_or_default())
+    }
+}
+
+/// The data of a stream, by its name.
+struct OfStream<'a>(&'a str);
+
+impl<'de> DeserializeSeed<'de> for OfStream<'_> {
+    type Value = Event<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, data: D) -> Result<Event<'de>, D::Error> {
+        // The kind is what stands behind the symbol: `btcusdt@depth@100ms`, `!miniTicker@arr`.
+        let (symbol, kind) = self.0.split_once('@').unwrap_or((self.0, ""));
+        let kind = kind.split('@').next().unwrap_or_default();
+        Ok(match kind {
+            "depth" => depth(Deserialize::deserialize(data)?),
+            "trade" | "aggTrade" => trade(&Deserialize::deserialize(data)?),
+            "bookTicker" => best_quote(&Deserialize::deserialize(data)?),
+            _ if kind.starts_with("kline_") => candle(&Deserialize::deserialize(data)?),
+            _ if symbol == "!miniTicker" => Event::MiniTickers(Deserialize::deserialize(data)?),
+            _ => match <&RawValue>::deserialize(data)?.get() {
+                data if data.contains("\"serverShutdown\"") => Event::ServerShutdown,
+                _ => Event::Other,
+            },
+        })
+    }
 }
 
 fn depth(wire: DepthWire<'_>) -> Event<'_> {
@@ -297,6 +345,27 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
+/// The levels of one side, with room for as many as a message usually has.
+fn levels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, D::Error> {
+    struct Levels;
+    impl<'de> Visitor<'de> for Levels {
+        type Value = Vec<Level>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of levels")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Level>, A::Error> {
+            let mut levels = Vec::with_capacity(32);
+            while let Some(level) = list.next_element()? {
+                levels.push(level);
+            }
+            Ok(levels)
+        }
+    }
+    deserializer.deserialize_seq(Levels)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,6 +429,10 @@ mod tests {
         ] {
             assert!(matches!(decode(shutdown), Ok(Event::ServerShutdown)));
         }
+        // The other way round, as nobody sends it, and with fields that nobody knows.
+        let late = r#"{"new":[{}],"data":{"s":"BTCUSDT","U":5,"u":9,"b":[],"a":[]},"stream":"btcusdt@depth@100ms"}"#;
+        assert!(matches!(decode(late), Ok(Event::Depth { symbol: "BTCUSDT", .. })));
+        assert!(decode(r#"{"id":7} and more"#).is_err());
         let partial = r#"{"stream":"btcusdt@depth20@100ms","data":{"lastUpdateId":1,"bids":[],"asks":[]}}"#;
         assert!(matches!(decode(partial), Ok(Event::Other)));
     }

@@ -7,7 +7,9 @@
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last day of every symbol; `pulse`: how lively one is; `watch`: what was seen of
 //!   its book for a while
+//! - `alone`: one book without a connection, to be measured
 
+mod alone;
 mod board;
 pub mod event;
 mod published;
@@ -28,6 +30,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribune_core::Clock;
 
+#[doc(hidden)]
+pub use alone::Alone;
 pub use board::{Board, Day};
 pub use published::{BookState, BookView, Published, Status};
 pub use pulse::{Beats, Pulse};

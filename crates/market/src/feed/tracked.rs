@@ -30,7 +30,7 @@ pub(super) enum Next {
 pub(super) struct Tracked {
     pub(super) published: Arc<Published>,
     pub(super) generation: u64,
-    book: LocalBook,
+    pub(super) book: LocalBook,
     /// A snapshot has been asked for.
     waiting: bool,
     ask_at: Option<Instant>,
@@ -273,7 +273,7 @@ impl Tracked {
         }
     }
 
-    fn publish(&mut self, now: Moment) {
+    pub(super) fn publish(&mut self, now: Moment) {
         self.confirmed = true;
         self.suspected = None;
         self.publish_as(BookState::Live, None, now);

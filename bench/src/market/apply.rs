@@ -1,0 +1,159 @@
+//! How fast one thread reads depth messages, applies them to books and publishes these.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use tribune_core::SystemClock;
+use tribune_market::{feed::Alone, moment::Moment};
+
+use super::messages::{Flow, message};
+use crate::own::{Watch, at_share};
+
+/// What a book keeps at most, as the feed has it.
+const MAX_LEVELS: usize = 6_000;
+/// Unmeasured messages at the start of each round.
+const WARM_UP: u32 = 500;
+
+#[derive(Args)]
+pub struct ApplyArgs {
+    #[arg(long)]
+    levels: u32,
+    #[arg(long)]
+    books: u32,
+    #[arg(long)]
+    messages: u32,
+    #[arg(long)]
+    rounds: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct Applied {
+    pub levels: u32,
+    pub books: u32,
+    pub message_bytes: f64,
+    /// Median of the rounds.
+    pub rate: f64,
+    pub slowest_rate: f64,
+    pub fastest_rate: f64,
+    /// Of one message, in all rounds.
+    pub p50_us: f64,
+    pub p99_us: f64,
+    /// Of one view after one message, without reading and applying that.
+    pub publish_p50_us: f64,
+    pub publish_p99_us: f64,
+    pub other_cores: f64,
+}
+
+pub fn measure(args: &ApplyArgs) -> Result<Applied> {
+    let prepared = Prepared::new(args);
+    let watch = Watch::start()?;
+    let mut rates = Vec::new();
+    let (mut latencies, mut publishing) = (Vec::new(), Vec::new());
+    for _ in 0..args.rounds {
+        rates.push(prepared.apply_all(&mut latencies)?);
+    }
+    // A round of its own: looking at the clock in between would slow the others down.
+    prepared.publish_each(&mut publishing)?;
+    let spent = watch.stop()?;
+    rates.sort_by(f64::total_cmp);
+    latencies.sort_unstable();
+    publishing.sort_unstable();
+    let micros = |sorted: &[Duration], share| at_share(sorted, share).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6);
+    let bytes: usize = prepared.messages.iter().map(String::len).sum();
+    Ok(Applied {
+        levels: args.levels,
+        books: args.books,
+        message_bytes: bytes as f64 / prepared.messages.len() as f64,
+        rate: *rates.get(rates.len() / 2).context("no rounds")?,
+        slowest_rate: rates[0],
+        fastest_rate: rates[rates.len() - 1],
+        p50_us: micros(&latencies, 0.50),
+        p99_us: micros(&latencies, 0.99),
+        publish_p50_us: micros(&publishing, 0.50),
+        publish_p99_us: micros(&publishing, 0.99),
+        other_cores: spent.other_cores(),
+    })
+}
+
+/// The messages of one round, for all books in turn, and the books before them.
+struct Prepared {
+    flow: Flow,
+    first: Flow,
+    levels: usize,
+    books: usize,
+    messages: Vec<String>,
+}
+
+impl Prepared {
+    fn new(args: &ApplyArgs) -> Self {
+        let levels = args.levels as usize;
+        let mut prepared = Self {
+            flow: Flow::new(levels, 1),
+            first: Flow::new(levels, 1),
+            levels,
+            books: args.books as usize,
+            messages: Vec::new(),
+        };
+        let each = (WARM_UP + args.messages).div_ceil(args.books);
+        for number in 0..u64::from(each) {
+            let levels = prepared.flow.next().levels();
+            for book in 0..prepared.books {
+                prepared.messages.push(message(&name(book), number, &levels));
+            }
+        }
+        prepared
+    }
+
+    fn books(&self) -> Vec<Alone> {
+        let snapshot = self.first.book.snapshot(0, self.levels);
+        let alone = |book| Alone::new(&name(book), snapshot.clone(), MAX_LEVELS, now());
+        (0..self.books).map(alone).collect()
+    }
+
+    /// Messages a second.
+    fn apply_all(&self, latencies: &mut Vec<Duration>) -> Result<f64> {
+        let mut books = self.books();
+        let (warm_up, measured) = self.messages.split_at(WARM_UP as usize);
+        for (number, text) in warm_up.iter().enumerate() {
+            books[number % self.books].message(text, now());
+        }
+        latencies.reserve(measured.len());
+        let begun = Instant::now();
+        let mut before = begun;
+        for (number, text) in (warm_up.len()..).zip(measured) {
+            let now = now();
+            ensure!(books[number % self.books].message(text, now), "a message was not understood");
+            let after = Instant::now();
+            latencies.push(after - before);
+            before = after;
+        }
+        let elapsed = begun.elapsed();
+        let lost = books.iter().filter(|book| book.published().live().is_none()).count();
+        ensure!(lost == 0, "{lost} books are not live after their messages");
+        Ok(measured.len() as f64 / elapsed.as_secs_f64())
+    }
+
+    fn publish_each(&self, times: &mut Vec<Duration>) -> Result<()> {
+        let mut books = self.books();
+        for (number, text) in self.messages.iter().enumerate() {
+            let book = &mut books[number % self.books];
+            ensure!(book.apply(text), "a message was not applied");
+            let now = now();
+            let begun = Instant::now();
+            book.publish(now);
+            times.push(begun.elapsed());
+        }
+        Ok(())
+    }
+}
+
+fn name(book: usize) -> String {
+    format!("S{book:04}USDT")
+}
+
+/// By both clocks, as the feed looks at them for every message.
+fn now() -> Moment {
+    Moment::now(&SystemClock)
+}
