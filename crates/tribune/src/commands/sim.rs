@@ -42,7 +42,11 @@ pub fn run(common: &Common, args: &Sim) -> anyhow::Result<ExitCode> {
             format!("SIMULATED exchange, replaying {} file(s)", args.replay.len()),
         )
     };
-    let api_keys = args.key.iter().map(|text| api_key(text)).collect::<anyhow::Result<_>>()?;
+    let api_keys = args
+        .key
+        .iter()
+        .map(|text| api_key(text))
+        .collect::<anyhow::Result<_>>()?;
     runtime()?.block_on(async {
         let exchange = start(Settings {
             listen: args.listen,
@@ -64,7 +68,10 @@ pub fn run(common: &Common, args: &Sim) -> anyhow::Result<ExitCode> {
 }
 
 fn api_key(text: &str) -> anyhow::Result<ApiKey> {
-    let Some((key, secret)) = text.split_once(':').filter(|(key, secret)| !key.is_empty() && !secret.is_empty()) else {
+    let Some((key, secret)) = text
+        .split_once(':')
+        .filter(|(key, secret)| !key.is_empty() && !secret.is_empty())
+    else {
         bail!("--key takes a key and a secret of your choice: --key KEY:SECRET");
     };
     let balances = [("USDT", "100000"), ("BTC", "1")];

@@ -397,7 +397,11 @@ fn the_demo_has_a_simulated_exchange() {
 fn orders_need_a_switch_a_token_a_preview_and_stay_below_the_cap() {
     let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
     let dir = tempfile::tempdir().expect("a folder");
-    for (name, secret) in [("key", "some-key"), ("secret", "some-secret"), ("admin", "0123456789abcdef0123")] {
+    for (name, secret) in [
+        ("key", "some-key"),
+        ("secret", "some-secret"),
+        ("admin", "0123456789abcdef0123"),
+    ] {
         std::fs::write(dir.path().join(name), secret).expect("a secret");
     }
     let at = |name: &str| format!("file:{}", dir.path().join(name).display());
@@ -456,7 +460,10 @@ fn orders_need_a_switch_a_token_a_preview_and_stay_below_the_cap() {
     assert!(text(&refused["content"][0]["text"]).contains("500"), "{refused}");
 
     let journal = std::fs::read_to_string(server.dir.path().join("tribune-data/orders.jsonl")).expect("the journal");
-    assert!(journal.lines().count() >= 2 && !journal.contains("some-secret"), "{journal}");
+    assert!(
+        journal.lines().count() >= 2 && !journal.contains("some-secret"),
+        "{journal}"
+    );
     assert!(!server.log().contains("some-secret"));
 }
 
