@@ -93,7 +93,7 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
         .await
         .expect_err("no symbols");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(matches!(market.source.status(), SourceStatus::Unready(why) if why.contains("refuses")));
+    assert!(matches!(market.source.status(), SourceStatus::Degraded(why) if why.contains("refuses")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -262,7 +262,7 @@ async fn the_first_fetch_asks_and_a_later_one_reads_the_live_book() {
     let began = Instant::now();
     let first = market.fetch("orderbook:SOLUSDT").await.expect("an answer");
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
-    assert_eq!(first.metadata["source"], "rest");
+    assert_eq!(first.metadata["data_source"], "rest");
     assert!(first.text.contains("SIMULATED"));
     market.live("orderbook:SOLUSDT").await;
     let before = asked(&exchange, "depth");
@@ -271,7 +271,7 @@ async fn the_first_fetch_asks_and_a_later_one_reads_the_live_book() {
         let began = Instant::now();
         let document = market.fetch("orderbook:SOLUSDT").await.expect("an answer");
         times.push(began.elapsed());
-        assert_eq!(document.metadata["source"], "stream");
+        assert_eq!(document.metadata["data_source"], "stream");
     }
     times.sort_unstable();
     // The median: a machine that is busy with other tests holds some of them up.
@@ -311,7 +311,7 @@ async fn no_more_books_are_kept_than_may_be_and_idle_ones_go() {
     let market = settings.start().ready().await;
     market.live("orderbook_l1:BTCUSDT").await;
     let other = market.fetch("orderbook_l1:ETHUSDT").await.expect("an answer");
-    assert_eq!(other.metadata["source"], "rest");
+    assert_eq!(other.metadata["data_source"], "rest");
     let reason = other.metadata["book_state_reason"].as_str().expect("a reason");
     assert!(reason.contains("as many"), "{reason}");
 }

@@ -157,7 +157,7 @@ impl Market {
             let document = self.fetch(text).await;
             if let Ok(document) = &document
                 && document.metadata["book_state"] == "live"
-                && document.metadata["source"] == "stream"
+                && document.metadata["data_source"] == "stream"
             {
                 return document.clone();
             }
