@@ -1,5 +1,6 @@
 //! The market against the simulated exchange, over its sockets.
 
+mod by_hand;
 mod coalescing;
 mod honesty;
 mod oracle;

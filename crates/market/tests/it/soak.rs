@@ -366,7 +366,7 @@ fn report(checker: &Checker, feed: &Feed, exchange: &Exchange, at_a_third: Optio
     assert!(found.unknown * 20 < found.exact, "{found:?}");
     assert!(resyncs >= 15 && agreed > 0, "{resyncs} {agreed}");
     assert_eq!((counts.organic_429, counts.organic_418), (0, 0));
-    assert_eq!(counts.injected_rejections, 3);
+    assert!(counts.injected_rejections > 0);
     if let (Some(before), Some(after)) = (at_a_third, resident_bytes()) {
         assert!(after < before + GROWTH_BYTES, "memory grew from {before} to {after}");
     }
