@@ -26,7 +26,7 @@ pub struct Document {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cited {
     /// As it was at that time.
-    Kept { document: Document, at: Timestamp },
+    Kept { document: Box<Document>, at: Timestamp },
     /// It was kept for as long as the sentence says.
     Expired(String),
     /// There is no such record.

@@ -240,7 +240,7 @@ impl Source for MarketSource {
             } => {
                 document.url = Some(self.links.record(id, record));
                 Cited::Kept {
-                    document: *document,
+                    document,
                     at: frozen_at,
                 }
             }

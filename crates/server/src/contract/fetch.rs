@@ -117,7 +117,7 @@ pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallC
         && let Some(id) = Links::cited_id(given)
         && let Some(Cited::Kept { document, .. }) = cited(sources, &id, record).await?
     {
-        return Ok(document);
+        return Ok(*document);
     }
     if let Some(cited) = Links::cited_id(given)
         && let Some(document) = by_id_or_key(sources, &cited, cx).await?
