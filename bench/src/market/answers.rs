@@ -113,7 +113,9 @@ async fn exchange(symbols: usize) -> Result<Exchange> {
         },
         ..tribune_exchange_sim::Settings::default()
     };
-    tribune_exchange_sim::start(settings).await.context("start the exchange")
+    tribune_exchange_sim::start(settings)
+        .await
+        .context("start the exchange")
 }
 
 fn source(exchange: &Exchange, dir: &TempDir) -> Result<MarketSource> {

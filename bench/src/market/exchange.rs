@@ -101,7 +101,9 @@ pub async fn serve(args: &ExchangeArgs) -> Result<()> {
 
 impl Exchange {
     fn lookup(&self, name: &str) -> Option<usize> {
-        self.symbols.iter().position(|symbol| symbol.name.eq_ignore_ascii_case(name))
+        self.symbols
+            .iter()
+            .position(|symbol| symbol.name.eq_ignore_ascii_case(name))
     }
 
     fn change(&self, symbol: usize, number: u64) -> &Change {
@@ -175,7 +177,11 @@ async fn send(exchange: Arc<Exchange>, socket: WebSocket) {
         while owed >= 1.0 {
             owed -= 1.0;
             turn = (turn + 1) % symbols.len();
-            if sink.feed(Message::text(exchange.next_message(symbols[turn]))).await.is_err() {
+            if sink
+                .feed(Message::text(exchange.next_message(symbols[turn])))
+                .await
+                .is_err()
+            {
                 return;
             }
         }

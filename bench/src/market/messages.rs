@@ -280,9 +280,18 @@ mod tests {
             let (bytes, levels) = follow(&mut book, &changes, 0);
             assert!((1_300..1_800).contains(&(bytes / changes.len())), "{bytes} bytes");
             assert!((40..60).contains(&(levels / changes.len())), "{levels} levels");
-            let prices: Vec<Ticks> = book.depth().asks.iter().map(|level| level.price.units() / 1_000_000).collect();
+            let prices: Vec<Ticks> = book
+                .depth()
+                .asks
+                .iter()
+                .map(|level| level.price.units() / 1_000_000)
+                .collect();
             assert!(prices.iter().eq(&flow.book.asks));
-            assert!((size * 9 / 10..size * 11 / 10).contains(&prices.len()), "{}", prices.len());
+            assert!(
+                (size * 9 / 10..size * 11 / 10).contains(&prices.len()),
+                "{}",
+                prices.len()
+            );
             assert!((size * 9 / 10..size * 11 / 10).contains(&book.depth().bids.len()));
         }
     }
@@ -293,7 +302,9 @@ mod tests {
         let first = flow.book.clone();
         let changes = flow.cycle(200);
         for joined in [0, 77, 150] {
-            let best = joined.checked_sub(1).map_or(first.best_bid, |before: usize| changes[before].best_bid);
+            let best = joined
+                .checked_sub(1)
+                .map_or(first.best_bid, |before: usize| changes[before].best_bid);
             let mut book = LocalBook::new(6_000);
             let snapshot = first.with_best(best).snapshot(joined as u64 * IDS, 1_000);
             assert_eq!((snapshot.bids.len(), snapshot.asks.len()), (1_000, 1_000));

@@ -121,7 +121,9 @@ async fn live(dir: &Path, args: &MarketArgs) -> Result<Live> {
     let program = std::env::current_exe().context("find this program")?;
     let address = process::free_addr()?;
     let books = args.books;
-    let words = arguments(&format!("exchange --listen {address} --books {books} --levels {LEVELS}"));
+    let words = arguments(&format!(
+        "exchange --listen {address} --books {books} --levels {LEVELS}"
+    ));
     let mut exchange = Server::start(&program, &words, address, &dir.join("exchange.log"), READY_LIMIT).await?;
     let words = format!("live --exchange {address} --books {books} --seconds {}", args.seconds);
     let live = step(dir, &words).await;
