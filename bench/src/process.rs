@@ -161,7 +161,16 @@ pub async fn step<T: DeserializeOwned>(args: &[OsString], log: &Path, limit: Dur
 }
 
 fn children_cpu() -> Result<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
+    used_by(UsageWho::RUSAGE_CHILDREN)
+}
+
+/// User and system time of the calling thread so far.
+pub fn thread_cpu() -> Result<Duration> {
+    used_by(UsageWho::RUSAGE_THREAD)
+}
+
+fn used_by(who: UsageWho) -> Result<Duration> {
+    let usage = getrusage(who).context("getrusage")?;
     Ok(duration(usage.user_time()) + duration(usage.system_time()))
 }
 

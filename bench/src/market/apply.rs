@@ -9,7 +9,10 @@ use tribune_core::SystemClock;
 use tribune_market::{feed::Alone, moment::Moment};
 
 use super::messages::{Flow, message};
-use crate::own::{Watch, at_share};
+use crate::{
+    own::{Watch, at_share},
+    process,
+};
 
 /// What a book keeps at most, as the feed has it.
 const MAX_LEVELS: usize = 6_000;
@@ -33,10 +36,13 @@ pub struct Applied {
     pub levels: u32,
     pub books: u32,
     pub message_bytes: f64,
-    /// Median of the rounds.
+    /// Messages a second of processor time, which is what one core does if nothing else runs on it; the median of
+    /// the rounds.
+    pub core_rate: f64,
+    pub slowest_core_rate: f64,
+    pub fastest_core_rate: f64,
+    /// Messages a second of the wall clock, whatever else ran.
     pub rate: f64,
-    pub slowest_rate: f64,
-    pub fastest_rate: f64,
     /// Of one message, in all rounds.
     pub p50_us: f64,
     pub p99_us: f64,
@@ -49,14 +55,17 @@ pub struct Applied {
 pub fn measure(args: &ApplyArgs) -> Result<Applied> {
     let prepared = Prepared::new(args);
     let watch = Watch::start()?;
-    let mut rates = Vec::new();
+    let (mut core_rates, mut rates) = (Vec::new(), Vec::new());
     let (mut latencies, mut publishing) = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
-        rates.push(prepared.apply_all(&mut latencies)?);
+        let (cpu, wall) = prepared.apply_all(&mut latencies)?;
+        core_rates.push(f64::from(args.messages) / cpu.as_secs_f64());
+        rates.push(f64::from(args.messages) / wall.as_secs_f64());
     }
     // A round of its own: looking at the clock in between would slow the others down.
     prepared.publish_each(&mut publishing)?;
     let spent = watch.stop()?;
+    core_rates.sort_by(f64::total_cmp);
     rates.sort_by(f64::total_cmp);
     latencies.sort_unstable();
     publishing.sort_unstable();
@@ -66,9 +75,10 @@ pub fn measure(args: &ApplyArgs) -> Result<Applied> {
         levels: args.levels,
         books: args.books,
         message_bytes: bytes as f64 / prepared.messages.len() as f64,
-        rate: *rates.get(rates.len() / 2).context("no rounds")?,
-        slowest_rate: rates[0],
-        fastest_rate: rates[rates.len() - 1],
+        core_rate: middle(&core_rates)?,
+        slowest_core_rate: *core_rates.first().context("no rounds")?,
+        fastest_core_rate: *core_rates.last().context("no rounds")?,
+        rate: middle(&rates)?,
         p50_us: micros(&latencies, 0.50),
         p99_us: micros(&latencies, 0.99),
         publish_p50_us: micros(&publishing, 0.50),
@@ -103,6 +113,7 @@ impl Prepared {
                 prepared.messages.push(message(&name(book), number, &levels));
             }
         }
+        prepared.messages.truncate((WARM_UP + args.messages) as usize);
         prepared
     }
 
@@ -112,14 +123,15 @@ impl Prepared {
         (0..self.books).map(alone).collect()
     }
 
-    /// Messages a second.
-    fn apply_all(&self, latencies: &mut Vec<Duration>) -> Result<f64> {
+    /// Processor time and time that all measured messages took.
+    fn apply_all(&self, latencies: &mut Vec<Duration>) -> Result<(Duration, Duration)> {
         let mut books = self.books();
         let (warm_up, measured) = self.messages.split_at(WARM_UP as usize);
         for (number, text) in warm_up.iter().enumerate() {
             books[number % self.books].message(text, now());
         }
         latencies.reserve(measured.len());
+        let cpu = process::thread_cpu()?;
         let begun = Instant::now();
         let mut before = begun;
         for (number, text) in (warm_up.len()..).zip(measured) {
@@ -132,10 +144,10 @@ impl Prepared {
             latencies.push(after - before);
             before = after;
         }
-        let elapsed = begun.elapsed();
+        let spent = (process::thread_cpu()?.saturating_sub(cpu), begun.elapsed());
         let lost = books.iter().filter(|book| book.published().live().is_none()).count();
         ensure!(lost == 0, "{lost} books are not live after their messages");
-        Ok(measured.len() as f64 / elapsed.as_secs_f64())
+        Ok(spent)
     }
 
     fn publish_each(&self, times: &mut Vec<Duration>) -> Result<()> {
@@ -150,6 +162,10 @@ impl Prepared {
         }
         Ok(())
     }
+}
+
+fn middle(sorted: &[f64]) -> Result<f64> {
+    sorted.get(sorted.len() / 2).copied().context("no rounds")
 }
 
 fn name(book: usize) -> String {

@@ -35,56 +35,40 @@ pub struct Quantity(i128);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Notional(i128);
 
-/// Digits that 64 bits can always hold.
-const SHORT: usize = 19;
-
-/// A decimal text without sign, as an integer of 10⁻⁸. Nearly every text is short, and 64 bits are several
-/// times faster than 128.
+/// A decimal text without sign, as an integer of 10⁻⁸. Nearly every text is short, and then 64 bits do,
+/// which are several times faster than 128.
 fn units(text: &[u8]) -> Result<i128, InvalidNumber> {
-    let (value, places) = if text.len() <= SHORT {
-        let (value, places) = digits::<u64>(text)?;
-        (i128::from(value), places)
-    } else {
-        digits::<i128>(text)?
+    let point = text.iter().position(|byte| *byte == b'.').unwrap_or(text.len());
+    let (whole, fraction) = (&text[..point], text.get(point + 1..).unwrap_or_default());
+    if whole.is_empty() {
+        return Err(InvalidNumber::NotDecimal);
+    }
+    let (fraction, beyond) = fraction.split_at(fraction.len().min(PLACES as usize));
+    let value = match whole.len() + fraction.len() {
+        ..=19 => digits(digits(0u64, whole)?, fraction)?.into(),
+        // 30 digits fit with room to spare; no real number has as many.
+        20..=30 => digits(digits(0i128, whole)?, fraction)?,
+        _ => return Err(InvalidNumber::TooLarge),
     };
-    Ok(value * 10i128.pow(PLACES - places))
+    if !beyond.iter().all(u8::is_ascii_digit) {
+        return Err(InvalidNumber::NotDecimal);
+    }
+    if beyond.iter().any(|byte| *byte != b'0') {
+        return Err(InvalidNumber::TooPrecise);
+    }
+    Ok(value * i128::from(10u64.pow(PLACES - fraction.len() as u32)))
 }
 
-/// The digits as one integer, and how many of them are behind the point.
-fn digits<N>(text: &[u8]) -> Result<(N, u32), InvalidNumber>
+/// The digits behind those that are there already.
+fn digits<N>(before: N, text: &[u8]) -> Result<N, InvalidNumber>
 where
     N: From<u8> + Add<Output = N> + Mul<Output = N>,
 {
-    let mut value = N::from(0);
-    let mut places = None;
-    let mut digits = 0u32;
-    for &byte in text {
-        match byte {
-            b'0'..=b'9' => {
-                if let Some(seen) = &mut places {
-                    if *seen == PLACES {
-                        if byte == b'0' {
-                            continue;
-                        }
-                        return Err(InvalidNumber::TooPrecise);
-                    }
-                    *seen += 1;
-                }
-                digits += 1;
-                // 30 digits fit with room to spare; no real number has as many.
-                if digits > 30 {
-                    return Err(InvalidNumber::TooLarge);
-                }
-                value = value * N::from(10) + N::from(byte - b'0');
-            }
-            b'.' if places.is_none() && digits > 0 => places = Some(0),
-            _ => return Err(InvalidNumber::NotDecimal),
-        }
-    }
-    if digits == 0 {
-        return Err(InvalidNumber::NotDecimal);
-    }
-    Ok((value, places.unwrap_or(0)))
+    text.iter()
+        .try_fold(before, |value, byte| match byte.wrapping_sub(b'0') {
+            digit @ 0..=9 => Ok(value * N::from(10) + N::from(digit)),
+            _ => Err(InvalidNumber::NotDecimal),
+        })
 }
 
 impl Price {
