@@ -301,7 +301,7 @@ mod tests {
         let mut flow = Flow::new(1_200, 3);
         let first = flow.book.clone();
         let changes = flow.cycle(200);
-        for joined in [0, 77, 150] {
+        for joined in [0_usize, 77, 150] {
             let best = joined
                 .checked_sub(1)
                 .map_or(first.best_bid, |before: usize| changes[before].best_bid);
