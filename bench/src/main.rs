@@ -1,4 +1,4 @@
-//! Measures Tribune's HTTP serving and its retrieval beside peers that do less,
+//! Measures Tribune's HTTP serving and its retrieval beside peers that do less, and its order books,
 //! on one machine and in one run. See `tribune-bench --help`.
 
 mod answers;

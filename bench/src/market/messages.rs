@@ -301,10 +301,10 @@ mod tests {
         let mut flow = Flow::new(1_200, 3);
         let first = flow.book.clone();
         let changes = flow.cycle(200);
-        for joined in [0_usize, 77, 150] {
+        for joined in [0usize, 77, 150] {
             let best = joined
                 .checked_sub(1)
-                .map_or(first.best_bid, |before: usize| changes[before].best_bid);
+                .map_or(first.best_bid, |before| changes[before].best_bid);
             let mut book = LocalBook::new(6_000);
             let snapshot = first.with_best(best).snapshot(joined as u64 * IDS, 1_000);
             assert_eq!((snapshot.bids.len(), snapshot.asks.len()), (1_000, 1_000));

@@ -93,7 +93,7 @@ pub async fn run(args: &MarketArgs) -> Result<()> {
     let mut applied = Vec::new();
     let one_book = DEPTHS.map(|levels| (levels, 1));
     for (levels, books) in one_book.into_iter().chain([(LEVELS, BOOKS_A_CONNECTION)]) {
-        eprintln!("applying messages to {books} books of {levels} levels");
+        eprintln!("applying messages: {books} of {levels} levels a side");
         let (messages, rounds) = (args.messages, args.rounds);
         let words = format!("apply --levels {levels} --books {books} --messages {messages} --rounds {rounds}");
         applied.push(step(dir, &words).await?);
