@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind};
 use crate::lint;
 use crate::tool::{JsonObject, Tool, ToolSpec};
+use crate::wire::clip;
 
 /// A tool that cannot be offered, found before anything is served.
 #[derive(Debug, thiserror::Error)]
@@ -113,11 +114,13 @@ impl Registered<'_> {
 /// All that is wrong with a call, in one message, ending in what a right call looks like.
 fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
     const MOST_FAULTS: usize = 4;
+    // What was given is part of some of them.
+    const MAX_FAULT_CHARS: usize = 300;
     let given = args.as_object();
     let faults: Vec<String> = arguments
         .iter_errors(args)
         .take(MOST_FAULTS)
-        .map(|fault| sentence(&fault, given))
+        .map(|fault| clip(&sentence(&fault, given), MAX_FAULT_CHARS).into_owned())
         .collect();
     Error::new(
         ErrorKind::InvalidArgument,
@@ -158,6 +161,9 @@ fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>) -> String {
         ValidationErrorKind::Minimum { limit } => format!("{subject} must be at least {limit}"),
         ValidationErrorKind::Maximum { limit } => format!("{subject} must be at most {limit}"),
         ValidationErrorKind::Enum { options } => format!("{subject} must be one of {options}"),
+        ValidationErrorKind::Pattern { .. } => format!("{subject} is not written as its description says"),
+        ValidationErrorKind::MaxItems { limit } => format!("{subject} must have at most {limit} items"),
+        ValidationErrorKind::MinItems { limit } => format!("{subject} must have at least {limit} items"),
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             format!("there is no argument `{}`", unexpected.join("`, `"))
         }

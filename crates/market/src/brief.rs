@@ -9,7 +9,7 @@ use crate::analytics::quotes::quotes;
 use crate::answers::{pair_name, written};
 use crate::feed::{BookView, Day};
 use crate::market::Market;
-use crate::model::Symbol;
+use crate::model::{Symbol, SymbolStatus};
 use crate::symbols::{AnalyticsKind, Kind};
 
 const FLOW_SECS: u32 = 60;
@@ -59,7 +59,16 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
             (title.to_owned(), flow.unwrap_or_else(price))
         }
     };
+    let figures = match symbol.status {
+        SymbolStatus::Trading => figures,
+        _ => format!("{} is not traded now. {}", symbol.name, rules(symbol)),
+    };
     let label = if market.simulated().is_some() { "SIMULATED " } else { "" };
+    // Said first, because snippets are cut.
+    let stale = match market.current_trouble() {
+        Some(_) if !matches!(kind, Kind::ExchangeInfo) => "STALE (the exchange does not answer as it should): ",
+        _ => "",
+    };
     let received = match (&view, &day) {
         (Some(view), _) => view.received.wall,
         (None, Some(day)) => day.received.wall,
@@ -67,7 +76,7 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
     };
     Brief {
         title: format!("{label}{} {title} ({})", symbol.name, pair_name(symbol)),
-        text: format!("{label}{figures} As of {}.", written(received)),
+        text: format!("{label}{stale}{figures} As of {}.", written(received)),
         as_of: received,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::watch;
@@ -22,8 +22,9 @@ use crate::symbols::SymbolTable;
 const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);
 const RERANK: Duration = Duration::from_secs(60);
 const LEARN_CLOCK: Duration = Duration::from_secs(300);
-/// The clock of a replay may run at another pace, and stop.
-const LEARN_REPLAYED_CLOCK: Duration = Duration::from_secs(5);
+/// How often is looked whether the exchange's clock is still as it was: it may have been put right, or be that of
+/// a replay, which runs at another pace and stops.
+const LOOK_AT_CLOCK: Duration = Duration::from_secs(5);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 /// How long a caller waits for the list of symbols when the server has just started.
 const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
@@ -156,7 +157,12 @@ impl Market {
     /// Why the market cannot answer as it should.
     pub fn current_trouble(&self) -> Option<String> {
         let unloaded = self.trouble().as_ref().map(|error| format!("symbols: {error}"));
-        unloaded.or_else(|| self.feed.health.trouble().map(|why| format!("streams: {why}")))
+        let paused = || {
+            let wait = self.rest.governor().paused_for()?;
+            Some(format!("the exchange asked for a pause, which lasts {} s more", wait.as_secs() + 1))
+        };
+        let streams = || self.feed.health.trouble().map(|why| format!("streams: {why}"));
+        unloaded.or_else(paused).or_else(streams)
     }
 
     /// When the exchange last told what is traded.
@@ -338,6 +344,23 @@ impl Market {
         self.feed.health.exchange_millis(self.clock.now())
     }
 
+    /// Asks for the exchange's time; says whether it was told.
+    async fn learn_clock(&self, replayed: bool) -> bool {
+        let before = self.rest.clock_offset_ms();
+        if self.rest.in_background().server_time().await.is_err() {
+            return false;
+        }
+        let Some(offset) = self.rest.clock_offset_ms() else {
+            return false;
+        };
+        self.feed.health.set_offset_ms(offset, self.clock.now());
+        let is_news = before.is_none_or(|before| (before - offset).abs() >= NOTABLE_OFFSET_MS);
+        if let Some(note) = self.clock_note().filter(|_| is_news && !replayed) {
+            tracing::warn!("{note}");
+        }
+        true
+    }
+
     /// A sentence where this machine's clock and the exchange's differ by more than delays explain.
     pub fn clock_note(&self) -> Option<String> {
         let offset = self.rest.clock_offset_ms()?;
@@ -436,33 +459,20 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
     let weak = Arc::downgrade(&market);
     drop(market);
     let mut failures = 0u32;
-    let mut loaded = None;
-    let mut learned = None;
+    let (mut loaded, mut learned, mut ranked) = (None, None, None);
+    let mut load_at = None;
     loop {
         let Some(market) = weak.upgrade() else { return };
         let now = market.clock.monotonic();
-        let is_due =
-            |last: Option<std::time::Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
+        let is_due = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
         let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
-        let (learn_every, mut pause) = match replayed {
-            true => (LEARN_REPLAYED_CLOCK, LEARN_REPLAYED_CLOCK),
-            false => (LEARN_CLOCK, RERANK),
-        };
-        if is_due(learned, learn_every)
-            && market.rest.in_background().server_time().await.is_ok()
-            && let Some(offset) = market.rest.clock_offset_ms()
-        {
-            learned = Some(now);
-            market.feed.health.set_offset_ms(offset);
-            if let Some(note) = market.clock_note().filter(|_| !replayed) {
-                tracing::warn!("{note}");
-            }
+        if is_due(learned, LEARN_CLOCK) || replayed || market.feed.health.has_drifted() {
+            learned = market.learn_clock(replayed).await.then_some(now).or(learned);
         }
-        if is_due(loaded, RELOAD_SYMBOLS) {
+        if is_due(loaded, RELOAD_SYMBOLS) && load_at.is_none_or(|at| now >= at) {
             match market.load().await {
                 Ok(()) => {
-                    loaded = Some(now);
-                    failures = 0;
+                    (loaded, ranked, load_at, failures) = (Some(now), Some(now), None, 0);
                     market.pin();
                 }
                 Err(error) => {
@@ -470,20 +480,25 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
                         tracing::warn!(%error, "the exchange's symbols could not be loaded; trying again");
                     }
                     *market.trouble() = Some(error);
-                    pause = (Duration::from_millis(500) * 2u32.pow(failures.min(10))).min(MAX_RETRY);
+                    let wait = Duration::from_millis(500) * 2u32.pow(failures.min(10));
+                    load_at = Some(now + wait.min(MAX_RETRY));
                     failures = failures.saturating_add(1);
                 }
             }
             market.tried.send_modify(|tried| *tried += 1);
-        } else if let Some(table) = market.table.load_full() {
+        } else if is_due(ranked, RERANK)
+            && let Some(table) = market.table.load_full()
+        {
+            ranked = Some(now);
             market
                 .table
                 .store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
         }
         drop(market);
+        let pause = load_at.map_or(LOOK_AT_CLOCK, |at: Instant| at.saturating_duration_since(now).min(LOOK_AT_CLOCK));
         tokio::select! {
             () = stop.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::moment::Moment;
 use crate::symbols::{Kind, MarketId, asset_name};
 
 /// What the rows of all tables of an answer may take on the wire.
-const MAX_TABLE_BYTES: usize = 60_000;
+const MAX_TABLE_BYTES: usize = 72_000;
 
 /// Where figures are from, and when.
 #[derive(Debug, Clone, Serialize)]
@@ -268,6 +268,7 @@ impl Answer {
         let share = MAX_TABLE_BYTES / self.tables.len().max(1);
         for table in &mut self.tables {
             let dropped = table.fit(share);
+            self.data.insert(format!("{}_listed", table.name), json!(table.rows.len()));
             if dropped > 0 {
                 let note = format!("{dropped} rows more than fit in one answer are left out; ask for fewer");
                 self.data.insert(format!("{}_cut", table.name), json!(note));

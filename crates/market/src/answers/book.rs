@@ -56,7 +56,7 @@ pub async fn levels(market: &Market, symbol: &str, limit: usize) -> Result<Answe
             "standing": Standing::Exact,
         }))?;
     if limit > MAX_SHOWN && depth.bids.len().max(depth.asks.len()) > MAX_SHOWN {
-        let note = format!("the best {MAX_SHOWN} levels a side are listed; totals are over {limit}");
+        let note = format!("the best {MAX_SHOWN} levels a side are listed; totals are over the levels they say");
         answer = answer.with_field("note", &note)?;
     }
     let shown = limit.min(MAX_SHOWN);

@@ -15,15 +15,13 @@ use crate::symbols::Kind;
 const MAX_SHOWN: usize = 500;
 const ATR_PERIOD: usize = 14;
 const COLUMNS: &[&str] = &[
-    "open_time",
+    "open_time_ms",
     "open",
     "high",
     "low",
     "close",
     "volume_base",
-    "quote_volume",
     "trades",
-    "closed",
 ];
 
 /// Which candles are asked for.
@@ -97,7 +95,11 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
             .with_field("reason", &reason)?;
     }
     let closed = closed_at(candles, now);
-    let shown = &candles[candles.len().saturating_sub(MAX_SHOWN)..];
+    // Who asks from a time on wants the first of them; who does not wants the newest.
+    let (shown, keep) = match range.start {
+        Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
+        None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
+    };
     Ok(answer
         .with(&json!({
             "interval": range.interval.as_str(),
@@ -110,22 +112,20 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
         .table(Table {
             name: "klines",
             columns: COLUMNS,
-            rows: shown.iter().map(|candle| row(candle, is_closed(candle, now))).collect(),
-            keep: Keep::Last,
+            rows: shown.iter().map(row).collect(),
+            keep,
         }))
 }
 
-fn row(candle: &Candle, closed: bool) -> Vec<Value> {
+fn row(candle: &Candle) -> Vec<Value> {
     vec![
-        exchange_time(candle.open_time),
+        json!(candle.open_time),
         json!(candle.open),
         json!(candle.high),
         json!(candle.low),
         json!(candle.close),
         json!(candle.volume),
-        json!(candle.quote_volume),
         json!(candle.trades),
-        json!(closed),
     ]
 }
 

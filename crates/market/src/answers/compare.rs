@@ -1,6 +1,6 @@
 //! Several markets side by side.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tribune_core::Result;
 
 use crate::analytics::depth::band;
@@ -14,15 +14,11 @@ use crate::rest::KlinesQuery;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::answer::{Answer, or_reason};
+use super::answer::{Answer, Provenance, or_unknown, signed};
+use crate::symbols::Kind;
 
-/// One row of a comparison, and the answer that it can be cited by.
-pub struct Row {
-    pub figures: Value,
-    pub cited: Answer,
-}
-
-pub async fn row(market: &Market, symbol: &str) -> Result<Row> {
+/// One market of a comparison, to be cited as it stands beside the others.
+pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let query = KlinesQuery {
         interval: Interval::H1,
@@ -36,29 +32,38 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Row> {
         market.rest.klines(&symbol.name, &query),
     );
     let (ticker, book) = (ticker?, book?);
-    let cited = super::ticker::told(market, &symbol, &ticker)?;
     let quotes = quotes(&book.view.depth).ok();
     let near = band(&book.view.depth, BAND_BPS);
-    let volatility = klines
-        .ok()
-        .map(|klines| or_reason(&realised(closed_at(&klines.value, market.exchange_now()), Interval::H1)));
+    let volatility = klines.ok().map(|klines| realised(closed_at(&klines.value, market.exchange_now()), Interval::H1));
+    let volatility = volatility.and_then(|volatility| volatility.ok()?.realised_pct);
     let value = &ticker.value;
-    let figures = json!({
-        "symbol": &*symbol.name,
-        "quote_asset": &*symbol.quote,
-        "last_price": value.last,
-        "price_change_pct": value.last.as_ref().map(|_| value.price_change_percent).as_ref().and_then(Decimal::to_f64),
-        "high_price": value.high,
-        "low_price": value.low,
-        "quote_volume": value.quote_volume,
-        "trades": value.trades,
-        "spread_bps": quotes.as_ref().and_then(|quotes| quotes.spread_bps),
-        "mid": quotes.as_ref().and_then(|quotes| quotes.mid),
-        "depth_25_bps": near.as_ref().ok().map(|near| json!({"bid_notional_quote": near.bid_notional_quote, "ask_notional_quote": near.ask_notional_quote, "complete": near.complete})),
-        "realised_volatility": volatility,
-        "age_ms": ticker.received.age_ms(&*market.clock),
-        "book_state": book.state,
-        "book_source": book.origin,
-    });
-    Ok(Row { figures, cited })
+    let change_pct = value.last.map(|_| value.price_change_percent);
+    let spread_bps = quotes.as_ref().and_then(|quotes| quotes.spread_bps);
+    Answer::new(Kind::Ticker, &symbol, "beside other markets", Provenance::of_book(market, &book))?
+        .figure(format!(
+            "{}: last price {} {quote}, {}% in 24 hours, {} {quote} traded; spread {} basis points.",
+            symbol.name,
+            or_unknown(value.last),
+            or_unknown(change_pct.map(signed)),
+            value.quote_volume,
+            or_unknown(spread_bps),
+            quote = symbol.quote,
+        ))
+        .with(&json!({
+            "last_price": value.last,
+            "price_change_pct": change_pct.as_ref().and_then(Decimal::to_f64),
+            "high_price": value.high,
+            "low_price": value.low,
+            "quote_volume": value.quote_volume,
+            "trades": value.trades,
+            "ticker_age_ms": ticker.received.age_ms(&*market.clock),
+            "mid": quotes.as_ref().and_then(|quotes| quotes.mid),
+            "spread_bps": spread_bps,
+            "depth_25_bps": near.as_ref().ok().map(|near| json!({
+                "bid_notional_quote": near.bid_notional_quote,
+                "ask_notional_quote": near.ask_notional_quote,
+                "complete": near.complete,
+            })),
+            "realised_volatility_24h_pct": volatility,
+        }))
 }

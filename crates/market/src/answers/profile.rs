@@ -58,6 +58,14 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
     let symbol = market.traded(symbol).await?;
     let past = window(market, &symbol, hours).await?;
     let candles = &past.candles.value;
+    let range = candles.iter().map(|candle| candle.high).max().zip(candles.iter().map(|candle| candle.low).min());
+    if let (Some(width), Some((high, low))) = (tick_size, range)
+        && width.units() > (high.units() - low.units()).max(1)
+    {
+        return Err(Error::invalid_argument(format!(
+            "tick_size {width} is wider than the whole range of {hours} h, {low} to {high}: give a smaller one, or none"
+        )));
+    }
     let made = Histogram::of_candles(candles, past.window, width(&symbol, tick_size)?)
         .and_then(|histogram| volume_profile(&histogram))
         .map_err(|reason| no_figures(&symbol, reason))?;

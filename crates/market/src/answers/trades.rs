@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use tribune_core::Result;
 
-use super::answer::{Answer, Keep, Provenance, Table, exchange_time, or_reason};
+use super::answer::{Answer, Keep, Provenance, Table, or_reason};
 use crate::analytics::Window;
 use crate::analytics::flow::trade_flow;
 use crate::market::{Market, Origin};
 use crate::model::{Aggressor, Trade};
 use crate::symbols::Kind;
 
-const COLUMNS: &[&str] = &["time", "price", "quantity_base", "aggressor", "id"];
+const COLUMNS: &[&str] = &["time_ms", "price", "quantity_base", "aggressor", "id"];
 
 pub async fn trades(market: &Market, symbol: &str, limit: usize) -> Result<Answer> {
     let symbol = market.symbol(symbol).await?;
@@ -55,7 +55,7 @@ pub async fn trades(market: &Market, symbol: &str, limit: usize) -> Result<Answe
     }
     Ok(answer
         .with(&json!({
-            "trades_listed": list.len(),
+            "trades_used": list.len(),
             "summary": or_reason(&flow),
             "standing": "exact",
         }))?
@@ -69,7 +69,7 @@ pub async fn trades(market: &Market, symbol: &str, limit: usize) -> Result<Answe
 
 fn row(trade: &Trade) -> Vec<Value> {
     vec![
-        exchange_time(trade.time),
+        json!(trade.time),
         json!(trade.price),
         json!(trade.quantity),
         json!(trade.aggressor),

@@ -45,6 +45,8 @@ use snapshots::Wanted;
 
 /// Four streams a symbol, of the 1,024 that one connection may have.
 const SYMBOLS_A_SHARD: usize = 200;
+/// Events come within a moment: more than this is another clock.
+const NOTABLE_DRIFT_MS: Millis = 1_000;
 /// An event that is further ahead of the clocks than this is not believed.
 const MAX_AHEAD_MS: Millis = 24 * 3600 * 1000;
 /// How often is looked for books that nobody wants.
@@ -92,6 +94,8 @@ pub struct Health {
     offset_ms: AtomicI64,
     /// The latest time of an event, by the exchange's clock.
     latest: AtomicI64,
+    /// How far the last event was from what the exchange's clock was thought to say.
+    drift_ms: AtomicI64,
 }
 
 impl Health {
@@ -104,12 +108,27 @@ impl Health {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
     }
 
-    pub fn set_offset_ms(&self, offset: Millis) {
+    /// What was learned of the exchange's clock, at this time of ours.
+    pub fn set_offset_ms(&self, offset: Millis, now: Timestamp) {
         self.offset_ms.store(offset, Ordering::Relaxed);
+        let reckoned = now.as_millisecond().saturating_add(offset);
+        // A clock that was put back takes what it said before with it.
+        if self.latest.load(Ordering::Relaxed) > reckoned.saturating_add(NOTABLE_DRIFT_MS) {
+            self.latest.store(reckoned, Ordering::Relaxed);
+        }
+        self.drift_ms.store(0, Ordering::Relaxed);
     }
 
-    fn note_event(&self, time: Millis) {
+    /// An event has come that the exchange says is of this time.
+    fn note_event(&self, time: Millis, now: Timestamp) {
+        let reckoned = now.as_millisecond().saturating_add(self.offset_ms.load(Ordering::Relaxed));
+        self.drift_ms.store(time.saturating_sub(reckoned), Ordering::Relaxed);
         self.latest.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// Whether events are of another time than the exchange's clock is thought to have.
+    pub fn has_drifted(&self) -> bool {
+        self.drift_ms.load(Ordering::Relaxed).abs() >= NOTABLE_DRIFT_MS
     }
 
     /// What the exchange's clock says now: never before what it has already said.

@@ -187,7 +187,7 @@ impl Shard {
         match event {
             Event::Depth { symbol, diff } => {
                 if let Some(time) = diff.time {
-                    self.health.note_event(time);
+                    self.health.note_event(time, now.wall);
                 }
                 if let Some(tracked) = self.symbols.get_mut(symbol) {
                     if !tracked.is_open() {

@@ -81,6 +81,12 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
                 *value = Value::String(number.to_string());
             }
             ("notional" | "quantity" | "tick_size", Value::String(text)) => *text = text.replace([',', '_', ' '], ""),
+            ("start_time" | "end_time", Value::Number(number)) => {
+                // Before 1973 in milliseconds there was no exchange: these are seconds.
+                if let Some(seconds) = number.as_i64().filter(|number| (1..100_000_000_000).contains(number)) {
+                    *value = Value::from(seconds * 1_000);
+                }
+            }
             ("start_time" | "end_time", Value::String(text)) => {
                 if let Some(millis) = millis(text) {
                     *value = Value::from(millis);
@@ -119,7 +125,8 @@ fn interval(text: &str) -> String {
 fn millis(text: &str) -> Option<Millis> {
     let text = text.trim();
     if let Ok(number) = text.parse::<Millis>() {
-        return Some(number);
+        let is_seconds = (1..100_000_000_000).contains(&number);
+        return Some(if is_seconds { number * 1_000 } else { number });
     }
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(time.as_millisecond());

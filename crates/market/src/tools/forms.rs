@@ -78,7 +78,7 @@ impl Form {
             Self::Klines => (
                 "binance_get_klines",
                 "Candles",
-                "Use this for price history on Binance: candles (open, high, low, close, volume, trades), each marked closed or still open, with realised volatility and average true range. Intervals from 1s to 1M (1m is a minute, 1M a month).",
+                "Use this for price history on Binance: candles (open, high, low, close, volume, trades), the last one marked closed or still open, with realised volatility and average true range. Intervals from 1s to 1M (1m is a minute, 1M a month).",
             ),
             Self::ExchangeInfo => (
                 "binance_get_exchange_info",
@@ -179,7 +179,7 @@ impl Form {
                 );
                 add(
                     "limit",
-                    whole("How many candles; at most 500 are listed", 1, 1_000, 500),
+                    whole("How many candles; as many as fit into one answer are listed, about 450, and the answer says how many", 1, 1_000, 500),
                 );
                 add(
                     "start_time",

@@ -67,7 +67,7 @@ impl Tool for MarketTool {
         let args = Arguments(&args);
         let market = self.source.market()?;
         if self.form == Form::CompareMarkets {
-            return self.compare(market, &args.symbols()).await;
+            return self.several(market, &args.symbols(), &args).await;
         }
         if self.form == Form::ExchangeInfo && args.symbols().is_empty() {
             return ToolOutput::structured(&answers::info::overview(market).await?, 1);
@@ -131,7 +131,7 @@ impl MarketTool {
             Form::Anomalies => answers::anomalies::anomalies(market, symbol).await,
             Form::MicrostructureHealth => answers::anomalies::health_score(market, symbol).await,
             Form::CostToTrade => self.cost(market, symbol, args).await,
-            Form::CompareMarkets => Err(Error::internal("a comparison has several symbols")),
+            Form::CompareMarkets => answers::compare::row(market, symbol).await,
         }
     }
 
@@ -170,24 +170,6 @@ impl MarketTool {
         for (symbol, answer) in symbols.iter().zip(answers) {
             match answer {
                 Ok(answer) => results.push(Value::Object(self.cited(answer))),
-                Err(error) => failed.push((symbol, error)),
-            }
-        }
-        several_of(results, failed)
-    }
-
-    async fn compare(&self, market: &Market, symbols: &[String]) -> Result<ToolOutput> {
-        let rows = join_all(symbols.iter().map(|symbol| answers::compare::row(market, symbol))).await;
-        let mut results = Vec::new();
-        let mut failed = Vec::new();
-        for (symbol, row) in symbols.iter().zip(rows) {
-            match row {
-                Ok(row) => {
-                    let mut figures = row.figures;
-                    figures["id"] = json!(row.cited.id);
-                    figures["url"] = json!(self.source.cite(&row.cited.into_document()));
-                    results.push(figures);
-                }
                 Err(error) => failed.push((symbol, error)),
             }
         }

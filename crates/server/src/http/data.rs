@@ -38,7 +38,7 @@ pub(super) async fn data(
         Some(record) => match cited(service.sources(), &id, record).await {
             Ok(Some(Cited::Kept { document, at })) => Some((document, at)),
             Ok(Some(Cited::Expired(why))) => return gone(&headers, &app, &id, &why),
-            Ok(Some(Cited::Unknown)) => return gone(&headers, &app, &id, "There is no record under that name."),
+            Ok(Some(Cited::Unknown)) => return gone(&headers, &app, &id, "There is no record under that address."),
             Ok(None) => None,
             Err(error) => return unavailable(&headers, error.message()),
         },
@@ -59,11 +59,17 @@ pub(super) async fn data(
     let document = match found {
         Ok(document) => document,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return page::missing(
-                &headers,
-                &format!("There is no document {id}"),
-                "It may have been renamed or removed. Search for words from it, or for its title, from the start page.",
-            );
+            // A source that knows why says so; "not found" alone is told in words for a person.
+            let generic = error.message().starts_with("Document not found");
+            let next = if generic {
+                "It may have been renamed or removed. Search for words from it, or for its title, from the start page."
+            } else {
+                error.message()
+            };
+            return page::missing(&headers, &format!("There is no document {id}"), next);
+        }
+        Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+            return page::missing(&headers, &format!("There is no document {id}"), error.message());
         }
         Err(error) => return unavailable(&headers, error.message()),
     };
