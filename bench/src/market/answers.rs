@@ -121,7 +121,7 @@ async fn exchange(symbols: usize) -> Result<Exchange> {
 fn source(exchange: &Exchange, dir: &TempDir) -> Result<MarketSource> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let settings = source::Settings {
-        citations_dir: dir.path().to_owned(),
+        citations_dir: Some(dir.path().to_owned()),
         keep_citations: Duration::from_hours(24),
         max_citations: 1_000_000,
         trading: None,

@@ -34,6 +34,8 @@ pub struct SourceFacts {
     pub documents: Option<u64>,
     /// First and last date of what is held, where it has dates.
     pub dates: Option<(Date, Date)>,
+    /// An id of it, where ids do not begin with its name.
+    pub example_id: Option<String>,
     /// Field names that a query may filter on as `field:value`, most common first.
     pub fields: Vec<String>,
 }

@@ -316,6 +316,7 @@ impl Source for DocumentsSource {
             noun: self.settings.reading.noun().to_owned(),
             documents: manifest.map(Manifest::documents),
             dates: manifest.and_then(Manifest::dates),
+            example_id: None,
             fields: manifest.map(Manifest::fields).unwrap_or_default(),
         }
     }

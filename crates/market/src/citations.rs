@@ -74,6 +74,10 @@ struct State {
     segments: BTreeMap<Token, usize>,
     active: Option<(Token, Writer)>,
     recent: HashMap<DocumentId, Recent>,
+    /// How much of each file has been read, and when it was last looked for more: other processes write
+    /// beside this one.
+    read: HashMap<Token, u64>,
+    looked: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy)]
@@ -184,7 +188,10 @@ impl Citations {
             return Ok(expired);
         }
         let place = {
-            let state = self.lock();
+            let mut state = self.lock();
+            if !state.index.contains_key(&token) {
+                self.look_again(&mut state);
+            }
             match state.index.get(&token) {
                 Some(place) => *place,
                 // Older than all that is kept: it made room for others.
@@ -209,6 +216,19 @@ impl Citations {
             document: Box::new(record.into()),
             frozen_at: token.frozen_at(),
         })
+    }
+
+    /// A command at the shell may have cited it. At most once a second, whoever asks for whatever.
+    fn look_again(&self, state: &mut State) {
+        let now = self.clock.now();
+        let is_due = |last: Timestamp| now.duration_since(last) >= jiff::SignedDuration::from_secs(1);
+        if state.looked.is_some_and(|last| !is_due(last)) {
+            return;
+        }
+        state.looked = Some(now);
+        if let Err(error) = state.read_more(&self.dir) {
+            tracing::warn!(%error, "citations of other processes cannot be read");
+        }
     }
 
     fn append(&self, state: &mut State, token: Token, body: &str, now: Timestamp) -> io::Result<()> {
@@ -290,10 +310,21 @@ impl Citations {
 impl State {
     fn read(dir: &Path) -> io::Result<Self> {
         let mut state = Self::default();
+        state.read_more(dir)?;
+        Ok(state)
+    }
+
+    /// Reads the files that have grown since they were last read, except the one that is written here.
+    fn read_more(&mut self, dir: &Path) -> io::Result<()> {
         for (segment, path) in segment::list(dir)? {
+            let length = std::fs::metadata(&path).map_or(0, |file| file.len());
+            let is_own = self.active.as_ref().is_some_and(|(active, _)| *active == segment);
+            if is_own || self.read.insert(segment, length) == Some(length) {
+                continue;
+            }
             let mut kept = 0;
             let scanned = segment::scan(&path, |token, span| {
-                state.index.entry(token).or_insert_with(|| {
+                self.index.entry(token).or_insert_with(|| {
                     kept += 1;
                     Place { segment, span }
                 });
@@ -301,9 +332,9 @@ impl State {
             if let Err(error) = scanned {
                 tracing::warn!(path = %path.display(), %error, "some citations cannot be read");
             }
-            state.segments.insert(segment, kept);
+            *self.segments.entry(segment).or_default() += kept;
         }
-        Ok(state)
+        Ok(())
     }
 
     fn frozen_just_now(&self, id: &DocumentId, content: &[u8], now: Timestamp) -> Option<Token> {

@@ -258,6 +258,12 @@ impl Market {
             asks: answer.value.asks.clone(),
             limit: answer.value.limit as usize,
         });
+        if depth.bids.is_empty() && depth.asks.is_empty() {
+            return Err(Error::unavailable(format!(
+                "The exchange's book of {} is empty: nobody bids or offers now.",
+                symbol.name
+            )));
+        }
         if depth.is_crossed() {
             return Err(Error::unavailable(format!(
                 "The exchange's book of {} is crossed (best bid at or above best ask), which cannot be right: no figures are given. Try again in a moment.",

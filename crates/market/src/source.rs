@@ -35,8 +35,8 @@ const DOCUMENT_HOURS: u32 = 24;
 const DOCUMENT_DEPTH_LEVELS: usize = 20;
 
 pub struct Settings {
-    /// Where citations are kept.
-    pub citations_dir: PathBuf,
+    /// Where citations are kept; `None` if they would not outlive the process.
+    pub citations_dir: Option<PathBuf>,
     pub keep_citations: Duration,
     pub max_citations: usize,
     /// Account and order tools, and the address of an exchange that has accounts.
@@ -73,9 +73,11 @@ impl MarketSource {
             most: settings.max_citations,
         };
         // Without a place for records answers are cited by their current page.
-        let citations = Citations::open(&settings.citations_dir, limits, clock.clone())
-            .inspect_err(|error| tracing::error!(%error, "citations of the market are not kept"))
-            .ok();
+        let citations = settings.citations_dir.and_then(|dir| {
+            Citations::open(dir, limits, clock.clone())
+                .inspect_err(|error| tracing::error!(%error, "citations of the market are not kept"))
+                .ok()
+        });
         let running = Arc::<Running>::default();
         let governor = Governor::new(clock.clone());
         let trading_tools = match settings.trading {
@@ -269,6 +271,7 @@ impl Source for MarketSource {
             noun: "symbols".to_owned(),
             documents: market.and_then(|market| market.known_symbols()).map(|table| table.len() as u64),
             dates: None,
+            example_id: Some("ticker:BTCUSDT".to_owned()),
             fields: Vec::new(),
         }
     }

@@ -60,7 +60,7 @@ pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
 
 fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::Result<LiveMarket> {
     let settings = source::Settings {
-        citations_dir: config.data_dir.join("citations"),
+        citations_dir: market.keep_records.then(|| config.data_dir.join("citations")),
         keep_citations: market.keep_citations,
         max_citations: market.max_citations,
         trading: trading_settings(config, market)?,

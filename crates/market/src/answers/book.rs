@@ -7,7 +7,7 @@ use super::answer::{Answer, Keep, Provenance, Table, no_figures, or_reason, or_u
 use crate::analytics::Standing;
 use crate::analytics::depth::{bands, top_imbalance};
 use crate::analytics::quotes::{Quote, Quotes, quotes};
-use crate::book::{Level, Order, Side};
+use crate::book::Level;
 use crate::market::{BookReading, Market};
 use crate::model::Symbol;
 use crate::number::{Notional, Quantity};
@@ -50,19 +50,19 @@ pub async fn levels(market: &Market, symbol: &str, limit: usize) -> Result<Answe
             "mid": quotes.mid,
             "spread": quotes.spread,
             "spread_bps": quotes.spread_bps,
-            "bids_total": total(&depth.bids, limit),
-            "asks_total": total(&depth.asks, limit),
+            "bids_total": total(depth.known_bids(), limit, depth.bid_reach.is_none()),
+            "asks_total": total(depth.known_asks(), limit, depth.ask_reach.is_none()),
             "levels_asked": limit,
             "standing": Standing::Exact,
         }))?;
-    if limit > MAX_SHOWN && depth.bids.len().max(depth.asks.len()) > MAX_SHOWN {
+    if limit > MAX_SHOWN && depth.known_bids().count().max(depth.known_asks().count()) > MAX_SHOWN {
         let note = format!("the best {MAX_SHOWN} levels a side are listed; totals are over the levels they say");
         answer = answer.with_field("note", &note)?;
     }
     let shown = limit.min(MAX_SHOWN);
     Ok(answer
-        .table(rows("bids", &depth.bids, shown))
-        .table(rows("asks", &depth.asks, shown)))
+        .table(rows("bids", depth.known_bids(), shown))
+        .table(rows("asks", depth.known_asks(), shown)))
 }
 
 /// Best prices and what they say: mid, spread, microprice, imbalance.
@@ -115,33 +115,40 @@ pub async fn l2(market: &Market, symbol: &str, depth_levels: usize) -> Result<An
         }))?
         .with_field("top_levels", &or_reason(&top_imbalance(depth, depth_levels)))?
         .with_field("bands", &or_reason(&bands))?
-        .table(rows("bids", &depth.bids, shown))
-        .table(rows("asks", &depth.asks, shown)))
+        .table(rows("bids", depth.known_bids(), shown))
+        .table(rows("asks", depth.known_asks(), shown)))
 }
 
 pub(super) fn started(market: &Market, symbol: &Symbol, kind: Kind, title: &str, book: &BookReading) -> Result<Answer> {
     Answer::new(kind, symbol, title, Provenance::of_book(market, book))?.with(&json!({
         "last_update_id": book.view.last_update_id,
-        "bid_levels_known": book.view.depth.bids.len(),
-        "ask_levels_known": book.view.depth.asks.len(),
+        "bid_levels_known": book.view.depth.known_bids().count(),
+        "ask_levels_known": book.view.depth.known_asks().count(),
     }))
 }
 
-fn rows<O: Order>(name: &'static str, side: &Side<O>, most: usize) -> Table {
+fn rows(name: &'static str, side: impl Iterator<Item = Level>, most: usize) -> Table {
     let row = |level: Level| vec![json!(level.price), json!(level.quantity)];
     Table {
         name,
         columns: COLUMNS,
-        rows: side.iter().take(most).map(row).collect(),
+        rows: side.take(most).map(row).collect(),
         keep: Keep::First,
     }
 }
 
-fn total<O: Order>(side: &Side<O>, levels: usize) -> Value {
-    let used = || side.iter().take(levels);
+/// `whole` if the side has no levels beyond those known.
+fn total(side: impl Iterator<Item = Level> + Clone, levels: usize, whole: bool) -> Value {
+    let used = || side.clone().take(levels);
     let base = used().try_fold(Quantity::ZERO, |sum, level| sum.checked_add(level.quantity));
     let money = used().try_fold(Notional::ZERO, |sum, level| {
         sum.checked_add(level.price.times(level.quantity)?)
     });
-    json!({"levels_used": used().count(), "quantity_base": base, "quote": money})
+    let count = used().count();
+    json!({
+        "levels_used": count,
+        "quantity_base": base,
+        "quote": money,
+        "complete": whole || count == levels,
+    })
 }

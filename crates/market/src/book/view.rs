@@ -26,6 +26,18 @@ impl Depth {
         }
     }
 
+    /// Bids of which none is missing, best first.
+    pub fn known_bids(&self) -> impl Iterator<Item = Level> + Clone + '_ {
+        let known = |level: &Level| self.bid_reach.is_none_or(|reach| level.price >= reach);
+        self.bids.iter().take_while(known)
+    }
+
+    /// Asks of which none is missing, best first.
+    pub fn known_asks(&self) -> impl Iterator<Item = Level> + Clone + '_ {
+        let known = |level: &Level| self.ask_reach.is_none_or(|reach| level.price <= reach);
+        self.asks.iter().take_while(known)
+    }
+
     /// Whether a best price lies where levels may be missing: a better one may be among them.
     pub fn is_exhausted(&self) -> bool {
         let bids = self
@@ -50,7 +62,54 @@ impl From<Snapshot> for Depth {
     }
 }
 
-/// How far a side of a snapshot is known: to its end, if it was cut there.
+/// Numbers of levels at which the exchange cuts snapshots.
+const CUTS: [usize; 8] = [5, 10, 20, 50, 100, 500, 1_000, 5_000];
+
+/// How far a side of a snapshot is known: to its end, if it was cut there. A side that has exactly as many
+/// levels as snapshots are cut at is taken to be cut: a recording or a proxy may give fewer than were asked for.
 fn reach(levels: &[Level], limit: usize) -> Option<Price> {
-    levels.last().filter(|_| levels.len() >= limit).map(|level| level.price)
+    let is_cut = levels.len() >= limit || CUTS.contains(&levels.len());
+    levels.last().filter(|_| is_cut).map(|level| level.price)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::Quantity;
+
+    fn snapshot(levels: usize, limit: usize) -> Depth {
+        let level = |price| Level {
+            price: Price::from_units(price),
+            quantity: Quantity::from_units(1),
+        };
+        let count = i64::try_from(levels).expect("few");
+        Depth::from(Snapshot {
+            last_update_id: 1,
+            bids: (0..count).map(|step| level(10_000 - step)).collect(),
+            asks: (0..count).map(|step| level(10_001 + step)).collect(),
+            limit,
+        })
+    }
+
+    #[test]
+    fn a_side_that_may_have_been_cut_is_known_only_to_its_end() {
+        assert_eq!(snapshot(99, 1_000).bid_reach, None, "the whole side");
+        for levels in [100, 1_000] {
+            let cut = snapshot(levels, 5_000);
+            assert_eq!(cut.bid_reach, cut.bids.iter().last().map(|level| level.price));
+        }
+        assert!(snapshot(7, 7).ask_reach.is_some(), "as many as were asked for");
+    }
+
+    #[test]
+    fn levels_beyond_the_reach_are_not_told() {
+        let mut cut = snapshot(100, 100);
+        let far = Level {
+            price: Price::from_units(5_000),
+            quantity: Quantity::from_units(1),
+        };
+        cut.bids.set(far);
+        assert_eq!((cut.bids.len(), cut.known_bids().count()), (101, 100));
+        assert_eq!(cut.known_asks().count(), 100);
+    }
 }

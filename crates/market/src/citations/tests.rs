@@ -353,3 +353,19 @@ fn what_is_too_long_is_refused() {
     let looked = looked(&citations, "ticker:BTCUSDT", &token.to_string());
     assert!(matches!(looked, Lookup::Found { document, .. } if document.passages.is_empty()));
 }
+
+#[test]
+fn what_another_process_cited_is_found_too() {
+    let place = Place::new();
+    let server = place.open(100);
+    let own = document("ticker:BTCUSDT", "1");
+    let token = server.freeze(&own).expect("frozen");
+    let shell = place.open(100);
+    for price in ["2", "3"] {
+        place.wait(Duration::from_secs(2));
+        let cited = document("ticker:ETHUSDT", price);
+        let by_shell = shell.freeze(&cited).expect("frozen");
+        assert!(found(&server, &cited, by_shell), "{price}");
+    }
+    assert!(found(&server, &own, token));
+}

@@ -15,6 +15,7 @@ use crate::moment::Moment;
 const CONFIRM_AFTER: Duration = Duration::from_secs(2);
 /// A book that is usually lively is not called stale before this.
 const MIN_PATIENCE: Duration = Duration::from_secs(3);
+const LEFT_BEHIND: &str = "best prices change, and the book's own updates do not come";
 const MAX_RETRY: Duration = Duration::from_secs(10);
 /// After this long without a fault the next one is answered at once again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(10);
@@ -49,6 +50,9 @@ pub(super) struct Tracked {
     comparing: Option<u64>,
     /// The snapshot was ahead although nothing had come: if nothing comes now, the stream is broken.
     suspected: Option<Instant>,
+    /// The last update for which best prices were announced, and since when the book is behind one.
+    announced: u64,
+    behind_since: Option<Instant>,
 }
 
 impl Tracked {
@@ -69,6 +73,8 @@ impl Tracked {
             quiet: 1,
             comparing: None,
             suspected: None,
+            announced: 0,
+            behind_since: None,
         }
     }
 
@@ -99,6 +105,7 @@ impl Tracked {
         self.confirmed = false;
         self.suspected = None;
         self.comparing = None;
+        self.behind_since = None;
         if matches!(self.published.status().state, BookState::Live | BookState::Stale) {
             self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
         }
@@ -124,6 +131,10 @@ impl Tracked {
 
     pub(super) fn quote(&mut self, quote: BestQuote, now: Moment) {
         self.published.pulse.quote(now.monotonic, quote);
+        if self.book.is_synced() && quote.update_id > self.book.last_update_id() {
+            self.announced = quote.update_id;
+            self.behind_since.get_or_insert(now.monotonic);
+        }
         match self.book.announce(quote) {
             Ok(()) => self.published.agreed.store(self.book.agreed(), Ordering::Relaxed),
             Err(fault) => self.fault(fault, now),
@@ -154,6 +165,15 @@ impl Tracked {
             // Taken before the next stream is open, it could not be joined to it.
             return;
         }
+        if snapshot.bids.is_empty() && snapshot.asks.is_empty() {
+            let state = self.published.status().state;
+            let reason = "the exchange gave a book without a single level".to_owned();
+            self.published.set_status(state, Some(reason), now);
+            return self.ask_later(now.monotonic);
+        }
+        let is_behind = self.comparing.is_some()
+            && self.is_left_behind(now.monotonic)
+            && snapshot.last_update_id < self.announced;
         let moved_on = self.comparing.is_some_and(|id| id != snapshot.last_update_id) && self.is_silent();
         match self.book.snapshot(snapshot) {
             Ok(Installed::Synced) if moved_on => {
@@ -161,7 +181,15 @@ impl Tracked {
                 self.suspected = Some(now.monotonic);
                 self.publish_as(BookState::Stale, Some("updates do not come".to_owned()), now);
             }
+            Ok(Installed::Synced) if is_behind => {
+                self.comparing = None;
+                self.confirmed = true;
+                self.quiet = (self.quiet * 2).min(64);
+                self.behind_since = Some(now.monotonic);
+                self.publish_as(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
+            }
             Ok(Installed::Synced) => {
+                self.behind_since = None;
                 if self.comparing.take().is_some() {
                     self.quiet = (self.quiet * 2).min(64);
                 }
@@ -212,6 +240,12 @@ impl Tracked {
             }
             return Next::Nothing;
         }
+        if self.is_left_behind(now.monotonic) {
+            self.published
+                .set_status(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
+            self.compare(now.monotonic);
+            return Next::Nothing;
+        }
         let (Some(updated), Some(patience)) = (self.updated, self.patience()) else {
             return Next::Nothing;
         };
@@ -252,6 +286,12 @@ impl Tracked {
         self.book.buffered() == 0
     }
 
+    /// Whether best prices have long been announced for an update that the book does not have.
+    fn is_left_behind(&self, now: Instant) -> bool {
+        let longest = MIN_PATIENCE * self.quiet;
+        self.behind_since.is_some_and(|since| now.duration_since(since) >= longest)
+    }
+
     fn patience(&self) -> Option<Duration> {
         (self.updates >= 20).then(|| {
             let usual = Duration::from_secs_f64((self.usual * 20.0).min(3600.0));
@@ -267,6 +307,7 @@ impl Tracked {
         }
         self.updates = self.updates.saturating_add(1);
         self.updated = Some(now);
+        self.behind_since = None;
         self.quiet = 1;
         if self.attempts > 0 && now.duration_since(self.faulted) > FORGIVEN_AFTER {
             self.attempts = 0;
@@ -302,6 +343,7 @@ impl Tracked {
         }
         self.comparing = None;
         self.suspected = None;
+        self.behind_since = None;
         self.waiting = false;
         if now.monotonic.duration_since(self.faulted) > FORGIVEN_AFTER {
             self.attempts = 0;

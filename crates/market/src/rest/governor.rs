@@ -309,6 +309,11 @@ impl Governor {
         let until = now + wait;
         if state.pause.is_none_or(|pause| pause.until < until) {
             state.pause = Some(Pause { until, banned });
+            tracing::warn!(
+                seconds = wait.as_secs(),
+                banned,
+                "the exchange asked for a pause: no requests are sent until it ends"
+            );
         }
         RestError::Paused { wait, banned }
     }

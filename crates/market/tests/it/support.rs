@@ -105,7 +105,7 @@ impl MarketSettings {
     pub fn start(self) -> Market {
         let folder = tempfile::tempdir().expect("a folder");
         let settings = source::Settings {
-            citations_dir: folder.path().to_owned(),
+            citations_dir: Some(folder.path().to_owned()),
             keep_citations: self.keep_citations,
             max_citations: self.max_citations,
             trading: None,

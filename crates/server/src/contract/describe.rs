@@ -59,14 +59,17 @@ fn render_with(
     } else {
         about.join("; ")
     };
-    let scheme = sources.first().map_or("source", |source| source.name.as_str());
+    let example = sources.first().map_or_else(
+        || "source:…".to_owned(),
+        |source| source.example_id.clone().unwrap_or_else(|| format!("{}:…", source.name)),
+    );
     let values = context! {
         collection => collection(sources),
         scope => scope(sources, most_sources),
         nouns => nouns(sources),
         about => clip(about.trim_end_matches('.'), about_chars),
         fields => fields(sources, most_fields),
-        example => format!("`{scheme}:…`"),
+        example => format!("`{example}`"),
     };
     let rendered = Environment::new().render_str(template, values);
     // The templates are part of the program and are rendered by its tests: a failure here is a bug,
@@ -154,6 +157,7 @@ mod tests {
             noun: "documents".to_owned(),
             documents: Some(documents),
             dates: Some((jiff::civil::date(2024, 5, 28), jiff::civil::date(2025, 10, 9))),
+            example_id: None,
             fields: vec!["speaker".to_owned(), "party".to_owned()],
         }
     }

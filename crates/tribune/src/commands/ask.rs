@@ -78,7 +78,11 @@ fn ask(
     readable: impl FnOnce(&Value) -> String,
 ) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&quiet(common))?;
-    let (config, _demo) = config(common)?;
+    let (mut config, demo) = config(common)?;
+    if let (Some(market), Some(_)) = (&mut config.market, &demo) {
+        // The demo's folder goes with this command: a running demo knows nothing of it.
+        market.keep_records = false;
+    }
     let Value::Object(arguments) = arguments else {
         bail!(
             "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"query\": \"words\"}}'"

@@ -86,6 +86,8 @@ pub struct MarketConfig {
     pub coalesce: Duration,
     pub keep_citations: Duration,
     pub max_citations: usize,
+    /// Whether what is cited is kept as it was.
+    pub keep_records: bool,
     pub trading: Option<TradingConfig>,
 }
 
@@ -154,6 +156,7 @@ impl Market {
             coalesce: Duration::from_millis(self.coalesce_ms),
             keep_citations: Duration::from_secs(self.citation_days * 86_400),
             max_citations: self.max_citations,
+            keep_records: true,
             trading: self.trading.checked(base)?,
         })
     }
