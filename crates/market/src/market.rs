@@ -159,7 +159,10 @@ impl Market {
         let unloaded = self.trouble().as_ref().map(|error| format!("symbols: {error}"));
         let paused = || {
             let wait = self.rest.governor().paused_for()?;
-            Some(format!("the exchange asked for a pause, which lasts {} s more", wait.as_secs() + 1))
+            Some(format!(
+                "the exchange asked for a pause, which lasts {} s more",
+                wait.as_secs() + 1
+            ))
         };
         let streams = || self.feed.health.trouble().map(|why| format!("streams: {why}"));
         unloaded.or_else(paused).or_else(streams)
@@ -501,7 +504,9 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
                 .store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
         }
         drop(market);
-        let pause = load_at.map_or(LOOK_AT_CLOCK, |at: Instant| at.saturating_duration_since(now).min(LOOK_AT_CLOCK));
+        let pause = load_at.map_or(LOOK_AT_CLOCK, |at: Instant| {
+            at.saturating_duration_since(now).min(LOOK_AT_CLOCK)
+        });
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}

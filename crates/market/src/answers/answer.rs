@@ -268,7 +268,8 @@ impl Answer {
         let share = MAX_TABLE_BYTES / self.tables.len().max(1);
         for table in &mut self.tables {
             let dropped = table.fit(share);
-            self.data.insert(format!("{}_listed", table.name), json!(table.rows.len()));
+            self.data
+                .insert(format!("{}_listed", table.name), json!(table.rows.len()));
             if dropped > 0 {
                 let note = format!("{dropped} rows more than fit in one answer are left out; ask for fewer");
                 self.data.insert(format!("{}_cut", table.name), json!(note));

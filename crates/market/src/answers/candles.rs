@@ -14,15 +14,7 @@ use crate::symbols::Kind;
 /// Candles that one answer shows.
 const MAX_SHOWN: usize = 500;
 const ATR_PERIOD: usize = 14;
-const COLUMNS: &[&str] = &[
-    "open_time_ms",
-    "open",
-    "high",
-    "low",
-    "close",
-    "volume_base",
-    "trades",
-];
+const COLUMNS: &[&str] = &["open_time_ms", "open", "high", "low", "close", "volume_base", "trades"];
 
 /// Which candles are asked for.
 #[derive(Debug, Clone, Copy)]

@@ -34,36 +34,43 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
     let (ticker, book) = (ticker?, book?);
     let quotes = quotes(&book.view.depth).ok();
     let near = band(&book.view.depth, BAND_BPS);
-    let volatility = klines.ok().map(|klines| realised(closed_at(&klines.value, market.exchange_now()), Interval::H1));
+    let volatility = klines
+        .ok()
+        .map(|klines| realised(closed_at(&klines.value, market.exchange_now()), Interval::H1));
     let volatility = volatility.and_then(|volatility| volatility.ok()?.realised_pct);
     let value = &ticker.value;
     let change_pct = value.last.map(|_| value.price_change_percent);
     let spread_bps = quotes.as_ref().and_then(|quotes| quotes.spread_bps);
-    Answer::new(Kind::Ticker, &symbol, "beside other markets", Provenance::of_book(market, &book))?
-        .figure(format!(
-            "{}: last price {} {quote}, {}% in 24 hours, {} {quote} traded; spread {} basis points.",
-            symbol.name,
-            or_unknown(value.last),
-            or_unknown(change_pct.map(signed)),
-            value.quote_volume,
-            or_unknown(spread_bps),
-            quote = symbol.quote,
-        ))
-        .with(&json!({
-            "last_price": value.last,
-            "price_change_pct": change_pct.as_ref().and_then(Decimal::to_f64),
-            "high_price": value.high,
-            "low_price": value.low,
-            "quote_volume": value.quote_volume,
-            "trades": value.trades,
-            "ticker_age_ms": ticker.received.age_ms(&*market.clock),
-            "mid": quotes.as_ref().and_then(|quotes| quotes.mid),
-            "spread_bps": spread_bps,
-            "depth_25_bps": near.as_ref().ok().map(|near| json!({
-                "bid_notional_quote": near.bid_notional_quote,
-                "ask_notional_quote": near.ask_notional_quote,
-                "complete": near.complete,
-            })),
-            "realised_volatility_24h_pct": volatility,
-        }))
+    Answer::new(
+        Kind::Ticker,
+        &symbol,
+        "beside other markets",
+        Provenance::of_book(market, &book),
+    )?
+    .figure(format!(
+        "{}: last price {} {quote}, {}% in 24 hours, {} {quote} traded; spread {} basis points.",
+        symbol.name,
+        or_unknown(value.last),
+        or_unknown(change_pct.map(signed)),
+        value.quote_volume,
+        or_unknown(spread_bps),
+        quote = symbol.quote,
+    ))
+    .with(&json!({
+        "last_price": value.last,
+        "price_change_pct": change_pct.as_ref().and_then(Decimal::to_f64),
+        "high_price": value.high,
+        "low_price": value.low,
+        "quote_volume": value.quote_volume,
+        "trades": value.trades,
+        "ticker_age_ms": ticker.received.age_ms(&*market.clock),
+        "mid": quotes.as_ref().and_then(|quotes| quotes.mid),
+        "spread_bps": spread_bps,
+        "depth_25_bps": near.as_ref().ok().map(|near| json!({
+            "bid_notional_quote": near.bid_notional_quote,
+            "ask_notional_quote": near.ask_notional_quote,
+            "complete": near.complete,
+        })),
+        "realised_volatility_24h_pct": volatility,
+    }))
 }

@@ -58,7 +58,11 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
     let symbol = market.traded(symbol).await?;
     let past = window(market, &symbol, hours).await?;
     let candles = &past.candles.value;
-    let range = candles.iter().map(|candle| candle.high).max().zip(candles.iter().map(|candle| candle.low).min());
+    let range = candles
+        .iter()
+        .map(|candle| candle.high)
+        .max()
+        .zip(candles.iter().map(|candle| candle.low).min());
     if let (Some(width), Some((high, low))) = (tick_size, range)
         && width.units() > (high.units() - low.units()).max(1)
     {

@@ -121,7 +121,9 @@ impl Health {
 
     /// An event has come that the exchange says is of this time.
     fn note_event(&self, time: Millis, now: Timestamp) {
-        let reckoned = now.as_millisecond().saturating_add(self.offset_ms.load(Ordering::Relaxed));
+        let reckoned = now
+            .as_millisecond()
+            .saturating_add(self.offset_ms.load(Ordering::Relaxed));
         self.drift_ms.store(time.saturating_sub(reckoned), Ordering::Relaxed);
         self.latest.fetch_max(time, Ordering::Relaxed);
     }

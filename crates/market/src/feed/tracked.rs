@@ -171,9 +171,8 @@ impl Tracked {
             self.published.set_status(state, Some(reason), now);
             return self.ask_later(now.monotonic);
         }
-        let is_behind = self.comparing.is_some()
-            && self.is_left_behind(now.monotonic)
-            && snapshot.last_update_id < self.announced;
+        let is_behind =
+            self.comparing.is_some() && self.is_left_behind(now.monotonic) && snapshot.last_update_id < self.announced;
         let moved_on = self.comparing.is_some_and(|id| id != snapshot.last_update_id) && self.is_silent();
         match self.book.snapshot(snapshot) {
             Ok(Installed::Synced) if moved_on => {
@@ -289,7 +288,8 @@ impl Tracked {
     /// Whether best prices have long been announced for an update that the book does not have.
     fn is_left_behind(&self, now: Instant) -> bool {
         let longest = MIN_PATIENCE * self.quiet;
-        self.behind_since.is_some_and(|since| now.duration_since(since) >= longest)
+        self.behind_since
+            .is_some_and(|since| now.duration_since(since) >= longest)
     }
 
     fn patience(&self) -> Option<Duration> {

@@ -179,7 +179,12 @@ impl Form {
                 );
                 add(
                     "limit",
-                    whole("How many candles; as many as fit into one answer are listed, about 450, and the answer says how many", 1, 1_000, 500),
+                    whole(
+                        "How many candles; as many as fit into one answer are listed, about 450, and the answer says how many",
+                        1,
+                        1_000,
+                        500,
+                    ),
                 );
                 add(
                     "start_time",

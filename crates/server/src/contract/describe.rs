@@ -61,7 +61,12 @@ fn render_with(
     };
     let example = sources.first().map_or_else(
         || "source:…".to_owned(),
-        |source| source.example_id.clone().unwrap_or_else(|| format!("{}:…", source.name)),
+        |source| {
+            source
+                .example_id
+                .clone()
+                .unwrap_or_else(|| format!("{}:…", source.name))
+        },
     );
     let values = context! {
         collection => collection(sources),
@@ -69,6 +74,7 @@ fn render_with(
         nouns => nouns(sources),
         about => clip(about.trim_end_matches('.'), about_chars),
         fields => fields(sources, most_fields),
+        live => !sources.is_empty() && sources.iter().all(|source| source.example_id.is_some()),
         example => format!("`{example}`"),
     };
     let rendered = Environment::new().render_str(template, values);
