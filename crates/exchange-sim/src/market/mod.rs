@@ -1,6 +1,7 @@
 //! One market as clients see it: book, trades, candles, ticker. Both modes write to it and all answers read from it.
 
 pub mod candles;
+pub mod known;
 pub mod levels;
 pub mod publish;
 pub mod symbol;
@@ -10,6 +11,7 @@ pub mod ticker;
 use std::collections::HashSet;
 
 use candles::Candles;
+use known::{Reach, Unknown};
 use levels::{Level, Levels, Side};
 use symbol::Symbol;
 use tape::{Aggregate, Tape, Trade};
@@ -70,6 +72,8 @@ pub struct Diff {
 pub struct Market {
     pub symbol: Symbol,
     pub levels: Levels,
+    /// How far the levels are known.
+    reach: Reach,
     pub tape: Tape,
     pub candles: Candles,
     /// Streams whose messages come from a recording: they are never made up from state.
@@ -96,6 +100,7 @@ impl Market {
             origin: levels.truncated(ORIGIN_LEVELS),
             symbol,
             levels,
+            reach: Reach::default(),
             tape: Tape::default(),
             candles,
             recorded: HashSet::new(),
@@ -143,11 +148,34 @@ impl Market {
         self.levels.top() != before
     }
 
-    /// A whole book from a recording. What was gathered for diffs is void.
+    /// A snapshot from a recording. What was gathered for diffs is void.
     pub fn replace_levels(&mut self, levels: Levels) {
+        if self.origin.last_update_id == 0 {
+            self.origin = levels.truncated(ORIGIN_LEVELS);
+        }
+        self.reach = Reach::of_snapshot(&levels);
         self.levels = levels;
         self.fast = Window::default();
         self.slow = Window::default();
+    }
+
+    /// The best levels of the book, as many as are asked for and known.
+    pub fn depth_json(&self, limit: usize) -> Result<String, Unknown> {
+        let bids = self.reach.count(&self.levels, Side::Bid, limit)?;
+        let asks = self.reach.count(&self.levels, Side::Ask, limit)?;
+        Ok(self.levels.json_of(bids, asks))
+    }
+
+    /// The best level of each side; `None` if the book is not known so far.
+    pub fn known_top(&self) -> Option<(Option<Level>, Option<Level>)> {
+        let known = |side| self.reach.includes_best(&self.levels, side);
+        (known(Side::Bid) && known(Side::Ask)).then(|| self.levels.top())
+    }
+
+    /// Best bid and ask; of a book that is empty or not known there is nothing, as the exchange tells it.
+    pub fn best(&self) -> (Level, Level) {
+        let (bid, ask) = self.known_top().unwrap_or_default();
+        (bid.unwrap_or_default(), ask.unwrap_or_default())
     }
 
     pub fn record_trade(&mut self, trade: Trade) {

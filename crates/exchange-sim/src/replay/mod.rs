@@ -8,6 +8,9 @@
 //!   id, and diffs up to it are passed on but not applied. Without a snapshot the first partial book serves; without
 //!   that depth is empty at id 0, older than anything streamed.
 //! - Likewise a symbol's ticker begins with the first recorded one.
+//! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
+//!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
+//!   than five are left, depth answers 503 until the next snapshot, and streams made from the book fall silent.
 //! - After a gap the book stays as it was, true at its id, until the next snapshot.
 //! - Candles that opened before the recording began are left out unless the recording has them.
 //! - With only aggregates recorded, `/trades` has one row for each, with the id of its last trade; with only
@@ -33,6 +36,7 @@ use crate::clock::Nanos;
 use crate::faults::Faults;
 use crate::market::Market;
 use crate::market::candles::Candles;
+use crate::market::levels::Levels;
 use crate::settings::Settings;
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Venue};
@@ -169,12 +173,7 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     Ok(venue)
 }
 
-fn open_market(
-    name: &str,
-    facts: Facts,
-    first_book: Option<crate::market::levels::Levels>,
-    first: Nanos,
-) -> (Market, Replica) {
+fn open_market(name: &str, facts: Facts, first_book: Option<Levels>, first: Nanos) -> (Market, Replica) {
     let stream = |kind: &str| format!("{}@{kind}", name.to_lowercase());
     let sources = Sources {
         trades: facts.streams.contains(&stream("trade")),
@@ -186,7 +185,10 @@ fn open_market(
         candles.expect_recorded_minutes();
     }
     let symbol = symbols::symbol(name, &facts);
-    let mut market = Market::new(symbol, first_book.unwrap_or_default(), candles);
+    let mut market = Market::new(symbol, Levels::default(), candles);
+    if let Some(levels) = first_book {
+        market.replace_levels(levels);
+    }
     market.known_since = first / 1_000_000;
     market.recorded = facts.streams;
     market.recorded_ticker = facts.first_ticker;

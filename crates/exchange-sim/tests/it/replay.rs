@@ -9,9 +9,9 @@ use tribune_exchange_sim::{Exchange, Limits, Mode, Settings};
 
 use crate::support::{Book, Socket, get, simulated, units};
 
-const T0: i64 = 1_750_000_040_000;
+pub const T0: i64 = 1_750_000_040_000;
 
-async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
+pub async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
     let settings = Settings {
         mode: Mode::Replay { files, speed },
         ..Settings::default()
@@ -19,7 +19,7 @@ async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
     tribune_exchange_sim::start(settings).await.expect("it starts")
 }
 
-async fn finished(exchange: &Exchange) -> Value {
+pub async fn finished(exchange: &Exchange) -> Value {
     for _ in 0..200 {
         let state = get(exchange, "/sim/state").await.json();
         if state["replay"]["finished"] == true {
@@ -30,15 +30,15 @@ async fn finished(exchange: &Exchange) -> Value {
     panic!("the recording does not end");
 }
 
-fn diff(symbol: &str, first: u64, last: u64, bids: Value, asks: Value) -> Value {
+pub fn diff(symbol: &str, first: u64, last: u64, bids: Value, asks: Value) -> Value {
     json!({"e": "depthUpdate", "E": T0, "s": symbol, "U": first, "u": last, "b": bids, "a": asks})
 }
 
-fn line(text: &mut String, millis: i64, message: &Value) {
+pub fn line(text: &mut String, millis: i64, message: &Value) {
     writeln!(text, "{} {message}", (T0 + millis) * 1_000_000).expect("it is memory");
 }
 
-fn wrapped(stream: &str, data: &Value) -> Value {
+pub fn wrapped(stream: &str, data: &Value) -> Value {
     json!({"stream": stream, "data": data})
 }
 

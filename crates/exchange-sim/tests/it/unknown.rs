@@ -1,0 +1,159 @@
+//! What a recording does not know is not told: the answers say so instead.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tribune_exchange_sim::Exchange;
+
+use crate::replay::{diff, finished, line, replay};
+use crate::support::{Socket, get};
+
+const BEYOND: &str = "the recording does not know the book this far; the next recorded snapshot mends it";
+
+/// An exchange that plays a text as fast as it can, once it is told to.
+struct Played {
+    exchange: Exchange,
+    _folder: tempfile::TempDir,
+}
+
+async fn of(text: &str) -> Played {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("recording.txt");
+    std::fs::write(&path, text).expect("written");
+    Played {
+        exchange: replay(vec![path], 0.0).await,
+        _folder: folder,
+    }
+}
+
+impl Played {
+    async fn to_its_end(&self) {
+        get(&self.exchange, "/sim/start").await;
+        finished(&self.exchange).await;
+    }
+
+    /// `(status, body)` of a request about the one symbol there is.
+    async fn ask(&self, endpoint: &str) -> (u16, Value) {
+        let reply = get(&self.exchange, &format!("/api/v3/{endpoint}?symbol=BTCUSDT")).await;
+        (reply.status, reply.json())
+    }
+
+    /// How many bids and asks there are, or why they are not known.
+    async fn depth(&self) -> Result<(usize, usize), String> {
+        match self.ask("depth").await {
+            (200, book) => Ok(["bids", "asks"]
+                .map(|side| book[side].as_array().expect("levels").len())
+                .into()),
+            (status, error) => {
+                assert_eq!((status, &error["code"]), (503, &json!(-1000)));
+                Err(error["msg"].as_str().expect("a text").to_owned())
+            }
+        }
+    }
+
+    /// Best bid and ask of both endpoints that have them.
+    async fn best(&self) -> [(String, String); 2] {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let mut found = Vec::new();
+        for endpoint in ["ticker/bookTicker", "ticker/24hr"] {
+            let (status, ticker) = self.ask(endpoint).await;
+            assert_eq!(status, 200);
+            found.push((text(&ticker["bidPrice"]), text(&ticker["askPrice"])));
+        }
+        found.try_into().expect("two")
+    }
+}
+
+fn both(bid: &str, ask: &str) -> [(String, String); 2] {
+    let both = (format!("{bid}.00000000"), format!("{ask}.00000000"));
+    [both.clone(), both]
+}
+
+/// Bids at 100, 99, … and asks at 101, 102, ….
+fn snapshot(id: u64, bids: u64, asks: u64) -> Value {
+    let bids: Vec<Value> = (0..bids).map(|index| json!([(100 - index).to_string(), "1"])).collect();
+    let asks: Vec<Value> = (0..asks).map(|index| json!([(101 + index).to_string(), "1"])).collect();
+    json!({"symbol": "BTCUSDT", "lastUpdateId": id, "bids": bids, "asks": asks})
+}
+
+fn gone(prices: impl Iterator<Item = u64>) -> Value {
+    prices.map(|price| json!([price.to_string(), "0"])).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_short_snapshot_is_not_told_beyond_its_end() {
+    let mut text = String::new();
+    line(&mut text, 0, &snapshot(10, 10, 7));
+    let beyond = json!([["50", "3"], ["49", "3"]]);
+    line(&mut text, 100, &diff("BTCUSDT", 11, 11, beyond, json!([["500", "1"]])));
+    let played = of(&text).await;
+    assert_eq!(played.depth().await, Ok((10, 7)));
+    played.to_its_end().await;
+    assert_eq!(
+        played.depth().await,
+        Ok((10, 8)),
+        "the cut side has what it had, the whole one its new level"
+    );
+
+    line(&mut text, 200, &diff("BTCUSDT", 12, 12, gone(98..101), json!([])));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, Ok((5, 8)), "seven bids are known");
+    assert_eq!(played.best().await, both("97", "101"));
+
+    line(&mut text, 300, &diff("BTCUSDT", 13, 13, gone(95..98), json!([])));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, Err(BEYOND.to_owned()), "four bids are known");
+    assert_eq!(played.best().await, both("94", "101"));
+
+    line(&mut text, 400, &diff("BTCUSDT", 14, 14, gone(91..95), json!([])));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, Err(BEYOND.to_owned()), "the best bid is beyond");
+    assert_eq!(played.best().await, both("0", "0"));
+
+    line(&mut text, 500, &snapshot(15, 20, 20));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, Ok((20, 20)), "mended");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streams_made_from_the_book_end_where_it_does() {
+    let mut text = String::new();
+    line(&mut text, 0, &snapshot(10, 10, 10));
+    line(&mut text, 50, &diff("BTCUSDT", 11, 11, gone(98..101), json!([])));
+    line(
+        &mut text,
+        150,
+        &diff("BTCUSDT", 12, 12, gone(91..98), json!([["101", "2"]])),
+    );
+    line(
+        &mut text,
+        350,
+        &diff("BTCUSDT", 13, 13, json!([["50", "2"]]), json!([])),
+    );
+    let played = of(&text).await;
+    let mut socket = Socket::open(
+        &played.exchange,
+        "/stream?streams=btcusdt@depth20@100ms/btcusdt@bookTicker",
+    )
+    .await;
+    let texts = socket.texts_until_quiet(Duration::from_millis(800)).await;
+    let told: Vec<Value> = texts
+        .iter()
+        .map(|text| serde_json::from_str(text).expect("JSON"))
+        .collect();
+    assert_eq!(told.len(), 2, "{texts:?}");
+    assert_eq!(
+        (&told[0]["data"]["u"], &told[0]["data"]["b"]),
+        (&json!(11), &json!("97.00000000"))
+    );
+    let partial = &told[1]["data"];
+    assert_eq!(partial["lastUpdateId"], 11);
+    assert_eq!(
+        ["bids", "asks"].map(|side| partial[side].as_array().expect("levels").len()),
+        [5, 10]
+    );
+}
