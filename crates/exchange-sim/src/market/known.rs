@@ -9,6 +9,7 @@ const ROUND_COUNTS: [usize; 8] = [5, 10, 20, 50, 100, 500, 1_000, 5_000];
 /// Why there is no book to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
+    NoSnapshot,
     /// The best prices have left the last snapshot, or nearly.
     BeyondReach,
 }
@@ -16,6 +17,7 @@ pub enum Unknown {
 impl Unknown {
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::NoSnapshot => "the recording has no snapshot of this symbol",
             Self::BeyondReach => "the recording does not know the book this far; the next recorded snapshot mends it",
         }
     }

@@ -24,6 +24,14 @@ use publish::StreamNames;
 /// Levels of the first known book that are kept, for stale snapshots on demand.
 const ORIGIN_LEVELS: usize = 100;
 
+/// Best levels as a stream said them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quote {
+    pub id: u64,
+    pub bid: Level,
+    pub ask: Level,
+}
+
 /// Levels that changed since a diff was last sent, and the ids of those changes.
 #[derive(Debug, Default)]
 pub struct Window {
@@ -74,6 +82,10 @@ pub struct Market {
     pub levels: Levels,
     /// How far the levels are known.
     reach: Reach,
+    /// Why they are not known at all, if so.
+    pub unknown: Option<Unknown>,
+    /// The latest best levels of a recording.
+    pub recorded_quote: Option<Quote>,
     pub tape: Tape,
     pub candles: Candles,
     /// Streams whose messages come from a recording: they are never made up from state.
@@ -101,6 +113,8 @@ impl Market {
             symbol,
             levels,
             reach: Reach::default(),
+            unknown: None,
+            recorded_quote: None,
             tape: Tape::default(),
             candles,
             recorded: HashSet::new(),
@@ -154,6 +168,7 @@ impl Market {
             self.origin = levels.truncated(ORIGIN_LEVELS);
         }
         self.reach = Reach::of_snapshot(&levels);
+        self.unknown = None;
         self.levels = levels;
         self.fast = Window::default();
         self.slow = Window::default();
@@ -161,6 +176,9 @@ impl Market {
 
     /// The best levels of the book, as many as are asked for and known.
     pub fn depth_json(&self, limit: usize) -> Result<String, Unknown> {
+        if let Some(why) = self.unknown {
+            return Err(why);
+        }
         let bids = self.reach.count(&self.levels, Side::Bid, limit)?;
         let asks = self.reach.count(&self.levels, Side::Ask, limit)?;
         Ok(self.levels.json_of(bids, asks))
@@ -168,14 +186,26 @@ impl Market {
 
     /// The best level of each side; `None` if the book is not known so far.
     pub fn known_top(&self) -> Option<(Option<Level>, Option<Level>)> {
-        let known = |side| self.reach.includes_best(&self.levels, side);
+        let known = |side| self.unknown.is_none() && self.reach.includes_best(&self.levels, side);
         (known(Side::Bid) && known(Side::Ask)).then(|| self.levels.top())
     }
 
-    /// Best bid and ask; of a book that is empty or not known there is nothing, as the exchange tells it.
+    /// Best bid and ask: recorded ones if they are newer than the book or all there is, else the book's. If neither is
+    /// known they are told like those of an empty book.
     pub fn best(&self) -> (Level, Level) {
-        let (bid, ask) = self.known_top().unwrap_or_default();
+        let top = self.known_top();
+        let newer = |quote: &Quote| top.is_none() || quote.id > self.levels.last_update_id;
+        if let Some(quote) = self.recorded_quote.filter(newer) {
+            return (quote.bid, quote.ask);
+        }
+        let (bid, ask) = top.unwrap_or_default();
         (bid.unwrap_or_default(), ask.unwrap_or_default())
+    }
+
+    pub fn record_quote(&mut self, quote: Quote) {
+        if self.recorded_quote.is_none_or(|last| quote.id > last.id) {
+            self.recorded_quote = Some(quote);
+        }
     }
 
     pub fn record_trade(&mut self, trade: Trade) {

@@ -5,8 +5,9 @@
 //!   `/sim/start`; until then the clock stands at its first line.
 //!   After its end the clock goes on at the real pace, the state stays and connections stay open.
 //! - A symbol's book begins with its first snapshot, even if that comes later in the recording: it is true at its
-//!   id, and diffs up to it are passed on but not applied. Without a snapshot the first partial book serves; without
-//!   that depth is empty at id 0, older than anything streamed.
+//!   id, and diffs up to it are passed on but not applied. Without a snapshot depth answers 503: partial books are too
+//!   short to begin one with.
+//! - Best levels are recorded ones where they are newer than the book, or where the book is not known.
 //! - Likewise a symbol's ticker begins with the first recorded one.
 //! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
 //!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
@@ -36,6 +37,7 @@ use crate::clock::Nanos;
 use crate::faults::Faults;
 use crate::market::Market;
 use crate::market::candles::Candles;
+use crate::market::known::Unknown;
 use crate::market::levels::Levels;
 use crate::settings::Settings;
 use crate::stream::hub::Hub;
@@ -186,8 +188,9 @@ fn open_market(name: &str, facts: Facts, first_book: Option<Levels>, first: Nano
     }
     let symbol = symbols::symbol(name, &facts);
     let mut market = Market::new(symbol, Levels::default(), candles);
-    if let Some(levels) = first_book {
-        market.replace_levels(levels);
+    match first_book {
+        Some(levels) => market.replace_levels(levels),
+        None => market.unknown = Some(Unknown::NoSnapshot),
     }
     market.known_since = first / 1_000_000;
     market.recorded = facts.streams;

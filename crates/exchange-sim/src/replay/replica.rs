@@ -74,6 +74,7 @@ impl Replica {
                 }
             }
             Content::Candle(interval, candle) => market.candles.record_candle(interval, candle),
+            Content::Quote(quote) => market.record_quote(quote),
             Content::Partial(_) | Content::Other => {}
         }
     }

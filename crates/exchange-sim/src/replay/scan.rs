@@ -34,9 +34,8 @@ pub struct Facts {
     /// The largest powers of ten that divide all prices and quantities.
     pub tick: Price,
     pub step: Quantity,
-    /// Where its first snapshot is, and the first partial book, which serves if there is no snapshot.
+    /// Where its first snapshot is.
     first_snapshot: Option<(Nanos, Place)>,
-    first_partial: Option<(Nanos, Place)>,
     pub first_ticker: Option<Ticker>,
     last_id: Option<u64>,
     price: Option<Price>,
@@ -51,7 +50,6 @@ impl Default for Facts {
             tick: UNIT as Price,
             step: UNIT,
             first_snapshot: None,
-            first_partial: None,
             first_ticker: None,
             last_id: None,
             price: None,
@@ -228,7 +226,6 @@ impl Facts {
                 self.first_snapshot.get_or_insert(place);
             }
             Content::Partial(levels) => {
-                self.first_partial.get_or_insert(place);
                 for (price, quantity) in levels.bids().chain(levels.asks()) {
                     self.refine(price, quantity);
                 }
@@ -238,6 +235,10 @@ impl Facts {
                 self.refine(ticker.last, ticker.volume);
             }
             Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
+            Content::Quote(quote) => {
+                self.refine(quote.bid.0, quote.bid.1);
+                self.refine(quote.ask.0, quote.ask.1);
+            }
             Content::Candle(..) | Content::Other => {}
         }
     }
@@ -291,7 +292,7 @@ impl Unnamed {
 fn load_first_books(files: &[PathBuf], symbols: &IndexMap<String, Facts>) -> Result<HashMap<String, Levels>, String> {
     let mut wanted: HashMap<Place, &String> = symbols
         .iter()
-        .filter_map(|(symbol, facts)| Some((facts.first_snapshot.or(facts.first_partial)?.1, symbol)))
+        .filter_map(|(symbol, facts)| Some((facts.first_snapshot?.1, symbol)))
         .collect();
     let mut books = HashMap::new();
     for line in Merged::open(files)? {
@@ -301,9 +302,7 @@ fn load_first_books(files: &[PathBuf], symbols: &IndexMap<String, Facts>) -> Res
         let Some(symbol) = wanted.remove(&line.place) else {
             continue;
         };
-        if let Some(Content::Snapshot(levels) | Content::Partial(levels)) =
-            message::parse(&line.json).map(|m| m.content)
-        {
+        if let Some(Content::Snapshot(levels)) = message::parse(&line.json).map(|m| m.content) {
             books.insert(symbol.clone(), levels);
         }
     }

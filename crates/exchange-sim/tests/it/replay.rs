@@ -337,7 +337,9 @@ async fn a_hostile_recording_harms_nobody() {
             format!("exchangeInfo?symbol={symbol}"),
         ] {
             let reply = get(&exchange, &format!("/api/v3/{path}")).await;
-            assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+            // Of such prices no snapshot is known to be its symbol's.
+            let expected = if path.starts_with("depth") { 503 } else { 200 };
+            assert_eq!(reply.status, expected, "{path}: {}", reply.body);
             reply.json();
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tribune_exchange_sim::Exchange;
 
-use crate::replay::{diff, finished, line, replay};
+use crate::replay::{diff, finished, line, replay, wrapped};
 use crate::support::{Socket, get};
 
 const BEYOND: &str = "the recording does not know the book this far; the next recorded snapshot mends it";
@@ -156,4 +156,48 @@ async fn streams_made_from_the_book_end_where_it_does() {
         ["bids", "asks"].map(|side| partial[side].as_array().expect("levels").len()),
         [5, 10]
     );
+}
+
+fn quote(id: u64, bid: &str, ask: &str) -> Value {
+    json!({"u": id, "s": "BTCUSDT", "b": bid, "B": "1", "a": ask, "A": "2"})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partial_books_begin_no_book() {
+    let mut text = String::new();
+    let mut partial = snapshot(10, 20, 20);
+    partial.as_object_mut().expect("an object").remove("symbol");
+    line(&mut text, 0, &wrapped("btcusdt@depth20@100ms", &partial));
+    line(
+        &mut text,
+        100,
+        &diff("BTCUSDT", 11, 11, json!([["100", "5"]]), json!([])),
+    );
+    let played = of(&text).await;
+    let nothing = Err("the recording has no snapshot of this symbol".to_owned());
+    assert_eq!(played.depth().await, nothing);
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, nothing);
+    assert_eq!(played.best().await, both("0", "0"));
+
+    line(&mut text, 200, &quote(12, "98", "99"));
+    line(&mut text, 210, &quote(11, "1", "2"));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, nothing);
+    assert_eq!(played.best().await, both("98", "99"), "the newest by its id");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_best_levels_count_where_they_are_newer_than_the_book() {
+    let mut text = String::new();
+    line(&mut text, 0, &quote(9, "90", "91"));
+    line(&mut text, 10, &snapshot(10, 7, 7));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.best().await, both("100", "101"), "the book is newer");
+    line(&mut text, 20, &quote(11, "95", "96"));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.best().await, both("95", "96"));
 }
