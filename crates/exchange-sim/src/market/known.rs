@@ -10,6 +10,7 @@ const ROUND_COUNTS: [usize; 8] = [5, 10, 20, 50, 100, 500, 1_000, 5_000];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     NoSnapshot,
+    LaterSnapshot,
     /// The best prices have left the last snapshot, or nearly.
     BeyondReach,
 }
@@ -18,6 +19,7 @@ impl Unknown {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NoSnapshot => "the recording has no snapshot of this symbol",
+            Self::LaterSnapshot => "the recording's first snapshot comes later",
             Self::BeyondReach => "the recording does not know the book this far; the next recorded snapshot mends it",
         }
     }

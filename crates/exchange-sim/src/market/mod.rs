@@ -184,6 +184,11 @@ impl Market {
         Ok(self.levels.json_of(bids, asks))
     }
 
+    /// Whether there is a book to show.
+    pub fn knows_depth(&self) -> bool {
+        self.depth_json(0).is_ok()
+    }
+
     /// The best level of each side; `None` if the book is not known so far.
     pub fn known_top(&self) -> Option<(Option<Level>, Option<Level>)> {
         let known = |side| self.unknown.is_none() && self.reach.includes_best(&self.levels, side);

@@ -4,9 +4,10 @@
 //! - It begins when the first client subscribes to a symbol's stream (or to a recorded one of all symbols), or at
 //!   `/sim/start`; until then the clock stands at its first line.
 //!   After its end the clock goes on at the real pace, the state stays and connections stay open.
-//! - A symbol's book begins with its first snapshot, even if that comes later in the recording: it is true at its
-//!   id, and diffs up to it are passed on but not applied. Without a snapshot depth answers 503: partial books are too
-//!   short to begin one with.
+//! - A symbol's book begins with its first snapshot, up to two seconds (of the recording) before that comes: it is true
+//!   at its id, and diffs up to it are passed on but not applied. Before that, and without a snapshot, depth answers
+//!   503: partial books are too short to begin one with.
+//! - As fast as possible the player waits for two seconds, once the book is known, for a listener to take a snapshot.
 //! - Best levels are recorded ones where they are newer than the book, or where the book is not known.
 //! - Likewise a symbol's ticker begins with the first recorded one.
 //! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
@@ -43,7 +44,7 @@ use crate::settings::Settings;
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Venue};
 use replica::{Replica, Sources};
-use scan::{Facts, Recording};
+use scan::{Facts, FirstBook, Recording};
 
 /// How far the playing has come.
 #[derive(Debug)]
@@ -156,7 +157,9 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     let mut replicas = HashMap::new();
     let mut listed = indexmap::IndexMap::new();
     for (name, facts) in symbols {
-        let (market, replica) = open_market(&name, facts, first_books.remove(&name), first);
+        let first_book = first_books.remove(&name).filter(|book| book.levels.last_update_id > 0);
+        let (mut market, mut replica) = open_market(&name, facts, first_book, first);
+        replica.begin_book(&mut market, &hub, first);
         let shared = Arc::new(Mutex::new(Listed { market, engine: None }));
         listed.insert(name.clone(), shared);
         replicas.insert(name, replica);
@@ -175,7 +178,7 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     Ok(venue)
 }
 
-fn open_market(name: &str, facts: Facts, first_book: Option<Levels>, first: Nanos) -> (Market, Replica) {
+fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>, first: Nanos) -> (Market, Replica) {
     let stream = |kind: &str| format!("{}@{kind}", name.to_lowercase());
     let sources = Sources {
         trades: facts.streams.contains(&stream("trade")),
@@ -188,12 +191,12 @@ fn open_market(name: &str, facts: Facts, first_book: Option<Levels>, first: Nano
     }
     let symbol = symbols::symbol(name, &facts);
     let mut market = Market::new(symbol, Levels::default(), candles);
-    match first_book {
-        Some(levels) => market.replace_levels(levels),
-        None => market.unknown = Some(Unknown::NoSnapshot),
-    }
+    market.unknown = Some(match first_book {
+        Some(_) => Unknown::LaterSnapshot,
+        None => Unknown::NoSnapshot,
+    });
     market.known_since = first / 1_000_000;
     market.recorded = facts.streams;
     market.recorded_ticker = facts.first_ticker;
-    (market, Replica::new(sources))
+    (market, Replica::new(sources, first_book))
 }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 
 use super::message::Content;
+use super::scan::FirstBook;
+use crate::clock::Nanos;
 use crate::market::levels::Levels;
 use crate::market::tape::Trade;
 use crate::market::{Diff, Market};
@@ -10,6 +12,16 @@ use crate::stream::hub::Hub;
 
 /// Diffs kept while the book waits for a snapshot: at ten a second more than an hour of them.
 const MAX_WAITING: usize = 50_000;
+
+/// So much before its time the first snapshot may be shown: it says what was true when it was asked for, and clients
+/// ask for it as soon as they listen.
+const EARLY: Nanos = 2_000_000_000;
+
+impl FirstBook {
+    const fn due(&self) -> Nanos {
+        self.time.saturating_sub(EARLY)
+    }
+}
 
 /// What the recording has of a symbol beside its book.
 #[derive(Debug, Clone, Copy)]
@@ -25,14 +37,29 @@ pub struct Replica {
     /// There was a gap: the book stays as it was, true at its id, until a snapshot comes.
     broken: bool,
     waiting: VecDeque<Diff>,
+    /// The first snapshot, until its time has nearly come.
+    first: Option<FirstBook>,
 }
 
 impl Replica {
-    pub const fn new(sources: Sources) -> Self {
+    pub const fn new(sources: Sources, first: Option<FirstBook>) -> Self {
         Self {
             sources,
             broken: false,
             waiting: VecDeque::new(),
+            first,
+        }
+    }
+
+    /// From when on the first snapshot may be shown, if it has not been.
+    pub fn first_due(&self) -> Option<Nanos> {
+        self.first.as_ref().map(FirstBook::due)
+    }
+
+    /// Shows the first snapshot if its time has nearly come.
+    pub fn begin_book(&mut self, market: &mut Market, hub: &Hub, at: Nanos) {
+        if let Some(first) = self.first.take_if(|first| first.due() <= at) {
+            self.apply_snapshot(market, hub, first.levels);
         }
     }
 
@@ -82,7 +109,14 @@ impl Replica {
     fn apply_diff(&mut self, market: &mut Market, hub: &Hub, diff: Diff) {
         let at = market.levels.last_update_id;
         // Nothing is known yet, and a book made of changes alone would lack what did not change.
-        if at == 0 || diff.last_id <= at {
+        if at == 0 {
+            let first = self.first.as_ref().map(|first| first.levels.last_update_id);
+            if first.is_some_and(|first| diff.last_id > first) {
+                self.hold(diff);
+            }
+            return;
+        }
+        if diff.last_id <= at {
             return;
         }
         if self.broken || diff.first_id > at + 1 {
@@ -95,15 +129,19 @@ impl Replica {
                 );
             }
             self.broken = true;
-            if self.waiting.len() == MAX_WAITING {
-                self.waiting.pop_front();
-            }
-            self.waiting.push_back(diff);
+            self.hold(diff);
             return;
         }
         if market.apply_diff(&diff) {
             market.publish_book_ticker(hub);
         }
+    }
+
+    fn hold(&mut self, diff: Diff) {
+        if self.waiting.len() == MAX_WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(diff);
     }
 
     /// A newer book takes the place of what is known; an older one says nothing new.
@@ -157,11 +195,14 @@ mod tests {
         };
         let hub = Hub::new(Arc::new(Faults::new(0)));
         let mut market = Market::new(symbol, book(10, 1), Candles::default());
-        let mut replica = Replica::new(Sources {
-            trades: true,
-            aggregates: true,
-            tickers: true,
-        });
+        let mut replica = Replica::new(
+            Sources {
+                trades: true,
+                aggregates: true,
+                tickers: true,
+            },
+            None,
+        );
         let mut step = |content| {
             replica.apply(&mut market, &hub, content);
             (market.levels.last_update_id, market.levels.quantity(Side::Bid, 100))

@@ -65,11 +65,18 @@ pub struct Recording {
     pub common_streams: HashSet<String>,
     /// The symbols of snapshots that do not say it themselves.
     pub owners: HashMap<Place, String>,
-    pub first_books: HashMap<String, Levels>,
+    pub first_books: HashMap<String, FirstBook>,
     pub first: Nanos,
     pub last: Nanos,
     pub lines: u64,
     pub malformed: u64,
+}
+
+/// The first snapshot of a symbol.
+#[derive(Debug)]
+pub struct FirstBook {
+    pub time: Nanos,
+    pub levels: Levels,
 }
 
 /// A snapshot without a symbol, and the ids that each symbol had around it.
@@ -289,21 +296,27 @@ impl Unnamed {
 }
 
 /// Reads again the few lines that hold the first book of each symbol.
-fn load_first_books(files: &[PathBuf], symbols: &IndexMap<String, Facts>) -> Result<HashMap<String, Levels>, String> {
-    let mut wanted: HashMap<Place, &String> = symbols
+fn load_first_books(
+    files: &[PathBuf],
+    symbols: &IndexMap<String, Facts>,
+) -> Result<HashMap<String, FirstBook>, String> {
+    let mut wanted: HashMap<Place, (Nanos, &String)> = symbols
         .iter()
-        .filter_map(|(symbol, facts)| Some((facts.first_snapshot?.1, symbol)))
+        .filter_map(|(symbol, facts)| {
+            let (time, place) = facts.first_snapshot?;
+            Some((place, (time, symbol)))
+        })
         .collect();
     let mut books = HashMap::new();
     for line in Merged::open(files)? {
         if wanted.is_empty() {
             break;
         }
-        let Some(symbol) = wanted.remove(&line.place) else {
+        let Some((time, symbol)) = wanted.remove(&line.place) else {
             continue;
         };
         if let Some(Content::Snapshot(levels)) = message::parse(&line.json).map(|m| m.content) {
-            books.insert(symbol.clone(), levels);
+            books.insert(symbol.clone(), FirstBook { time, levels });
         }
     }
     Ok(books)

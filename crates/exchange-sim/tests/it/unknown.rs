@@ -201,3 +201,46 @@ async fn recorded_best_levels_count_where_they_are_newer_than_the_book() {
     played.to_its_end().await;
     assert_eq!(played.best().await, both("95", "96"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_first_snapshot_is_shown_only_shortly_before_it_comes() {
+    let later = Err("the recording's first snapshot comes later".to_owned());
+    for (millis, expected) in [(1_999, Ok((7, 7))), (2_001, later.clone())] {
+        let mut text = String::new();
+        line(&mut text, 0, &diff("BTCUSDT", 1, 5, json!([]), json!([])));
+        line(&mut text, millis, &snapshot(10, 7, 7));
+        assert_eq!(of(&text).await.depth().await, expected, "{millis}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_fast_as_possible_is_slow_enough_to_take_a_late_first_snapshot() {
+    let mut text = String::new();
+    for id in 0..200 {
+        let event = diff("BTCUSDT", id, id, json!([["100", (id + 1).to_string()]]), json!([]));
+        line(&mut text, i64::try_from(id).expect("few") * 100, &event);
+        if id == 100 {
+            line(&mut text, 10_001, &snapshot(103, 7, 7));
+        }
+    }
+    let played = of(&text).await;
+    let mut socket = Socket::open(&played.exchange, "/ws/btcusdt@depth@100ms").await;
+    socket.json().await;
+    let mut refused = 0;
+    let book = loop {
+        match played.ask("depth").await {
+            (200, book) => break book,
+            _ => refused += 1,
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    let id = book["lastUpdateId"].as_u64().expect("an id");
+    assert_eq!(id, 103, "after {refused} refusals");
+    finished(&played.exchange).await;
+    let (_, end) = played.ask("depth").await;
+    assert_eq!(
+        (&end["lastUpdateId"], &end["bids"][0]),
+        (&json!(199), &json!(["100.00000000", "200.00000000"])),
+        "updates that came before the snapshot and are newer are not lost"
+    );
+}
