@@ -11,6 +11,8 @@ const ROUND_COUNTS: [usize; 8] = [5, 10, 20, 50, 100, 500, 1_000, 5_000];
 pub enum Unknown {
     NoSnapshot,
     LaterSnapshot,
+    /// Updates are missing since the last snapshot.
+    Gap,
     /// The best prices have left the last snapshot, or nearly.
     BeyondReach,
 }
@@ -20,6 +22,7 @@ impl Unknown {
         match self {
             Self::NoSnapshot => "the recording has no snapshot of this symbol",
             Self::LaterSnapshot => "the recording's first snapshot comes later",
+            Self::Gap => "updates are missing in the recording; the next recorded snapshot mends it",
             Self::BeyondReach => "the recording does not know the book this far; the next recorded snapshot mends it",
         }
     }

@@ -235,9 +235,17 @@ impl Market {
     /// Of the last 24 hours. Its window opens on a whole minute, so that it agrees with candles exactly.
     pub fn ticker(&self, now: Millis) -> Ticker {
         match &self.recorded_ticker {
-            Some(ticker) => ticker.clone(),
+            Some(ticker) => self.with_best(ticker.clone()),
             None => self.ticker_since(now - now.rem_euclid(MINUTE) - DAY, now),
         }
+    }
+
+    /// A mini ticker has no best levels of its own, and theirs are 0.
+    fn with_best(&self, mut ticker: Ticker) -> Ticker {
+        if (ticker.bid.0, ticker.ask.0) == (0, 0) {
+            (ticker.bid, ticker.ask) = self.best();
+        }
+        ticker
     }
 
     /// Of what traded since `start`, a whole minute.

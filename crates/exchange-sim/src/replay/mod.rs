@@ -7,13 +7,14 @@
 //! - A symbol's book begins with its first snapshot, up to two seconds (of the recording) before that comes: it is true
 //!   at its id, and diffs up to it are passed on but not applied. Before that, and without a snapshot, depth answers
 //!   503: partial books are too short to begin one with.
-//! - As fast as possible the player waits for two seconds, once the book is known, for a listener to take a snapshot.
+//! - As fast as possible the player waits for two seconds for a listener to take a snapshot, once the book is known and
+//!   again when it is known again.
 //! - Best levels are recorded ones where they are newer than the book, or where the book is not known.
 //! - Likewise a symbol's ticker begins with the first recorded one.
 //! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
 //!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
 //!   than five are left, depth answers 503 until the next snapshot, and streams made from the book fall silent.
-//! - After a gap the book stays as it was, true at its id, until the next snapshot.
+//! - After a gap depth answers 503 until the next snapshot.
 //! - Candles that opened before the recording began are left out unless the recording has them.
 //! - With only aggregates recorded, `/trades` has one row for each, with the id of its last trade; with only
 //!   trades, aggregates have the id of their first trade, and their stream stays silent.
@@ -61,7 +62,7 @@ pub struct Progress {
     at: AtomicI64,
     /// Recorded streams of no single symbol.
     common_streams: HashSet<String>,
-    /// Symbols whose depth was asked for since the beginning.
+    /// Symbols whose depth was asked for and told since the beginning, or since a gap was mended.
     snapshots: Mutex<HashSet<String>>,
     snapshot_taken: Notify,
 }
@@ -117,6 +118,11 @@ impl Progress {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .contains(symbol)
+    }
+
+    fn forget_snapshot(&self, symbol: &str) {
+        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshots.remove(symbol);
     }
 
     pub fn finished(&self) -> bool {

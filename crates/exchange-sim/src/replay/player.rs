@@ -165,7 +165,13 @@ impl Player {
         if let Some(owner) = &owner
             && let (Some(listed), Some(replica)) = (self.venue.listed.get(owner), self.replicas.get_mut(owner))
         {
-            replica.apply(&mut lock(listed).market, &self.venue.hub, content);
+            let market = &mut lock(listed).market;
+            let may_mend = matches!(content, Content::Snapshot(_)) && !market.knows_depth();
+            replica.apply(market, &self.venue.hub, content);
+            if may_mend && market.knows_depth() {
+                self.offered.remove(owner);
+                self.progress.forget_snapshot(owner);
+            }
         }
         let (hub, Some(stream)) = (&self.venue.hub, stream) else {
             return;

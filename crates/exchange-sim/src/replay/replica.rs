@@ -1,10 +1,11 @@
-//! One symbol's state as the recording goes on: a book that is always true at its id, trades, candles, ticker.
+//! One symbol's state as the recording goes on: a book that is true at its id or unknown, trades, candles, ticker.
 
 use std::collections::VecDeque;
 
 use super::message::Content;
 use super::scan::FirstBook;
 use crate::clock::Nanos;
+use crate::market::known::Unknown;
 use crate::market::levels::Levels;
 use crate::market::tape::Trade;
 use crate::market::{Diff, Market};
@@ -34,7 +35,7 @@ pub struct Sources {
 #[derive(Debug)]
 pub struct Replica {
     sources: Sources,
-    /// There was a gap: the book stays as it was, true at its id, until a snapshot comes.
+    /// There was a gap: nothing is known of the book until a snapshot comes.
     broken: bool,
     waiting: VecDeque<Diff>,
     /// The first snapshot, until its time has nearly come.
@@ -129,6 +130,7 @@ impl Replica {
                 );
             }
             self.broken = true;
+            market.unknown = Some(Unknown::Gap);
             self.hold(diff);
             return;
         }
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_book_is_true_at_its_id_through_gaps_and_snapshots() {
+    fn a_book_is_true_at_its_id_or_unknown() {
         let symbol = Symbol {
             name: "BTCUSDT".to_owned(),
             base: "BTC".to_owned(),
@@ -205,19 +207,24 @@ mod tests {
         );
         let mut step = |content| {
             replica.apply(&mut market, &hub, content);
-            (market.levels.last_update_id, market.levels.quantity(Side::Bid, 100))
+            let quantity = market.levels.quantity(Side::Bid, 100);
+            (market.unknown, market.levels.last_update_id, quantity)
         };
-        assert_eq!(step(diff(5, 10, 9)), (10, 1), "older than the book");
-        assert_eq!(step(diff(9, 12, 2)), (12, 2), "around the book's id");
-        assert_eq!(step(diff(13, 13, 3)), (13, 3), "the next one");
-        assert_eq!(step(diff(15, 16, 4)), (13, 3), "a gap");
-        assert_eq!(step(diff(17, 20, 5)), (13, 3), "after the gap");
-        assert_eq!(step(Content::Snapshot(book(12, 7))), (13, 3), "an old snapshot");
+        assert_eq!(step(diff(5, 10, 9)), (None, 10, 1), "older than the book");
+        assert_eq!(step(diff(9, 12, 2)), (None, 12, 2), "around the book's id");
+        assert_eq!(step(diff(13, 13, 3)), (None, 13, 3), "the next one");
+        assert_eq!(step(diff(15, 16, 4)), (Some(Unknown::Gap), 13, 3), "a gap");
+        assert_eq!(step(diff(17, 20, 5)), (Some(Unknown::Gap), 13, 3), "after the gap");
+        assert_eq!(
+            step(Content::Snapshot(book(12, 7))),
+            (Some(Unknown::Gap), 13, 3),
+            "an old snapshot"
+        );
         assert_eq!(
             step(Content::Snapshot(book(18, 6))),
-            (20, 5),
+            (None, 20, 5),
             "a snapshot and what waited"
         );
-        assert_eq!(step(diff(21, 21, 0)), (21, 0), "whole again");
+        assert_eq!(step(diff(21, 21, 0)), (None, 21, 0), "whole again");
     }
 }

@@ -135,11 +135,7 @@ async fn rest_answers_from_what_was_recorded() {
     );
     let btc = api("depth?symbol=BTCUSDT").await;
     assert_eq!(btc.headers["x-tribune-simulated"], "replay");
-    // The gap at 106 leaves the book at 105.
-    assert_eq!(
-        btc.json(),
-        json!({"lastUpdateId": 105, "bids": [["99.50000000", "1.00000000"]], "asks": [["100.90000000", "0.25000000"], ["101.00000000", "4.00000000"]]})
-    );
+    assert_eq!(btc.status, 503, "there is a gap at 106");
     let eth = api("depth?symbol=ETHUSDT").await.json();
     assert_eq!(eth["lastUpdateId"], 110);
     assert_eq!(eth["asks"], json!([["8.25000000", "3.00000000"]]));

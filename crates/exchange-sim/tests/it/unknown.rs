@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tribune_exchange_sim::Exchange;
 
-use crate::replay::{diff, finished, line, replay, wrapped};
+use crate::replay::{T0, diff, finished, line, replay, wrapped};
 use crate::support::{Socket, get};
 
 const BEYOND: &str = "the recording does not know the book this far; the next recorded snapshot mends it";
@@ -243,4 +243,67 @@ async fn as_fast_as_possible_is_slow_enough_to_take_a_late_first_snapshot() {
         (&json!(199), &json!(["100.00000000", "200.00000000"])),
         "updates that came before the snapshot and are newer are not lost"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_gap_the_book_is_unknown_until_the_next_snapshot() {
+    let gap = Err("updates are missing in the recording; the next recorded snapshot mends it".to_owned());
+    let mut text = String::new();
+    line(&mut text, 0, &snapshot(10, 7, 7));
+    line(&mut text, 100, &diff("BTCUSDT", 12, 12, gone(100..101), json!([])));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, gap);
+    assert_eq!(played.best().await, both("0", "0"), "what was best is of the past");
+
+    line(&mut text, 110, &quote(9, "90", "91"));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(
+        played.best().await,
+        both("90", "91"),
+        "best levels come when they change: the last ones hold, however old"
+    );
+
+    line(&mut text, 200, &snapshot(13, 7, 6));
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.depth().await, Ok((7, 6)));
+    assert_eq!(played.best().await, both("100", "101"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_fast_as_possible_is_slow_enough_to_take_the_snapshot_after_a_gap() {
+    let mut text = String::new();
+    line(&mut text, 0, &snapshot(10, 7, 7));
+    for id in (11..40).chain(50..300) {
+        let event = diff("BTCUSDT", id, id, json!([["100", id.to_string()]]), json!([]));
+        line(&mut text, i64::try_from(id).expect("few") * 100, &event);
+        if id == 100 {
+            line(&mut text, 10_001, &snapshot(100, 7, 7));
+        }
+    }
+    let played = of(&text).await;
+    let mut socket = Socket::open(&played.exchange, "/ws/btcusdt@depth@100ms").await;
+    socket.json().await;
+    let mut ids = Vec::new();
+    while ids.last().is_none_or(|id| *id < 100) {
+        if let (200, book) = played.ask("depth").await {
+            ids.push(book["lastUpdateId"].as_u64().expect("an id"));
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(ids[0], 11, "the first update is in it");
+    assert_eq!(ids.last(), Some(&101), "{ids:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mini_ticker_is_completed_with_the_best_levels() {
+    let mut text = String::new();
+    line(&mut text, 0, &quote(9, "90", "91"));
+    let mini = json!({"e": "24hrMiniTicker", "E": T0, "s": "BTCUSDT", "c": "90", "o": "80", "h": "95", "l": "79", "v": "3", "q": "250"});
+    line(&mut text, 10, &mini);
+    let played = of(&text).await;
+    played.to_its_end().await;
+    assert_eq!(played.best().await, both("90", "91"));
 }
