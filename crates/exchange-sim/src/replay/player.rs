@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Progress;
-use super::lines::{Line, Merged, Place};
+use super::lines::{Line, Merged, Pass, Place};
 use super::message::{self, Content, Message};
 use super::replica::Replica;
 use crate::clock::Nanos;
@@ -233,7 +233,7 @@ impl Player {
 /// Reads on a thread of its own, a little ahead.
 fn read_ahead(files: Vec<PathBuf>) -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    tokio::task::spawn_blocking(move || match Merged::open(&files) {
+    tokio::task::spawn_blocking(move || match Merged::open(&files, Pass::Again) {
         Ok(lines) => {
             for line in lines {
                 if sender.blocking_send(line).is_err() {

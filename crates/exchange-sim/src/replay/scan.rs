@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
-use super::lines::{Merged, Place};
+use super::lines::{Merged, Pass, Place};
 use super::message::{self, Content, Message};
 use crate::clock::Nanos;
 use crate::market::levels::{Levels, Side};
@@ -98,7 +98,7 @@ struct Scan {
 }
 
 pub fn scan(files: &[PathBuf]) -> Result<Recording, String> {
-    let mut merged = Merged::open(files)?;
+    let mut merged = Merged::open(files, Pass::First)?;
     let mut scan = Scan {
         file_symbols: vec![HashSet::new(); files.len()],
         ..Scan::default()
@@ -308,7 +308,7 @@ fn load_first_books(
         })
         .collect();
     let mut books = HashMap::new();
-    for line in Merged::open(files)? {
+    for line in Merged::open(files, Pass::Again)? {
         if wanted.is_empty() {
             break;
         }
