@@ -1,5 +1,6 @@
 //! Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time. A time of 13 or of 16 digits is in
-//! milliseconds or microseconds; a byte order mark at the beginning of a file is no part of its first line.
+//! milliseconds or microseconds; lines of a file may be up to a second from where they belong; a byte order mark at the
+//! beginning of a file is no part of its first line.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::order::{Ranked, Sorter};
 use crate::clock::Nanos;
 
 /// Longer lines are skipped: a snapshot of 5,000 levels a side has half a megabyte.
@@ -45,6 +47,8 @@ struct FileLines {
     file: usize,
     path: PathBuf,
     pass: Pass,
+    sorter: Sorter,
+    ended: bool,
     next: u64,
     skipped: u64,
 }
@@ -63,13 +67,29 @@ impl FileLines {
             file,
             path: path.to_owned(),
             pass,
+            sorter: Sorter::default(),
+            ended: false,
             next: 0,
             skipped: 0,
         })
     }
 
+    /// The next line by time.
+    fn next(&mut self) -> Option<Ranked> {
+        while !self.ended {
+            if let Some(settled) = self.sorter.pop_settled() {
+                return Some(settled);
+            }
+            match self.next_written() {
+                Some(line) => self.sorter.push(line),
+                None => self.ended = true,
+            }
+        }
+        self.sorter.pop()
+    }
+
     /// The next line that is one; the others are counted. A file that breaks off has simply ended.
-    fn next(&mut self) -> Option<Line> {
+    fn next_written(&mut self) -> Option<Line> {
         loop {
             let bytes = match self.read() {
                 Ok(bytes) => bytes?,
@@ -142,38 +162,10 @@ const fn nanos(time: i64) -> Nanos {
     }
 }
 
-/// Lines of all files in the order of their times; those of one time in the order of the files.
+/// Lines of all files in the order of their times; those of one time in the order of the files and in these as written.
 pub struct Merged {
     files: Vec<FileLines>,
-    heads: BinaryHeap<Reverse<Head>>,
-}
-
-struct Head(Line);
-
-impl Head {
-    const fn rank(&self) -> (Nanos, Place) {
-        (self.0.time, self.0.place)
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank() == other.rank()
-    }
-}
-
-impl Eq for Head {}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Head {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank().cmp(&other.rank())
-    }
+    heads: BinaryHeap<Reverse<Ranked>>,
 }
 
 impl Merged {
@@ -183,7 +175,7 @@ impl Merged {
         for (index, path) in paths.iter().enumerate() {
             let unreadable = |error| format!("cannot read {}: {error}", path.display());
             let mut file = FileLines::open(path, index, pass).map_err(unreadable)?;
-            heads.extend(file.next().map(|line| Reverse(Head(line))));
+            heads.extend(file.next().map(Reverse));
             files.push(file);
         }
         Ok(Self { files, heads })
@@ -199,9 +191,9 @@ impl Iterator for Merged {
     type Item = Line;
 
     fn next(&mut self) -> Option<Line> {
-        let Reverse(Head(line)) = self.heads.pop()?;
+        let Reverse(Ranked { line, .. }) = self.heads.pop()?;
         let following = self.files[line.place.file].next();
-        self.heads.extend(following.map(|line| Reverse(Head(line))));
+        self.heads.extend(following.map(Reverse));
         Some(line)
     }
 }

@@ -21,6 +21,7 @@
 
 mod lines;
 mod message;
+mod order;
 mod player;
 mod replica;
 mod scan;

@@ -307,3 +307,42 @@ async fn a_mini_ticker_is_completed_with_the_best_levels() {
     played.to_its_end().await;
     assert_eq!(played.best().await, both("90", "91"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_slightly_out_of_order_lose_nothing() {
+    let mut lines: Vec<String> = Vec::new();
+    let mut add = |millis: i64, message: &Value| {
+        let mut text = String::new();
+        line(&mut text, millis, message);
+        lines.push(text);
+    };
+    add(0, &snapshot(10, 7, 7));
+    for index in 0..40 {
+        let millis = i64::try_from(index).expect("few") * 100;
+        let id = 11 + index;
+        add(
+            millis,
+            &diff("BTCUSDT", id, id, json!([["100", id.to_string()]]), json!([])),
+        );
+        add(
+            millis,
+            &json!({"e": "trade", "E": T0, "s": "BTCUSDT", "t": id, "p": "100", "q": "1", "T": T0 + millis, "m": true, "M": true}),
+        );
+    }
+    lines.chunks_mut(10).for_each(<[String]>::reverse);
+    let played = of(&lines.concat()).await;
+    played.to_its_end().await;
+    let (_, book) = played.ask("depth").await;
+    assert_eq!(
+        (&book["lastUpdateId"], &book["bids"][0][1]),
+        (&json!(50), &json!("50.00000000"))
+    );
+    let (_, trades) = played.ask("trades").await;
+    let ids: Vec<u64> = trades
+        .as_array()
+        .expect("trades")
+        .iter()
+        .filter_map(|trade| trade["id"].as_u64())
+        .collect();
+    assert_eq!(ids, (11..=50).collect::<Vec<u64>>());
+}
