@@ -93,13 +93,18 @@ impl Levels {
 
     /// `{"lastUpdateId":…,"bids":…,"asks":…}`, the shape of snapshots and of partial depth streams.
     pub fn json(&self, limit: usize) -> String {
-        let mut text = String::with_capacity(64 + limit.min(5_000) * 64);
+        self.json_of(limit, limit)
+    }
+
+    /// The same with so many bids and so many asks.
+    pub fn json_of(&self, bids: usize, asks: usize) -> String {
+        let mut text = String::with_capacity(64 + (bids.min(5_000) + asks.min(5_000)) * 32);
         text.push_str("{\"lastUpdateId\":");
         text.push_str(&self.last_update_id.to_string());
         text.push_str(",\"bids\":");
-        push_levels(&mut text, self.bids().take(limit));
+        push_levels(&mut text, self.bids().take(bids));
         text.push_str(",\"asks\":");
-        push_levels(&mut text, self.asks().take(limit));
+        push_levels(&mut text, self.asks().take(asks));
         text.push('}');
         text
     }

@@ -1,6 +1,7 @@
 //! One market as clients see it: book, trades, candles, ticker. Both modes write to it and all answers read from it.
 
 pub mod candles;
+pub mod known;
 pub mod levels;
 pub mod publish;
 pub mod symbol;
@@ -10,6 +11,7 @@ pub mod ticker;
 use std::collections::HashSet;
 
 use candles::Candles;
+use known::{Reach, Unknown};
 use levels::{Level, Levels, Side};
 use symbol::Symbol;
 use tape::{Aggregate, Tape, Trade};
@@ -21,6 +23,14 @@ use publish::StreamNames;
 
 /// Levels of the first known book that are kept, for stale snapshots on demand.
 const ORIGIN_LEVELS: usize = 100;
+
+/// Best levels as a stream said them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quote {
+    pub id: u64,
+    pub bid: Level,
+    pub ask: Level,
+}
 
 /// Levels that changed since a diff was last sent, and the ids of those changes.
 #[derive(Debug, Default)]
@@ -70,6 +80,12 @@ pub struct Diff {
 pub struct Market {
     pub symbol: Symbol,
     pub levels: Levels,
+    /// How far the levels are known.
+    reach: Reach,
+    /// Why they are not known at all, if so.
+    pub unknown: Option<Unknown>,
+    /// The latest best levels of a recording.
+    pub recorded_quote: Option<Quote>,
     pub tape: Tape,
     pub candles: Candles,
     /// Streams whose messages come from a recording: they are never made up from state.
@@ -96,6 +112,9 @@ impl Market {
             origin: levels.truncated(ORIGIN_LEVELS),
             symbol,
             levels,
+            reach: Reach::default(),
+            unknown: None,
+            recorded_quote: None,
             tape: Tape::default(),
             candles,
             recorded: HashSet::new(),
@@ -143,11 +162,55 @@ impl Market {
         self.levels.top() != before
     }
 
-    /// A whole book from a recording. What was gathered for diffs is void.
+    /// A snapshot from a recording. What was gathered for diffs is void.
     pub fn replace_levels(&mut self, levels: Levels) {
+        if self.origin.last_update_id == 0 {
+            self.origin = levels.truncated(ORIGIN_LEVELS);
+        }
+        self.reach = Reach::of_snapshot(&levels);
+        self.unknown = None;
         self.levels = levels;
         self.fast = Window::default();
         self.slow = Window::default();
+    }
+
+    /// The best levels of the book, as many as are asked for and known.
+    pub fn depth_json(&self, limit: usize) -> Result<String, Unknown> {
+        if let Some(why) = self.unknown {
+            return Err(why);
+        }
+        let bids = self.reach.count(&self.levels, Side::Bid, limit)?;
+        let asks = self.reach.count(&self.levels, Side::Ask, limit)?;
+        Ok(self.levels.json_of(bids, asks))
+    }
+
+    /// Whether there is a book to show.
+    pub fn knows_depth(&self) -> bool {
+        self.depth_json(0).is_ok()
+    }
+
+    /// The best level of each side; `None` if the book is not known so far.
+    pub fn known_top(&self) -> Option<(Option<Level>, Option<Level>)> {
+        let known = |side| self.unknown.is_none() && self.reach.includes_best(&self.levels, side);
+        (known(Side::Bid) && known(Side::Ask)).then(|| self.levels.top())
+    }
+
+    /// Best bid and ask: recorded ones if they are newer than the book or all there is, else the book's. If neither is
+    /// known they are told like those of an empty book.
+    pub fn best(&self) -> (Level, Level) {
+        let top = self.known_top();
+        let newer = |quote: &Quote| top.is_none() || quote.id > self.levels.last_update_id;
+        if let Some(quote) = self.recorded_quote.filter(newer) {
+            return (quote.bid, quote.ask);
+        }
+        let (bid, ask) = top.unwrap_or_default();
+        (bid.unwrap_or_default(), ask.unwrap_or_default())
+    }
+
+    pub fn record_quote(&mut self, quote: Quote) {
+        if self.recorded_quote.is_none_or(|last| quote.id > last.id) {
+            self.recorded_quote = Some(quote);
+        }
     }
 
     pub fn record_trade(&mut self, trade: Trade) {
@@ -172,9 +235,17 @@ impl Market {
     /// Of the last 24 hours. Its window opens on a whole minute, so that it agrees with candles exactly.
     pub fn ticker(&self, now: Millis) -> Ticker {
         match &self.recorded_ticker {
-            Some(ticker) => ticker.clone(),
+            Some(ticker) => self.with_best(ticker.clone()),
             None => self.ticker_since(now - now.rem_euclid(MINUTE) - DAY, now),
         }
+    }
+
+    /// A mini ticker has no best levels of its own, and theirs are 0.
+    fn with_best(&self, mut ticker: Ticker) -> Ticker {
+        if (ticker.bid.0, ticker.ask.0) == (0, 0) {
+            (ticker.bid, ticker.ask) = self.best();
+        }
+        ticker
     }
 
     /// Of what traded since `start`, a whole minute.

@@ -69,11 +69,11 @@ impl Market {
         });
     }
 
-    /// The best levels, with the id of the change that made them so.
+    /// The best levels, with the id of the change that made them so; nothing if they are not known.
     pub fn publish_book_ticker(&self, hub: &Hub) {
         self.publish(hub, &self.names.book_ticker, || {
-            let (bid, ask) = self.levels.top();
-            book_ticker(&self.symbol.name, self.levels.last_update_id, bid, ask)
+            let told = |(bid, ask)| book_ticker(&self.symbol.name, self.levels.last_update_id, bid, ask);
+            self.known_top().map(told).unwrap_or_default()
         });
     }
 
@@ -114,9 +114,10 @@ impl Market {
         }
     }
 
+    /// Of a book that is not known nothing is sent.
     fn publish_partial(&self, hub: &Hub, names: &[String; 3]) {
         for (name, levels) in names.iter().zip(PARTIAL_LEVELS) {
-            self.publish(hub, name, || self.levels.json(levels));
+            self.publish(hub, name, || self.depth_json(levels).unwrap_or_default());
         }
     }
 

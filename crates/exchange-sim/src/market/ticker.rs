@@ -40,7 +40,7 @@ impl Ticker {
         let last = traded.map_or(0, |all| all.close);
         let volume = traded.map_or(0, |all| all.volume);
         let quote_volume = traded.map_or(0, |all| all.quote_volume);
-        let (bid, ask) = market.levels.top();
+        let (bid, ask) = market.best();
         Self {
             symbol: market.symbol.name.clone(),
             change: number::fixed_price(last - open),
@@ -49,8 +49,8 @@ impl Ticker {
             previous_close: before.unwrap_or(open),
             last,
             last_quantity: market.tape.last().map_or(0, |trade| trade.quantity),
-            bid: bid.unwrap_or_default(),
-            ask: ask.unwrap_or_default(),
+            bid,
+            ask,
             open,
             high: traded.map_or(0, |all| all.high),
             low: traded.map_or(0, |all| all.low),

@@ -1,4 +1,6 @@
-//! Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time.
+//! Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time. A time of 13 or of 16 digits is in
+//! milliseconds or microseconds; lines of a file may be up to a second from where they belong; a byte order mark at the
+//! beginning of a file is no part of its first line.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::order::{Ranked, Sorter};
 use crate::clock::Nanos;
 
 /// Longer lines are skipped: a snapshot of 5,000 levels a side has half a megabyte.
@@ -15,6 +18,14 @@ const MAX_LINE: usize = 8 << 20;
 /// The year 2200: later times are no times, and nobody has to fear for arithmetic.
 const MAX_TIME: Nanos = 7_258_118_400_000_000_000;
 const BUFFER: usize = 256 << 10;
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// A recording is read several times, and says only once what is wrong with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    First,
+    Again,
+}
 
 /// Where a line stands: the file's place in the list and the line's number, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,12 +46,15 @@ struct FileLines {
     reader: Box<dyn BufRead + Send>,
     file: usize,
     path: PathBuf,
+    pass: Pass,
+    sorter: Sorter,
+    ended: bool,
     next: u64,
     skipped: u64,
 }
 
 impl FileLines {
-    fn open(path: &Path, file: usize) -> std::io::Result<Self> {
+    fn open(path: &Path, file: usize, pass: Pass) -> std::io::Result<Self> {
         let mut plain = BufReader::with_capacity(BUFFER, File::open(path)?);
         let gzipped = plain.fill_buf()?.starts_with(&[0x1f, 0x8b]);
         let reader: Box<dyn BufRead + Send> = if gzipped {
@@ -52,18 +66,37 @@ impl FileLines {
             reader,
             file,
             path: path.to_owned(),
+            pass,
+            sorter: Sorter::default(),
+            ended: false,
             next: 0,
             skipped: 0,
         })
     }
 
+    /// The next line by time.
+    fn next(&mut self) -> Option<Ranked> {
+        while !self.ended {
+            if let Some(settled) = self.sorter.pop_settled() {
+                return Some(settled);
+            }
+            match self.next_written() {
+                Some(line) => self.sorter.push(line),
+                None => self.ended = true,
+            }
+        }
+        self.sorter.pop()
+    }
+
     /// The next line that is one; the others are counted. A file that breaks off has simply ended.
-    fn next(&mut self) -> Option<Line> {
+    fn next_written(&mut self) -> Option<Line> {
         loop {
             let bytes = match self.read() {
                 Ok(bytes) => bytes?,
                 Err(error) => {
-                    tracing::warn!(file = %self.path.display(), %error, "a recording broke off");
+                    if self.pass == Pass::First {
+                        tracing::warn!(file = %self.path.display(), %error, "a recording broke off");
+                    }
                     self.skipped += 1;
                     return None;
                 }
@@ -73,13 +106,17 @@ impl FileLines {
                 line: self.next,
             };
             self.next += 1;
+            let bytes = match place.line {
+                0 => bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes),
+                _ => &bytes,
+            };
             if bytes.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            if let Some((time, json)) = split(&bytes) {
+            if let Some((time, json)) = split(bytes) {
                 return Some(Line { place, time, json });
             }
-            if self.skipped == 0 {
+            if self.skipped == 0 && self.pass == Pass::First {
                 tracing::warn!(file = %self.path.display(), line = place.line + 1, "a malformed line was skipped; further ones are only counted");
             }
             self.skipped += 1;
@@ -111,53 +148,34 @@ impl FileLines {
 fn split(bytes: &[u8]) -> Option<(Nanos, String)> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
     let (time, json) = text.split_once([' ', '\t'])?;
-    let time: Nanos = time.parse().ok()?;
+    let time = nanos(time.parse().ok()?);
     let json = json.trim_start();
     ((0..MAX_TIME).contains(&time) && json.starts_with(['{', '['])).then(|| (time, json.to_owned()))
 }
 
-/// Lines of all files in the order of their times; those of one time in the order of the files.
+/// Present times have 13 digits in milliseconds, 16 in microseconds and 19 in nanoseconds.
+const fn nanos(time: i64) -> Nanos {
+    match time {
+        1_000_000_000_000..10_000_000_000_000 => time.saturating_mul(1_000_000),
+        1_000_000_000_000_000..10_000_000_000_000_000 => time.saturating_mul(1_000),
+        _ => time,
+    }
+}
+
+/// Lines of all files in the order of their times; those of one time in the order of the files and in these as written.
 pub struct Merged {
     files: Vec<FileLines>,
-    heads: BinaryHeap<Reverse<Head>>,
-}
-
-struct Head(Line);
-
-impl Head {
-    const fn rank(&self) -> (Nanos, Place) {
-        (self.0.time, self.0.place)
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank() == other.rank()
-    }
-}
-
-impl Eq for Head {}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Head {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.rank().cmp(&other.rank())
-    }
+    heads: BinaryHeap<Reverse<Ranked>>,
 }
 
 impl Merged {
-    pub fn open(paths: &[PathBuf]) -> Result<Self, String> {
+    pub fn open(paths: &[PathBuf], pass: Pass) -> Result<Self, String> {
         let mut files = Vec::with_capacity(paths.len());
         let mut heads = BinaryHeap::new();
         for (index, path) in paths.iter().enumerate() {
             let unreadable = |error| format!("cannot read {}: {error}", path.display());
-            let mut file = FileLines::open(path, index).map_err(unreadable)?;
-            heads.extend(file.next().map(|line| Reverse(Head(line))));
+            let mut file = FileLines::open(path, index, pass).map_err(unreadable)?;
+            heads.extend(file.next().map(Reverse));
             files.push(file);
         }
         Ok(Self { files, heads })
@@ -173,9 +191,9 @@ impl Iterator for Merged {
     type Item = Line;
 
     fn next(&mut self) -> Option<Line> {
-        let Reverse(Head(line)) = self.heads.pop()?;
+        let Reverse(Ranked { line, .. }) = self.heads.pop()?;
         let following = self.files[line.place.file].next();
-        self.heads.extend(following.map(|line| Reverse(Head(line))));
+        self.heads.extend(following.map(Reverse));
         Some(line)
     }
 }
@@ -202,10 +220,36 @@ mod tests {
         )
         .expect("written");
         std::fs::write(&paths[1], gzipped("2 {\"b\":2}\r\n3 {\"b\":3}\n-4 {}\n")).expect("written");
-        let mut merged = Merged::open(&paths).expect("opened");
+        let mut merged = Merged::open(&paths, Pass::First).expect("opened");
         let lines: Vec<String> = merged.by_ref().map(|line| line.json).collect();
         assert_eq!(lines, ["{\"a\":1}", "{\"b\":2}", "{\"a\":3}", "{\"b\":3}"]);
         assert_eq!(merged.skipped(), 4);
+    }
+
+    #[test]
+    fn times_are_known_by_their_size() {
+        for (written, time) in [
+            ("1750000040123", 1_750_000_040_123_000_000),
+            ("1750000040123456", 1_750_000_040_123_456_000),
+            ("1750000040123456789", 1_750_000_040_123_456_789),
+            ("9999999999999", MAX_TIME),
+            ("170", 170),
+        ] {
+            let line = split(format!("{written} {{}}\n").as_bytes());
+            let expected = (time < MAX_TIME).then(|| (time, "{}".to_owned()));
+            assert_eq!(line, expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let paths = [folder.path().join("a.txt"), folder.path().join("b.gz")];
+        std::fs::write(&paths[0], "\u{feff}1 {\"a\":1}\n").expect("written");
+        std::fs::write(&paths[1], gzipped("\u{feff}2 {\"b\":2}\n")).expect("written");
+        let mut merged = Merged::open(&paths, Pass::Again).expect("opened");
+        assert_eq!(merged.by_ref().count(), 2);
+        assert_eq!(merged.skipped(), 0);
     }
 
     #[test]
@@ -217,7 +261,7 @@ mod tests {
             .collect();
         let whole = gzipped(&text);
         std::fs::write(&path, &whole[..whole.len() / 2]).expect("written");
-        let mut merged = Merged::open(&[path]).expect("opened");
+        let mut merged = Merged::open(&[path], Pass::First).expect("opened");
         let count = merged.by_ref().count();
         assert!((1..5_000).contains(&count), "{count}");
         assert_eq!(merged.skipped(), 1);

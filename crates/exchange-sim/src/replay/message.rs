@@ -7,25 +7,26 @@ use serde_json::value::RawValue;
 
 use super::wire;
 use crate::interval::Interval;
-use crate::market::Diff;
 use crate::market::candles::Candle;
 use crate::market::levels::Levels;
 use crate::market::tape::{Aggregate, Trade};
 use crate::market::ticker::Ticker;
+use crate::market::{Diff, Quote};
 
 #[derive(Debug)]
 pub enum Content {
     Diff(Diff),
     /// A whole book, as REST gave it; its symbol may have to be guessed from the ids around it.
     Snapshot(Levels),
-    /// The best few levels, of a partial depth stream.
+    /// The best few levels, of a partial depth stream: too few to begin a book with.
     Partial(Levels),
     Trade(Trade),
     Aggregate(Aggregate),
     Ticker(Box<Ticker>),
     MiniTicker(Box<Ticker>),
     Candle(Interval, Candle),
-    /// Best levels and whatever else has a stream but says nothing that the state lacks.
+    Quote(Quote),
+    /// Whatever else has a stream but says nothing that the state lacks.
     Other,
 }
 
@@ -146,7 +147,7 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> Option<(Content
             }
         }
         None if peek.u.is_some() && peek.s.is_some() && peek.ask_quantity.is_some() => {
-            (Content::Other, kind("bookTicker"))
+            (Content::Quote(wire::quote(data)?), kind("bookTicker"))
         }
         None => (Content::Other, None),
     };

@@ -4,17 +4,24 @@
 //! - It begins when the first client subscribes to a symbol's stream (or to a recorded one of all symbols), or at
 //!   `/sim/start`; until then the clock stands at its first line.
 //!   After its end the clock goes on at the real pace, the state stays and connections stay open.
-//! - A symbol's book begins with its first snapshot, even if that comes later in the recording: it is true at its
-//!   id, and diffs up to it are passed on but not applied. Without a snapshot the first partial book serves; without
-//!   that depth is empty at id 0, older than anything streamed.
+//! - A symbol's book begins with its first snapshot, up to two seconds (of the recording) before that comes: it is true
+//!   at its id, and diffs up to it are passed on but not applied. Before that, and without a snapshot, depth answers
+//!   503: partial books are too short to begin one with.
+//! - As fast as possible the player waits for two seconds for a listener to take a snapshot, once the book is known and
+//!   again when it is known again.
+//! - Best levels are recorded ones where they are newer than the book, or where the book is not known.
 //! - Likewise a symbol's ticker begins with the first recorded one.
-//! - After a gap the book stays as it was, true at its id, until the next snapshot.
+//! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
+//!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
+//!   than five are left, depth answers 503 until the next snapshot, and streams made from the book fall silent.
+//! - After a gap depth answers 503 until the next snapshot.
 //! - Candles that opened before the recording began are left out unless the recording has them.
 //! - With only aggregates recorded, `/trades` has one row for each, with the id of its last trade; with only
 //!   trades, aggregates have the id of their first trade, and their stream stays silent.
 
 mod lines;
 mod message;
+mod order;
 mod player;
 mod replica;
 mod scan;
@@ -33,11 +40,13 @@ use crate::clock::Nanos;
 use crate::faults::Faults;
 use crate::market::Market;
 use crate::market::candles::Candles;
+use crate::market::known::Unknown;
+use crate::market::levels::Levels;
 use crate::settings::Settings;
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Venue};
 use replica::{Replica, Sources};
-use scan::{Facts, Recording};
+use scan::{Facts, FirstBook, Recording};
 
 /// How far the playing has come.
 #[derive(Debug)]
@@ -54,7 +63,7 @@ pub struct Progress {
     at: AtomicI64,
     /// Recorded streams of no single symbol.
     common_streams: HashSet<String>,
-    /// Symbols whose depth was asked for since the beginning.
+    /// Symbols whose depth was asked for and told since the beginning, or since a gap was mended.
     snapshots: Mutex<HashSet<String>>,
     snapshot_taken: Notify,
 }
@@ -112,6 +121,11 @@ impl Progress {
             .contains(symbol)
     }
 
+    fn forget_snapshot(&self, symbol: &str) {
+        let mut snapshots = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        snapshots.remove(symbol);
+    }
+
     pub fn finished(&self) -> bool {
         self.finished.load(Ordering::Relaxed)
     }
@@ -150,7 +164,9 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     let mut replicas = HashMap::new();
     let mut listed = indexmap::IndexMap::new();
     for (name, facts) in symbols {
-        let (market, replica) = open_market(&name, facts, first_books.remove(&name), first);
+        let first_book = first_books.remove(&name).filter(|book| book.levels.last_update_id > 0);
+        let (mut market, mut replica) = open_market(&name, facts, first_book, first);
+        replica.begin_book(&mut market, &hub, first);
         let shared = Arc::new(Mutex::new(Listed { market, engine: None }));
         listed.insert(name.clone(), shared);
         replicas.insert(name, replica);
@@ -169,12 +185,7 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     Ok(venue)
 }
 
-fn open_market(
-    name: &str,
-    facts: Facts,
-    first_book: Option<crate::market::levels::Levels>,
-    first: Nanos,
-) -> (Market, Replica) {
+fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>, first: Nanos) -> (Market, Replica) {
     let stream = |kind: &str| format!("{}@{kind}", name.to_lowercase());
     let sources = Sources {
         trades: facts.streams.contains(&stream("trade")),
@@ -186,9 +197,13 @@ fn open_market(
         candles.expect_recorded_minutes();
     }
     let symbol = symbols::symbol(name, &facts);
-    let mut market = Market::new(symbol, first_book.unwrap_or_default(), candles);
+    let mut market = Market::new(symbol, Levels::default(), candles);
+    market.unknown = Some(match first_book {
+        Some(_) => Unknown::LaterSnapshot,
+        None => Unknown::NoSnapshot,
+    });
     market.known_since = first / 1_000_000;
     market.recorded = facts.streams;
     market.recorded_ticker = facts.first_ticker;
-    (market, Replica::new(sources))
+    (market, Replica::new(sources, first_book))
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Progress;
-use super::lines::{Line, Merged, Place};
+use super::lines::{Line, Merged, Pass, Place};
 use super::message::{self, Content, Message};
 use super::replica::Replica;
 use crate::clock::Nanos;
@@ -35,6 +35,8 @@ pub struct Player {
     progress: Arc<Progress>,
     replicas: HashMap<String, Replica>,
     owners: HashMap<Place, String>,
+    /// Symbols whose first snapshot is yet to be shown, and when; the last one first.
+    unbegun: Vec<(Nanos, String)>,
     next_boundary: Millis,
     /// Symbols that somebody had the chance to take a snapshot of.
     offered: HashSet<String>,
@@ -49,11 +51,15 @@ impl Player {
         owners: HashMap<Place, String>,
     ) -> Self {
         let first = progress.first / 1_000_000;
+        let due = |(symbol, replica): (&String, &Replica)| Some((replica.first_due()?, symbol.clone()));
+        let mut unbegun: Vec<(Nanos, String)> = replicas.iter().filter_map(due).collect();
+        unbegun.sort_unstable_by(|one, other| other.cmp(one));
         Self {
             venue,
             progress,
             replicas,
             owners,
+            unbegun,
             next_boundary: first - first.rem_euclid(FAST) + FAST,
             offered: HashSet::new(),
             nobody_asks: false,
@@ -101,12 +107,23 @@ impl Player {
         }
         while self.next_boundary <= millis {
             let boundary = self.next_boundary;
-            self.wait_until(boundary.saturating_mul(1_000_000), fast).await;
+            let at = boundary.saturating_mul(1_000_000);
+            self.wait_until(at, fast).await;
+            self.begin_books(at);
             self.publish_boundary(boundary);
             self.next_boundary += FAST;
             tokio::task::yield_now().await;
         }
         self.wait_until(at, fast).await;
+        self.begin_books(at);
+    }
+
+    fn begin_books(&mut self, at: Nanos) {
+        while let Some((_, symbol)) = self.unbegun.pop_if(|(due, _)| *due <= at) {
+            if let (Some(listed), Some(replica)) = (self.venue.listed.get(&symbol), self.replicas.get_mut(&symbol)) {
+                replica.begin_book(&mut lock(listed).market, &self.venue.hub, at);
+            }
+        }
     }
 
     async fn wait_until(&self, at: Nanos, fast: bool) {
@@ -148,7 +165,13 @@ impl Player {
         if let Some(owner) = &owner
             && let (Some(listed), Some(replica)) = (self.venue.listed.get(owner), self.replicas.get_mut(owner))
         {
-            replica.apply(&mut lock(listed).market, &self.venue.hub, content);
+            let market = &mut lock(listed).market;
+            let may_mend = matches!(content, Content::Snapshot(_)) && !market.knows_depth();
+            replica.apply(market, &self.venue.hub, content);
+            if may_mend && market.knows_depth() {
+                self.offered.remove(owner);
+                self.progress.forget_snapshot(owner);
+            }
         }
         let (hub, Some(stream)) = (&self.venue.hub, stream) else {
             return;
@@ -164,10 +187,11 @@ impl Player {
         }
     }
 
-    /// After a symbol's first diff its listener wants a snapshot, and should not get one of the end.
+    /// After a symbol's first diff its listener wants a snapshot, and should not get one of the end. While there is
+    /// none to take nobody is waited for.
     async fn offer_snapshot(&mut self, symbol: String, stream: &str) {
         let skip = self.nobody_asks || self.offered.contains(&symbol) || !self.venue.hub.has_listeners(stream);
-        if skip {
+        if skip || !self.knows_depth(&symbol) {
             return;
         }
         let deadline = Instant::now() + SNAPSHOT_WAIT;
@@ -179,6 +203,11 @@ impl Player {
             }
         }
         self.offered.insert(symbol);
+    }
+
+    fn knows_depth(&self, symbol: &str) -> bool {
+        let listed = self.venue.listed.get(symbol);
+        listed.is_some_and(|listed| lock(listed).market.knows_depth())
     }
 
     async fn wait_for_slow_clients(&self) {
@@ -204,7 +233,7 @@ impl Player {
 /// Reads on a thread of its own, a little ahead.
 fn read_ahead(files: Vec<PathBuf>) -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    tokio::task::spawn_blocking(move || match Merged::open(&files) {
+    tokio::task::spawn_blocking(move || match Merged::open(&files, Pass::Again) {
         Ok(lines) => {
             for line in lines {
                 if sender.blocking_send(line).is_err() {

@@ -1,8 +1,11 @@
-//! One symbol's state as the recording goes on: a book that is always true at its id, trades, candles, ticker.
+//! One symbol's state as the recording goes on: a book that is true at its id or unknown, trades, candles, ticker.
 
 use std::collections::VecDeque;
 
 use super::message::Content;
+use super::scan::FirstBook;
+use crate::clock::Nanos;
+use crate::market::known::Unknown;
 use crate::market::levels::Levels;
 use crate::market::tape::Trade;
 use crate::market::{Diff, Market};
@@ -10,6 +13,16 @@ use crate::stream::hub::Hub;
 
 /// Diffs kept while the book waits for a snapshot: at ten a second more than an hour of them.
 const MAX_WAITING: usize = 50_000;
+
+/// So much before its time the first snapshot may be shown: it says what was true when it was asked for, and clients
+/// ask for it as soon as they listen.
+const EARLY: Nanos = 2_000_000_000;
+
+impl FirstBook {
+    const fn due(&self) -> Nanos {
+        self.time.saturating_sub(EARLY)
+    }
+}
 
 /// What the recording has of a symbol beside its book.
 #[derive(Debug, Clone, Copy)]
@@ -22,17 +35,32 @@ pub struct Sources {
 #[derive(Debug)]
 pub struct Replica {
     sources: Sources,
-    /// There was a gap: the book stays as it was, true at its id, until a snapshot comes.
+    /// There was a gap: nothing is known of the book until a snapshot comes.
     broken: bool,
     waiting: VecDeque<Diff>,
+    /// The first snapshot, until its time has nearly come.
+    first: Option<FirstBook>,
 }
 
 impl Replica {
-    pub const fn new(sources: Sources) -> Self {
+    pub const fn new(sources: Sources, first: Option<FirstBook>) -> Self {
         Self {
             sources,
             broken: false,
             waiting: VecDeque::new(),
+            first,
+        }
+    }
+
+    /// From when on the first snapshot may be shown, if it has not been.
+    pub fn first_due(&self) -> Option<Nanos> {
+        self.first.as_ref().map(FirstBook::due)
+    }
+
+    /// Shows the first snapshot if its time has nearly come.
+    pub fn begin_book(&mut self, market: &mut Market, hub: &Hub, at: Nanos) {
+        if let Some(first) = self.first.take_if(|first| first.due() <= at) {
+            self.apply_snapshot(market, hub, first.levels);
         }
     }
 
@@ -74,6 +102,7 @@ impl Replica {
                 }
             }
             Content::Candle(interval, candle) => market.candles.record_candle(interval, candle),
+            Content::Quote(quote) => market.record_quote(quote),
             Content::Partial(_) | Content::Other => {}
         }
     }
@@ -81,7 +110,14 @@ impl Replica {
     fn apply_diff(&mut self, market: &mut Market, hub: &Hub, diff: Diff) {
         let at = market.levels.last_update_id;
         // Nothing is known yet, and a book made of changes alone would lack what did not change.
-        if at == 0 || diff.last_id <= at {
+        if at == 0 {
+            let first = self.first.as_ref().map(|first| first.levels.last_update_id);
+            if first.is_some_and(|first| diff.last_id > first) {
+                self.hold(diff);
+            }
+            return;
+        }
+        if diff.last_id <= at {
             return;
         }
         if self.broken || diff.first_id > at + 1 {
@@ -94,15 +130,20 @@ impl Replica {
                 );
             }
             self.broken = true;
-            if self.waiting.len() == MAX_WAITING {
-                self.waiting.pop_front();
-            }
-            self.waiting.push_back(diff);
+            market.unknown = Some(Unknown::Gap);
+            self.hold(diff);
             return;
         }
         if market.apply_diff(&diff) {
             market.publish_book_ticker(hub);
         }
+    }
+
+    fn hold(&mut self, diff: Diff) {
+        if self.waiting.len() == MAX_WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(diff);
     }
 
     /// A newer book takes the place of what is known; an older one says nothing new.
@@ -144,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_book_is_true_at_its_id_through_gaps_and_snapshots() {
+    fn a_book_is_true_at_its_id_or_unknown() {
         let symbol = Symbol {
             name: "BTCUSDT".to_owned(),
             base: "BTC".to_owned(),
@@ -156,26 +197,34 @@ mod tests {
         };
         let hub = Hub::new(Arc::new(Faults::new(0)));
         let mut market = Market::new(symbol, book(10, 1), Candles::default());
-        let mut replica = Replica::new(Sources {
-            trades: true,
-            aggregates: true,
-            tickers: true,
-        });
+        let mut replica = Replica::new(
+            Sources {
+                trades: true,
+                aggregates: true,
+                tickers: true,
+            },
+            None,
+        );
         let mut step = |content| {
             replica.apply(&mut market, &hub, content);
-            (market.levels.last_update_id, market.levels.quantity(Side::Bid, 100))
+            let quantity = market.levels.quantity(Side::Bid, 100);
+            (market.unknown, market.levels.last_update_id, quantity)
         };
-        assert_eq!(step(diff(5, 10, 9)), (10, 1), "older than the book");
-        assert_eq!(step(diff(9, 12, 2)), (12, 2), "around the book's id");
-        assert_eq!(step(diff(13, 13, 3)), (13, 3), "the next one");
-        assert_eq!(step(diff(15, 16, 4)), (13, 3), "a gap");
-        assert_eq!(step(diff(17, 20, 5)), (13, 3), "after the gap");
-        assert_eq!(step(Content::Snapshot(book(12, 7))), (13, 3), "an old snapshot");
+        assert_eq!(step(diff(5, 10, 9)), (None, 10, 1), "older than the book");
+        assert_eq!(step(diff(9, 12, 2)), (None, 12, 2), "around the book's id");
+        assert_eq!(step(diff(13, 13, 3)), (None, 13, 3), "the next one");
+        assert_eq!(step(diff(15, 16, 4)), (Some(Unknown::Gap), 13, 3), "a gap");
+        assert_eq!(step(diff(17, 20, 5)), (Some(Unknown::Gap), 13, 3), "after the gap");
+        assert_eq!(
+            step(Content::Snapshot(book(12, 7))),
+            (Some(Unknown::Gap), 13, 3),
+            "an old snapshot"
+        );
         assert_eq!(
             step(Content::Snapshot(book(18, 6))),
-            (20, 5),
+            (None, 20, 5),
             "a snapshot and what waited"
         );
-        assert_eq!(step(diff(21, 21, 0)), (21, 0), "whole again");
+        assert_eq!(step(diff(21, 21, 0)), (None, 21, 0), "whole again");
     }
 }

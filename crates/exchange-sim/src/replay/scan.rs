@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
-use super::lines::{Merged, Place};
+use super::lines::{Merged, Pass, Place};
 use super::message::{self, Content, Message};
 use crate::clock::Nanos;
 use crate::market::levels::{Levels, Side};
@@ -34,9 +34,8 @@ pub struct Facts {
     /// The largest powers of ten that divide all prices and quantities.
     pub tick: Price,
     pub step: Quantity,
-    /// Where its first snapshot is, and the first partial book, which serves if there is no snapshot.
+    /// Where its first snapshot is.
     first_snapshot: Option<(Nanos, Place)>,
-    first_partial: Option<(Nanos, Place)>,
     pub first_ticker: Option<Ticker>,
     last_id: Option<u64>,
     price: Option<Price>,
@@ -51,7 +50,6 @@ impl Default for Facts {
             tick: UNIT as Price,
             step: UNIT,
             first_snapshot: None,
-            first_partial: None,
             first_ticker: None,
             last_id: None,
             price: None,
@@ -67,11 +65,18 @@ pub struct Recording {
     pub common_streams: HashSet<String>,
     /// The symbols of snapshots that do not say it themselves.
     pub owners: HashMap<Place, String>,
-    pub first_books: HashMap<String, Levels>,
+    pub first_books: HashMap<String, FirstBook>,
     pub first: Nanos,
     pub last: Nanos,
     pub lines: u64,
     pub malformed: u64,
+}
+
+/// The first snapshot of a symbol.
+#[derive(Debug)]
+pub struct FirstBook {
+    pub time: Nanos,
+    pub levels: Levels,
 }
 
 /// A snapshot without a symbol, and the ids that each symbol had around it.
@@ -93,7 +98,7 @@ struct Scan {
 }
 
 pub fn scan(files: &[PathBuf]) -> Result<Recording, String> {
-    let mut merged = Merged::open(files)?;
+    let mut merged = Merged::open(files, Pass::First)?;
     let mut scan = Scan {
         file_symbols: vec![HashSet::new(); files.len()],
         ..Scan::default()
@@ -228,7 +233,6 @@ impl Facts {
                 self.first_snapshot.get_or_insert(place);
             }
             Content::Partial(levels) => {
-                self.first_partial.get_or_insert(place);
                 for (price, quantity) in levels.bids().chain(levels.asks()) {
                     self.refine(price, quantity);
                 }
@@ -238,6 +242,10 @@ impl Facts {
                 self.refine(ticker.last, ticker.volume);
             }
             Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
+            Content::Quote(quote) => {
+                self.refine(quote.bid.0, quote.bid.1);
+                self.refine(quote.ask.0, quote.ask.1);
+            }
             Content::Candle(..) | Content::Other => {}
         }
     }
@@ -288,23 +296,27 @@ impl Unnamed {
 }
 
 /// Reads again the few lines that hold the first book of each symbol.
-fn load_first_books(files: &[PathBuf], symbols: &IndexMap<String, Facts>) -> Result<HashMap<String, Levels>, String> {
-    let mut wanted: HashMap<Place, &String> = symbols
+fn load_first_books(
+    files: &[PathBuf],
+    symbols: &IndexMap<String, Facts>,
+) -> Result<HashMap<String, FirstBook>, String> {
+    let mut wanted: HashMap<Place, (Nanos, &String)> = symbols
         .iter()
-        .filter_map(|(symbol, facts)| Some((facts.first_snapshot.or(facts.first_partial)?.1, symbol)))
+        .filter_map(|(symbol, facts)| {
+            let (time, place) = facts.first_snapshot?;
+            Some((place, (time, symbol)))
+        })
         .collect();
     let mut books = HashMap::new();
-    for line in Merged::open(files)? {
+    for line in Merged::open(files, Pass::Again)? {
         if wanted.is_empty() {
             break;
         }
-        let Some(symbol) = wanted.remove(&line.place) else {
+        let Some((time, symbol)) = wanted.remove(&line.place) else {
             continue;
         };
-        if let Some(Content::Snapshot(levels) | Content::Partial(levels)) =
-            message::parse(&line.json).map(|m| m.content)
-        {
-            books.insert(symbol.clone(), levels);
+        if let Some(Content::Snapshot(levels)) = message::parse(&line.json).map(|m| m.content) {
+            books.insert(symbol.clone(), FirstBook { time, levels });
         }
     }
     Ok(books)

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use crate::interval::{DAY, Interval, Millis};
-use crate::market::Diff;
 use crate::market::candles::Candle;
 use crate::market::levels::{Level, Levels, Side};
 use crate::market::tape::{Aggregate, Trade};
 use crate::market::ticker::Ticker;
+use crate::market::{Diff, Quote};
 use crate::number::{self, Money, UNIT};
 
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
@@ -57,6 +57,26 @@ pub fn levels(data: &str) -> Option<Levels> {
         levels.set(Side::Ask, price, quantity);
     }
     Some(levels)
+}
+
+/// Best levels; a side that is empty has the price and the quantity 0.
+pub fn quote(data: &str) -> Option<Quote> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        u: u64,
+        b: &'a str,
+        #[serde(rename = "B")]
+        bid_quantity: &'a str,
+        a: &'a str,
+        #[serde(rename = "A")]
+        ask_quantity: &'a str,
+    }
+    let wire: Wire<'_> = serde_json::from_str(data).ok()?;
+    Some(Quote {
+        id: id(wire.u)?,
+        bid: (number::parse_price(wire.b)?, number::parse(wire.bid_quantity)?),
+        ask: (number::parse_price(wire.a)?, number::parse(wire.ask_quantity)?),
+    })
 }
 
 pub fn trade(data: &str) -> Option<Trade> {

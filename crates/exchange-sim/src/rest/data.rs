@@ -21,13 +21,14 @@ pub fn depth(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(100, 5_000)?;
     params.finish()?;
     let market = &lock(listed).market;
+    let depth = market.depth_json(limit).map_err(ApiError::unknown_book)?;
     if let Some(replay) = &venue.replay {
         replay.note_snapshot(&market.symbol.name);
     }
     if venue.faults.take_stale_snapshot() {
         return Ok(market.origin().json(limit));
     }
-    Ok(market.levels.json(limit))
+    Ok(depth)
 }
 
 pub fn trades(venue: &Venue, params: &Params) -> Answer {

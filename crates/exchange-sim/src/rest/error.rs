@@ -3,6 +3,8 @@
 use axum::http::StatusCode;
 use serde_json::json;
 
+use crate::market::known::Unknown;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     pub status: StatusCode,
@@ -23,6 +25,14 @@ impl ApiError {
         Self {
             status: StatusCode::UNAUTHORIZED,
             ..Self::bad(code, message)
+        }
+    }
+
+    /// The exchange has no such error; by the status clients know that they may ask again.
+    pub fn unknown_book(why: Unknown) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            ..Self::bad(-1000, why.as_str())
         }
     }
 

@@ -82,8 +82,7 @@ pub fn book_ticker(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
     each(venue, &symbols, |market| {
-        let (bid, ask) = market.levels.top();
-        let (bid, ask) = (bid.unwrap_or_default(), ask.unwrap_or_default());
+        let (bid, ask) = market.best();
         json!({
             "symbol": market.symbol.name,
             "bidPrice": number::fixed_price(bid.0),

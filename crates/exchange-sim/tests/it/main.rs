@@ -6,3 +6,4 @@ mod replay;
 mod rest;
 mod streams;
 mod support;
+mod unknown;

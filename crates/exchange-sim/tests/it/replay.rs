@@ -9,9 +9,9 @@ use tribune_exchange_sim::{Exchange, Limits, Mode, Settings};
 
 use crate::support::{Book, Socket, get, simulated, units};
 
-const T0: i64 = 1_750_000_040_000;
+pub const T0: i64 = 1_750_000_040_000;
 
-async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
+pub async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
     let settings = Settings {
         mode: Mode::Replay { files, speed },
         ..Settings::default()
@@ -19,7 +19,7 @@ async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
     tribune_exchange_sim::start(settings).await.expect("it starts")
 }
 
-async fn finished(exchange: &Exchange) -> Value {
+pub async fn finished(exchange: &Exchange) -> Value {
     for _ in 0..200 {
         let state = get(exchange, "/sim/state").await.json();
         if state["replay"]["finished"] == true {
@@ -30,15 +30,15 @@ async fn finished(exchange: &Exchange) -> Value {
     panic!("the recording does not end");
 }
 
-fn diff(symbol: &str, first: u64, last: u64, bids: Value, asks: Value) -> Value {
+pub fn diff(symbol: &str, first: u64, last: u64, bids: Value, asks: Value) -> Value {
     json!({"e": "depthUpdate", "E": T0, "s": symbol, "U": first, "u": last, "b": bids, "a": asks})
 }
 
-fn line(text: &mut String, millis: i64, message: &Value) {
+pub fn line(text: &mut String, millis: i64, message: &Value) {
     writeln!(text, "{} {message}", (T0 + millis) * 1_000_000).expect("it is memory");
 }
 
-fn wrapped(stream: &str, data: &Value) -> Value {
+pub fn wrapped(stream: &str, data: &Value) -> Value {
     json!({"stream": stream, "data": data})
 }
 
@@ -135,11 +135,7 @@ async fn rest_answers_from_what_was_recorded() {
     );
     let btc = api("depth?symbol=BTCUSDT").await;
     assert_eq!(btc.headers["x-tribune-simulated"], "replay");
-    // The gap at 106 leaves the book at 105.
-    assert_eq!(
-        btc.json(),
-        json!({"lastUpdateId": 105, "bids": [["99.50000000", "1.00000000"]], "asks": [["100.90000000", "0.25000000"], ["101.00000000", "4.00000000"]]})
-    );
+    assert_eq!(btc.status, 503, "there is a gap at 106");
     let eth = api("depth?symbol=ETHUSDT").await.json();
     assert_eq!(eth["lastUpdateId"], 110);
     assert_eq!(eth["asks"], json!([["8.25000000", "3.00000000"]]));
@@ -337,7 +333,9 @@ async fn a_hostile_recording_harms_nobody() {
             format!("exchangeInfo?symbol={symbol}"),
         ] {
             let reply = get(&exchange, &format!("/api/v3/{path}")).await;
-            assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+            // Of such prices no snapshot is known to be its symbol's.
+            let expected = if path.starts_with("depth") { 503 } else { 200 };
+            assert_eq!(reply.status, expected, "{path}: {}", reply.body);
             reply.json();
         }
     }
