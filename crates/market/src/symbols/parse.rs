@@ -41,7 +41,7 @@ impl Standing {
 /// One market or asset that the question names.
 #[derive(Debug, Clone)]
 pub(super) struct Mention<'t> {
-    /// Markets it can mean, best first; never empty.
+    /// Markets it can mean, best first; none if what it names is not traded here.
     pub symbols: Vec<&'t Symbol>,
     pub on: MatchedOn,
     pub standing: Standing,
@@ -193,7 +193,7 @@ impl<'t> Reader<'t, '_> {
         };
         let ticker = word.text.to_uppercase();
         if let Some(standing) = standing
-            && (self.table.has_base(&ticker) || self.table.has_quote(&ticker) || words::is_money(&ticker))
+            && self.is_ticker(&ticker, standing)
         {
             // Of a ticker that nobody has named yet it is not known what else it means.
             let named = standing != Standing::Distinct || Assets::known().name_of(&ticker).is_some();
@@ -213,6 +213,12 @@ impl<'t> Reader<'t, '_> {
         self.named(&word.folded, 1, ordinary_names)
     }
 
+    /// Whether this is traded, priced in, or known to be an asset that is not traded here.
+    fn is_ticker(&self, ticker: &str, standing: Standing) -> bool {
+        let traded = self.table.has_base(ticker) || self.table.has_quote(ticker) || words::is_money(ticker);
+        traded || (standing != Standing::Capitals && Assets::known().name_of(ticker).is_some())
+    }
+
     /// "A price" begins with an article and not with a ticker.
     fn is_capital_ticker(&self, at: usize) -> bool {
         let word = &self.words[at];
@@ -222,15 +228,17 @@ impl<'t> Reader<'t, '_> {
 
     fn named(&self, folded: &str, count: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
         let known = Assets::known().called(folded);
-        let tickers: Vec<String> = known
-            .iter()
-            .filter(|ticker| self.table.has_base(ticker) || words::is_money(ticker))
-            .map(|ticker| (*ticker).to_owned())
-            .collect();
+        let traded = |ticker: &&&str| self.table.has_base(ticker) || words::is_money(ticker);
+        let mut tickers: Vec<String> = known.iter().filter(traded).map(|&ticker| ticker.to_owned()).collect();
+        let unlisted = tickers.is_empty();
+        if unlisted {
+            // The name is taken all the same: "bitcoin cash" is never about bitcoin.
+            tickers.extend(known.iter().map(|&ticker| ticker.to_owned()));
+        }
         let bare = folded.strip_prefix("the ").unwrap_or(folded);
         let money = tickers.iter().all(|ticker| words::is_money(ticker));
         let ordinary = !money && everyday::is_ordinary(bare);
-        if tickers.is_empty() || (ordinary && !ordinary_names) {
+        if tickers.is_empty() || (ordinary && (unlisted || !ordinary_names)) {
             return None;
         }
         let standing = match ordinary {
@@ -307,5 +315,10 @@ fn asset<'t>(
 impl Mention<'_> {
     pub fn is_money(&self) -> bool {
         !self.tickers.is_empty() && self.tickers.iter().all(|ticker| words::is_money(ticker))
+    }
+
+    /// The currency itself, in which little or nothing is traded here: its stablecoins are meant.
+    pub fn is_dollars(&self) -> bool {
+        self.tickers.iter().any(|ticker| ticker == "USD")
     }
 }

@@ -222,13 +222,21 @@ pub(super) fn longest(first: &str) -> usize {
     LONGEST.get(first).copied().unwrap_or(0)
 }
 
-/// Assets that are money: beside another asset they are what its price is in.
-const MONEY: &str = "\
-    USD USDT USDC FDUSD TUSD BUSD USDP USD1 USDE USDS DAI PAX PYUSD XUSD BFUSD AEUR EURI EUR GBP TRY BRL JPY ARS MXN \
-    ZAR PLN CZK UAH COP AUD RUB NGN IDR IDRT BIDR BVND BKRW VAI UST USTC";
+/// The dollar and what stands for it.
+const DOLLARS: &str = "USD USDT USDC FDUSD TUSD BUSD USDP USD1 USDE USDS DAI PAX PYUSD XUSD BFUSD RLUSD USDG UST USTC";
 
+/// Other money, whether or not anything here is priced in it.
+const CURRENCIES: &str = "\
+    AED AEUR ARS AUD BIDR BKRW BRL BVND CAD CHF CLP CNY COP CZK DKK EUR EURI GBP HKD HUF IDR IDRT ILS INR JPY KRW \
+    KZT MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RUB SAR SEK SGD THB TRY TWD UAH VAI VND ZAR";
+
+/// Assets that are money: beside another asset they are what its price is in.
 pub(super) fn is_money(ticker: &str) -> bool {
-    MONEY.split_ascii_whitespace().any(|money| money == ticker)
+    is_dollar(ticker) || CURRENCIES.split_ascii_whitespace().any(|money| money == ticker)
+}
+
+pub(super) fn is_dollar(ticker: &str) -> bool {
+    DOLLARS.split_ascii_whitespace().any(|dollar| dollar == ticker)
 }
 
 /// Wishes in words that are said of anything: they do not show that a market is meant.
