@@ -13,6 +13,9 @@ use crate::model::{Interval, Symbol};
 /// Markets that one question can ask for.
 const MAX_MENTIONS: usize = 10;
 
+/// How much more a word counts that asks for something else than there is: no wish beside it makes up for it.
+const ELSEWHERE_WEIGHT: usize = 3;
+
 /// Words that may be misspelt in one question; with more it is about something else.
 const MAX_GUESSED: usize = 3;
 
@@ -25,6 +28,8 @@ pub(super) struct Question<'t> {
     pub interval: Option<(Interval, usize)>,
     /// Words that mean nothing here.
     pub unknown: usize,
+    /// Words that ask for what is not to be had here.
+    unanswered: usize,
     /// Something in it is said of markets alone.
     telling: bool,
 }
@@ -32,7 +37,7 @@ pub(super) struct Question<'t> {
 impl Question<'_> {
     /// Words that say something, known or not.
     pub fn meaningful(&self) -> usize {
-        self.known() + self.unknown
+        self.known() + self.unknown + self.unanswered
     }
 
     fn known(&self) -> usize {
@@ -43,7 +48,7 @@ impl Question<'_> {
 
     /// How much of what the question says is understood, from 0 to 1.
     fn understood(&self) -> f32 {
-        self.known() as f32 / self.meaningful().max(1) as f32
+        self.known() as f32 / (self.known() + self.unknown).max(1) as f32
     }
 }
 
@@ -196,7 +201,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     let mut question = Question::default();
     let mut unknown = Vec::new();
     let mut listed = false;
-    let mut day = 0;
+    let (mut day, mut length) = (0, 0);
     for part in parts {
         match part.meaning {
             Meaning::Mention(mention) => {
@@ -214,6 +219,8 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
                 keep_interval(&mut question, interval, part.words);
             }
             Meaning::Sense(Sense::Every(interval)) => keep_interval(&mut question, interval, part.words),
+            Meaning::NoInterval => length += part.words,
+            Meaning::Sense(Sense::Elsewhere) => question.unanswered += ELSEWHERE_WEIGHT * part.words,
             Meaning::Sense(Sense::Compare) => listed = true,
             Meaning::Sense(_) | Meaning::Neutral => {}
             Meaning::Unknown => unknown.push(part.start),
@@ -221,6 +228,10 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     }
     if day > 0 && question.wants.iter().all(|(kind, _)| *kind == Kind::Ticker) {
         want(&mut question.wants, Kind::Ticker, day);
+    }
+    let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
+    if question.wants.iter().all(of_prices) {
+        question.unanswered += length;
     }
     question.unknown = unknown.len();
     if !listed {
