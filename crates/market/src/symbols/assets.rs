@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(assets.called("xbt"), ["BTC"]);
         assert_eq!(assets.called("no such coin"), [""; 0]);
         assert_eq!(assets.name_of("SOL"), Some("Solana"));
-        assert_eq!(assets.longest("bitcoin"), 2);
+        assert_eq!(assets.longest("bitcoin"), 3);
         assert_eq!(assets.longest("nothing"), 0);
     }
 }

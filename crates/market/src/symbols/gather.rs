@@ -13,6 +13,9 @@ use crate::model::{Interval, Symbol};
 /// Markets that one question can ask for.
 const MAX_MENTIONS: usize = 10;
 
+/// How much more a word counts that asks for something else than there is: no wish beside it makes up for it.
+const ELSEWHERE_WEIGHT: usize = 3;
+
 /// Words that may be misspelt in one question; with more it is about something else.
 const MAX_GUESSED: usize = 3;
 
@@ -25,6 +28,8 @@ pub(super) struct Question<'t> {
     pub interval: Option<(Interval, usize)>,
     /// Words that mean nothing here.
     pub unknown: usize,
+    /// Words that ask for what is not to be had here.
+    unanswered: usize,
     /// Something in it is said of markets alone.
     telling: bool,
 }
@@ -32,7 +37,7 @@ pub(super) struct Question<'t> {
 impl Question<'_> {
     /// Words that say something, known or not.
     pub fn meaningful(&self) -> usize {
-        self.known() + self.unknown
+        self.known() + self.unknown + self.unanswered
     }
 
     fn known(&self) -> usize {
@@ -43,7 +48,7 @@ impl Question<'_> {
 
     /// How much of what the question says is understood, from 0 to 1.
     fn understood(&self) -> f32 {
-        self.known() as f32 / self.meaningful().max(1) as f32
+        self.known() as f32 / (self.known() + self.unknown).max(1) as f32
     }
 }
 
@@ -61,10 +66,24 @@ pub(super) fn pairs<'t>(table: &'t SymbolTable, parts: Vec<Part<'t>>) -> Vec<Par
     let mut joined: Vec<Part<'t>> = Vec::with_capacity(parts.len());
     for mut part in parts {
         if !join(table, &mut joined, &mut part, told) {
+            half_known(&mut joined, &mut part);
             joined.push(part);
         }
     }
     joined
+}
+
+/// A written pair with something that is no asset here: `BTC/XYZ` is not about any other pair of BTC, and
+/// `XYZ/USDT` not about USDT.
+fn half_known(parts: &mut [Part<'_>], part: &mut Part<'_>) {
+    let Some(last) = parts.last_mut().filter(|_| part.gap == Gap::Pair) else {
+        return;
+    };
+    match (&mut last.meaning, &mut part.meaning) {
+        (Meaning::Mention(first), Meaning::Unknown) => first.pair_missing = true,
+        (Meaning::Unknown, Meaning::Mention(second)) if second.is_money() => second.symbols.clear(),
+        _ => {}
+    }
 }
 
 /// What the whole question says of the assets in it.
@@ -134,11 +153,41 @@ fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>,
         *first = market(table, symbol, on, first.words + second.words);
         return true;
     }
-    if beside == Beside::Written && !second.is_money() {
+    let each = beside == Beside::Compared || (beside == Beside::Toward && told.compared);
+    if second.is_money() && !first.is_money() && !each {
+        if price_in(table, first, second) {
+            // Its market is settled, whatever other money is named.
+            first.tickers.clear();
+        } else {
+            first.words += second.words;
+            first.symbols.clear();
+        }
+        return true;
+    }
+    if beside == Beside::Written {
         first.pair_missing = true;
         second.pair_missing = true;
     }
     false
+}
+
+/// Puts the market in front in which the asset is priced in this money. Without one, no other is meant.
+fn price_in<'t>(table: &'t SymbolTable, asset: &mut Mention<'t>, money: &Mention<'t>) -> bool {
+    if let Some(symbol) = exchange(table, asset, money) {
+        asset.symbols.retain(|other| *other != symbol);
+        asset.symbols.insert(0, symbol);
+        asset.on = MatchedOn::Pair;
+        asset.words += money.words;
+        return true;
+    }
+    if !money.is_dollars() {
+        return false;
+    }
+    asset.symbols.sort_by_key(|symbol| !words::is_dollar(&symbol.quote));
+    asset
+        .symbols
+        .first()
+        .is_some_and(|symbol| words::is_dollar(&symbol.quote))
 }
 
 fn exchange<'t>(table: &'t SymbolTable, base: &Mention<'t>, quote: &Mention<'t>) -> Option<&'t Symbol> {
@@ -152,7 +201,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     let mut question = Question::default();
     let mut unknown = Vec::new();
     let mut listed = false;
-    let mut day = 0;
+    let (mut day, mut length) = (0, 0);
     for part in parts {
         match part.meaning {
             Meaning::Mention(mention) => {
@@ -170,6 +219,8 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
                 keep_interval(&mut question, interval, part.words);
             }
             Meaning::Sense(Sense::Every(interval)) => keep_interval(&mut question, interval, part.words),
+            Meaning::NoInterval => length += part.words,
+            Meaning::Sense(Sense::Elsewhere) => question.unanswered += ELSEWHERE_WEIGHT * part.words,
             Meaning::Sense(Sense::Compare) => listed = true,
             Meaning::Sense(_) | Meaning::Neutral => {}
             Meaning::Unknown => unknown.push(part.start),
@@ -177,6 +228,10 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     }
     if day > 0 && question.wants.iter().all(|(kind, _)| *kind == Kind::Ticker) {
         want(&mut question.wants, Kind::Ticker, day);
+    }
+    let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
+    if question.wants.iter().all(of_prices) {
+        question.unanswered += length;
     }
     question.unknown = unknown.len();
     if !listed {
@@ -221,20 +276,21 @@ fn quote_in_money<'t>(table: &'t SymbolTable, question: &mut Question<'t>) {
         }
         return;
     }
-    for coin in money {
-        let mut quoted = false;
-        for asset in &mut assets {
-            if let Some(symbol) = exchange(table, asset, &coin) {
-                asset.symbols.retain(|other| *other != symbol);
-                asset.symbols.insert(0, symbol);
-                asset.on = MatchedOn::Pair;
-                asset.words += coin.words;
-                quoted = true;
-            }
+    let mut used = vec![false; money.len()];
+    for asset in &mut assets {
+        // A market that is named as such has its quote.
+        let mut priced = asset.tickers.is_empty() || money.is_empty();
+        for (coin, used) in money.iter().zip(&mut used) {
+            let found = !asset.tickers.is_empty() && price_in(table, asset, coin);
+            priced |= found;
+            *used |= found;
         }
-        // Where nothing trades in dollars, its stablecoins are what is meant.
-        let dollars = coin.tickers.iter().any(|ticker| ticker == "USD");
-        if !quoted && !dollars {
+        if !priced {
+            asset.symbols.clear();
+        }
+    }
+    for (coin, used) in money.iter().zip(used) {
+        if !used && !coin.is_dollars() {
             question.unknown += coin.words;
         }
     }
@@ -260,7 +316,7 @@ fn guess<'t>(table: &'t SymbolTable, words: &[Word], unknown: &[usize], question
 }
 
 fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
-    if everyday::is_ordinary(&word.folded) {
+    if everyday::is_ordinary(&word.folded) || table.is_untraded_pair(&word.folded) {
         return None;
     }
     let candidates = [

@@ -7,11 +7,15 @@ use crate::model::Interval;
 pub(super) enum Length {
     /// The exchange has candles of it.
     Interval(Interval),
-    /// A length of time that no candle has, or that says since when: "the last 3 days".
+    /// Says since when: "the last 3 days".
     Span,
+    /// A length that no candle has.
+    Missing,
 }
 
-const SPAN_BEFORE: &[&str] = &["last", "past", "previous", "over", "within", "next", "in", "since"];
+const SPAN_BEFORE: &[&str] = &[
+    "last", "past", "previous", "over", "within", "next", "in", "since", "this",
+];
 
 const UNITS: &[(&str, &[&str])] = &[
     ("s", &["s", "sec", "secs", "second", "seconds"]),
@@ -20,6 +24,7 @@ const UNITS: &[(&str, &[&str])] = &[
     ("d", &["d", "day", "days"]),
     ("w", &["w", "wk", "week", "weeks"]),
     ("M", &["mo", "month", "months"]),
+    ("y", &["y", "yr", "yrs", "year", "years"]),
 ];
 
 const NUMBERS: &[(&str, u32)] = &[
@@ -29,10 +34,15 @@ const NUMBERS: &[(&str, u32)] = &[
     ("four", 4),
     ("five", 5),
     ("six", 6),
+    ("seven", 7),
     ("eight", 8),
+    ("nine", 9),
+    ("ten", 10),
     ("twelve", 12),
     ("fifteen", 15),
+    ("twenty", 20),
     ("thirty", 30),
+    ("sixty", 60),
 ];
 
 /// The length that the words at `at` name, and how many words that takes.
@@ -46,9 +56,22 @@ pub(super) fn length(words: &[Word], at: usize) -> Option<(Length, usize)> {
     let unit = unit(&next.folded)?;
     // A letter alone is a unit only as "4 h"; "1 m" keeps its case as "1m" does.
     let unit = if next.text == "M" { "M" } else { unit };
-    let since = at > 0 && SPAN_BEFORE.contains(&words[at - 1].folded.as_str());
-    let interval = exact(count, unit).filter(|_| !since);
-    Some((interval.map_or(Length::Span, Length::Interval), 2))
+    Some((stretch(words, at, count, unit), 2))
+}
+
+/// The length that a unit alone names: "day candles" are of one day.
+pub(super) fn of_one(words: &[Word], at: usize) -> Option<Length> {
+    let word = words.get(at)?;
+    let several = word.folded.ends_with('s');
+    let unit = unit(&word.folded).filter(|_| !several && word.folded.len() > 2)?;
+    Some(stretch(words, at, 1, unit))
+}
+
+fn stretch(words: &[Word], at: usize, count: u32, unit: &str) -> Length {
+    if at > 0 && SPAN_BEFORE.contains(&words[at - 1].folded.as_str()) {
+        return Length::Span;
+    }
+    exact(count, unit).map_or(Length::Missing, Length::Interval)
 }
 
 /// `1h`, `15min`, `H4`; only `1M` in this case is a month.
@@ -68,6 +91,11 @@ fn compact(word: &Word) -> Option<Interval> {
 }
 
 fn exact(count: u32, unit: &str) -> Option<Interval> {
+    // Sixty minutes are an hour; but a week's candles begin on Mondays and seven days' would not.
+    let (count, unit) = match unit {
+        "m" if count > 0 && count % 60 == 0 => (count / 60, "h"),
+        _ => (count, unit),
+    };
     format!("{count}{unit}").parse().ok()
 }
 
@@ -100,6 +128,11 @@ mod tests {
             ("1h", "1h"),
             ("1H", "1h"),
             ("60h", ""),
+            ("60 minutes", "1h"),
+            ("240m", "4h"),
+            ("10 minute", ""),
+            ("2.5 minute", ""),
+            ("0m", ""),
             ("4 hour", "4h"),
             ("4-hour", "4h"),
             ("four hours", "4h"),
@@ -131,7 +164,8 @@ mod tests {
             };
             assert_eq!(found, interval, "{text}");
         }
-        assert_eq!(read("7 days"), Some((Length::Span, 2)));
+        assert_eq!(read("7 days"), Some((Length::Missing, 2)));
+        assert_eq!(read("1 year"), Some((Length::Missing, 2)));
         assert_eq!(length(&words("last 3 days"), 1), Some((Length::Span, 2)));
     }
 }

@@ -4,10 +4,11 @@
 //! - `table`: [`SymbolTable`], the exchange's symbols, indexed and ranked
 //! - `assets`, `everyday`: what assets are called, and which of these names are everyday words
 //! - `words`, `interval`: the other words of questions, lengths of candles
-//! - `text`, `parse`, `gather`: a query as words, as parts, as a question
+//! - `text`, `parse`, `beside`, `gather`: a query as words, as parts, as a question
 //! - `search`: from a question to documents, best first
 
 mod assets;
+mod beside;
 mod everyday;
 mod gather;
 mod id;

@@ -1,6 +1,9 @@
 //! A question taken apart: which markets it names, what it wants to know of them, and what is left over.
 
+use std::collections::HashSet;
+
 use super::assets::Assets;
+use super::beside;
 use super::everyday;
 use super::gather::{Question, gather, judge, pairs};
 use super::interval::{self, Length};
@@ -41,7 +44,7 @@ impl Standing {
 /// One market or asset that the question names.
 #[derive(Debug, Clone)]
 pub(super) struct Mention<'t> {
-    /// Markets it can mean, best first; never empty.
+    /// Markets it can mean, best first; none if what it names is not traded here.
     pub symbols: Vec<&'t Symbol>,
     pub on: MatchedOn,
     pub standing: Standing,
@@ -58,6 +61,8 @@ pub(super) enum Meaning<'t> {
     Mention(Mention<'t>),
     Sense(Sense),
     Interval(Interval),
+    /// A length that no candle has.
+    NoInterval,
     /// Numbers and lengths of time.
     Neutral,
     Unknown,
@@ -73,21 +78,51 @@ pub(super) struct Part<'t> {
 }
 
 pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> {
-    let words = words(query);
+    let (left_out, words): (Vec<Word>, Vec<Word>) = words(query).into_iter().partition(|word| word.left_out.is_some());
     let reader = Reader {
         table,
         capitals_tell: capitals_tell(&words),
         words: &words,
     };
     let mut parts = reader.parts(true);
-    if others_are_surer(&parts) {
+    if others_are_surer(&words, &parts) {
         // "the graph of bitcoin" is not about The Graph.
         parts = reader.parts(false);
     }
-    let parts = pairs(table, parts);
+    let mut parts = pairs(table, parts);
+    beside::settle(&words, &mut parts);
     let mut question = gather(table, &words, parts);
     judge(&mut question);
+    leave_out(&mut question, &left_out);
     question
+}
+
+/// Drops the markets that have to do with what the question leaves out.
+fn leave_out(question: &mut Question<'_>, words: &[Word]) {
+    if words.is_empty() {
+        return;
+    }
+    let folded: Vec<&str> = words.iter().map(|word| word.folded.as_str()).collect();
+    let names = folded.iter().flat_map(|word| Assets::known().called(word));
+    let whole = folded.join(" ");
+    let tickers: HashSet<String> = words
+        .iter()
+        .map(|word| word.text.to_uppercase())
+        .chain(
+            names
+                .chain(Assets::known().called(&whole))
+                .map(|&ticker| ticker.to_owned()),
+        )
+        .collect();
+    let left = |symbol: &&Symbol| {
+        [&symbol.name, &symbol.base, &symbol.quote]
+            .iter()
+            .all(|text| !tickers.contains(&***text))
+    };
+    for mention in &mut question.mentions {
+        mention.symbols.retain(left);
+    }
+    question.mentions.retain(|mention| !mention.symbols.is_empty());
 }
 
 /// Capitals mark a ticker, unless the whole sentence is shouted.
@@ -95,17 +130,30 @@ fn capitals_tell(words: &[Word]) -> bool {
     words.len() <= 3 || words.iter().any(|word| word.text.chars().any(char::is_lowercase))
 }
 
-fn others_are_surer(parts: &[Part<'_>]) -> bool {
-    let standings = || {
-        parts.iter().filter_map(|part| match &part.meaning {
-            Meaning::Mention(mention) => Some(mention.standing),
-            _ => None,
-        })
-    };
+fn others_are_surer(words: &[Word], parts: &[Part<'_>]) -> bool {
+    let standings = || parts.iter().filter_map(standing);
     let listed = parts
         .iter()
         .any(|part| part.gap == Gap::List || matches!(part.meaning, Meaning::Sense(Sense::Compare)));
-    !listed && standings().any(Standing::is_everyday) && standings().any(|standing| !standing.is_everyday())
+    let surer = standings().any(Standing::is_everyday) && standings().any(|standing| !standing.is_everyday());
+    surer && !listed && !names_stand_together(words, parts)
+}
+
+fn standing(part: &Part<'_>) -> Option<Standing> {
+    match &part.meaning {
+        Meaning::Mention(mention) => Some(mention.standing),
+        _ => None,
+    }
+}
+
+/// "Bitcoin ripple", "bitcoin and ripple" are two assets.
+fn names_stand_together(words: &[Word], parts: &[Part<'_>]) -> bool {
+    let linked = |part: &&Part<'_>| !matches!(words[part.start].folded.as_str(), "and" | "or" | "with");
+    let standings: Vec<Option<Standing>> = parts.iter().filter(linked).map(standing).collect();
+    standings.windows(2).any(|two| match two {
+        [Some(first), Some(second)] => [first, second].contains(&&Standing::Familiar),
+        _ => false,
+    })
 }
 
 /// Reads words from left to right, the longest meaning first.
@@ -143,12 +191,13 @@ impl<'t> Reader<'t, '_> {
         match interval::length(self.words, at) {
             Some((Length::Interval(interval), words)) => return (Meaning::Interval(interval), words),
             Some((Length::Span, words)) if !self.is_day(at) => return (Meaning::Neutral, words),
+            Some((Length::Missing, words)) if !self.is_day(at) => return (Meaning::NoInterval, words),
             _ => {}
         }
         if let Some(found) = self.phrase(at, ordinary_names) {
             return found;
         }
-        let meaning = if word.is_number() {
+        let meaning = if word.is_number() || words::is_magnitude(&word.folded) {
             Meaning::Neutral
         } else {
             Meaning::Unknown
@@ -193,7 +242,7 @@ impl<'t> Reader<'t, '_> {
         };
         let ticker = word.text.to_uppercase();
         if let Some(standing) = standing
-            && (self.table.has_base(&ticker) || self.table.has_quote(&ticker) || words::is_money(&ticker))
+            && self.is_ticker(&ticker, standing)
         {
             // Of a ticker that nobody has named yet it is not known what else it means.
             let named = standing != Standing::Distinct || Assets::known().name_of(&ticker).is_some();
@@ -213,6 +262,12 @@ impl<'t> Reader<'t, '_> {
         self.named(&word.folded, 1, ordinary_names)
     }
 
+    /// Whether this is traded, priced in, or known to be an asset that is not traded here.
+    fn is_ticker(&self, ticker: &str, standing: Standing) -> bool {
+        let traded = self.table.has_base(ticker) || self.table.has_quote(ticker) || words::is_money(ticker);
+        traded || (standing != Standing::Capitals && Assets::known().name_of(ticker).is_some())
+    }
+
     /// "A price" begins with an article and not with a ticker.
     fn is_capital_ticker(&self, at: usize) -> bool {
         let word = &self.words[at];
@@ -222,15 +277,17 @@ impl<'t> Reader<'t, '_> {
 
     fn named(&self, folded: &str, count: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
         let known = Assets::known().called(folded);
-        let tickers: Vec<String> = known
-            .iter()
-            .filter(|ticker| self.table.has_base(ticker) || words::is_money(ticker))
-            .map(|ticker| (*ticker).to_owned())
-            .collect();
+        let traded = |ticker: &&&str| self.table.has_base(ticker) || words::is_money(ticker);
+        let mut tickers: Vec<String> = known.iter().filter(traded).map(|&ticker| ticker.to_owned()).collect();
+        let unlisted = tickers.is_empty();
+        if unlisted {
+            // The name is taken all the same: "bitcoin cash" is never about bitcoin.
+            tickers.extend(known.iter().map(|&ticker| ticker.to_owned()));
+        }
         let bare = folded.strip_prefix("the ").unwrap_or(folded);
         let money = tickers.iter().all(|ticker| words::is_money(ticker));
         let ordinary = !money && everyday::is_ordinary(bare);
-        if tickers.is_empty() || (ordinary && !ordinary_names) {
+        if tickers.is_empty() || (ordinary && (unlisted || !ordinary_names)) {
             return None;
         }
         let standing = match ordinary {
@@ -307,5 +364,10 @@ fn asset<'t>(
 impl Mention<'_> {
     pub fn is_money(&self) -> bool {
         !self.tickers.is_empty() && self.tickers.iter().all(|ticker| words::is_money(ticker))
+    }
+
+    /// The currency itself, in which little or nothing is traded here: its stablecoins are meant.
+    pub fn is_dollars(&self) -> bool {
+        self.tickers.iter().any(|ticker| ticker == "USD")
     }
 }

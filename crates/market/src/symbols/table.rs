@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::assets::Assets;
 use super::everyday;
 use super::text::{edits_within, one_edit_apart, phrase};
+use super::words;
 use crate::model::{Symbol, SymbolStatus};
 use crate::number::Notional;
 
@@ -217,6 +218,15 @@ impl SymbolTable {
             .filter(|spelling| one_edit_apart(&spelling.text, word))
             .map(|spelling| &spelling.base);
         self.best_of(bases)
+    }
+
+    /// Whether a text is a base with money behind it that it is not traded in: well spelt, and no symbol.
+    pub(super) fn is_untraded_pair(&self, word: &str) -> bool {
+        let wanted = key(word);
+        let splits = wanted.char_indices().skip(1).take(MAX_COMPARED_CHARS);
+        let mut halves = splits.map(|(at, _)| wanted.split_at(at));
+        // "BTCUSD" is said of the stablecoins' markets.
+        halves.any(|(base, quote)| quote != "USD" && words::is_money(quote) && self.has_base(base))
     }
 
     /// Symbols whose name a text begins, well into the quote.

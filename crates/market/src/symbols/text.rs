@@ -27,17 +27,36 @@ pub(super) struct Word {
     pub tagged: bool,
     /// All its letters are capitals, and it has one.
     pub capitals: bool,
+    /// `-bitcoin`: what it names is not to be found.
+    pub left_out: Option<LeftOut>,
+}
+
+/// How far a leading minus reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeftOut {
+    UpToSpace,
+    UpToQuote,
 }
 
 impl Word {
     pub fn is_number(&self) -> bool {
-        self.folded.chars().all(char::is_numeric)
+        self.folded.chars().all(|c| c.is_numeric() || within_number(c))
     }
 }
 
 /// Characters that are not seen and therefore do not divide words.
 const fn invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+/// `200,000` and `2.5` are one number each.
+const fn within_number(c: char) -> bool {
+    matches!(c, ',' | '.')
+}
+
+/// Signs that are names of their own.
+const fn sign(c: char) -> bool {
+    matches!(c, '₿')
 }
 
 const fn apostrophe(c: char) -> bool {
@@ -53,6 +72,17 @@ pub(super) fn words(query: &str) -> Vec<Word> {
     while let Some(c) = rest.next() {
         if c.is_alphanumeric() {
             word.push(c);
+            continue;
+        }
+        let number = !word.is_empty() && word.chars().all(|c| c.is_ascii_digit() || within_number(c));
+        if number && within_number(c) && rest.peek().is_some_and(char::is_ascii_digit) {
+            word.push(c);
+            continue;
+        }
+        if sign(c) {
+            finish(&mut word, &mut between, &mut words);
+            word.push(c);
+            finish(&mut word, &mut between, &mut words);
             continue;
         }
         if apostrophe(c) && !word.is_empty() {
@@ -76,10 +106,31 @@ fn finish(word: &mut String, between: &mut String, words: &mut Vec<Word>) {
         folded: text.to_lowercase(),
         gap: gap(between),
         tagged: between.ends_with(['$', '#']),
+        left_out: left_out(between, words.last(), &text),
         capitals: text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase),
         text,
     });
     between.clear();
+}
+
+/// A minus directly before a word or a quotation, and behind a space, leaves it out.
+fn left_out(between: &str, before: Option<&Word>, text: &str) -> Option<LeftOut> {
+    let reach = before.and_then(|word| word.left_out);
+    let reaches = match reach {
+        Some(LeftOut::UpToSpace) => !between.contains(char::is_whitespace),
+        Some(LeftOut::UpToQuote) => !between.contains('"'),
+        None => false,
+    };
+    if reaches {
+        return reach;
+    }
+    let (marks, reach) = match between.strip_suffix('"') {
+        Some(marks) => (marks, LeftOut::UpToQuote),
+        None => (between, LeftOut::UpToSpace),
+    };
+    let ahead = marks.strip_suffix('-')?;
+    let apart = ahead.ends_with(char::is_whitespace) || (ahead.is_empty() && before.is_none());
+    (apart && text.starts_with(char::is_alphabetic)).then_some(reach)
 }
 
 fn gap(between: &str) -> Gap {
@@ -163,6 +214,13 @@ mod tests {
         );
         let tagged = words("$near is near");
         assert!(tagged[0].tagged && !tagged[2].tagged);
+        assert_eq!(folded("200,000 or 2.5, 3. ₿4"), ["200,000", "or", "2.5", "3", "₿", "4"]);
+        let left_out = |query| -> Vec<String> {
+            let out = words(query).into_iter().filter(|word| word.left_out.is_some());
+            out.map(|word| word.folded).collect()
+        };
+        assert_eq!(left_out("-btc eth-sol -ada/usdt - xrp --link"), ["btc", "ada", "usdt"]);
+        assert_eq!(left_out("x -\"bitcoin cash\" y"), ["bitcoin", "cash"]);
         assert!(words("1M")[0].capitals && !words("1m")[0].capitals && !words("42")[0].capitals);
     }
 

@@ -20,6 +20,8 @@ pub(super) enum Sense {
     Coins,
     /// The 24 hours that tickers tell of.
     Day,
+    /// Is about something of markets that there is nothing on here: futures, forecasts.
+    Elsewhere,
     /// Asks for a kind of document.
     Wants(Kind),
     /// Candles of one length: "hourly".
@@ -54,10 +56,16 @@ const SENSES: &[(Sense, &str)] = &[
         Sense::Market,
         "active amount analytics big convert conversion deep huge large small analyse analysis analyze asset assets bull bear bullish bearish buy buyers buying chance \
          currencies currency data digital exchange financial \
-         forecast happening hold hodl invest investing investment live long market markets money now \
-         order orders outlook level levels pattern patterns perform performed performance performing position prediction real realtime report resistance \
-         resting sell sellers selling short size snapshot spot statistics stats summary support time trade traded trader traders trading trend trending trends value volatile volatility worth \
+         happening hold hodl invest investing investment live long market markets money now \
+         order orders level levels pattern patterns perform performed performance performing position real realtime report resistance \
+         resting sell sellers selling short size snapshot spot statistics stats summary support time trade traded trader traders trading trend trending trends value worth \
          day days hour hours minute minutes month months second seconds week weeks year years past previous",
+    ),
+    (
+        Sense::Elsewhere,
+        "derivatives dominance etf etfs fdv forecast forecasts funding futures halving hashrate leverage leveraged \
+         liquidated liquidation liquidations marketcap options outlook perp perpetual perpetuals perps predict \
+         prediction predictions tvl",
     ),
     (
         Sense::Wants(Ticker),
@@ -81,13 +89,13 @@ const SENSES: &[(Sense, &str)] = &[
     (
         Sense::Wants(Klines(DEFAULT_INTERVAL)),
         "candle candles candlestick candlesticks kline klines chart charts charting graph ohlc ohlcv history \
-         historical historic atr",
+         historical historic atr volatile volatility",
     ),
     (Sense::Wants(Trades), "trades tape prints executions"),
     (
         Sense::Wants(ExchangeInfo),
         "status filter filters rule rules lot tick listed delisted precision notional tradable tradeable \
-         exchangeinfo",
+         exchangeinfo halted suspended paused",
     ),
     (
         Sense::Wants(Analytics(OrderFlow)),
@@ -99,7 +107,7 @@ const SENSES: &[(Sense, &str)] = &[
     ),
     (
         Sense::Wants(Analytics(Anomalies)),
-        "anomaly anomalies anomalous unusual unusually abnormal suspicious strange weird odd",
+        "anomaly anomalies anomalous unusual unusually abnormal suspicious strange weird odd iceberg icebergs spoofing",
     ),
     (Sense::Wants(Analytics(LiquidityVacuums)), "vacuum vacuums gap gaps"),
     (Sense::Wants(Analytics(Health)), "health healthy microstructure"),
@@ -143,8 +151,15 @@ const PHRASES: &[(Sense, &str)] = &[
          order imbalance, how liquid, orderbook l2, order book l2",
     ),
     (
+        Sense::Elsewhere,
+        "market cap, market caps, market capitalization, market capitalisation, funding rate, funding rates, \
+         open interest, circulating supply, total supply, max supply, hash rate, long short ratio, \
+         long to short ratio, implied volatility, total value locked, fear and greed, price prediction, \
+         price predictions, price target, price targets, margin trading, gas fee, gas fees",
+    ),
+    (
         Sense::Wants(Klines(DEFAULT_INTERVAL)),
-        "price history, price chart, candle chart, open high low close, over time, historical prices, \
+        "how volatile, price history, price chart, candle chart, open high low close, over time, historical prices, \
          historical data, historical price",
     ),
     (
@@ -156,14 +171,15 @@ const PHRASES: &[(Sense, &str)] = &[
         Sense::Wants(ExchangeInfo),
         "tick size, lot size, step size, min notional, minimum notional, minimum order, min order, \
          minimum order size, minimum size, exchange info, exchange information, trading rules, trading status, \
-         symbol info, order size, price precision, minimum quantity, still trading",
+         symbol info, order size, price precision, minimum quantity, still trading, can i trade",
     ),
     (
         Sense::Wants(Analytics(OrderFlow)),
         "order flow, order flows, buying pressure, selling pressure, buy pressure, sell pressure, net flow, \
          net flows, trade flow, cumulative volume delta, volume delta, cumulative delta, buyers or sellers, \
          aggressive buyers, aggressive sellers, aggressive buying, aggressive selling, taker flow, \
-         buy and sell volume, money flow",
+         buy and sell volume, money flow, who is buying, who is selling, who buying, who selling, \
+         buying or selling, buyers and sellers, more buyers, more sellers",
     ),
     (
         Sense::Wants(Analytics(VolumeProfile)),
@@ -173,7 +189,7 @@ const PHRASES: &[(Sense, &str)] = &[
     ),
     (
         Sense::Wants(Analytics(Anomalies)),
-        "unusual activity, anything unusual, market anomalies, quote stuffing, market manipulation",
+        "iceberg order, iceberg orders, unusual activity, anything unusual, market anomalies, quote stuffing, market manipulation",
     ),
     (
         Sense::Wants(Analytics(LiquidityVacuums)),
@@ -195,10 +211,7 @@ const PHRASES: &[(Sense, &str)] = &[
         Sense::Pairing,
         "exchange rate, conversion rate, cross rate, trading pair",
     ),
-    (
-        Sense::Market,
-        "real time, right now, at the moment, price prediction, market cap",
-    ),
+    (Sense::Market, "real time, right now, at the moment"),
 ];
 
 /// What a folded word or phrase means, if it means something here.
@@ -222,22 +235,36 @@ pub(super) fn longest(first: &str) -> usize {
     LONGEST.get(first).copied().unwrap_or(0)
 }
 
-/// Assets that are money: beside another asset they are what its price is in.
-const MONEY: &str = "\
-    USD USDT USDC FDUSD TUSD BUSD USDP USD1 USDE USDS DAI PAX PYUSD XUSD BFUSD AEUR EURI EUR GBP TRY BRL JPY ARS MXN \
-    ZAR PLN CZK UAH COP AUD RUB NGN IDR IDRT BIDR BVND BKRW VAI UST USTC";
+/// The dollar and what stands for it.
+const DOLLARS: &str = "USD USDT USDC FDUSD TUSD BUSD USDP USD1 USDE USDS DAI PAX PYUSD XUSD BFUSD RLUSD USDG UST USTC";
 
+/// Other money, whether or not anything here is priced in it.
+const CURRENCIES: &str = "\
+    AED AEUR ARS AUD BIDR BKRW BRL BVND CAD CHF CLP CNY COP CZK DKK EUR EURI GBP HKD HUF IDR IDRT ILS INR JPY KRW \
+    KZT MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RUB SAR SEK SGD THB TRY TWD UAH VAI VND ZAR";
+
+/// Numbers in letters that stand behind others: "2 million dollars".
+pub(super) fn is_magnitude(folded: &str) -> bool {
+    matches!(folded, "thousand" | "million" | "billion" | "mn" | "bn")
+}
+
+/// Assets that are money: beside another asset they are what its price is in.
 pub(super) fn is_money(ticker: &str) -> bool {
-    MONEY.split_ascii_whitespace().any(|money| money == ticker)
+    is_dollar(ticker) || CURRENCIES.split_ascii_whitespace().any(|money| money == ticker)
+}
+
+pub(super) fn is_dollar(ticker: &str) -> bool {
+    DOLLARS.split_ascii_whitespace().any(|dollar| dollar == ticker)
 }
 
 /// Wishes in words that are said of anything: they do not show that a market is meant.
 const VAGUE: &str = "\
     abnormal ask asks bid bids book books change changed changes chart charts cheap concentrated concentrates \
     concentration cost costs delta depth down executions expensive filter filters flow flows gain gained gains gap \
-    gaps graph health healthy high highs historic historical history how impact last liquid listed loss lost lot low \
-    lows mid move moved moving odd precision prints quote quoted quotes rule rules spread spreads status strange \
-    suspicious tape tick turnover unusual unusually up vacuum vacuums val wall walls weird";
+    gaps graph halted health healthy high highs historic historical history how iceberg icebergs impact last \
+    liquid listed loss lost lot low lows mid move moved moving odd paused precision prints quote quoted quotes \
+    rule rules spoofing spread spreads status strange suspended suspicious tape tick turnover unusual unusually up \
+    vacuum vacuums val volatile volatility wall walls weird";
 
 /// Whether a word or phrase that asks for something is said of markets alone.
 pub(super) fn is_telling(folded: &str) -> bool {

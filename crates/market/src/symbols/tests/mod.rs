@@ -1,5 +1,6 @@
 //! A small exchange, and what is asked of it.
 
+mod few;
 mod properties;
 mod queries;
 mod ranking;
@@ -96,8 +97,12 @@ fn symbol(base: &str, quote: &str, status: SymbolStatus) -> Symbol {
 }
 
 fn table() -> SymbolTable {
+    listing(MARKETS)
+}
+
+fn listing(markets: &[&str]) -> SymbolTable {
     let mut symbols = Vec::new();
-    for line in MARKETS {
+    for line in markets {
         let mut fields = line.split(' ');
         let base = fields.next().expect("a base");
         symbols.extend(fields.map(|quote| {
