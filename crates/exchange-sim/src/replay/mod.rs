@@ -10,7 +10,7 @@
 //! - As fast as possible the player waits for two seconds for a listener to take a snapshot, once the book is known and
 //!   again when it is known again.
 //! - Best levels are recorded ones where they are newer than the book, or where the book is not known.
-//! - Likewise a symbol's ticker begins with the first recorded one.
+//! - A symbol's ticker begins with the first recorded one, however late that comes.
 //! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
 //!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
 //!   than five are left, depth answers 503 until the next snapshot, and streams made from the book fall silent.
