@@ -154,7 +154,9 @@ fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>,
         return true;
     }
     let each = beside == Beside::Compared || (beside == Beside::Toward && told.compared);
-    if second.is_money() && !first.is_money() && !each {
+    // "usdt usdc" are two, "usdt/usdc" are one, and of a currency and dollars the other one has the market.
+    let two = first.is_money() && (beside == Beside::Next || first.is_dollars() || second.is_dollars());
+    if second.is_money() && !two && !each {
         if price_in(table, first, second) {
             // Its market is settled, whatever other money is named.
             first.tickers.clear();
@@ -272,7 +274,9 @@ fn quote_in_money<'t>(table: &'t SymbolTable, question: &mut Question<'t>) {
     if assets.is_empty() {
         question.mentions = money;
         if question.mentions.len() > 1 {
-            question.mentions.retain(|coin| !coin.symbols.is_empty());
+            question
+                .mentions
+                .retain(|coin| !coin.is_dollars() || !coin.symbols.is_empty());
         }
         return;
     }
