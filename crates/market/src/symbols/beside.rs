@@ -16,21 +16,21 @@ const AFTER_TRADING: &[&str] = &[
 const DEALING: &[&str] = &["buy", "buying", "sell", "selling", "trade"];
 
 pub(super) fn settle(words: &[Word], parts: &mut [Part<'_>]) {
-    let beside = Beside { words };
+    let neighbours = Neighbours { words };
     for at in 0..parts.len() {
-        beside.length_of_candles(parts, at);
+        neighbours.length_of_candles(parts, at);
     }
-    beside.status(parts);
-    if beside.names_amount(parts) {
-        beside.ask_for_cost(parts);
+    neighbours.status(parts);
+    if neighbours.names_amount(parts) {
+        neighbours.ask_for_cost(parts);
     }
 }
 
-struct Beside<'w> {
+struct Neighbours<'w> {
     words: &'w [Word],
 }
 
-impl Beside<'_> {
+impl Neighbours<'_> {
     fn first_word(&self, part: &Part<'_>) -> &str {
         self.words.get(part.start).map_or("", |word| word.folded.as_str())
     }
