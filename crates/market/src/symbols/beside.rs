@@ -16,21 +16,21 @@ const AFTER_TRADING: &[&str] = &[
 const DEALING: &[&str] = &["buy", "buying", "sell", "selling", "trade"];
 
 pub(super) fn settle(words: &[Word], parts: &mut [Part<'_>]) {
-    let beside = Beside { words };
+    let neighbours = Neighbours { words };
     for at in 0..parts.len() {
-        beside.length_of_candles(parts, at);
+        neighbours.length_of_candles(parts, at);
     }
-    beside.status(parts);
-    if beside.names_amount(parts) {
-        beside.ask_for_cost(parts);
+    neighbours.status(parts);
+    if neighbours.names_amount(parts) {
+        neighbours.ask_for_cost(parts);
     }
 }
 
-struct Beside<'w> {
+struct Neighbours<'w> {
     words: &'w [Word],
 }
 
-impl Beside<'_> {
+impl Neighbours<'_> {
     fn first_word(&self, part: &Part<'_>) -> &str {
         self.words.get(part.start).map_or("", |word| word.folded.as_str())
     }
@@ -41,7 +41,12 @@ impl Beside<'_> {
             part.is_some_and(|part| matches!(part.meaning, Meaning::Sense(Sense::Wants(Kind::Klines(_)))))
         };
         let before = at.checked_sub(1).map(|before| &parts[before]);
-        let (leads, follows) = (is_candles(parts.get(at + 1)), is_candles(before));
+        let leads = is_candles(parts.get(at + 1));
+        // "Candles day", "candles of btc day".
+        let follows = match before.map(|part| &part.meaning) {
+            Some(Meaning::Mention(_)) => parts.iter().any(|part| is_candles(Some(part))),
+            _ => is_candles(before),
+        };
         if !leads && !follows {
             return;
         }
@@ -80,13 +85,12 @@ impl Beside<'_> {
 
     /// "500,000 dollars of", "$2 million worth of".
     fn names_amount(&self, parts: &[Part<'_>]) -> bool {
-        let Some(of) = parts
-            .iter()
-            .position(|part| self.first_word(part) == "of" && part.words == 1)
-        else {
-            return false;
-        };
-        let rest = &parts[..of];
+        let is_of = |part: &Part<'_>| part.words == 1 && self.first_word(part) == "of";
+        let mut ofs = (0..parts.len()).filter(|at| is_of(&parts[*at]));
+        ofs.any(|of| self.ends_in_amount(&parts[..of]))
+    }
+
+    fn ends_in_amount(&self, rest: &[Part<'_>]) -> bool {
         let rest = match rest.split_last() {
             Some((last, before)) if self.first_word(last) == "worth" => before,
             _ => rest,

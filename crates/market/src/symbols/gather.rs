@@ -153,8 +153,7 @@ fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>,
         *first = market(table, symbol, on, first.words + second.words);
         return true;
     }
-    let each = beside == Beside::Compared || (beside == Beside::Toward && told.compared);
-    if second.is_money() && !first.is_money() && !each {
+    if is_priced(first, second, beside, told) {
         if price_in(table, first, second) {
             // Its market is settled, whatever other money is named.
             first.tickers.clear();
@@ -169,6 +168,14 @@ fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>,
         second.pair_missing = true;
     }
     false
+}
+
+/// Whether the second of two assets is the money that the first one's price is wanted in.
+fn is_priced(first: &Mention<'_>, second: &Mention<'_>, beside: Beside, told: Told) -> bool {
+    let each = beside == Beside::Compared || (beside == Beside::Toward && told.compared);
+    // "usdt usdc" are two, "usdt/usdc" are one, and of a currency and dollars the other one has the market.
+    let two = first.is_money() && (beside == Beside::Next || first.is_dollars() || second.is_dollars());
+    second.is_money() && !two && !each
 }
 
 /// Puts the market in front in which the asset is priced in this money. Without one, no other is meant.
@@ -272,7 +279,9 @@ fn quote_in_money<'t>(table: &'t SymbolTable, question: &mut Question<'t>) {
     if assets.is_empty() {
         question.mentions = money;
         if question.mentions.len() > 1 {
-            question.mentions.retain(|coin| !coin.symbols.is_empty());
+            question
+                .mentions
+                .retain(|coin| !coin.is_dollars() || !coin.symbols.is_empty());
         }
         return;
     }

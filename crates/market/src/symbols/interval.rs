@@ -93,7 +93,7 @@ fn compact(word: &Word) -> Option<Interval> {
 fn exact(count: u32, unit: &str) -> Option<Interval> {
     // Sixty minutes are an hour; but a week's candles begin on Mondays and seven days' would not.
     let (count, unit) = match unit {
-        "m" if count > 0 && count % 60 == 0 => (count / 60, "h"),
+        "m" if count > 0 && count.is_multiple_of(60) => (count / 60, "h"),
         _ => (count, unit),
     };
     format!("{count}{unit}").parse().ok()

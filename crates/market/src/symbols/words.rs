@@ -1,6 +1,6 @@
 //! What the words of a question mean beside the names of assets.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::assets;
@@ -250,7 +250,11 @@ pub(super) fn is_magnitude(folded: &str) -> bool {
 
 /// Assets that are money: beside another asset they are what its price is in.
 pub(super) fn is_money(ticker: &str) -> bool {
-    is_dollar(ticker) || CURRENCIES.split_ascii_whitespace().any(|money| money == ticker)
+    static MONEY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+        let dollars = DOLLARS.split_ascii_whitespace();
+        dollars.chain(CURRENCIES.split_ascii_whitespace()).collect()
+    });
+    MONEY.contains(ticker)
 }
 
 pub(super) fn is_dollar(ticker: &str) -> bool {
