@@ -354,7 +354,7 @@ impl Market {
     }
 
     /// Asks for the exchange's time; says whether it was told.
-    async fn learn_clock(&self, replayed: bool) -> bool {
+    async fn learn_clock(&self) -> bool {
         let before = self.rest.clock_offset_ms();
         if self.rest.in_background().server_time().await.is_err() {
             return false;
@@ -364,7 +364,7 @@ impl Market {
         };
         self.feed.health.set_offset_ms(offset, self.clock.now());
         let is_news = before.is_none_or(|before| (before - offset).abs() >= NOTABLE_OFFSET_MS);
-        if let Some(note) = self.clock_note().filter(|_| is_news && !replayed) {
+        if let Some(note) = self.clock_note().filter(|_| is_news) {
             tracing::warn!("{note}");
         }
         true
@@ -372,6 +372,10 @@ impl Market {
 
     /// A sentence where this machine's clock and the exchange's differ by more than delays explain.
     pub fn clock_note(&self) -> Option<String> {
+        // A replay's clock is the recording's, and its label says so.
+        if self.rest.simulation() == Some(rest::Simulation::Replay) {
+            return None;
+        }
         let offset = self.rest.clock_offset_ms()?;
         (offset.abs() >= NOTABLE_OFFSET_MS).then(|| {
             let direction = if offset > 0 { "behind" } else { "ahead of" };
@@ -476,7 +480,7 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
         let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
         if is_due(learned, LEARN_CLOCK) || replayed || market.feed.health.has_drifted() {
-            learned = market.learn_clock(replayed).await.then_some(now).or(learned);
+            learned = market.learn_clock().await.then_some(now).or(learned);
         }
         if is_due(loaded, RELOAD_SYMBOLS) && load_at.is_none_or(|at| now >= at) {
             match market.load().await {

@@ -91,7 +91,8 @@ impl<T: Send + Sync + 'static> Coalescer<T> {
     fn serves(&self, entry: &watch::Receiver<Outcome<T>>) -> bool {
         match &*entry.borrow() {
             None => entry.has_changed().is_ok(),
-            Some(Err(_)) => false,
+            // Kept only while it is to be given again.
+            Some(Err(error)) => keep_error(error, self.window) > Duration::ZERO,
             Some(Ok(answer)) => {
                 let age = self
                     .clock
@@ -110,10 +111,12 @@ impl<T: Send + Sync + 'static> Coalescer<T> {
         let (entries, window) = (Arc::clone(&self.entries), self.window);
         tokio::spawn(async move {
             let answer = fetch.await.map(Arc::new);
-            let kept = answer.is_ok() && !window.is_zero();
+            let keep = answer
+                .as_ref()
+                .map_or_else(|error| keep_error(error, window), |_| window);
             sender.send_replace(Some(answer));
-            if kept {
-                tokio::time::sleep(window).await;
+            if !keep.is_zero() {
+                tokio::time::sleep(keep).await;
             }
             entries.remove(&key, &own);
         });
@@ -122,6 +125,17 @@ impl<T: Send + Sync + 'static> Coalescer<T> {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.entries.lock().len()
+    }
+}
+
+/// How long a failure is given again: an exchange in trouble is not asked by every caller anew, and the weight
+/// that each attempt costs is not spent on it. What was never sent costs nothing, and is tried again at once.
+fn keep_error(error: &RestError, window: Duration) -> Duration {
+    const LONGEST: Duration = Duration::from_millis(250);
+    if error.was_asked() {
+        window.min(LONGEST)
+    } else {
+        Duration::ZERO
     }
 }
 
@@ -188,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn errors_are_shared_and_not_kept_and_a_panic_is_an_error() {
+    async fn errors_are_shared_and_kept_for_a_moment_and_a_panic_is_an_error() {
         let coalescer = coalescer(1000);
         let fails = || async {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -199,7 +213,10 @@ mod tests {
             coalescer.get("key".to_owned(), count(Arc::default()))
         );
         let failed = Some(RestError::Firewall { status: 403 });
-        assert_eq!((one.err(), two.err()), (failed.clone(), failed));
+        assert_eq!((one.err(), two.err()), (failed.clone(), failed.clone()));
+        let at_once = coalescer.get("key".to_owned(), count(Arc::default())).await;
+        assert_eq!(at_once.err(), failed);
+        tokio::time::sleep(Duration::from_millis(400)).await;
         let after = coalescer.get("key".to_owned(), count(Arc::default())).await;
         assert_eq!(after.expect("answer").value, 1);
 

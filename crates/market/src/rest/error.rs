@@ -125,6 +125,19 @@ impl RestError {
         }
     }
 
+    /// Whether the exchange was asked, or at least tried to be reached.
+    pub const fn was_asked(&self) -> bool {
+        !matches!(
+            self,
+            Self::Invalid(_)
+                | Self::HeldBack { .. }
+                | Self::TooHeavy { .. }
+                | Self::Paused { .. }
+                | Self::Crowded
+                | Self::Abandoned
+        )
+    }
+
     /// Whether the exchange may have done what was asked all the same.
     pub fn leaves_outcome_unknown(&self) -> bool {
         match self {
