@@ -401,7 +401,15 @@ mod tests {
 
     #[test]
     fn sections_of_later_versions_are_accepted_and_said_not_to_be_served() {
-        let config = parse("[market]\nvenue = \"binance\"\n[store]\nurl = \"sqlite:x\"\n").expect("config");
+        let config = parse("[cache]\nurl = \"memory:\"\n[store]\nurl = \"sqlite:x\"\n").expect("config");
         assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+    }
+
+    #[test]
+    fn a_market_is_served_by_being_there_and_its_schemes_are_its_own() {
+        assert!(parse("").expect("config").market.is_none());
+        assert!(parse("[market]").expect("config").market.is_some());
+        let taken = "[market]\n[[sources]]\nname = \"ticker\"\nkind = \"documents\"\npath = \"x\"";
+        assert!(fault(taken).contains("choose another name"), "{}", fault(taken));
     }
 }
