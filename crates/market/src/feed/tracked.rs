@@ -171,8 +171,9 @@ impl Tracked {
             self.published.set_status(state, Some(reason), now);
             return self.ask_later(now.monotonic);
         }
+        // A market is not quiet while best prices are announced that the book does not have.
         let is_behind =
-            self.comparing.is_some() && self.is_left_behind(now.monotonic) && snapshot.last_update_id < self.announced;
+            self.comparing.is_some() && self.behind_since.is_some() && snapshot.last_update_id < self.announced;
         let moved_on = self.comparing.is_some_and(|id| id != snapshot.last_update_id) && self.is_silent();
         match self.book.snapshot(snapshot) {
             Ok(Installed::Synced) if moved_on => {
@@ -185,6 +186,7 @@ impl Tracked {
                 self.confirmed = true;
                 self.quiet = (self.quiet * 2).min(64);
                 self.behind_since = Some(now.monotonic);
+                self.updated = Some(now.monotonic);
                 self.publish_as(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
             }
             Ok(Installed::Synced) => {
