@@ -376,14 +376,10 @@ impl Market {
         if self.rest.simulation() == Some(rest::Simulation::Replay) {
             return None;
         }
-        let offset = self.rest.clock_offset_ms()?;
-        (offset.abs() >= NOTABLE_OFFSET_MS).then(|| {
-            let direction = if offset > 0 { "behind" } else { "ahead of" };
-            format!(
-                "this machine's clock is {:.1} s {direction} the exchange's; ages are measured from receipt by a clock that does not jump",
-                offset.unsigned_abs() as f64 / 1000.0
-            )
-        })
+        let skew = self.rest.clock_skew()?;
+        Some(format!(
+            "{skew}; ages are measured from receipt by a clock that does not jump"
+        ))
     }
 
     /// What labels everything that does not come from the exchange itself.

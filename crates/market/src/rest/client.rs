@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tribune_core::{Clock, Error};
 
-use super::answers::{self, AvgPrice, BookTicker, Decoded, DepthSnapshot, ExchangeInfo, LastPrice, Ticker};
+use super::answers::{self, AvgPrice, Decoded, DepthSnapshot, ExchangeInfo, LastPrice, Ticker};
 use super::coalesce::{Coalescer, Shared};
 use super::endpoint::Endpoint;
 use super::error::RestError;
@@ -88,9 +88,6 @@ struct Kept {
     ticker: Coalescer<Ticker>,
     tickers: Coalescer<Vec<Ticker>>,
     price: Coalescer<LastPrice>,
-    prices: Coalescer<Vec<LastPrice>>,
-    book_ticker: Coalescer<BookTicker>,
-    book_tickers: Coalescer<Vec<BookTicker>>,
 }
 
 impl Kept {
@@ -107,9 +104,6 @@ impl Kept {
             ticker: kept(window, clock),
             tickers: kept(window, clock),
             price: kept(window, clock),
-            prices: kept(window, clock),
-            book_ticker: kept(window, clock),
-            book_tickers: kept(window, clock),
         }
     }
 }
@@ -268,40 +262,9 @@ impl Rest {
         self.shared(|kept| &kept.tickers, request, answers::tickers).await
     }
 
-    /// Over the last minutes, hours or days: `1m` to `59m`, `1h` to `23h`, `1d` to `7d`.
-    pub async fn rolling_ticker(&self, symbol: &str, window: &str) -> Shared<Ticker> {
-        let request = Request::new(Endpoint::RollingTicker).symbol(symbol)?;
-        let request = request.with("windowSize", window);
-        self.shared(|kept| &kept.ticker, request, answers::rolling).await
-    }
-
-    pub async fn rolling_tickers(&self, symbols: &[&str], window: &str) -> Shared<Vec<Ticker>> {
-        let request = Request::new(Endpoint::RollingTicker).symbols(symbols)?;
-        let request = request.with("windowSize", window);
-        self.shared(|kept| &kept.tickers, request, answers::rolling_tickers)
-            .await
-    }
-
     pub async fn price(&self, symbol: &str) -> Shared<LastPrice> {
         let request = Request::new(Endpoint::TickerPrice).symbol(symbol)?;
         self.shared(|kept| &kept.price, request, answers::last_price).await
-    }
-
-    pub async fn all_prices(&self) -> Shared<Vec<LastPrice>> {
-        let request = Request::new(Endpoint::TickerPrice).bulk();
-        self.shared(|kept| &kept.prices, request, answers::last_prices).await
-    }
-
-    pub async fn book_ticker(&self, symbol: &str) -> Shared<BookTicker> {
-        let request = Request::new(Endpoint::BookTicker).symbol(symbol)?;
-        self.shared(|kept| &kept.book_ticker, request, answers::book_ticker)
-            .await
-    }
-
-    pub async fn all_book_tickers(&self) -> Shared<Vec<BookTicker>> {
-        let request = Request::new(Endpoint::BookTicker).bulk();
-        self.shared(|kept| &kept.book_tickers, request, answers::book_tickers)
-            .await
     }
 
     /// One request for all who ask the same. Who does not want to wait never waits for background work.

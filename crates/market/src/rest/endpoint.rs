@@ -12,8 +12,6 @@ pub enum Endpoint {
     AvgPrice,
     Ticker24h,
     TickerPrice,
-    BookTicker,
-    RollingTicker,
     Account,
     Order,
     OrderTest,
@@ -35,8 +33,6 @@ impl Endpoint {
             Self::AvgPrice => "avgPrice",
             Self::Ticker24h => "ticker/24hr",
             Self::TickerPrice => "ticker/price",
-            Self::BookTicker => "ticker/bookTicker",
-            Self::RollingTicker => "ticker",
             Self::Account => "account",
             Self::Order => "order",
             Self::OrderTest => "order/test",
@@ -69,14 +65,9 @@ pub const fn weight(endpoint: Endpoint, scope: Scope, limit: Option<u32>) -> u32
             Scope::Several(..=100) => 40,
             Scope::Several(_) | Scope::All => 80,
         },
-        Endpoint::TickerPrice | Endpoint::BookTicker => match scope {
+        Endpoint::TickerPrice => match scope {
             Scope::One => 2,
             Scope::Several(_) | Scope::All => 4,
-        },
-        Endpoint::RollingTicker => match scope {
-            Scope::One => 4,
-            Scope::Several(count) if count < 50 => 4 * count as u32,
-            Scope::Several(_) | Scope::All => 200,
         },
         Endpoint::OpenOrders => match scope {
             Scope::One => 6,
@@ -110,9 +101,7 @@ mod tests {
         let tickers = |count| weight(Endpoint::Ticker24h, Scope::Several(count), None);
         assert_eq!([1, 20, 21, 100, 101].map(tickers), [2, 2, 40, 40, 80]);
         assert_eq!(weight(Endpoint::Ticker24h, Scope::All, None), 80);
-        let rolling = |count| weight(Endpoint::RollingTicker, Scope::Several(count), None);
-        assert_eq!([1, 49, 50, 100].map(rolling), [4, 196, 200, 200]);
-        assert_eq!(weight(Endpoint::BookTicker, Scope::All, None), 4);
+        assert_eq!(weight(Endpoint::TickerPrice, Scope::All, None), 4);
         assert_eq!(weight(Endpoint::ExchangeInfo, Scope::All, None), 20);
     }
 }

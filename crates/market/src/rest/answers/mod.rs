@@ -12,10 +12,8 @@ use crate::number::{Notional, Price, Quantity};
 
 pub(super) use info::exchange_info;
 pub use info::{ExchangeInfo, RateLimit};
-pub use ticker::{BookTicker, LastPrice, Ticker, TickerQuote};
-pub(super) use ticker::{
-    book_ticker, book_tickers, last_price, last_prices, rolling, rolling_tickers, ticker, tickers,
-};
+pub use ticker::{LastPrice, Ticker, TickerQuote};
+pub(super) use ticker::{last_price, ticker, tickers};
 
 /// A decoded answer, and when it was true where the exchange says so.
 pub(crate) type Decoded<T> = Read<(T, Option<Millis>)>;

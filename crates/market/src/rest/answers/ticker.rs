@@ -42,14 +42,6 @@ pub struct TickerQuote {
     pub ask: Option<Level>,
 }
 
-/// The best prices; `None` where nobody offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BookTicker {
-    pub symbol: Arc<str>,
-    pub bid: Option<Level>,
-    pub ask: Option<Level>,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastPrice {
     pub symbol: Arc<str>,
@@ -111,30 +103,6 @@ pub(in crate::rest) fn tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
     many(body, full)
 }
 
-pub(in crate::rest) fn rolling(body: &[u8]) -> Decoded<Ticker> {
-    one(body, window)
-}
-
-pub(in crate::rest) fn rolling_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
-    many(body, window)
-}
-
-fn best(fields: &Fields<'_>) -> Read<BookTicker> {
-    Ok(BookTicker {
-        symbol: fields.word("symbol")?.into(),
-        bid: fields.level("bidPrice", "bidQty")?,
-        ask: fields.level("askPrice", "askQty")?,
-    })
-}
-
-pub(in crate::rest) fn book_ticker(body: &[u8]) -> Decoded<BookTicker> {
-    Ok((best(&decode::object(body)?)?, None))
-}
-
-pub(in crate::rest) fn book_tickers(body: &[u8]) -> Decoded<Vec<BookTicker>> {
-    Ok((decode::each(body, |fields| best(&fields))?, None))
-}
-
 fn last(fields: &Fields<'_>) -> Read<LastPrice> {
     Ok(LastPrice {
         symbol: fields.word("symbol")?.into(),
@@ -144,10 +112,6 @@ fn last(fields: &Fields<'_>) -> Read<LastPrice> {
 
 pub(in crate::rest) fn last_price(body: &[u8]) -> Decoded<LastPrice> {
     Ok((last(&decode::object(body)?)?, None))
-}
-
-pub(in crate::rest) fn last_prices(body: &[u8]) -> Decoded<Vec<LastPrice>> {
-    Ok((decode::each(body, |fields| last(&fields))?, None))
 }
 
 #[cfg(test)]
@@ -198,17 +162,5 @@ mod tests {
             let wrong = tickers(&body).expect_err(name);
             assert_eq!(wrong, Wrong::new(&format!("[0].{name}"), "is missing"));
         }
-    }
-
-    #[test]
-    fn the_rolling_ticker_says_less() {
-        let (ticker, _) = rolling(FULL.as_bytes()).expect("ticker");
-        assert_eq!(ticker.quote, None);
-        let (list, _) = book_tickers(br#"[{"symbol":"A","bidPrice":"1","bidQty":"2","askPrice":"3","askQty":"4"}]"#)
-            .expect("book tickers");
-        assert_eq!(
-            list[0].ask.map(|level| level.quantity.to_string()),
-            Some("4".to_owned())
-        );
     }
 }
