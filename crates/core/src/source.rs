@@ -36,11 +36,18 @@ pub struct SourceFacts {
     pub dates: Option<(Date, Date)>,
     /// An id of it, where ids do not begin with its name.
     pub example_id: Option<String>,
+    /// What it holds changes by itself, under the same ids.
+    pub live: bool,
     /// Field names that a query may filter on as `field:value`, most common first.
     pub fields: Vec<String>,
 }
 
 impl SourceFacts {
+    /// What its ids look like: `notes:…`.
+    pub fn ids(&self) -> String {
+        self.example_id.clone().unwrap_or_else(|| format!("{}:…", self.name))
+    }
+
     /// How much it holds, in words: `1 speech`, `12,345 documents`; `None` where it is not known.
     pub fn counted(&self) -> Option<String> {
         let count = self.documents?;

@@ -317,6 +317,7 @@ impl Source for DocumentsSource {
             documents: manifest.map(Manifest::documents),
             dates: manifest.and_then(Manifest::dates),
             example_id: None,
+            live: false,
             fields: manifest.map(Manifest::fields).unwrap_or_default(),
         }
     }

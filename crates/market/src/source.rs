@@ -272,6 +272,7 @@ impl Source for MarketSource {
             documents: market.and_then(|market| market.known_symbols()).map(|table| table.len() as u64),
             dates: None,
             example_id: Some("ticker:BTCUSDT".to_owned()),
+            live: true,
             fields: Vec::new(),
         }
     }

@@ -59,22 +59,14 @@ fn render_with(
     } else {
         about.join("; ")
     };
-    let example = sources.first().map_or_else(
-        || "source:…".to_owned(),
-        |source| {
-            source
-                .example_id
-                .clone()
-                .unwrap_or_else(|| format!("{}:…", source.name))
-        },
-    );
+    let example = sources.first().map_or_else(|| "source:…".to_owned(), SourceFacts::ids);
     let values = context! {
         collection => collection(sources),
         scope => scope(sources, most_sources),
         nouns => nouns(sources),
         about => clip(about.trim_end_matches('.'), about_chars),
         fields => fields(sources, most_fields),
-        live => !sources.is_empty() && sources.iter().all(|source| source.example_id.is_some()),
+        live => !sources.is_empty() && sources.iter().all(|source| source.live),
         example => format!("`{example}`"),
     };
     let rendered = Environment::new().render_str(template, values);
@@ -164,6 +156,7 @@ mod tests {
             documents: Some(documents),
             dates: Some((jiff::civil::date(2024, 5, 28), jiff::civil::date(2025, 10, 9))),
             example_id: None,
+            live: false,
             fields: vec!["speaker".to_owned(), "party".to_owned()],
         }
     }

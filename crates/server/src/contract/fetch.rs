@@ -111,20 +111,31 @@ fn metadata(document: &Document) -> JsonObject {
     metadata
 }
 
-/// Finds a document by what a caller gives for its id: the id, a citation address, or the bare key.
-pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Document> {
-    if let Some(record) = Links::cited_record(given)
-        && let Some(id) = Links::cited_id(given)
-        && let Some(Cited::Kept { document, .. }) = cited(sources, &id, record).await?
-    {
-        return Ok(*document);
+/// Finds a document by what a caller gives for its id: the id, a citation address, or the bare key. `None` if
+/// nobody has it.
+pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Option<Document>> {
+    let Some(id) = Links::cited_id(given) else {
+        return by_id_or_key(sources, given, cx).await;
+    };
+    if let Some(record) = Links::cited_record(given) {
+        match cited(sources, &id, record).await? {
+            Some(Cited::Kept { document, .. }) => return Ok(Some(*document)),
+            // What is current is not what was cited: whoever asks for the record must not get the other.
+            Some(Cited::Expired(why)) => {
+                return Err(Error::not_found(format!("{why} Fetch {id} for the current values.")));
+            }
+            Some(Cited::Unknown) => {
+                return Err(Error::not_found(format!(
+                    "There is no record under that address. Fetch {id} for the current values."
+                )));
+            }
+            None => {}
+        }
     }
-    if let Some(cited) = Links::cited_id(given)
-        && let Some(document) = by_id_or_key(sources, &cited, cx).await?
-    {
-        return Ok(document);
+    match by_id_or_key(sources, &id, cx).await? {
+        Some(document) => Ok(Some(document)),
+        None => by_id_or_key(sources, given, cx).await,
     }
-    by_id_or_key(sources, given, cx).await?.ok_or_else(|| not_found(given))
 }
 
 /// A document as it was when it was cited, from the source that owns it.
@@ -163,7 +174,8 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
     unanswered.map_or(Ok(None), Err)
 }
 
-fn not_found(given: &str) -> Error {
+/// For a model: what to do next.
+pub(super) fn not_found(given: &str) -> Error {
     let given = clip(given, 200);
     Error::not_found(format!(
         "Document not found: {given}. Ids come from search results and must be passed exactly as they are: call search with words from the document, then fetch the id it returns."
@@ -193,6 +205,7 @@ impl Tool for FetchTool {
             .and_then(Value::as_f64)
             .map_or(0, |offset| offset as usize);
         let document = fetch_document(&self.sources, given, cx).await?;
+        let document = document.ok_or_else(|| not_found(given))?;
         ToolOutput::structured(&FetchedDocument::part(&document, &self.links, offset)?, 1)
     }
 }

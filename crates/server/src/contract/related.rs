@@ -11,6 +11,7 @@ use tribune_core::{
     ToolSpec,
 };
 
+use super::fetch::not_found;
 use super::{describe, fetch_document};
 
 const DEFAULT_LIMIT: u64 = 5;
@@ -138,6 +139,7 @@ impl Tool for RelatedTool {
             .map_or(DEFAULT_LIMIT, |limit| limit as u64)
             .clamp(1, MAX_LIMIT);
         let document = fetch_document(&self.sources, given, cx).await?;
+        let document = document.ok_or_else(|| not_found(given))?;
         let hits = related(&self.sources, &document.id, usize::try_from(limit).unwrap_or(1), cx).await?;
         let neighbours = number("passage").and_then(|passage| neighbours(&document, passage as usize, &self.links));
         let around: usize = neighbours

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
-use tribune_core::{CallContext, Cited, Document, ErrorKind, Hit, Links};
+use tribune_core::{CallContext, Cited, Document, Error, ErrorKind, Hit, Links};
 
 use super::guard::Caller;
 use super::{App, last_part, page};
@@ -16,6 +16,8 @@ use crate::mcp::rpc;
 
 /// A page shows this much of a text; the JSON has it all.
 const MAX_PAGE_BYTES: usize = 1_000_000;
+const RENAMED: &str =
+    "It may have been renamed or removed. Search for words from it, or for its title, from the start page.";
 /// Related documents a page shows, and how long it waits for them.
 const RELATED: usize = 5;
 const MAX_WAIT_FOR_RELATED: std::time::Duration = std::time::Duration::from_millis(500);
@@ -35,46 +37,29 @@ pub(super) async fn data(
     let mut cx = CallContext::new(caller.principal, service.clock.monotonic() + limit);
     cx.correlation_id = caller.correlation_id;
     let record = match shown.get("at") {
-        Some(record) => match cited(service.sources(), &id, record).await {
-            Ok(Some(Cited::Kept { document, at })) => Some((document, at)),
-            Ok(Some(Cited::Expired(why))) => return gone(&headers, &app, &id, &why),
-            Ok(Some(Cited::Unknown)) => return gone(&headers, &app, &id, "There is no record under that address."),
-            Ok(None) => None,
-            Err(error) => return unavailable(&headers, error.message()),
-        },
-        None => None,
+        Some(record) => cited(service.sources(), &id, record).await,
+        None => Ok(None),
     };
-    if let Some((document, at)) = record {
-        let json = page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json");
-        return if json {
-            json_of(&app, &document)
-        } else {
-            html(&app, &document, None, &[], Some(at))
-        };
-    }
-    let found = tokio::time::timeout(limit, fetch_document(service.sources(), &id, &cx)).await;
-    let Ok(found) = found else {
-        return unavailable(&headers, "the source did not answer in time; try again in a moment");
-    };
-    let document = match found {
-        Ok(document) => document,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            // A source that knows why says so; "not found" alone is told in words for a person.
-            let generic = error.message().starts_with("Document not found");
-            let next = if generic {
-                "It may have been renamed or removed. Search for words from it, or for its title, from the start page."
-            } else {
-                error.message()
-            };
-            return page::missing(&headers, &format!("There is no document {id}"), next);
+    let (document, cited_at) = match record {
+        Ok(Some(Cited::Kept { document, at })) => (*document, Some(at)),
+        Ok(Some(Cited::Expired(why))) => return gone(&headers, &app, &id, &why),
+        Ok(Some(Cited::Unknown)) => return gone(&headers, &app, &id, "There is no record under that address."),
+        Ok(None) => {
+            let found = tokio::time::timeout(limit, fetch_document(service.sources(), &id, &cx)).await;
+            match found {
+                Ok(Ok(Some(document))) => (document, None),
+                Ok(Ok(None)) => return absent(&headers, &id, RENAMED),
+                Ok(Err(error)) => return failed(&headers, &id, &error),
+                Err(_) => return unavailable(&headers, "the source did not answer in time; try again in a moment"),
+            }
         }
-        Err(error) if error.kind() == ErrorKind::InvalidArgument => {
-            return page::missing(&headers, &format!("There is no document {id}"), error.message());
-        }
-        Err(error) => return unavailable(&headers, error.message()),
+        Err(error) => return failed(&headers, &id, &error),
     };
     if page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json") {
-        return json_of(&app, &document);
+        return json(&app, &document);
+    }
+    if cited_at.is_some() {
+        return html(&app, &document, None, &[], cited_at);
     }
     let passage = shown.get("passage").and_then(|passage| passage.parse().ok());
     // The page is about the document: what is like it may be missing.
@@ -87,7 +72,7 @@ pub(super) async fn data(
     html(&app, &document, passage, &like, None)
 }
 
-fn json_of(app: &App, document: &Document) -> Response {
+fn json(app: &App, document: &Document) -> Response {
     let fetched = FetchedDocument::whole(document, &app.service.links);
     match serde_json::to_string(&fetched) {
         Ok(body) => {
@@ -169,6 +154,18 @@ fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit], as
         .headers_mut()
         .insert(header::VARY, HeaderValue::from_static("Accept"));
     response
+}
+
+fn absent(headers: &HeaderMap, id: &str, next: &str) -> Response {
+    page::missing(headers, &format!("There is no document {id}"), next)
+}
+
+/// A source that knows why there is none says so.
+fn failed(headers: &HeaderMap, id: &str, error: &Error) -> Response {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::InvalidArgument => absent(headers, id, error.message()),
+        _ => unavailable(headers, error.message()),
+    }
 }
 
 /// A record that is not there any more: the page says so, and leads to what is current.

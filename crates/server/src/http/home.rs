@@ -32,7 +32,7 @@ pub(super) async fn home(
             };
             context! {
                 count => facts.counted(),
-                ids => facts.example_id.clone().unwrap_or_else(|| format!("{}:…", facts.name)),
+                ids => facts.ids(),
                 name => facts.name,
                 title => facts.title,
                 description => facts.description,

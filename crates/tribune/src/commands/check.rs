@@ -107,7 +107,7 @@ fn readable(report: &serde_json::Value) -> String {
             .as_u64()
             .map_or("not indexed yet".to_owned(), |n| super::plural(n, "document"));
         let documents = if source["live"] == true {
-            "live".to_owned()
+            "live; this check does not connect to it".to_owned()
         } else {
             documents
         };

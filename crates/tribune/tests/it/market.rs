@@ -116,6 +116,13 @@ fn every_document_is_fetched_cited_and_labelled() {
         let again = server.call("fetch", json!({"id": document["url"]}));
         assert_eq!(again["text"], document["text"]);
     }
+    // A record that is not there is not answered with what is current.
+    let lost = fault(
+        &server,
+        "fetch",
+        &json!({"id": format!("{}/data/ticker:BTCUSDT?at=nonsense", server.url)}),
+    );
+    assert!(lost.contains("no record") && lost.contains("ticker:BTCUSDT"), "{lost}");
     let current = server.get("/data/ticker:BTCUSDT", &[("accept", "text/html")]);
     assert!(
         current.body.contains("As of ") && !current.body.contains("As it was when"),
