@@ -24,6 +24,7 @@ pub mod market;
 pub mod model;
 pub mod moment;
 pub mod number;
+pub mod report;
 pub mod rest;
 pub mod source;
 pub mod symbols;

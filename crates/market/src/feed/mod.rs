@@ -3,7 +3,7 @@
 //! - [`event`]: messages of the streams, as values
 //! - `socket`: one connection
 //! - `shard`: one connection's worth of symbols, the only writer of their books
-//! - `tracked`: the writer's side of a symbol; `published`: the readers'
+//! - `tracked`: the writer's side of a symbol; `published`: the readers'; `heartbeat`: when a connection last spoke
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last day of every symbol; `pulse`: how lively one is; `watch`: what was seen of
 //!   its book for a while
@@ -12,6 +12,7 @@
 mod alone;
 mod board;
 pub mod event;
+mod heartbeat;
 mod published;
 mod pulse;
 mod shard;
@@ -40,6 +41,7 @@ pub use watch::Watch;
 use crate::model::Millis;
 use crate::moment::Moment;
 use crate::rest::Rest;
+use heartbeat::Heartbeat;
 use shard::{Order, Shard};
 use snapshots::Wanted;
 
@@ -166,6 +168,7 @@ pub struct Feed {
 
 struct ShardHandle {
     orders: mpsc::UnboundedSender<Order>,
+    heartbeat: Arc<Heartbeat>,
     symbols: Vec<Arc<str>>,
 }
 
@@ -208,25 +211,34 @@ impl Feed {
         let mut shards = self.lock_shards();
         let now = Moment::now(&*self.clock);
         let day = self.board.lookup(symbol).map(|day| day.quote_volume);
-        let published = Arc::new(Published::new(symbol.clone(), pinned, rank, day, now));
         {
-            let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
+            let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
             if let Some(already) = books.get(symbol) {
                 return Some(already.clone());
             }
             if books.len() >= self.settings.max_books {
                 return None;
             }
+        }
+        let shard = match shards
+            .iter_mut()
+            .position(|shard| shard.symbols.len() < SYMBOLS_A_SHARD)
+        {
+            Some(place) => &mut shards[place],
+            None => {
+                shards.push(self.open_shard(false));
+                shards.last_mut()?
+            }
+        };
+        let heartbeat = shard.heartbeat.clone();
+        let published = Arc::new(Published::on(heartbeat, symbol.clone(), pinned, rank, day, now));
+        {
+            let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
             books.insert(symbol.clone(), published.clone());
             metrics::gauge!("tribune_books").set(books.len() as f64);
         }
-        if shards.iter().all(|shard| shard.symbols.len() >= SYMBOLS_A_SHARD) {
-            shards.push(self.open_shard(false));
-        }
-        if let Some(shard) = shards.iter_mut().find(|shard| shard.symbols.len() < SYMBOLS_A_SHARD) {
-            shard.symbols.push(symbol.clone());
-            let _ = shard.orders.send(Order::Track(published.clone()));
-        }
+        shard.symbols.push(symbol.clone());
+        let _ = shard.orders.send(Order::Track(published.clone()));
         Some(published)
     }
 
@@ -262,7 +274,9 @@ impl Feed {
     fn open_shard(&self, with_board: bool) -> ShardHandle {
         let (orders, receiver) = mpsc::unbounded_channel();
         let now = self.clock.monotonic();
+        let heartbeat = Arc::new(Heartbeat::new(now));
         let shard = Shard {
+            heartbeat: heartbeat.clone(),
             settings: self.settings.clone(),
             clock: self.clock.clone(),
             orders: receiver,
@@ -282,6 +296,7 @@ impl Feed {
         tokio::spawn(shard.run());
         ShardHandle {
             orders,
+            heartbeat,
             symbols: Vec::new(),
         }
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use serde::Serialize;
 
+use super::heartbeat::Heartbeat;
 use super::pulse::Pulse;
 use super::watch::Watch;
 use crate::book::Depth;
@@ -76,6 +77,10 @@ pub struct Published {
     /// Smaller is more traded: the order in which snapshots are fetched.
     pub rank: usize,
     started: Instant,
+    /// Of the connection that its updates come on.
+    heartbeat: Arc<Heartbeat>,
+    /// When what is published was last seen to change or known not to have, in milliseconds since `started`.
+    confirmed: AtomicU64,
     asked: AtomicU64,
     pub(super) resyncs: AtomicU64,
     pub(super) agreed: AtomicU64,
@@ -84,7 +89,21 @@ pub struct Published {
 impl Published {
     /// `day` is what is traded of it in 24 hours, if that is known.
     pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, day: Option<Notional>, now: Moment) -> Self {
+        Self::on(Arc::new(Heartbeat::new(now.monotonic)), symbol, pinned, rank, day, now)
+    }
+
+    /// The same, of a connection.
+    pub(super) fn on(
+        heartbeat: Arc<Heartbeat>,
+        symbol: Arc<str>,
+        pinned: bool,
+        rank: usize,
+        day: Option<Notional>,
+        now: Moment,
+    ) -> Self {
         Self {
+            heartbeat,
+            confirmed: AtomicU64::new(0),
             symbol,
             view: ArcSwapOption::empty(),
             status: ArcSwap::from_pointee(Status {
@@ -124,6 +143,27 @@ impl Published {
         self.status.load_full()
     }
 
+    /// When the book was last known to be what it is: it changed then, or its connection brought something else,
+    /// and would have brought a change. Before the first book, when it was asked for.
+    pub fn confirmed(&self) -> Instant {
+        let confirmed = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
+        match self.status.load().state {
+            BookState::Live => confirmed.max(self.heartbeat.last()),
+            _ => confirmed,
+        }
+    }
+
+    /// Its connection has ended: until then, a live book was current.
+    pub(super) fn lost(&self) {
+        self.confirm(self.confirmed());
+    }
+
+    fn confirm(&self, at: Instant) {
+        let millis = at.saturating_duration_since(self.started).as_millis();
+        self.confirmed
+            .fetch_max(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
     /// How often the book had to be started again.
     pub fn resyncs(&self) -> u64 {
         self.resyncs.load(Ordering::Relaxed)
@@ -148,6 +188,7 @@ impl Published {
     }
 
     pub(super) fn publish(&self, view: BookView) {
+        self.confirm(view.received.monotonic);
         self.view.store(Some(Arc::new(view)));
     }
 

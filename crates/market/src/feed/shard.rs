@@ -12,6 +12,7 @@ use tribune_core::Clock;
 
 use super::board::Board;
 use super::event::{Event, decode};
+use super::heartbeat::Heartbeat;
 use super::published::Published;
 use super::snapshots::{Unanswered, Wanted};
 use super::socket::{Heard, Socket};
@@ -67,6 +68,7 @@ pub(super) struct Shard {
     /// Of the shard that also reads the tickers of all symbols.
     pub(super) board: Option<Arc<Board>>,
     pub(super) health: Arc<Health>,
+    pub(super) heartbeat: Arc<Heartbeat>,
     pub(super) stop: CancellationToken,
     pub(super) symbols: HashMap<Arc<str>, Tracked>,
     pub(super) socket: Option<Socket>,
@@ -222,6 +224,7 @@ impl Shard {
             Event::ServerShutdown => return Said::Closing,
             Event::Candle { .. } | Event::Other => {}
         }
+        self.heartbeat.beat(now.monotonic);
         Said::Market
     }
 

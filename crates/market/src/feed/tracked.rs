@@ -106,6 +106,7 @@ impl Tracked {
         self.suspected = None;
         self.comparing = None;
         self.behind_since = None;
+        self.published.lost();
         if matches!(self.published.status().state, BookState::Live | BookState::Stale) {
             self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
         }

@@ -1,0 +1,31 @@
+//! When a connection last brought something of the market.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Written by a connection's shard, read for every book on it. What the exchange sends on one connection comes in
+/// order: whatever came last says that nothing before it is missing.
+#[derive(Debug)]
+pub struct Heartbeat {
+    start: Instant,
+    millis: AtomicU64,
+}
+
+impl Heartbeat {
+    pub fn new(start: Instant) -> Self {
+        Self {
+            start,
+            millis: AtomicU64::new(0),
+        }
+    }
+
+    pub fn beat(&self, now: Instant) {
+        let millis = now.saturating_duration_since(self.start).as_millis();
+        self.millis
+            .store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub fn last(&self) -> Instant {
+        self.start + Duration::from_millis(self.millis.load(Ordering::Relaxed))
+    }
+}
