@@ -44,6 +44,7 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
             last_trade(market, symbol).unwrap_or_else(price),
         ),
         Kind::ExchangeInfo => ("trading rules".to_owned(), rules(symbol)),
+        Kind::Report => ("market report".to_owned(), price()),
         Kind::Analytics(kind) => {
             let title = match kind {
                 AnalyticsKind::OrderFlow => "order flow",

@@ -9,8 +9,9 @@
 //! - [`symbols`]: which symbols there are, and what people call them
 //! - [`market`]: all of these together
 //! - [`answers`]: what is answered about a market, for documents and tools alike; `brief`: the short of it
-//! - [`citations`]: what was cited, as it was
+//! - [`citations`], [`records`]: what was cited, as it was
 //! - [`source`], `tools`: the market as Tribune has it
+//! - [`report`]: the whole state of a symbol in one object, computed all the time; a source of its own
 //! - [`trading`]: account and order tools, where they are switched on
 
 pub mod analytics;
@@ -24,6 +25,7 @@ pub mod market;
 pub mod model;
 pub mod moment;
 pub mod number;
+pub mod records;
 pub mod report;
 pub mod rest;
 pub mod source;

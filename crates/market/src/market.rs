@@ -173,6 +173,28 @@ impl Market {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the exchange's streams are connected.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.feed.health.trouble().is_none()
+    }
+
+    /// The symbols that are tracked whether or not somebody asks.
+    pub(crate) fn always_tracked(&self) -> Vec<Arc<str>> {
+        let books = self.feed.books();
+        let pinned = books.iter().filter(|book| book.pinned);
+        pinned.map(|book| book.symbol.clone()).collect()
+    }
+
+    /// Whether the configuration says that anything is always tracked.
+    pub(crate) fn is_to_track(&self) -> bool {
+        self.settings.track_top > 0 || !self.settings.symbols.is_empty()
+    }
+
+    /// Whether the configuration says that the symbol is always tracked.
+    pub(crate) fn is_to_be_tracked(&self, symbol: &str) -> bool {
+        self.settings.symbols.iter().any(|name| name == symbol)
+    }
+
     /// A symbol of the exchange, in whatever case it is written.
     pub async fn symbol(&self, name: &str) -> Result<Symbol> {
         let table = self.symbols().await?;

@@ -1,22 +1,20 @@
 //! The market as a source: searched by what people say, fetched by id, cited by record.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::json;
 use tribune_core::wire::clip;
 use tribune_core::{
-    CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Links, Query, Result, Source, SourceFacts,
+    CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts,
     SourceStatus, Tool,
 };
 
 use crate::answers::{self, Answer, candles::Range};
 use crate::brief;
-use crate::citations::{Citations, Limits, Lookup};
 use crate::market::{self, Market};
 use crate::model::Symbol;
+use crate::records::Records;
 use crate::rest::{self, Governor, Rest};
 use crate::symbols::{AnalyticsKind, Kind, MarketId, Match, search};
 use crate::tools;
@@ -34,23 +32,15 @@ const DOCUMENT_FLOW_SECS: u32 = 60;
 const DOCUMENT_HOURS: u32 = 24;
 const DOCUMENT_DEPTH_LEVELS: usize = 20;
 
-pub struct Settings {
-    /// Where citations are kept; `None` if they would not outlive the process.
-    pub citations_dir: Option<PathBuf>,
-    pub keep_citations: Duration,
-    pub max_citations: usize,
-    /// Account and order tools, and the address of an exchange that has accounts.
-    pub trading: Option<(trading::Settings, rest::Settings)>,
-}
+/// Account and order tools, and the address of an exchange that has accounts.
+pub type Trading = (trading::Settings, rest::Settings);
 
 pub struct MarketSource {
     /// Set once the market has been started.
     running: Arc<Running>,
     governor: Arc<Governor>,
-    citations: Option<Citations>,
-    keep_citations: Duration,
+    records: Records,
     trading_tools: Vec<Arc<dyn Tool>>,
-    links: Links,
     clock: Arc<dyn Clock>,
 }
 
@@ -67,20 +57,10 @@ impl Running {
 
 impl MarketSource {
     /// Nothing is asked of the exchange before [`MarketSource::begin`].
-    pub fn new(settings: Settings, links: Links, clock: Arc<dyn Clock>) -> Result<Self> {
-        let limits = Limits {
-            keep: settings.keep_citations,
-            most: settings.max_citations,
-        };
-        // Without a place for records answers are cited by their current page.
-        let citations = settings.citations_dir.and_then(|dir| {
-            Citations::open(dir, limits, clock.clone())
-                .inspect_err(|error| tracing::error!(%error, "citations of the market are not kept"))
-                .ok()
-        });
+    pub fn new(records: Records, trading: Option<Trading>, clock: Arc<dyn Clock>) -> Result<Self> {
         let running = Arc::<Running>::default();
         let governor = Governor::new(clock.clone());
-        let trading_tools = match settings.trading {
+        let trading_tools = match trading {
             Some((trading, rest)) => {
                 let rest = Rest::governed(rest, governor.clone(), clock.clone())?;
                 trading::tools(trading, rest, running.clone())?
@@ -90,19 +70,17 @@ impl MarketSource {
         Ok(Self {
             running,
             governor,
-            citations,
-            keep_citations: settings.keep_citations,
+            records,
             trading_tools,
-            links,
             clock,
         })
     }
 
     /// Connects to the exchange, in the background. Must be called within a runtime, and once.
-    pub fn begin(&self, settings: market::Settings) -> Result<()> {
+    pub fn begin(&self, settings: market::Settings) -> Result<Arc<Market>> {
         let market = Market::start(settings, self.governor.clone(), self.clock.clone())?;
-        let _ = self.running.0.set(market);
-        Ok(())
+        let _ = self.running.0.set(market.clone());
+        Ok(market)
     }
 
     /// Lets go of the exchange.
@@ -116,18 +94,8 @@ impl MarketSource {
         self.running.market()
     }
 
-    /// Keeps the document as it is now, and gives the address under which it stays so.
     pub(crate) fn cite(&self, document: &Document) -> String {
-        let record = self.citations.as_ref().and_then(|citations| {
-            citations
-                .freeze(document)
-                .inspect_err(|error| tracing::warn!(%error, "a citation could not be kept"))
-                .ok()
-        });
-        match record {
-            Some(record) => self.links.record(&document.id, &record.to_string()),
-            None => self.links.citation(&document.id, None),
-        }
+        self.records.cite(document)
     }
 
     /// The answer as a document, cited.
@@ -161,13 +129,14 @@ impl MarketSource {
             }
             Kind::Analytics(AnalyticsKind::Anomalies) => answers::anomalies::anomalies(market, symbol).await,
             Kind::Analytics(AnalyticsKind::Health) => answers::anomalies::health_score(market, symbol).await,
+            Kind::Report => Err(Error::not_found("reports are a source of their own")),
         }
     }
 
     /// The id that is meant: one of ours, or a bare symbol, which means its price.
     fn meant(&self, id: &DocumentId) -> Result<Option<MarketId>> {
         if id.scheme() != NAME {
-            return MarketId::parse(id);
+            return Ok(MarketId::parse(id)?.filter(|id| id.kind() != Kind::Report));
         }
         let known = self.running.0.get().and_then(|market| market.known_symbols());
         let symbol = known.and_then(|table| table.lookup(id.key()).map(|symbol| symbol.name.clone()));
@@ -217,7 +186,9 @@ impl Source for MarketSource {
         let market = self.market()?;
         let table = market.symbols().await?;
         let found = search(&table, &query.text, query.limit);
-        let hits = found.iter().filter_map(|found| {
+        // Reports are a source of their own.
+        let found = found.iter().filter(|found| found.kind != Kind::Report);
+        let hits = found.filter_map(|found| {
             let symbol = table.lookup(&found.symbol)?;
             Some(self.hit(market, symbol, found))
         });
@@ -232,26 +203,7 @@ impl Source for MarketSource {
     }
 
     async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
-        let Some(citations) = &self.citations else {
-            return Ok(None);
-        };
-        Ok(Some(match citations.lookup(id, record)? {
-            Lookup::Found {
-                mut document,
-                frozen_at,
-            } => {
-                document.url = Some(self.links.record(id, record));
-                Cited::Kept {
-                    document,
-                    at: frozen_at,
-                }
-            }
-            Lookup::Expired { .. } => Cited::Expired(format!(
-                "What is cited of the market is kept for {} days, and as many as there is room for; this record is gone.",
-                self.keep_citations.as_secs() / 86_400
-            )),
-            Lookup::Unknown => Cited::Unknown,
-        }))
+        self.records.cited(id, record)
     }
 
     fn facts(&self) -> SourceFacts {

@@ -9,10 +9,14 @@ use tribune_corpus::{Dialect, DocumentsSource, Pool, Settings as CorpusSettings,
 use tribune_embed::Embedder;
 use tribune_embed::api::{Api, Settings as ApiSettings};
 use tribune_exchange_sim as simulator;
+use tribune_market::citations::{Citations, Limits};
+use tribune_market::records::Records;
+use tribune_market::report::cache::{MemoryCache, NodeId, RedisCache, ReportCache};
+use tribune_market::report::{Engine, ReportsSource};
 use tribune_market::{MarketSource, market, rest, source, trading};
 use tribune_server::{Service, Settings};
 
-use crate::config::{Config, EmbedderChoice, Exchange, MarketConfig, Secret, SourceConfig};
+use crate::config::{CachePlace, Config, EmbedderChoice, Exchange, MarketConfig, Secret, SourceConfig};
 
 /// Everything that serves, and the corpora as what they are, for indexing.
 pub struct Parts {
@@ -23,15 +27,30 @@ pub struct Parts {
 
 /// A market that has not been connected yet.
 struct LiveMarket {
-    source: Arc<MarketSource>,
+    /// `None` where reports of others are served, and nothing else.
+    source: Option<Arc<MarketSource>>,
+    reports: Arc<ReportsSource>,
+    cache: Arc<dyn ReportCache>,
+    /// Whether other processes may write reports too.
+    is_shared: bool,
+    node: String,
     config: MarketConfig,
+}
+
+/// What a process is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stay {
+    /// Serves until it is stopped, and does its share of what several processes do together.
+    Serving,
+    /// Answers one question and goes.
+    Asking,
 }
 
 impl Parts {
     /// Connects the market, if there is one. What is given back must be held while it is served.
-    pub async fn begin(&self) -> anyhow::Result<Option<Begun>> {
+    pub async fn begin(&self, stay: Stay) -> anyhow::Result<Option<Begun>> {
         match &self.market {
-            Some(market) => market.begin().await.map(Some),
+            Some(market) => market.begin(stay).await.map(Some),
             None => Ok(None),
         }
     }
@@ -48,7 +67,8 @@ pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
         .map(|market| live_market(config, market, links))
         .transpose()?;
     if let Some(market) = &market {
-        sources.push(market.source.clone());
+        sources.extend(market.source.clone().map(|source| source as Arc<dyn Source>));
+        sources.push(market.reports.clone());
     }
     let service = Service::new(settings, sources, config.profiles.clone(), Arc::new(SystemClock))?;
     Ok(Parts {
@@ -59,24 +79,47 @@ pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
 }
 
 fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::Result<LiveMarket> {
-    let settings = source::Settings {
-        citations_dir: market.keep_records.then(|| config.data_dir.join("citations")),
-        keep_citations: market.keep_citations,
-        max_citations: market.max_citations,
-        trading: trading_settings(config, market)?,
+    let clock = Arc::new(SystemClock);
+    let records = Records::new(citations(config, market), market.keep_citations, links);
+    let source = match market.feed {
+        true => {
+            let trading = trading_settings(config, market)?;
+            let source = MarketSource::new(records.clone(), trading, clock.clone()).context("[market]")?;
+            Some(Arc::new(source))
+        }
+        false => None,
     };
-    let source = MarketSource::new(settings, links, Arc::new(SystemClock)).context("[market]")?;
+    let cache: Arc<dyn ReportCache> = match &config.cache.place {
+        CachePlace::Memory => Arc::new(MemoryCache::new(clock.clone())),
+        CachePlace::Redis(url) => Arc::new(RedisCache::open(url, clock.clone()).context("cache.url")?),
+    };
     Ok(LiveMarket {
-        source: Arc::new(source),
+        source,
+        reports: Arc::new(ReportsSource::new(cache.clone(), records, clock)),
+        cache,
+        is_shared: config.cache.place != CachePlace::Memory,
+        node: config.cache.node.clone(),
         config: market.clone(),
     })
 }
 
+/// Where what is cited is kept; without such a place answers are cited by their current page.
+fn citations(config: &Config, market: &MarketConfig) -> Option<Arc<Citations>> {
+    if !market.keep_records {
+        return None;
+    }
+    let limits = Limits {
+        keep: market.keep_citations,
+        most: market.max_citations,
+    };
+    Citations::open(config.data_dir.join("citations"), limits, Arc::new(SystemClock))
+        .inspect_err(|error| tracing::error!(%error, "citations of the market are not kept"))
+        .ok()
+        .map(Arc::new)
+}
+
 /// Orders go where accounts are: the address for public data has none.
-fn trading_settings(
-    config: &Config,
-    market: &MarketConfig,
-) -> anyhow::Result<Option<(trading::Settings, rest::Settings)>> {
+fn trading_settings(config: &Config, market: &MarketConfig) -> anyhow::Result<Option<source::Trading>> {
     let (Some(trading), Exchange::At { rest_url, .. }) = (&market.trading, &market.exchange) else {
         return Ok(None);
     };
@@ -104,19 +147,61 @@ fn trading_settings(
 
 /// A market that is served; lets go of the exchange when it is dropped, and of one of our own last.
 pub struct Begun {
-    source: Arc<MarketSource>,
+    source: Option<Arc<MarketSource>>,
+    reports: Arc<ReportsSource>,
+    engine: Option<Engine>,
     _exchange: Option<simulator::Exchange>,
+}
+
+impl Begun {
+    /// In good order: others can write the reports at once.
+    pub async fn end(mut self) {
+        if let Some(engine) = self.engine.take() {
+            engine.stop().await;
+        }
+    }
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.source.end();
+        self.reports.end();
+        if let Some(source) = &self.source {
+            source.end();
+        }
     }
 }
 
 impl LiveMarket {
     /// Connects in the background.
-    async fn begin(&self) -> anyhow::Result<Begun> {
+    async fn begin(&self, stay: Stay) -> anyhow::Result<Begun> {
+        let Some(source) = &self.source else {
+            self.reports.begin(None);
+            return Ok(Begun {
+                source: None,
+                reports: self.reports.clone(),
+                engine: None,
+                _exchange: None,
+            });
+        };
+        let (settings, exchange) = self.exchange().await?;
+        let market = source.begin(settings)?;
+        self.reports.begin(Some(market.clone()));
+        // Whoever only asks a question must not take symbols over from those that serve.
+        let writes = stay == Stay::Serving || !self.is_shared;
+        let engine = writes.then(|| {
+            let id = uuid::Uuid::new_v4().simple().to_string();
+            let node = NodeId(format!("{}-{}", self.node, &id[..8]).into());
+            Engine::start(market, self.cache.clone(), node)
+        });
+        Ok(Begun {
+            source: Some(source.clone()),
+            reports: self.reports.clone(),
+            engine,
+            _exchange: exchange,
+        })
+    }
+
+    async fn exchange(&self) -> anyhow::Result<(market::Settings, Option<simulator::Exchange>)> {
         let (rest_url, stream_url, simulated) = match &self.config.exchange {
             Exchange::At { rest_url, stream_url } => (rest_url.clone(), stream_url.clone(), None),
             Exchange::Simulated { seed } => {
@@ -135,7 +220,7 @@ impl LiveMarket {
         let mut feed = tribune_market::feed::Settings::new(stream_url);
         feed.max_books = self.config.max_books;
         feed.idle_after = self.config.idle_after;
-        self.source.begin(market::Settings {
+        let settings = market::Settings {
             rest: rest::Settings {
                 base_url: rest_url,
                 window: self.config.coalesce,
@@ -144,11 +229,8 @@ impl LiveMarket {
             feed,
             symbols: self.config.symbols.clone(),
             track_top: self.config.track_top,
-        })?;
-        Ok(Begun {
-            source: self.source.clone(),
-            _exchange: simulated,
-        })
+        };
+        Ok((settings, simulated))
     }
 }
 

@@ -4,13 +4,25 @@
 //! - [`compute`]: from what the feed publishes to a report; pure
 //! - [`freshness`]: how old data is called ok, degraded or down
 //! - [`cache`]: where reports are kept, and who may write which
+//! - [`share`]: which node writes which symbol; [`engine`]: the loop that keeps reports current
+//! - [`reader`]: reports as they are read, older by the time that has passed since
 //! - [`markdown`]: a report for a model or a person to read
+//! - `directory`, [`source`], `tools`: reports as Tribune has them
 
 pub mod cache;
 pub mod compute;
+mod directory;
+pub mod engine;
 pub mod freshness;
 pub mod markdown;
 pub mod model;
+pub mod reader;
+pub mod share;
+pub mod source;
+mod tools;
+
+pub use engine::Engine;
+pub use source::{NAME, ReportsSource};
 
 /// The report's JSON Schema.
 pub const SCHEMA: &str = include_str!("schema.json");

@@ -262,7 +262,7 @@ fn want(wants: &mut Vec<(Kind, usize)>, kind: Kind, words: usize) {
     }
     // The rarer the wish, the surer it is meant: "price history" is a history.
     wants.sort_by_key(|(kind, _)| match kind {
-        Kind::Analytics(_) => 0,
+        Kind::Analytics(_) | Kind::Report => 0,
         Kind::OrderBookL2 => 1,
         Kind::OrderBookL1 => 2,
         Kind::Klines(_) => 3,

@@ -56,6 +56,8 @@ pub enum Kind {
     Trades,
     ExchangeInfo,
     Analytics(AnalyticsKind),
+    /// All of it at once; only of symbols that are always tracked.
+    Report,
 }
 
 impl Kind {
@@ -70,6 +72,7 @@ impl Kind {
             Self::Trades => "trades",
             Self::ExchangeInfo => "exchange_info",
             Self::Analytics(_) => "analytics",
+            Self::Report => "report",
         }
     }
 
@@ -92,10 +95,11 @@ pub enum MarketId {
     Trades(Arc<str>),
     ExchangeInfo(Arc<str>),
     Analytics(AnalyticsKind, Arc<str>),
+    Report(Arc<str>),
 }
 
 impl MarketId {
-    /// Schemes that are a market's to answer.
+    /// Schemes that the market itself answers to; `report` is the reports'.
     pub const SCHEMES: &[&str] = &[
         "ticker",
         "orderbook",
@@ -117,6 +121,7 @@ impl MarketId {
             Kind::Trades => Self::Trades(symbol),
             Kind::ExchangeInfo => Self::ExchangeInfo(symbol),
             Kind::Analytics(analytics) => Self::Analytics(analytics, symbol),
+            Kind::Report => Self::Report(symbol),
         }
     }
 
@@ -130,6 +135,7 @@ impl MarketId {
             "orderbook_l2" => Kind::OrderBookL2,
             "trades" => Kind::Trades,
             "exchange_info" => Kind::ExchangeInfo,
+            "report" => Kind::Report,
             "klines" => return klines(key).map(Some),
             "analytics" => return analytics(key).map(Some),
             _ => return Ok(None),
@@ -146,7 +152,8 @@ impl MarketId {
             | Self::Klines(symbol, _)
             | Self::Trades(symbol)
             | Self::ExchangeInfo(symbol)
-            | Self::Analytics(_, symbol) => symbol,
+            | Self::Analytics(_, symbol)
+            | Self::Report(symbol) => symbol,
         }
     }
 
@@ -160,6 +167,7 @@ impl MarketId {
             Self::Trades(_) => Kind::Trades,
             Self::ExchangeInfo(_) => Kind::ExchangeInfo,
             Self::Analytics(kind, _) => Kind::Analytics(*kind),
+            Self::Report(_) => Kind::Report,
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) enum Sense {
 }
 
 use AnalyticsKind::{Anomalies, Health, LiquidityVacuums, OrderFlow, VolumeProfile};
-use Kind::{Analytics, ExchangeInfo, Klines, OrderBook, OrderBookL1, OrderBookL2, Ticker, Trades};
+use Kind::{Analytics, ExchangeInfo, Klines, OrderBook, OrderBookL1, OrderBookL2, Report, Ticker, Trades};
 
 const SENSES: &[(Sense, &str)] = &[
     (
@@ -57,8 +57,8 @@ const SENSES: &[(Sense, &str)] = &[
         "active amount analytics big convert conversion deep huge large small analyse analysis analyze asset assets bull bear bullish bearish buy buyers buying chance \
          currencies currency data digital exchange financial \
          happening hold hodl invest investing investment live long market markets money now \
-         order orders level levels pattern patterns perform performed performance performing position real realtime report resistance \
-         resting sell sellers selling short size snapshot spot statistics stats summary support time trade traded trader traders trading trend trending trends value worth \
+         order orders level levels pattern patterns perform performed performance performing position real realtime resistance \
+         resting sell sellers selling short size snapshot spot statistics stats support time trade traded trader traders trading trend trending trends value worth \
          day days hour hours minute minutes month months second seconds week weeks year years past previous",
     ),
     (
@@ -111,6 +111,7 @@ const SENSES: &[(Sense, &str)] = &[
     ),
     (Sense::Wants(Analytics(LiquidityVacuums)), "vacuum vacuums gap gaps"),
     (Sense::Wants(Analytics(Health)), "health healthy microstructure"),
+    (Sense::Wants(Report), "report reports overview summary"),
     (Sense::Every(Interval::M1), "minutely"),
     (Sense::Every(Interval::H1), "hourly"),
     (Sense::Every(Interval::D1), "daily"),
@@ -196,6 +197,11 @@ const PHRASES: &[(Sense, &str)] = &[
         "liquidity vacuum, liquidity vacuums, liquidity gap, liquidity gaps, gaps in liquidity, \
          gap in liquidity, gaps in the liquidity, thin liquidity, liquidity thin, liquidity is thin, low volume node, low volume nodes, \
          air pockets, liquidity holes",
+    ),
+    (
+        Sense::Wants(Report),
+        "market report, market reports, market overview, market summary, whole picture, full picture, big picture, \
+         state of the market, full report",
     ),
     (
         Sense::Wants(Analytics(Health)),

@@ -103,7 +103,7 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
 }
 
 /// In upper case; a pair with a separator as the symbol that has these two assets.
-fn symbol(text: &str, table: Option<&SymbolTable>) -> String {
+pub(crate) fn symbol(text: &str, table: Option<&SymbolTable>) -> String {
     let text = text.trim().to_uppercase();
     let pair = text.split_once(['/', '-', '_', ' ']);
     let known = pair.and_then(|(base, quote)| table?.pair(base.trim(), quote.trim()));

@@ -17,6 +17,7 @@ use crate::answers::{self, Answer};
 use crate::market::Market;
 use crate::number::{Notional, Price, Quantity};
 use crate::source::MarketSource;
+pub(crate) use arguments::symbol as spelled_symbol;
 use arguments::{Arguments, normalise};
 pub(crate) use forms::Form;
 

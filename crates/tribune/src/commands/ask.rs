@@ -13,7 +13,7 @@ use super::index::{PATIENCE, update_with_progress};
 use super::progress::Progress;
 use super::{config, print, runtime};
 use crate::cli::{Call, Common, Fetch, Output, Search};
-use crate::compose::compose;
+use crate::compose::{Stay, compose};
 use crate::config::Config;
 use crate::logging;
 
@@ -105,7 +105,7 @@ fn ask(
         )
     })?;
     let answer = runtime()?.block_on(async {
-        let _market = parts.begin().await?;
+        let _market = parts.begin(Stay::Asking).await?;
         run(&service, &profile, tool, arguments).await
     })?;
     if output.json {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{config, print};
 use crate::cli::{Check, Common};
 use crate::compose::{Parts, compose};
-use crate::config::Exchange;
+use crate::config::{CachePlace, Exchange};
 
 pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
     let (config, _demo) = config(common)?;
@@ -44,13 +44,16 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
             Exchange::At { rest_url, .. } => rest_url.as_str(),
             Exchange::Simulated { .. } => "a simulated exchange",
         };
-        sources.push(json!({
-            "name": tribune_market::NAME,
-            "title": "Binance Spot markets",
-            "path": at,
-            "live": true,
-            "documents": null,
-        }));
+        let live = |name: &str, title: &str, path: &str| json!({"name": name, "title": title, "path": path, "live": true, "documents": null});
+        if market.feed {
+            sources.push(live(tribune_market::NAME, "Binance Spot markets", at));
+        }
+        let kept = match &config.cache.place {
+            CachePlace::Memory => "this process's memory",
+            // Its address may hold a password.
+            CachePlace::Redis(_) => "Redis",
+        };
+        sources.push(live(tribune_market::report::NAME, "Market reports", kept));
     }
     let base = service.links.base();
     let profiles: Vec<_> = service

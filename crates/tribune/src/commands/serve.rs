@@ -13,7 +13,7 @@ use tribune_server::Service;
 
 use super::{config, plural, print, runtime, stop_asked};
 use crate::cli::{Common, Serve};
-use crate::compose::compose;
+use crate::compose::{Stay, compose};
 use crate::config::Config;
 use crate::follow::{follow, keep_fresh, log};
 use crate::logging;
@@ -48,13 +48,16 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
             tracing::warn!(source = corpus.name(), %error, "the index cannot be opened yet");
         }
     }
-    let _market = parts.begin().await?;
+    let market = parts.begin(Stay::Serving).await?;
     print(&welcome(config, &service))?;
     let work = CancellationToken::new();
     keep_indexed(config, &corpora, &work);
     stop_on_signal(service.clone());
     tribune_server::serve(service, listener, Some(metrics)).await?;
     work.cancel();
+    if let Some(market) = market {
+        market.end().await;
+    }
     tracing::info!("stopped");
     Ok(())
 }

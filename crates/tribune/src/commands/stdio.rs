@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::serve::{keep_indexed, stop_on_signal};
 use super::{config, runtime};
 use crate::cli::{Common, Stdio};
-use crate::compose::compose;
+use crate::compose::{Stay, compose};
 use crate::logging;
 
 pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
@@ -32,12 +32,15 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
         drop(corpus.refresh());
     }
     let served = runtime()?.block_on(async {
-        let _market = parts.begin().await?;
+        let market = parts.begin(Stay::Serving).await?;
         keep_indexed(&config, &corpora, &cancel);
         stop_on_signal(service.clone());
         let served = tribune_server::serve_stdio(service, profile).await;
         // Before the runtime waits for its threads: one may be in the middle of indexing.
         cancel.cancel();
+        if let Some(market) = market {
+            market.end().await;
+        }
         Ok::<_, anyhow::Error>(served)
     });
     served??;

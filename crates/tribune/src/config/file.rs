@@ -7,21 +7,33 @@ use anyhow::bail;
 use serde::Deserialize;
 use tribune_corpus::{Duplicates, FieldMap, Reading, SpeechRules};
 
+use super::cache::Cache;
 use super::embedder::Embedder;
 use super::market::Market;
 
 /// The variables that set something.
 pub type Environment = BTreeMap<String, String>;
 
-const PREFIX: &str = "TRIBUNE_SERVER_";
+const PREFIX: &str = "TRIBUNE_";
+/// The sections whose keys variables can set.
+const SECTIONS: [&str; 3] = ["server", "cache", "market"];
 
 /// This process's own. An empty one counts as not set.
 pub fn environment() -> Environment {
     let readable =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     readable
-        .filter(|(name, value)| name.starts_with(PREFIX) && !value.is_empty())
+        .filter(|(name, value)| section_of(name).is_some() && !value.is_empty())
         .collect()
+}
+
+/// `TRIBUNE_CACHE_URL` is `url` of `cache`.
+fn section_of(variable: &str) -> Option<(&'static str, String)> {
+    let rest = variable.strip_prefix(PREFIX)?;
+    SECTIONS.iter().find_map(|section| {
+        let key = rest.strip_prefix(&section.to_uppercase())?.strip_prefix('_')?;
+        Some((*section, key.to_lowercase()))
+    })
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -36,20 +48,23 @@ pub struct ConfigFile {
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
     pub market: Option<Market>,
+    pub cache: Option<Cache>,
     /// Accepted so that one file can serve several versions; not served by this one.
     store: Option<toml::Table>,
-    cache: Option<toml::Table>,
     agent: Option<toml::Table>,
 }
 
 impl ConfigFile {
     pub(super) fn warnings(&self) -> Vec<String> {
-        let sections = [("store", &self.store), ("cache", &self.cache), ("agent", &self.agent)];
-        sections
-            .iter()
-            .filter(|(_, section)| section.is_some())
+        let sections = [("store", &self.store), ("agent", &self.agent)];
+        let unserved = sections.iter().filter(|(_, section)| section.is_some());
+        let mut warnings: Vec<String> = unserved
             .map(|(name, _)| format!("[{name}] is not part of this version of Tribune yet and is not served"))
-            .collect()
+            .collect();
+        if self.cache.is_some() && self.market.is_none() {
+            warnings.push("[cache] keeps market reports, and without [market] there are none".to_owned());
+        }
+        warnings
     }
 }
 
@@ -219,7 +234,7 @@ pub struct Profile {
     pub hosts: Vec<String>,
 }
 
-/// Reads the file's text, with `TRIBUNE_SERVER_*` variables laid over it.
+/// Reads the file's text, with variables such as `TRIBUNE_SERVER_LISTEN` laid over it.
 pub(super) fn parse(text: &str, path: &Path, environment: &Environment) -> anyhow::Result<ConfigFile> {
     // Once as it is, so that mistakes are told with their line.
     let file: ConfigFile = toml::from_str(text).map_err(|error| explain(&error, text, path))?;
@@ -273,47 +288,67 @@ pub(super) fn keys_of<T: for<'de> Deserialize<'de>>() -> Vec<String> {
         .collect()
 }
 
-/// `TRIBUNE_SERVER_LISTEN` and so on for every key of `[server]`; says whether there were any.
+/// `TRIBUNE_SERVER_LISTEN` and so on for every plain key of [`SECTIONS`]; says whether there were any.
 pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environment) -> anyhow::Result<bool> {
-    let keys = keys_of::<Server>();
     let mut any = false;
     for (variable, text) in environment {
-        let Some(name) = variable.strip_prefix(PREFIX) else {
+        let Some((section, name)) = section_of(variable) else {
             continue;
         };
-        let name = name.to_ascii_lowercase();
-        let Some(key) = keys.iter().find(|key| **key == name) else {
+        if section == "market" && !table.contains_key(section) {
+            bail!("the variable {variable} sets something of [market], and the configuration has no [market]");
+        }
+        let keys = match section {
+            "server" => keys_of::<Server>(),
+            "cache" => keys_of::<Cache>(),
+            _ => keys_of::<Market>(),
+        };
+        let Some(key) = keys.iter().find(|key| **key == name && **key != "trading") else {
             let near = keys
                 .iter()
                 .max_by(|a, b| strsim::jaro_winkler(&name, a).total_cmp(&strsim::jaro_winkler(&name, b)));
             let near = near.map(|key| key.to_uppercase()).unwrap_or_default();
-            bail!("the variable {variable} sets nothing; did you mean {PREFIX}{near}?");
+            let section = section.to_uppercase();
+            bail!("the variable {variable} sets nothing; did you mean {PREFIX}{section}_{near}?");
         };
-        let value = match key.as_str() {
-            "listen" | "public_url" | "data_dir" | "admin_token" => toml::Value::String(text.clone()),
-            "allowed_hosts" | "allowed_origins" => {
-                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-                toml::Value::Array(names.map(|name| toml::Value::String(name.to_owned())).collect())
-            }
-            _ => text
-                .parse::<i64>()
-                .map(toml::Value::Integer)
-                .or_else(|_| text.parse::<bool>().map(toml::Value::Boolean))
-                .unwrap_or_else(|_| toml::Value::String(text.clone())),
-        };
+        let value = value_of(key, text);
         let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
-        if let Err(error) = alone.try_into::<Server>() {
+        let fits = match section {
+            "server" => alone.try_into::<Server>().map(drop),
+            "cache" => alone.try_into::<Cache>().map(drop),
+            _ => alone.try_into::<Market>().map(drop),
+        };
+        if let Err(error) = fits {
             bail!("the variable {variable}={text} does not fit: {}", error.message());
         }
-        let server = table
-            .entry("server")
+        let place = table
+            .entry(section)
             .or_insert_with(|| toml::Value::Table(toml::Table::new()));
-        if let Some(server) = server.as_table_mut() {
-            server.insert(key.clone(), value);
+        if let Some(place) = place.as_table_mut() {
+            place.insert(key.clone(), value);
             any = true;
         }
     }
     Ok(any)
+}
+
+/// A variable's text as the key wants it.
+fn value_of(key: &str, text: &str) -> toml::Value {
+    let string = || toml::Value::String(text.to_owned());
+    match key {
+        "listen" | "public_url" | "data_dir" | "admin_token" | "url" | "node" | "rest_url" | "stream_url" | "venue" => {
+            string()
+        }
+        "allowed_hosts" | "allowed_origins" | "symbols" => {
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            toml::Value::Array(names.map(|name| toml::Value::String(name.to_owned())).collect())
+        }
+        _ => text
+            .parse::<i64>()
+            .map(toml::Value::Integer)
+            .or_else(|_| text.parse::<bool>().map(toml::Value::Boolean))
+            .unwrap_or_else(|_| string()),
+    }
 }
 
 #[cfg(test)]
@@ -330,6 +365,7 @@ mod tests {
             ("sources", keys_of::<Source>()),
             ("profiles", keys_of::<Profile>()),
             ("market", keys_of::<Market>()),
+            ("cache", keys_of::<Cache>()),
             ("market.trading", keys_of::<super::super::market::Trading>()),
         ];
         for (section, keys) in sections {

@@ -14,6 +14,7 @@ use super::Secret;
 #[serde(deny_unknown_fields, default)]
 pub struct Market {
     pub venue: Venue,
+    pub feed: bool,
     pub rest_url: Option<String>,
     pub stream_url: Option<String>,
     pub symbols: Vec<String>,
@@ -30,6 +31,7 @@ impl Default for Market {
     fn default() -> Self {
         Self {
             venue: Venue::Binance,
+            feed: true,
             rest_url: None,
             stream_url: None,
             symbols: Vec::new(),
@@ -78,6 +80,8 @@ impl Default for Trading {
 /// The same, checked.
 #[derive(Debug, Clone)]
 pub struct MarketConfig {
+    /// Without one, reports that other processes write are served, and nothing else.
+    pub feed: bool,
     pub exchange: Exchange,
     pub symbols: Vec<String>,
     pub track_top: usize,
@@ -148,6 +152,7 @@ impl Market {
         }
         let (rest_url, stream_url) = addresses(self.rest_url, self.stream_url)?;
         Ok(MarketConfig {
+            feed: self.feed,
             exchange: Exchange::At { rest_url, stream_url },
             symbols: self.symbols.iter().map(|symbol| symbol.trim().to_uppercase()).collect(),
             track_top: self.track_top,

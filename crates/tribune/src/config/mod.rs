@@ -1,6 +1,7 @@
-//! The configuration: a commented TOML file, `TRIBUNE_SERVER_*` variables, flags. Flags win, then
-//! the environment, then the file.
+//! The configuration: a commented TOML file, variables such as `TRIBUNE_SERVER_LISTEN`, flags. Flags win,
+//! then the environment, then the file.
 
+mod cache;
 mod embedder;
 mod file;
 mod market;
@@ -14,6 +15,7 @@ use tribune_corpus::{Limits, Reading};
 use tribune_market::symbols::MarketId;
 use tribune_server::{ProfileSpec, Settings};
 
+pub use cache::{CacheConfig, CachePlace};
 pub use embedder::{EmbedderChoice, Secret};
 pub use file::{ConfigFile, Environment};
 pub use market::{Exchange, MarketConfig};
@@ -23,8 +25,8 @@ pub const DEFAULT_FILE: &str = "tribune.toml";
 /// Names with a meaning of their own in addresses.
 const RESERVED_NAMES: [&str; 5] = ["admin", "default", "full", "research", "messages"];
 
-/// The name of the market among the sources, and its profile.
-const MARKET_NAME: [&str; 1] = ["market"];
+/// The names of the market and its reports among the sources, and what ids of reports begin with.
+const MARKET_NAMES: [&str; 3] = [tribune_market::NAME, tribune_market::report::NAME, "report"];
 
 /// A configuration that has been checked.
 #[derive(Debug, Clone)]
@@ -44,6 +46,7 @@ pub struct Config {
     pub sources: Vec<SourceConfig>,
     pub profiles: Vec<ProfileSpec>,
     pub market: Option<MarketConfig>,
+    pub cache: CacheConfig,
     server: file::Server,
     /// What is accepted but not served by this version.
     pub warnings: Vec<String>,
@@ -144,7 +147,13 @@ impl Config {
             });
         }
         let market = file.market.map(|market| market.checked(base)).transpose()?;
-        let schemes = || MARKET_NAME.into_iter().chain(MarketId::SCHEMES.iter().copied());
+        let cache = file.cache.unwrap_or_default().checked(base)?;
+        if cache.place == CachePlace::Memory && market.as_ref().is_some_and(|market| !market.feed) {
+            bail!(
+                "market.feed = false serves reports that other processes write, so it needs a shared cache: set `url` of [cache] to an address such as \"redis://127.0.0.1:6379\""
+            );
+        }
+        let schemes = || MARKET_NAMES.into_iter().chain(MarketId::SCHEMES.iter().copied());
         if market.is_some()
             && let Some(taken) = sources
                 .iter()
@@ -181,6 +190,7 @@ impl Config {
             sources,
             profiles,
             market,
+            cache,
             server,
             warnings,
         })
@@ -401,8 +411,44 @@ mod tests {
 
     #[test]
     fn sections_of_later_versions_are_accepted_and_said_not_to_be_served() {
-        let config = parse("[cache]\nurl = \"memory:\"\n[store]\nurl = \"sqlite:x\"\n").expect("config");
+        let config = parse("[agent]\nmodel = \"x\"\n[store]\nurl = \"sqlite:x\"\n").expect("config");
         assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+        let alone = parse("[cache]\nurl = \"memory:\"").expect("config");
+        assert!(alone.warnings[0].contains("without [market]"), "{:?}", alone.warnings);
+    }
+
+    #[test]
+    fn a_process_without_a_feed_needs_a_shared_cache() {
+        let told = fault("[market]\nfeed = false");
+        assert!(told.contains("redis://127.0.0.1:6379"), "{told}");
+        let shared = parse("[market]\nfeed = false\n[cache]\nurl = \"redis://127.0.0.1:6379\"").expect("config");
+        assert!(shared.market.is_some_and(|market| !market.feed));
+    }
+
+    #[test]
+    fn variables_set_keys_of_several_sections() {
+        let set = |text: &str, variables: &[(&str, &str)]| {
+            let environment = variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Config::parse(text, Path::new("tribune.toml"), &environment.collect())
+        };
+        let variables = [
+            ("TRIBUNE_CACHE_URL", "redis://127.0.0.1:7000"),
+            ("TRIBUNE_MARKET_FEED", "false"),
+            ("TRIBUNE_MARKET_SYMBOLS", "BTCUSDT, ethusdt"),
+        ];
+        let config = set("[market]", &variables).expect("config");
+        let market = config.market.expect("market");
+        assert_eq!((market.feed, market.symbols.len()), (false, 2));
+        assert_eq!(
+            config.cache.place,
+            CachePlace::Redis("redis://127.0.0.1:7000".to_owned())
+        );
+        let lone = format!("{:#}", set("", &variables[1..]).expect_err("no market"));
+        assert!(lone.contains("has no [market]"), "{lone}");
+        let wrong = format!("{:#}", set("", &[("TRIBUNE_CACHE_ULR", "x")]).expect_err("wrong"));
+        assert!(wrong.contains("TRIBUNE_CACHE_URL"), "{wrong}");
     }
 
     #[test]

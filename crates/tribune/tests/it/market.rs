@@ -1,73 +1,12 @@
 //! Live markets, against the simulator that ships with the binary.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{TestServer, binary, installed, root, wait_for};
-
-/// `tribune sim` as a process of its own.
-struct Simulator {
-    child: Child,
-    url: String,
-}
-
-impl Simulator {
-    fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(binary())
-            .args(["sim", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the simulator starts");
-        let out = BufReader::new(child.stdout.take().expect("stdout"));
-        let url = out
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| Some(line.trim().strip_prefix("REST")?.trim().to_owned()))
-            .expect("its address");
-        Self { child, url }
-    }
-
-    /// A server whose market is here.
-    fn serve(&self) -> TestServer {
-        let server = TestServer::builder()
-            .documents(&[("housing.md", "# Housing\n\nA budget speech on housing and rail.\n")])
-            .tables(&format!(
-                "[market]\nrest_url = \"{}\"\nsymbols = [\"BTCUSDT\"]",
-                self.url
-            ))
-            .start();
-        wait_for("a live book", || {
-            let book = server.call("binance_orderbook_l1", json!({"symbol": "BTCUSDT"}));
-            book["book_state"] == "live"
-        });
-        server
-    }
-}
-
-impl Drop for Simulator {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// What a failed call says.
-fn fault(server: &TestServer, tool: &str, arguments: &Value) -> String {
-    let answer = server.modern("/mcp", "tools/call", json!({"name": tool, "arguments": arguments}));
-    let answer = answer.json();
-    assert_eq!(answer["result"]["isError"], true, "{answer}");
-    text(&answer["result"]["content"][0]["text"]).to_owned()
-}
+use crate::exchange::Simulator;
+use crate::support::{TestServer, binary, fault, installed, root, text, wait_for};
 
 const DOCUMENTS: [&str; 12] = [
     "ticker:BTCUSDT",

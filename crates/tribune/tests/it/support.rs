@@ -356,3 +356,16 @@ fn agent() -> ureq::Agent {
         .build()
         .into()
 }
+
+/// A string, or nothing.
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// What a failed call says.
+pub fn fault(server: &TestServer, tool: &str, arguments: &Value) -> String {
+    let answer = server.modern("/mcp", "tools/call", json!({"name": tool, "arguments": arguments}));
+    let answer = answer.json();
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    text(&answer["result"]["content"][0]["text"]).to_owned()
+}

@@ -1,0 +1,384 @@
+//! Reports as a source: searched by what people call a market, fetched by `report:SYMBOL`, cited by record.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tribune_core::wire::clip;
+use tribune_core::{
+    CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts,
+    SourceStatus, Tool,
+};
+
+use super::cache::{ReportCache, Unavailable};
+use super::directory::Directory;
+use super::markdown;
+use super::model::Report;
+use super::reader::{Reader, Reading};
+use super::tools;
+use crate::market::Market;
+use crate::records::Records;
+use crate::symbols::{Kind, MarketId, Match, search};
+
+/// The name of the source, and its profile.
+pub const NAME: &str = "reports";
+const SNIPPET_CHARS: usize = 200;
+/// Symbols that an error names.
+const MOST_NAMED: usize = 50;
+/// How long a caller waits for the first report when the process has just started.
+const WAIT_FOR_FIRST: Duration = Duration::from_secs(4);
+/// What a search looks through to find each symbol once.
+const MATCHES: usize = 200;
+
+pub struct ReportsSource {
+    pub(super) reader: Reader,
+    cache: Arc<dyn ReportCache>,
+    directory: Arc<Directory>,
+    records: Records,
+    /// The address of the last report that was cited of each symbol, so that it is kept once however often it is read.
+    cited: Mutex<HashMap<Arc<str>, Citation>>,
+    /// Where this process has one.
+    market: OnceLock<Arc<Market>>,
+    stop: CancellationToken,
+}
+
+struct Citation {
+    token: u64,
+    sequence: u64,
+    url: String,
+}
+
+impl ReportsSource {
+    /// Nothing is asked of the cache before [`ReportsSource::begin`].
+    pub fn new(cache: Arc<dyn ReportCache>, records: Records, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            reader: Reader::new(cache.clone(), clock),
+            cache,
+            directory: Arc::default(),
+            records,
+            cited: Mutex::default(),
+            market: OnceLock::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Starts to follow what is indexed. Must be called within a runtime, and once; with the market of this process,
+    /// if it has one.
+    pub fn begin(&self, market: Option<Arc<Market>>) {
+        if let Some(market) = market {
+            let _ = self.market.set(market);
+        }
+        tokio::spawn(Directory::keep(
+            self.directory.clone(),
+            self.cache.clone(),
+            self.stop.clone(),
+        ));
+    }
+
+    pub fn end(&self) {
+        self.stop.cancel();
+    }
+
+    /// Names of symbols as this process knows them: the exchange's, or those that are indexed.
+    pub(super) fn spelled(&self, text: &str) -> String {
+        let exchange = self.market.get().and_then(|market| market.known_symbols());
+        let listing = self.directory.listing();
+        let table = exchange.as_deref().or(listing.as_deref().map(|listing| &listing.table));
+        crate::tools::spelled_symbol(text, table)
+    }
+
+    /// The symbols that have reports.
+    pub(super) async fn indexed(&self) -> Result<Vec<Arc<str>>> {
+        let listing = self.directory.first_listing().await;
+        let listing = listing.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        Ok(listing.symbols.clone())
+    }
+
+    pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<Report> {
+        let deadline = tokio::time::Instant::now() + WAIT_FOR_FIRST;
+        loop {
+            match self.reader.read(symbol).await {
+                Ok(Reading::Report(report)) => return Ok(*report),
+                Err(unavailable) => return Err(backend_unavailable(&unavailable)),
+                Ok(Reading::Nothing) => {}
+            }
+            if !self.is_to_come(symbol) || tokio::time::Instant::now() >= deadline {
+                return Err(self.why_none(symbol).await);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Whether this process has just started and will have a report of the symbol.
+    fn is_to_come(&self, symbol: &str) -> bool {
+        let is_tracked = |market: &Arc<Market>| market.is_to_be_tracked(symbol) && market.current_trouble().is_none();
+        self.market.get().is_some_and(is_tracked)
+    }
+
+    /// Why there is no report of a symbol, and what to do.
+    async fn why_none(&self, symbol: &Arc<str>) -> Error {
+        let indexed = match self.cache.indexed().await {
+            Ok(indexed) => indexed,
+            Err(unavailable) => return backend_unavailable(&unavailable),
+        };
+        if let Some(known) = indexed.iter().find(|indexed| indexed.symbol == *symbol) {
+            return Error::unavailable(format!(
+                "stale: the last report of {symbol} was written {} s ago and is no longer kept: no node writes it now. Whoever runs the nodes that write reports can see why in their logs.",
+                known.age.as_secs()
+            ));
+        }
+        let names: Vec<&str> = indexed.iter().map(|indexed| &*indexed.symbol).collect();
+        Error::not_found(format!(
+            "symbol_not_indexed: {}. {} {}",
+            self.why_not_indexed(symbol),
+            listed(&names),
+            self.remedy()
+        ))
+    }
+
+    /// Whether this process has symbols to report on, and nothing that keeps it from it.
+    fn is_about_to_write(&self) -> bool {
+        let is_well = |market: &Arc<Market>| market.is_to_track() && market.current_trouble().is_none();
+        self.market.get().is_some_and(is_well)
+    }
+
+    fn why_not_indexed(&self, symbol: &str) -> String {
+        let name = clip(symbol, 40);
+        let Some(market) = self.market.get() else {
+            return format!("there are no reports of {name}");
+        };
+        if market.is_to_be_tracked(symbol) {
+            let trouble = market
+                .current_trouble()
+                .unwrap_or_else(|| "the first one is being computed; ask again in a second".to_owned());
+            return format!("{name} is to have reports and has none yet: {trouble}");
+        }
+        match market.known_symbols() {
+            Some(table) if table.lookup(symbol).is_none() => {
+                format!("there is no symbol {name} on the exchange, so there are no reports of it")
+            }
+            _ => format!("{name} is not among the symbols that have reports"),
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        if self.market.get().is_some() {
+            "To add one, put it into `symbols` of [market] in the configuration and restart. For single figures of any other symbol there are the binance_ tools."
+        } else {
+            "To add one, put it into `symbols` of [market] in the configuration of the nodes that write reports."
+        }
+    }
+
+    /// The report for a person or a model to read, cited.
+    pub(super) fn document(&self, report: &Report) -> Result<Document> {
+        let symbol: Arc<str> = report.symbol.as_str().into();
+        let id = MarketId::Report(symbol.clone()).document_id()?;
+        let mut metadata = JsonObject::new();
+        for (name, value) in [
+            ("symbol", json!(report.symbol)),
+            ("base_asset", json!(report.base_asset)),
+            ("quote_asset", json!(report.quote_asset)),
+            ("venue", json!(report.venue)),
+            ("schemaVersion", json!(report.schema_version)),
+            ("generated_at", json!(report.generated_at)),
+            ("data_age_ms", json!(report.data_age_ms)),
+            ("ingestion", json!(report.ingestion)),
+            ("writer", json!(report.writer)),
+        ] {
+            metadata.insert(name.to_owned(), value);
+        }
+        let mut document = Document {
+            id,
+            title: title(report),
+            text: markdown::render(report),
+            url: None,
+            as_of: report.generated_at.parse::<Timestamp>().ok(),
+            metadata,
+            passages: Vec::new(),
+        };
+        let url = self.cited_before(report).unwrap_or_else(|| {
+            let url = self.records.cite(&document);
+            let citation = Citation {
+                token: report.writer.writer_token,
+                sequence: report.writer.sequence,
+                url: url.clone(),
+            };
+            self.lock_cited().insert(symbol, citation);
+            url
+        });
+        document.url = Some(url);
+        Ok(document)
+    }
+
+    /// The address under which the report stays as it is.
+    pub(super) fn citation(&self, report: &Report) -> Result<String> {
+        match self.cited_before(report) {
+            Some(url) => Ok(url),
+            None => Ok(self.document(report)?.url.unwrap_or_default()),
+        }
+    }
+
+    fn cited_before(&self, report: &Report) -> Option<String> {
+        let cited = self.lock_cited();
+        let citation = cited.get(report.symbol.as_str())?;
+        let is_same = (citation.token, citation.sequence) == (report.writer.writer_token, report.writer.sequence);
+        is_same.then(|| citation.url.clone())
+    }
+
+    fn lock_cited(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Citation>> {
+        self.cited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hit(&self, found: &Match, report: &Report) -> Result<Hit> {
+        let document = self.document(report)?;
+        let mut metadata = JsonObject::new();
+        metadata.insert("resolved_symbol".to_owned(), json!(report.symbol));
+        metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
+        Ok(Hit {
+            id: document.id,
+            title: document.title,
+            snippet: clip(&markdown::brief(report), SNIPPET_CHARS - 1).into_owned(),
+            url: document.url,
+            passage: None,
+            score: found.score,
+            coverage: found.coverage,
+            metadata: Some(metadata),
+        })
+    }
+}
+
+/// The best match of each symbol, as far as a report answers it: it has no candles, single trades or trading rules.
+fn by_symbol(matches: Vec<Match>, limit: usize) -> Vec<Match> {
+    let mut found: Vec<Match> = Vec::new();
+    for mut next in matches {
+        if matches!(next.kind, Kind::Klines(_) | Kind::Trades | Kind::ExchangeInfo) {
+            next.coverage /= 2.0;
+        }
+        match found.iter_mut().find(|known| known.symbol == next.symbol) {
+            Some(known) if known.kind == Kind::Report => {}
+            Some(known) if next.kind == Kind::Report || next.coverage > known.coverage => *known = next,
+            Some(_) => {}
+            None => found.push(next),
+        }
+    }
+    found.truncate(limit);
+    found
+}
+
+pub(super) fn title(report: &Report) -> String {
+    let label = if report.simulated.is_some() { "SIMULATED " } else { "" };
+    format!("{label}{} market report", report.symbol)
+}
+
+pub(super) fn backend_unavailable(unavailable: &Unavailable) -> Error {
+    Error::unavailable(format!(
+        "backend_unavailable: reports cannot be read now: {unavailable}. Ask again in a few seconds; the other tools are not affected."
+    ))
+}
+
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "No symbol is indexed yet.".to_owned(),
+        names if names.len() <= MOST_NAMED => format!("Indexed: {}.", names.join(", ")),
+        names => format!(
+            "Indexed: {} and {} more (market_overview lists all).",
+            names[..MOST_NAMED].join(", "),
+            names.len() - MOST_NAMED
+        ),
+    }
+}
+
+#[async_trait]
+impl Source for ReportsSource {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn owns(&self, scheme: &str) -> bool {
+        scheme == NAME || scheme == Kind::Report.scheme()
+    }
+
+    async fn search(&self, query: &Query, _cx: &CallContext) -> Result<Arc<[Hit]>> {
+        let listing = self.directory.first_listing().await;
+        let listing = listing.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        let matches = by_symbol(search(&listing.table, &query.text, MATCHES), query.limit);
+        let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();
+        if symbols.is_empty() {
+            return Ok(Arc::from([]));
+        }
+        let readings = self.reader.read_all(&symbols).await;
+        let readings = readings.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        let hits = matches
+            .iter()
+            .zip(readings)
+            .filter_map(|(found, reading)| match reading {
+                Ok(Reading::Report(report)) => Some(self.hit(found, &report)),
+                _ => None,
+            });
+        hits.collect()
+    }
+
+    async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
+        let symbol: Arc<str> = match id.scheme() {
+            NAME => self.spelled(id.key()).into(),
+            _ => match MarketId::parse(id)? {
+                Some(MarketId::Report(symbol)) => symbol,
+                _ => return Ok(None),
+            },
+        };
+        let report = self.report(&symbol).await?;
+        self.document(&report).map(Some)
+    }
+
+    async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
+        self.records.cited(id, record)
+    }
+
+    fn facts(&self) -> SourceFacts {
+        let listing = self.directory.listing();
+        let simulated = self.market.get().is_some_and(|market| market.simulated().is_some());
+        let example = listing.as_ref().and_then(|listing| listing.symbols.first().cloned());
+        SourceFacts {
+            name: NAME.to_owned(),
+            title: if simulated {
+                "SIMULATED market reports".to_owned()
+            } else {
+                "Market reports".to_owned()
+            },
+            description: Some(
+                "The whole state of a market in one document: price, order book, flow, liquidity, anomalies and health, computed all the time."
+                    .to_owned(),
+            ),
+            noun: "reports".to_owned(),
+            documents: listing.as_ref().map(|listing| listing.symbols.len() as u64),
+            dates: None,
+            example_id: Some(format!("report:{}", example.as_deref().unwrap_or("BTCUSDT"))),
+            live: true,
+            fields: Vec::new(),
+        }
+    }
+
+    /// A cache that does not answer must not take the other sources with it.
+    fn status(&self) -> SourceStatus {
+        match (self.directory.trouble(), self.directory.listing()) {
+            (Some(trouble), _) => SourceStatus::Degraded(format!("backend_unavailable: {trouble}")),
+            (None, None) => SourceStatus::Unready("what has reports is being looked up".to_owned()),
+            (None, Some(listing)) if listing.symbols.is_empty() && self.is_about_to_write() => {
+                SourceStatus::Unready("the first reports are being computed".to_owned())
+            }
+            (None, Some(_)) => SourceStatus::Ready,
+        }
+    }
+
+    fn revision(&self) -> u64 {
+        self.directory.revision()
+    }
+
+    fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        tools::all(&self)
+    }
+}

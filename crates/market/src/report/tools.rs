@@ -1,0 +1,248 @@
+//! `get_report` and `market_overview`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tribune_core::wire::{object, wire_bytes};
+use tribune_core::{CallContext, Hints, JsonObject, Result, Tool, ToolOutput, ToolSpec};
+
+use super::SCHEMA;
+use super::markdown;
+use super::model::Report;
+use super::reader::Reading;
+use super::source::{ReportsSource, backend_unavailable, title};
+
+/// Reads what changes by itself.
+const READ_LIVE: Hints = Hints {
+    read_only: true,
+    destructive: false,
+    idempotent: true,
+    open_world: true,
+};
+/// What the rows of an overview may take on the wire.
+const MAX_ROWS_BYTES: usize = 72_000;
+
+pub(super) fn all(source: &Arc<ReportsSource>) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(GetReport {
+            spec: get_report(),
+            source: source.clone(),
+        }),
+        Arc::new(MarketOverview {
+            spec: market_overview(),
+            source: source.clone(),
+        }),
+    ]
+}
+
+struct GetReport {
+    spec: ToolSpec,
+    source: Arc<ReportsSource>,
+}
+
+#[async_trait]
+impl Tool for GetReport {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn also_called(&self) -> Vec<String> {
+        ["binance_get_report", "binance.get_report", "get_market_report"]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    fn normalise(&self, args: &mut JsonObject) {
+        if let Some(Value::String(symbol)) = args.get_mut("symbol") {
+            *symbol = self.source.spelled(symbol);
+        }
+        if let Some(Value::String(format)) = args.get_mut("format") {
+            *format = format.trim().to_lowercase();
+        }
+    }
+
+    async fn call(&self, args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
+        let text = |name: &str| args.get(name).and_then(Value::as_str);
+        let symbol: Arc<str> = text("symbol").unwrap_or_default().into();
+        let report = self.source.report(&symbol).await?;
+        let answer = Answer {
+            id: format!("report:{}", report.symbol),
+            title: title(&report),
+            url: self.source.citation(&report)?,
+            report: &report,
+        };
+        let output = ToolOutput::structured(&answer, 1)?;
+        Ok(match text("format") {
+            Some("markdown") => output.with_text(markdown::render(&report)),
+            _ => output,
+        })
+    }
+}
+
+/// The report, and where it can be cited.
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    id: String,
+    title: String,
+    url: String,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+fn get_report() -> ToolSpec {
+    let mut output_schema = object(serde_json::from_str(SCHEMA).unwrap_or_else(|_| json!({"type": "object"})));
+    if let Some(Value::Object(properties)) = output_schema.get_mut("properties") {
+        let text = |description: &str| json!({"type": "string", "description": description});
+        properties.insert("id".to_owned(), text("The document; fetch takes it."));
+        properties.insert("title".to_owned(), text("What it is."));
+        properties.insert("url".to_owned(), text("Shows these values as they were; cite it."));
+    }
+    ToolSpec {
+        name: "get_report".to_owned(),
+        title: "Market report".to_owned(),
+        description: "Use this for the whole state of one market in one call: price and 24 hours, best bid and ask, spread, microprice, the best 20 levels a side, order flow, walls, liquidity vacuums, volume profile, anomalies and a health score, each with its time. Computed four times a second; `data_age_ms` and `ingestion.status` (ok, degraded, down) say how fresh it is, and what is null has a reason under `sections`. For symbols that are always tracked: market_overview lists them."
+            .to_owned(),
+        input_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "symbol": {
+                    "type": "string", "minLength": 1, "maxLength": 64,
+                    "description": "The exchange's symbol, such as BTCUSDT.",
+                    "examples": ["BTCUSDT"],
+                },
+                "format": {
+                    "type": "string", "enum": ["json", "markdown"], "default": "json",
+                    "description": "How the text of the answer is written; the structured answer is the same for both.",
+                },
+            },
+            "required": ["symbol"],
+            "additionalProperties": false,
+        })),
+        output_schema,
+        hints: READ_LIVE,
+        icon: None,
+        aliases: vec![("ticker", "symbol"), ("pair", "symbol"), ("market", "symbol")],
+    }
+}
+
+struct MarketOverview {
+    spec: ToolSpec,
+    source: Arc<ReportsSource>,
+}
+
+const COLUMNS: &[&str] = &[
+    "symbol",
+    "last_price",
+    "change_24h_pct",
+    "quote_volume_24h",
+    "spread_bps",
+    "imbalance",
+    "net_flow_30s",
+    "health",
+    "anomalies",
+    "status",
+    "data_age_ms",
+];
+
+#[async_trait]
+impl Tool for MarketOverview {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, _args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
+        let symbols = self.source.indexed().await?;
+        let readings = self.source.reader.read_all(&symbols).await;
+        let readings = readings.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        let mut reports = Vec::new();
+        let mut missing = Vec::new();
+        for (symbol, reading) in symbols.iter().zip(readings) {
+            match reading {
+                Ok(Reading::Report(report)) => reports.push(report),
+                Ok(Reading::Nothing) => {
+                    missing.push(json!({"symbol": symbol, "reason": "stale: no report is kept of it now"}))
+                }
+                Err(why) => missing.push(json!({"symbol": symbol, "reason": why.to_string()})),
+            }
+        }
+        // The most traded first: of symbols with the same quote asset that is what people look for.
+        reports.sort_by(|a, b| {
+            b.quote_volume_24h
+                .cmp(&a.quote_volume_24h)
+                .then(a.symbol.cmp(&b.symbol))
+        });
+        let simulated = reports.iter().find_map(|report| report.simulated.clone());
+        let mut rows: Vec<Value> = reports.iter().map(|report| row(report)).collect();
+        let fits = fitting(&rows);
+        let cut = rows.len() - fits;
+        rows.truncate(fits);
+        missing.truncate(100);
+        let answer = json!({
+            "indexed": symbols.len(),
+            "listed": rows.len(),
+            "cut": (cut > 0).then(|| format!("{cut} symbols more than fit in one answer are left out; get_report has each")),
+            "simulated": simulated,
+            "columns": COLUMNS,
+            "rows": rows,
+            "missing": missing,
+            "note": match symbols.len() {
+                0 => "No symbol is indexed: put some into `symbols` of [market] in the configuration.",
+                _ => "One row a symbol; get_report has the whole state of each, and its citation.",
+            },
+        });
+        ToolOutput::structured(&answer, fits)
+    }
+}
+
+fn row(report: &Report) -> Value {
+    json!([
+        report.symbol,
+        report.last_price,
+        report.change_24h_pct,
+        report.quote_volume_24h,
+        report.spread_bps,
+        report.depth.as_ref().and_then(|depth| depth.imbalance),
+        report.flow.as_ref().map(|flow| flow.net_flow),
+        report.health.as_ref().and_then(|health| health.score),
+        report.anomalies.as_ref().map(Vec::len),
+        report.ingestion.status,
+        report.data_age_ms,
+    ])
+}
+
+fn fitting(rows: &[Value]) -> usize {
+    let mut spent = 0;
+    rows.iter()
+        .take_while(|row| {
+            spent += wire_bytes(&row.to_string()) + 2;
+            spent <= MAX_ROWS_BYTES
+        })
+        .count()
+}
+
+fn market_overview() -> ToolSpec {
+    ToolSpec {
+        name: "market_overview".to_owned(),
+        title: "Market overview".to_owned(),
+        description: "Use this for one line on every market that is always tracked: price, 24-hour change and volume, spread, book imbalance, net flow, health score, number of anomalies, and how fresh each is. The most traded first. get_report has the whole state of one."
+            .to_owned(),
+        input_schema: object(json!({"type": "object", "properties": {}, "additionalProperties": false})),
+        output_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "indexed": {"type": "integer", "description": "Symbols that have reports."},
+                "listed": {"type": "integer", "description": "Rows in this answer."},
+                "columns": {"type": "array", "items": {"type": "string"}, "description": "What the cells of a row are: prices and amounts as decimal strings, null where unknown."},
+                "rows": {"type": "array", "items": {"type": "array"}},
+                "missing": {"type": "array", "items": {"type": "object"}, "description": "Symbols without a row, and why."},
+                "simulated": {"type": ["string", "null"], "description": "Not null if nothing of this is from a real market."},
+                "cut": {"type": ["string", "null"]},
+                "note": {"type": "string"},
+            },
+        })),
+        hints: READ_LIVE,
+        icon: None,
+        aliases: Vec::new(),
+    }
+}

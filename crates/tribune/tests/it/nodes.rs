@@ -1,0 +1,255 @@
+//! Several processes share the writing of reports, and each may be killed at any moment.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::exchange::Simulator;
+use crate::redis::{Connection, Redis};
+use crate::support::{TestServer, text, wait_for};
+
+const SYMBOLS: [&str; 6] = ["BTCUSDT", "ETHUSDT", "SOLUSDT", "BNBUSDT", "XRPUSDT", "DOGEUSDT"];
+const KILLS: usize = 102;
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(2);
+
+fn node(simulator: &Simulator, redis: &Redis, name: &str) -> TestServer {
+    TestServer::builder()
+        .tables(&format!(
+            "[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n[cache]\nurl = \"{}\"\nnode = \"{name}\"",
+            simulator.url,
+            redis.url()
+        ))
+        .at_once()
+        .start()
+}
+
+/// A report's place in the order of all of its symbol.
+fn order(report: &Value) -> (u64, u64) {
+    let part = |name: &str| report["writer"][name].as_u64().expect("a number");
+    (part("writerToken"), part("sequence"))
+}
+
+fn written(redis: &mut Connection, symbol: &str) -> Option<Value> {
+    let kept = redis.ask(&["GET", &format!("report:{symbol}")]);
+    serde_json::from_str(kept.first()?).ok()
+}
+
+fn writer_of(redis: &mut Connection, symbol: &str) -> Option<String> {
+    Some(text(&written(redis, symbol)?["writer"]["nodeId"]).to_owned())
+}
+
+fn alive(redis: &mut Connection) -> usize {
+    let now: u64 = redis.ask(&["TIME"])[0].parse::<u64>().expect("a time") * 1_000;
+    redis
+        .ask(&["ZRANGEBYSCORE", "report:nodes", &now.to_string(), "+inf"])
+        .len()
+}
+
+/// How late this machine lets a thread wake up: what it adds to every measurement.
+struct Lateness(Arc<AtomicU64>);
+
+impl Lateness {
+    fn measure(stop: Arc<AtomicBool>) -> Self {
+        let worst = Arc::new(AtomicU64::new(0));
+        let (noted, pause) = (worst.clone(), Duration::from_millis(20));
+        std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                let asleep = Instant::now();
+                std::thread::sleep(pause);
+                let late = asleep.elapsed().saturating_sub(pause).as_millis();
+                noted.fetch_max(u64::try_from(late).unwrap_or(u64::MAX), Ordering::Relaxed);
+            }
+        });
+        Self(worst)
+    }
+
+    fn take(&self) -> Duration {
+        Duration::from_millis(self.0.swap(0, Ordering::Relaxed))
+    }
+}
+
+/// Reads through a server all the time; notes whenever a report is older than one read before.
+fn read_on(
+    url: String,
+    stop: Arc<AtomicBool>,
+    reads: Arc<AtomicU64>,
+    faults: Arc<Mutex<Vec<String>>>,
+) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut newest: HashMap<&str, (u64, u64)> = HashMap::new();
+        let call = |symbol: &str| -> Option<Value> {
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": "get_report", "arguments": {"symbol": symbol}, "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
+            let answer = ureq::post(format!("{url}/mcp"))
+                .header("content-type", "application/json")
+                .header("accept", "application/json, text/event-stream")
+                .header("mcp-protocol-version", "2026-07-28")
+                .header("mcp-method", "tools/call")
+                .header("mcp-name", "get_report")
+                .send(body.to_string());
+            let answer: Value = serde_json::from_str(&answer.ok()?.into_body().read_to_string().ok()?).ok()?;
+            Some(answer["result"]["structuredContent"].clone()).filter(|report| !report.is_null())
+        };
+        while !stop.load(Ordering::Relaxed) {
+            for symbol in SYMBOLS {
+                let Some(report) = call(symbol) else { continue };
+                reads.fetch_add(1, Ordering::Relaxed);
+                let order = order(&report);
+                let before = newest.insert(symbol, order).unwrap_or_default();
+                if order < before {
+                    faults
+                        .lock()
+                        .expect("a lock")
+                        .push(format!("{symbol}: {order:?} after {before:?}"));
+                }
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    })
+}
+
+#[test]
+fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
+    let simulator = Simulator::start(&["--seed", "21"]);
+    let redis = Redis::start();
+    let mut console = redis.connect();
+    let mut nodes: Vec<(String, TestServer)> = ["a", "b", "c"]
+        .map(|name| (name.to_owned(), node(&simulator, &redis, name)))
+        .into();
+    wait_for("three nodes", || alive(&mut redis.connect()) == 3);
+    wait_for("every report", || {
+        SYMBOLS
+            .iter()
+            .all(|symbol| writer_of(&mut redis.connect(), symbol).is_some())
+    });
+    let reader = TestServer::builder()
+        .tables(&format!("[market]\nfeed = false\n[cache]\nurl = \"{}\"", redis.url()))
+        .start();
+    let stop = Arc::new(AtomicBool::new(false));
+    let (reads, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(Vec::new())));
+    let readers: Vec<_> = (0..2)
+        .map(|_| read_on(reader.url.clone(), stop.clone(), reads.clone(), faults.clone()))
+        .collect();
+    let lateness = Lateness::measure(stop.clone());
+    let mut took = Vec::new();
+    let mut handed_over = 0;
+    for kill in 0..KILLS {
+        // The writer of each symbol in turn.
+        let writer = writer_of(&mut console, SYMBOLS[kill % SYMBOLS.len()]).expect("a writer");
+        let place = nodes
+            .iter()
+            .position(|(name, _)| writer.starts_with(&format!("{name}-")));
+        let place = place.unwrap_or_else(|| panic!("{writer} is none of ours"));
+        let mut orphans: HashMap<&str, (u64, u64)> = HashMap::new();
+        for symbol in SYMBOLS {
+            let report = written(&mut console, symbol).expect("a report");
+            if text(&report["writer"]["nodeId"]) == writer {
+                orphans.insert(symbol, order(&report));
+            }
+        }
+        lateness.take();
+        let (name, victim) = nodes.swap_remove(place);
+        drop(victim);
+        let killed = Instant::now();
+        // Its successor starts at once, as a service manager has it.
+        let (again, simulator_url) = (name.clone(), &simulator);
+        let successor = std::thread::scope(|scope| {
+            let started = scope.spawn(|| node(simulator_url, &redis, &again));
+            handed_over += orphans.len();
+            while !orphans.is_empty() {
+                orphans.retain(|symbol, before| {
+                    let report = written(&mut console, symbol).expect("a report is always there");
+                    let after = order(&report);
+                    assert!(after >= *before, "{symbol}: {after:?} after {before:?}");
+                    after.0 <= before.0
+                });
+                assert!(
+                    killed.elapsed() < Duration::from_secs(20),
+                    "nobody took over {orphans:?}"
+                );
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let (elapsed, late) = (killed.elapsed(), lateness.take());
+            assert!(
+                elapsed <= TAKEN_OVER_WITHIN + late,
+                "kill {kill} of {writer}: taken over after {elapsed:?}, on a machine up to {late:?} late"
+            );
+            took.push(elapsed);
+            started.join().expect("it starts")
+        });
+        nodes.push((name, successor));
+        wait_for("three nodes again", || alive(&mut redis.connect()) >= 3);
+    }
+    stop.store(true, Ordering::Relaxed);
+    readers.into_iter().for_each(|reader| reader.join().expect("a reader"));
+    let faults = faults.lock().expect("a lock");
+    assert!(faults.is_empty(), "{faults:?}");
+    let reads = reads.load(Ordering::Relaxed);
+    assert!(reads > 1_000, "only {reads} reads: the readers were not at work");
+    took.sort();
+    println!(
+        "{KILLS} kills, {handed_over} symbols taken over, median {:?}, slowest {:?}, {reads} reads in order",
+        took[took.len() / 2],
+        took[took.len() - 1]
+    );
+}
+
+#[test]
+fn a_writer_that_was_asleep_is_refused_when_it_wakes() {
+    let simulator = Simulator::start(&["--seed", "22"]);
+    let redis = Redis::start();
+    let mut console = redis.connect();
+    let nodes = ["a", "b"].map(|name| node(&simulator, &redis, name));
+    wait_for("two nodes", || alive(&mut redis.connect()) == 2);
+    wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
+    for _ in 0..3 {
+        let before = written(&mut console, "BTCUSDT").expect("a report");
+        let writer = text(&before["writer"]["nodeId"]).to_owned();
+        let place = usize::from(!writer.starts_with("a-"));
+        let signal = |name: &str| {
+            let pid = nodes[place].pid().to_string();
+            let told = std::process::Command::new("kill")
+                .args([&format!("-{name}"), &pid])
+                .status();
+            assert!(told.expect("kill").success());
+        };
+        signal("STOP");
+        wait_for("another writer", || {
+            writer_of(&mut redis.connect(), "BTCUSDT").is_some_and(|now| now != writer)
+        });
+        let taken = order(&written(&mut console, "BTCUSDT").expect("a report"));
+        assert!(taken.0 > order(&before).0, "{taken:?}");
+        signal("CONT");
+        let mut newest = taken;
+        let until = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < until {
+            let now = written(&mut console, "BTCUSDT").expect("a report");
+            assert!(order(&now) >= newest, "{:?} after {newest:?}", order(&now));
+            newest = order(&now);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        wait_for("both nodes", || alive(&mut redis.connect()) == 2);
+    }
+}
+
+#[test]
+fn a_stopped_node_gives_its_symbols_up_at_once() {
+    let simulator = Simulator::start(&["--seed", "23"]);
+    let redis = Redis::start();
+    let mut console = redis.connect();
+    let mut nodes = ["a", "b"].map(|name| node(&simulator, &redis, name));
+    wait_for("two nodes", || alive(&mut redis.connect()) == 2);
+    wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
+    let writer = writer_of(&mut console, "BTCUSDT").expect("a writer");
+    let place = usize::from(!writer.starts_with("a-"));
+    assert_eq!(nodes[place].stop(Duration::from_secs(20)), Some(0));
+    let stopped = Instant::now();
+    wait_for("the other", || {
+        writer_of(&mut redis.connect(), "BTCUSDT").is_some_and(|now| now != writer)
+    });
+    assert!(stopped.elapsed() < Duration::from_secs(1), "{:?}", stopped.elapsed());
+}

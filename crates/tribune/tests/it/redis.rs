@@ -1,0 +1,109 @@
+//! A real Redis, of this test alone.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{free_port, wait_for};
+
+pub struct Redis {
+    child: Option<Child>,
+    dir: tempfile::TempDir,
+    pub port: u16,
+}
+
+impl Redis {
+    pub fn start() -> Self {
+        let mut redis = Self {
+            child: None,
+            dir: tempfile::tempdir().expect("a folder"),
+            port: free_port(),
+        };
+        redis.run(&[]);
+        redis
+    }
+
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Starts it, empty, where it was before.
+    pub fn run(&mut self, args: &[&str]) {
+        let child = Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--port", &self.port.to_string()])
+            .args(["--save", "", "--appendonly", "no", "--dir"])
+            .arg(self.dir.path())
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("redis-server is missing: run ./test, which installs what the tests need");
+        self.child = Some(child);
+        wait_for("Redis", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+    }
+
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+
+    /// `STOP` or `CONT`.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.as_ref().expect("running").id();
+        let told = Command::new("kill")
+            .args([&format!("-{name}"), &pid.to_string()])
+            .status();
+        assert!(told.expect("kill").success());
+    }
+
+    pub fn connect(&self) -> Connection {
+        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("Redis");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .expect("a timeout");
+        Connection(BufReader::new(stream))
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Enough of the protocol to look at what is there.
+pub struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    /// The strings of an answer; none for what is not there.
+    pub fn ask(&mut self, words: &[&str]) -> Vec<String> {
+        let mut request = format!("*{}\r\n", words.len());
+        for word in words {
+            request.push_str(&format!("${}\r\n{word}\r\n", word.len()));
+        }
+        self.0.get_mut().write_all(request.as_bytes()).expect("asked");
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Vec<String> {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("an answer");
+        let (kind, rest) = line.trim_end().split_at(1);
+        let count = || rest.parse::<i64>().expect("a number");
+        match kind {
+            "$" if count() < 0 => Vec::new(),
+            "$" => {
+                let mut bytes = vec![0; usize::try_from(count()).expect("a length") + 2];
+                self.0.read_exact(&mut bytes).expect("a string");
+                bytes.truncate(bytes.len() - 2);
+                vec![String::from_utf8_lossy(&bytes).into_owned()]
+            }
+            "*" => (0..count()).flat_map(|_| self.answer()).collect(),
+            _ => vec![rest.to_owned()],
+        }
+    }
+}
