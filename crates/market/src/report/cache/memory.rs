@@ -1,5 +1,313 @@
 //! Reports of one process, in its own memory.
 
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tribune_core::Clock;
+
+use super::{
+    Claim, Eagerness, Found, Indexed, Lease, MAX_TOKEN, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write,
+    Written,
+};
+use crate::report::model::Report;
+
+/// How often what is past is thrown away.
+const TIDY: Duration = Duration::from_secs(60);
+
 /// The default: nothing is shared with other processes.
-#[derive(Debug, Default)]
-pub struct MemoryCache {}
+pub struct MemoryCache {
+    clock: Arc<dyn Clock>,
+    timing: Timing,
+    state: RwLock<State>,
+}
+
+struct State {
+    reports: HashMap<Arc<str>, Kept>,
+    index: HashMap<Arc<str>, Seen>,
+    writers: HashMap<Arc<str>, Writer>,
+    /// When the word of each runs out.
+    nodes: HashMap<NodeId, Instant>,
+    /// The largest token ever given: the next is larger, whatever has been forgotten.
+    last_token: Token,
+    tidied: Instant,
+}
+
+struct Kept {
+    report: Arc<Report>,
+    generated: Instant,
+}
+
+struct Seen {
+    base: Arc<str>,
+    quote: Arc<str>,
+    written: Instant,
+}
+
+/// Who writes a symbol, or since when nobody does.
+struct Writer {
+    /// Of the last lease, whether it is in force or not.
+    node: Option<NodeId>,
+    token: Token,
+    /// Of the last report that was taken with this token.
+    sequence: Option<u64>,
+    /// Until when the lease holds, or since when there is none.
+    until: Instant,
+    wanted: Option<(NodeId, Instant)>,
+}
+
+impl MemoryCache {
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::with_timing(clock, Timing::default())
+    }
+
+    pub fn with_timing(clock: Arc<dyn Clock>, timing: Timing) -> Self {
+        let state = State {
+            reports: HashMap::new(),
+            index: HashMap::new(),
+            writers: HashMap::new(),
+            nodes: HashMap::new(),
+            last_token: 0,
+            tidied: clock.monotonic(),
+        };
+        Self {
+            clock,
+            timing,
+            state: RwLock::new(state),
+        }
+    }
+
+    fn reading(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writer {
+    fn free(now: Instant) -> Self {
+        Self {
+            node: None,
+            token: 0,
+            sequence: None,
+            until: now,
+            wanted: None,
+        }
+    }
+
+    fn in_force(&self, now: Instant) -> Option<&NodeId> {
+        self.node.as_ref().filter(|_| now < self.until)
+    }
+
+    fn is_of(&self, node: &str, token: Token, now: Instant) -> bool {
+        self.token == token && self.in_force(now).is_some_and(|held_by| *held_by.0 == *node)
+    }
+
+    fn wanted_by(&self, now: Instant) -> Option<&NodeId> {
+        let (node, until) = self.wanted.as_ref()?;
+        Some(node).filter(|_| now < *until)
+    }
+}
+
+impl State {
+    fn claim(&mut self, node: &NodeId, claim: &Claim, now: Instant, timing: &Timing) -> Lease {
+        let writer = self
+            .writers
+            .entry(claim.symbol.clone())
+            .or_insert_with(|| Writer::free(now));
+        let first = claim.eagerness == Eagerness::First;
+        match writer.in_force(now).cloned() {
+            Some(held_by) if held_by == *node => {
+                writer.until = now + timing.lease;
+                Lease::Renewed {
+                    token: writer.token,
+                    wanted_by: writer.wanted_by(now).filter(|by| *by != node).cloned(),
+                }
+            }
+            Some(held_by) => {
+                if first {
+                    writer.wanted = Some((node.clone(), now + timing.node_alive));
+                }
+                Lease::Other {
+                    node: held_by,
+                    token: writer.token,
+                }
+            }
+            None if first || now.saturating_duration_since(writer.until) >= timing.left_free => {
+                let floor = if claim.floor > MAX_TOKEN { 0 } else { claim.floor };
+                let token = self.last_token.max(floor) + 1;
+                self.last_token = token;
+                writer.node = Some(node.clone());
+                writer.token = token;
+                writer.sequence = None;
+                writer.until = now + timing.lease;
+                Lease::Taken { token }
+            }
+            None => Lease::Free,
+        }
+    }
+
+    fn write(&mut self, write: &Write, now: Instant) -> Written {
+        let report = &write.report;
+        let Some(writer) = self.writers.get_mut(report.symbol.as_str()) else {
+            return Written::Refused { token: 0 };
+        };
+        let author = &report.writer;
+        let newer = writer.sequence.is_none_or(|last| author.sequence > last);
+        if !newer || !writer.is_of(&author.node_id, author.writer_token, now) {
+            let token = writer.in_force(now).map_or(0, |_| writer.token);
+            return Written::Refused { token };
+        }
+        writer.sequence = Some(author.sequence);
+        let symbol: Arc<str> = report.symbol.as_str().into();
+        self.see(&symbol, report, now);
+        let kept = Kept {
+            report: report.clone(),
+            generated: write.generated,
+        };
+        self.reports.insert(symbol, kept);
+        Written::Stored
+    }
+
+    fn see(&mut self, symbol: &Arc<str>, report: &Report, now: Instant) {
+        match self.index.get_mut(symbol) {
+            Some(seen) if *seen.base == *report.base_asset && *seen.quote == *report.quote_asset => seen.written = now,
+            _ => {
+                let seen = Seen {
+                    base: report.base_asset.as_str().into(),
+                    quote: report.quote_asset.as_str().into(),
+                    written: now,
+                };
+                self.index.insert(symbol.clone(), seen);
+            }
+        }
+    }
+
+    fn tidy(&mut self, now: Instant, timing: &Timing) {
+        if now.saturating_duration_since(self.tidied) < TIDY {
+            return;
+        }
+        self.tidied = now;
+        let young = |since: Instant, keep| now.saturating_duration_since(since) < keep;
+        self.reports.retain(|_, kept| young(kept.generated, timing.keep_report));
+        self.index.retain(|_, seen| young(seen.written, timing.keep_symbol));
+        self.writers.retain(|_, writer| young(writer.until, timing.keep_symbol));
+    }
+}
+
+#[async_trait]
+impl ReportCache for MemoryCache {
+    async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
+        let state = self.reading();
+        let now = self.clock.monotonic();
+        let found = |symbol| {
+            let kept: &Kept = state.reports.get(symbol)?;
+            let age = now.saturating_duration_since(kept.generated);
+            let report = kept.report.clone();
+            (age < self.timing.keep_report).then_some(Found::Report(Stored { report, age }))
+        };
+        Ok(symbols
+            .iter()
+            .map(|symbol| found(symbol).unwrap_or(Found::Nothing))
+            .collect())
+    }
+
+    async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
+        let now = self.clock.monotonic();
+        let mut indexed: Vec<Indexed> = self
+            .reading()
+            .index
+            .iter()
+            .map(|(symbol, seen)| Indexed {
+                symbol: symbol.clone(),
+                base: seen.base.clone(),
+                quote: seen.quote.clone(),
+                age: now.saturating_duration_since(seen.written),
+            })
+            .filter(|indexed| indexed.age < self.timing.keep_symbol)
+            .collect();
+        indexed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
+        Ok(indexed)
+    }
+
+    async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
+        let mut state = self.writing();
+        let now = self.clock.monotonic();
+        if let Some(node) = alive {
+            state.nodes.insert(node.clone(), now + self.timing.node_alive);
+        }
+        state.nodes.retain(|_, until| now < *until);
+        let mut nodes: Vec<NodeId> = state.nodes.keys().cloned().collect();
+        nodes.sort();
+        Ok(nodes)
+    }
+
+    async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
+        let mut state = self.writing();
+        let now = self.clock.monotonic();
+        state.tidy(now, &self.timing);
+        Ok(claims
+            .iter()
+            .map(|claim| state.claim(node, claim, now, &self.timing))
+            .collect())
+    }
+
+    async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
+        let mut state = self.writing();
+        let now = self.clock.monotonic();
+        Ok(writes.iter().map(|write| state.write(write, now)).collect())
+    }
+
+    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable> {
+        let mut state = self.writing();
+        let now = self.clock.monotonic();
+        for (symbol, token) in leases {
+            if let Some(writer) = state.writers.get_mut(symbol)
+                && writer.is_of(&node.0, *token, now)
+            {
+                writer.node = None;
+                writer.until = now;
+            }
+        }
+        if leaving {
+            state.nodes.remove(node);
+        }
+        Ok(())
+    }
+
+    fn place(&self) -> &str {
+        "the memory of this process"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rest::testing::ManualClock;
+
+    #[tokio::test]
+    async fn what_is_past_is_thrown_away_and_tokens_still_grow() {
+        let clock = Arc::new(ManualClock::at(0));
+        let cache = MemoryCache::new(clock.clone());
+        let node = NodeId("a".into());
+        let claim = [Claim {
+            symbol: "BTCUSDT".into(),
+            eagerness: Eagerness::First,
+            floor: 41,
+        }];
+        let taken = cache.claim(&node, &claim).await.expect("memory");
+        assert_eq!(taken, [Lease::Taken { token: 42 }]);
+        clock.advance_ms(2 * 24 * 3600 * 1000);
+        cache.claim(&node, &[]).await.expect("memory");
+        assert!(cache.reading().writers.is_empty());
+        let claim = [Claim {
+            floor: u64::MAX,
+            ..claim[0].clone()
+        }];
+        let taken = cache.claim(&node, &claim).await.expect("memory");
+        assert_eq!(taken, [Lease::Taken { token: 43 }], "nobody can have had that floor");
+    }
+}

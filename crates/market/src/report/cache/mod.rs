@@ -3,7 +3,9 @@
 //! - `memory`, `redis`: the two caches; one suite of tests holds both to what is written here
 //! - `breaker`: a backend that does not answer is left alone for a while
 
+mod breaker;
 mod memory;
+mod redis;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use async_trait::async_trait;
 
 use super::model::Report;
 
+pub use self::redis::{BadUrl, RedisCache};
 pub use memory::MemoryCache;
 
 /// How long a report is kept after it was generated.
@@ -27,6 +30,30 @@ pub const NODE_ALIVE: Duration = Duration::from_millis(1_000);
 pub const KEEP_SYMBOL: Duration = Duration::from_secs(24 * 3600);
 /// How long whoever reads waits.
 pub const READ_WITHIN: Duration = Duration::from_millis(150);
+/// How long whoever writes waits.
+pub const WRITE_WITHIN: Duration = Duration::from_millis(500);
+
+/// The times above, together: for tests that cannot wait for the real ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    pub keep_report: Duration,
+    pub lease: Duration,
+    pub left_free: Duration,
+    pub node_alive: Duration,
+    pub keep_symbol: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            keep_report: KEEP_REPORT,
+            lease: LEASE,
+            left_free: LEFT_FREE,
+            node_alive: NODE_ALIVE,
+            keep_symbol: KEEP_SYMBOL,
+        }
+    }
+}
 
 /// One process that writes reports; never two processes the same, nor one process twice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,6 +67,10 @@ impl fmt::Display for NodeId {
 
 /// Grows with every change of the writer of a symbol; what comes with a smaller one is refused.
 pub type Token = u64;
+
+/// No token is larger: numbers are exact in scripts only up to about here, and tokens are milliseconds since 1970
+/// or little more. What claims to have a larger one is not ours.
+pub const MAX_TOKEN: Token = 1 << 52;
 
 /// The cache does not answer as it should: what happened, for the operator and the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,7 +108,8 @@ pub struct Indexed {
 pub enum Eagerness {
     /// It is the first choice: takes it if it is free, and says so if another has it.
     First,
-    /// Takes it only if it was left free for [`LEFT_FREE`].
+    /// Takes it only if it was left free for [`LEFT_FREE`], counted from the first claim of a symbol that nobody
+    /// ever had: otherwise all nodes that start together would take each other's symbols.
     IfLeft,
 }
 
@@ -86,7 +118,7 @@ pub struct Claim {
     pub symbol: Arc<str>,
     pub eagerness: Eagerness,
     /// The largest token that this node has seen of the symbol: the next one is larger, even if the cache has
-    /// forgotten everything.
+    /// forgotten everything. Above [`MAX_TOKEN`] it counts as 0: nobody can have had it.
     pub floor: Token,
 }
 

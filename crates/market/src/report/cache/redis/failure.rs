@@ -1,0 +1,95 @@
+//! What went wrong with Redis, in words for the operator.
+
+use std::time::Duration;
+
+use redis::{ErrorKind, RedisError, ServerError};
+
+use super::super::Unavailable;
+
+/// As much of what others wrote as is repeated.
+const MAX_QUOTED: usize = 200;
+
+pub(super) enum Failure {
+    /// Nothing came back in time.
+    Late(Duration),
+    /// There is no connection, or there is none any more.
+    Connection(RedisError),
+    /// Redis answered, but not with what was asked for.
+    Refused(ServerError),
+    /// The answer is none that the script gives.
+    Unexpected,
+}
+
+impl Failure {
+    /// Whether Redis itself does not answer, so that it should be left alone for a moment.
+    pub(super) fn is_silence(&self) -> bool {
+        matches!(self, Self::Late(_) | Self::Connection(_))
+    }
+
+    /// For metrics.
+    pub(super) fn outcome(&self) -> &'static str {
+        match self {
+            Self::Late(_) => "late",
+            Self::Connection(_) => "no_connection",
+            Self::Refused(_) => "refused",
+            Self::Unexpected => "unexpected",
+        }
+    }
+
+    pub(super) fn sentence(&self, place: &str) -> Unavailable {
+        Unavailable(match self {
+            Self::Late(within) => format!(
+                "{place} did not answer within {} ms; it is tried again by itself",
+                within.as_millis()
+            ),
+            Self::Connection(error) => connection(place, error),
+            Self::Refused(error) => refused(place, error),
+            Self::Unexpected => format!(
+                "{place} answered something that no script of ours gives; is it a Redis of version 6.2 or later?"
+            ),
+        })
+    }
+}
+
+fn connection(place: &str, error: &RedisError) -> String {
+    match error.kind() {
+        ErrorKind::AuthenticationFailed => {
+            format!("{place} refuses the user or the password; correct them in the Redis URL and start again")
+        }
+        _ if error.is_timeout() => format!("{place} takes no connection; it is tried again by itself"),
+        _ => format!(
+            "there is no connection to {place} ({}); it is tried again by itself",
+            quoted(&error.to_string())
+        ),
+    }
+}
+
+fn refused(place: &str, error: &ServerError) -> String {
+    match error.code() {
+        "OOM" => format!(
+            "{place} is out of memory and takes no writes; raise its maxmemory or free some; reading goes on, and \
+             writing is tried again by itself"
+        ),
+        "NOAUTH" | "WRONGPASS" => {
+            format!("{place} wants another user or password; correct them in the Redis URL and start again")
+        }
+        "NOPERM" => format!(
+            "{place} does not allow what reports need ({}); allow EVAL, EVALSHA and the keys report:*",
+            quoted(error.details().unwrap_or_default())
+        ),
+        "READONLY" => format!("{place} is a replica that takes no writes; use the address of its primary"),
+        code => format!(
+            "{place} answered {} {}; it is tried again by itself",
+            quoted(code),
+            quoted(error.details().unwrap_or_default())
+        ),
+    }
+}
+
+/// What others wrote, made short and plain.
+pub(super) fn quoted(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MAX_QUOTED)
+        .collect()
+}
