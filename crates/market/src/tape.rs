@@ -36,6 +36,25 @@ pub struct Window {
     pub complete_from: Option<Millis>,
 }
 
+/// Trades since a time, in the parts that a tape has them in: sealed parts are shared, not copied.
+#[derive(Debug, Clone)]
+pub struct Recent {
+    /// Oldest first.
+    sealed: Vec<Arc<[Trade]>>,
+    open: Vec<Trade>,
+    from: Millis,
+    /// Trades from this time on are all here; `None` if nothing is known.
+    pub complete_from: Option<Millis>,
+}
+
+impl Recent {
+    /// Oldest first.
+    pub fn trades(&self) -> impl Iterator<Item = &Trade> + Clone {
+        let all = self.sealed.iter().flat_map(|part| part.iter()).chain(&self.open);
+        all.filter(|trade| trade.time >= self.from)
+    }
+}
+
 impl Tape {
     /// Keeps trades for `keep` milliseconds of the exchange's time.
     pub fn new(keep: Millis) -> Self {
@@ -89,19 +108,25 @@ impl Tape {
 
     /// Trades since a time, oldest first.
     pub fn since(&self, from: Millis) -> Window {
-        let (sealed, open, complete_from) = {
-            let inner = self.lock();
-            let parts = inner.sealed.iter().filter(|part| last_time(part) >= from);
-            (
-                parts.cloned().collect::<Vec<_>>(),
-                inner.open.clone(),
-                inner.complete_from,
-            )
-        };
-        let all = sealed.iter().flat_map(|part| part.iter()).chain(&open);
+        let recent = self.recent(from);
         Window {
-            trades: all.filter(|trade| trade.time >= from).copied().collect(),
-            complete_from,
+            trades: recent.trades().copied().collect(),
+            complete_from: recent.complete_from,
+        }
+    }
+
+    /// The same without a copy of each. What is traded later is not earlier: the parts before one that has nothing
+    /// recent have nothing either.
+    pub fn recent(&self, from: Millis) -> Recent {
+        let inner = self.lock();
+        let parts = inner.sealed.iter().rev().take_while(|part| last_time(part) >= from);
+        let mut sealed: Vec<_> = parts.cloned().collect();
+        sealed.reverse();
+        Recent {
+            sealed,
+            open: inner.open.clone(),
+            from,
+            complete_from: inner.complete_from,
         }
     }
 

@@ -46,13 +46,13 @@ pub struct Histogram {
 
 impl Histogram {
     /// Each trade of the window in the row of its price: exact. All since `seen_from` are taken to be there.
-    pub fn of_trades(
-        trades: &[Trade],
+    pub fn of_trades<'a>(
+        trades: impl IntoIterator<Item = &'a Trade> + Clone,
         window: Window,
         seen_from: Millis,
         width: RowWidth,
     ) -> Result<Self, Unavailable> {
-        let trades = || trades.iter().filter(|trade| window.contains(trade.time));
+        let trades = || trades.clone().into_iter().filter(|trade| window.contains(trade.time));
         let prices = || trades().map(|trade| trade.price);
         let range = range(prices(), prices())?;
         let mut made = Self::empty(range, window, width, ProfileBasis::Trades)?;
