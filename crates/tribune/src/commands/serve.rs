@@ -139,6 +139,33 @@ fn record_metrics() -> anyhow::Result<PrometheusHandle> {
         "tribune_feed_unreadable_total",
         "Messages of the exchange that could not be read"
     );
+    metrics::describe_histogram!(
+        "tribune_report_age_seconds",
+        metrics::Unit::Seconds,
+        "How old the data of market reports was when they were read"
+    );
+    metrics::describe_histogram!(
+        "tribune_report_compute_seconds",
+        metrics::Unit::Seconds,
+        "How long one market report took to compute"
+    );
+    metrics::describe_histogram!(
+        "tribune_report_cache_seconds",
+        metrics::Unit::Seconds,
+        "How long the cache of reports took, by operation and outcome"
+    );
+    metrics::describe_gauge!(
+        "tribune_report_cache_breaker_open",
+        "1 while the cache of reports is left alone after failures"
+    );
+    metrics::describe_counter!(
+        "tribune_report_lease_changes_total",
+        "Symbols whose reports this process began or ceased to write"
+    );
+    metrics::describe_gauge!(
+        "tribune_report_symbols_written",
+        "Symbols whose reports this process writes"
+    );
     metrics::describe_gauge!("tribune_source_ready", "1 if the source can answer");
     metrics::describe_gauge!("tribune_source_documents", "Documents the source holds");
     Ok(handle)
