@@ -8,9 +8,13 @@
 
 pub mod cache;
 pub mod compute;
+#[cfg(test)]
+mod fixture;
 pub mod freshness;
 pub mod markdown;
 pub mod model;
+#[cfg(test)]
+mod tests;
 
 /// The report's JSON Schema.
 pub const SCHEMA: &str = include_str!("schema.json");
