@@ -6,6 +6,7 @@ use super::event::{Event, decode};
 use super::published::Published;
 use super::tracked::Tracked;
 use crate::book::{Outcome, Snapshot};
+use crate::model::Millis;
 use crate::moment::Moment;
 
 #[doc(hidden)]
@@ -33,6 +34,25 @@ impl Alone {
         };
         self.tracked.event(diff, now);
         true
+    }
+
+    /// The same of any message of the market, trades among them.
+    pub fn heard(&mut self, text: &str, now: Moment) {
+        match decode(text) {
+            Ok(Event::Depth { diff, .. }) => self.tracked.event(diff, now),
+            Ok(Event::BestQuote { quote, .. }) => self.tracked.quote(quote, now),
+            Ok(Event::Trade { trade, aggregate, .. }) => {
+                if self.tracked.published.tape.push(trade, aggregate) {
+                    self.tracked.published.pulse.trade(now.monotonic);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// As the feed does once a second.
+    pub fn look(&self, now: Moment, exchange_millis: Millis) {
+        self.tracked.look(now.monotonic, exchange_millis);
     }
 
     /// The same without publishing; whether it was applied.

@@ -187,12 +187,18 @@ impl Published {
         millis.saturating_sub(self.asked.load(Ordering::Relaxed))
     }
 
-    pub(super) fn publish(&self, view: BookView) {
+    /// For tests: as the feed looks at it once a second.
+    #[cfg(test)]
+    pub(crate) fn look(&self, view: &BookView, beats: super::Beats, time: Millis) {
+        self.watch.look(view, &self.tape, beats, time);
+    }
+
+    pub(crate) fn publish(&self, view: BookView) {
         self.confirm(view.received.monotonic);
         self.view.store(Some(Arc::new(view)));
     }
 
-    pub(super) fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
+    pub(crate) fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
         let current = self.status.load();
         if current.state == state && current.reason == reason {
             return;

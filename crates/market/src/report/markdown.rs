@@ -1,10 +1,396 @@
 //! A report for a model or a person to read.
 
-use super::model::Report;
+use std::fmt::Display;
 
-/// Reads well as it stands, too: headings, short lines, no tables.
+use super::model::{Component, Depth, Flow, Health, IngestionStatus, Level, Report, Section, VolumeProfile};
+
+/// Levels a side that are shown.
+const SHOWN_LEVELS: usize = 5;
+
+/// Reads well as it stands, too: headings, short lines, no tables. Says nothing that the JSON does not.
 pub fn render(report: &Report) -> String {
-    format!("# {} market report\n", report.symbol)
+    let mut page = Page {
+        text: String::new(),
+        base: &report.base_asset,
+        quote: &report.quote_asset,
+    };
+    page.head(report);
+    page.price(report);
+    page.best_prices(report);
+    page.depth(report.depth.as_ref());
+    page.flow(report.flow.as_ref());
+    page.liquidity(report);
+    page.anomalies(report);
+    page.health(report.health.as_ref());
+    page.times(report);
+    page.text
+}
+
+struct Page<'a> {
+    text: String,
+    base: &'a str,
+    quote: &'a str,
+}
+
+impl Page<'_> {
+    /// One line, whatever is in it: words of the exchange must not begin a line of ours.
+    fn line(&mut self, words: &str) {
+        let one_line = words
+            .chars()
+            .map(|letter| if letter.is_control() { ' ' } else { letter });
+        self.text.extend(one_line);
+        self.text.push('\n');
+    }
+
+    fn heading(&mut self, words: &str) {
+        self.text.push('\n');
+        self.line(&format!("## {words}"));
+    }
+
+    fn bullet(&mut self, words: &str) {
+        self.line(&format!("- {words}"));
+    }
+
+    fn under(&mut self, words: &str) {
+        self.line(&format!("  - {words}"));
+    }
+
+    fn base(&self, amount: Option<impl Display>) -> String {
+        with_unit(amount, self.base)
+    }
+
+    fn quote(&self, amount: Option<impl Display>) -> String {
+        with_unit(amount, self.quote)
+    }
+
+    fn head(&mut self, report: &Report) {
+        self.line(&format!("# {} market report", report.symbol));
+        self.text.push('\n');
+        if let Some(label) = &report.simulated {
+            self.line(&format!("{label}."));
+        }
+        if let Some(status) = loud(report.ingestion.status) {
+            let reason = report.ingestion.reason.as_deref().unwrap_or("no reason is known");
+            let seconds = report.data_age_ms as f64 / 1000.0;
+            self.line(&format!("STALE ({status}): {reason}; the data are {seconds:.1} s old."));
+        }
+        self.line(&format!(
+            "{}/{} on {}, as of {}, data {} ms old.",
+            report.base_asset, report.quote_asset, report.venue, report.generated_at, report.data_age_ms
+        ));
+    }
+
+    fn price(&mut self, report: &Report) {
+        self.heading("Price");
+        self.bullet(&format!("Last price: {}", self.quote(report.last_price)));
+        self.bullet(&format!(
+            "24 h change: {}",
+            with_unit(report.change_24h_pct.map(signed), "%")
+        ));
+        self.bullet(&format!("24 h high: {}", self.quote(report.high_24h)));
+        self.bullet(&format!("24 h low: {}", self.quote(report.low_24h)));
+        let (volume, worth) = (self.base(report.volume_24h), self.quote(report.quote_volume_24h));
+        self.bullet(&format!("24 h volume: {volume}, worth {worth}"));
+    }
+
+    fn best_prices(&mut self, report: &Report) {
+        self.heading("Best prices");
+        self.bullet(&format!("Best bid: {}", self.level(report.best_bid.as_ref())));
+        self.bullet(&format!("Best ask: {}", self.level(report.best_ask.as_ref())));
+        self.bullet(&format!("Spread: {}", with_unit(report.spread_bps, "bps of mid")));
+        self.bullet(&format!("Mid price: {}", self.quote(report.mid_price)));
+        self.bullet(&format!("Micro price: {}", self.quote(report.micro_price)));
+    }
+
+    fn level(&self, level: Option<&Level>) -> String {
+        level.map_or_else(unknown, |level| {
+            format!("{} {} for {} {}", level.price, self.quote, level.qty, self.base)
+        })
+    }
+
+    fn depth(&mut self, depth: Option<&Depth>) {
+        self.heading("Depth");
+        let Some(depth) = depth else {
+            return self.bullet("unknown");
+        };
+        let sides = [
+            ("bid", &depth.bids, depth.total_bid_qty),
+            ("ask", &depth.asks, depth.total_ask_qty),
+        ];
+        for (side, levels, total) in sides {
+            self.bullet(&format!(
+                "Best {} {side} levels: {total} {} in all",
+                levels.len(),
+                self.base
+            ));
+            for level in levels.iter().take(SHOWN_LEVELS) {
+                self.under(&self.level(Some(level)));
+            }
+        }
+        let imbalance = with_unit(depth.imbalance, "(-1 all asks, 1 all bids)");
+        self.bullet(&format!("Imbalance: {imbalance}"));
+        self.bullet(&format!("After update: {}", depth.last_update_id));
+    }
+
+    fn flow(&mut self, flow: Option<&Flow>) {
+        self.heading("Trade flow");
+        let Some(flow) = flow else {
+            return self.bullet("unknown");
+        };
+        self.bullet(&format!(
+            "Last {} s: bought {} {base}, sold {} {base}, net {} {base}",
+            flow.window_sec,
+            flow.buy_volume,
+            flow.sell_volume,
+            flow.net_flow,
+            base = self.base
+        ));
+        let rate = with_unit(flow.orders_per_sec, "a second in the last 10 s");
+        self.bullet(&format!("Trades: {}; orders: {rate}", flow.trade_count));
+        self.bullet(if flow.complete {
+            "Every trade of the window was seen"
+        } else {
+            "Not every trade of the window was seen"
+        });
+    }
+
+    fn liquidity(&mut self, report: &Report) {
+        self.heading("Liquidity");
+        self.listed("Walls", report.liquidity.walls.as_deref(), |page, wall| {
+            let level = Level {
+                price: wall.price,
+                qty: wall.qty,
+            };
+            format!(
+                "{}, {}: {}",
+                word(&wall.side),
+                page.level(Some(&level)),
+                word(&wall.severity)
+            )
+        });
+        self.listed("Vacuums", report.liquidity.vacuums.as_deref(), |page, vacuum| {
+            let severity = word(&vacuum.severity);
+            format!("{} to {} {}: {severity}", vacuum.from, vacuum.to, page.quote)
+        });
+        match &report.liquidity.volume_profile {
+            None => self.bullet("Volume profile: unknown"),
+            Some(profile) => self.profile(profile),
+        }
+    }
+
+    fn listed<T>(&mut self, what: &str, found: Option<&[T]>, written: impl Fn(&Self, &T) -> String) {
+        match found {
+            None => self.bullet(&format!("{what}: unknown")),
+            Some([]) => self.bullet(&format!("{what}: none")),
+            Some(found) => {
+                self.bullet(&format!("{what}:"));
+                for one in found {
+                    self.under(&written(self, one));
+                }
+            }
+        }
+    }
+
+    fn profile(&mut self, profile: &VolumeProfile) {
+        self.bullet(&format!("Volume profile of {} s:", profile.window_sec));
+        self.under(&format!("Most traded (POC): {} {}", profile.poc, self.quote));
+        self.under(&format!("Value area high (VAH): {} {}", profile.vah, self.quote));
+        self.under(&format!("Value area low (VAL): {} {}", profile.val, self.quote));
+        let coverage = or_unknown(profile.coverage);
+        self.under(&format!(
+            "Trades: {}; share of the window known: {coverage}",
+            profile.trade_count
+        ));
+    }
+
+    fn anomalies(&mut self, report: &Report) {
+        self.heading("Anomalies");
+        match report.anomalies.as_deref() {
+            None => self.bullet("unknown"),
+            Some([]) => self.bullet("none found"),
+            Some(found) => {
+                for one in found {
+                    self.bullet(&format!("{} ({}): {}", one.kind, word(&one.severity), one.note));
+                }
+            }
+        }
+    }
+
+    fn health(&mut self, health: Option<&Health>) {
+        self.heading("Health");
+        let Some(health) = health else {
+            return self.bullet("unknown");
+        };
+        let score = with_unit(health.score, "of 100");
+        self.bullet(&format!("Score: {score}, over {} of the weights", health.weights_used));
+        for part in &health.components {
+            self.component(part);
+        }
+        self.bullet(&format!("Note: {}", health.note));
+    }
+
+    fn component(&mut self, part: &Component) {
+        let score = with_unit(part.score, "of 100");
+        self.bullet(&format!("{}: {score}, weight {}", part.name, part.weight));
+        self.under(&format!(
+            "Input: {}",
+            with_unit(part.input, &format!("({})", part.input_unit))
+        ));
+        self.under(&format!("Mapping: {}", part.mapping));
+        if let Some(points) = part.contribution {
+            self.under(&format!("Adds {points} to the score"));
+        }
+        if let Some(reason) = &part.reason {
+            self.under(&format!("Note: {reason}"));
+        }
+    }
+
+    fn times(&mut self, report: &Report) {
+        self.heading("Times");
+        let update = or_unknown(report.ingestion.last_update.as_deref());
+        self.bullet(&format!("Last update: {update}"));
+        self.bullet(&format!("Report written: {}", report.updated_at));
+        let sections = sections(report);
+        for (name, section, _) in &sections {
+            self.bullet(&format!(
+                "{name}: computed {}, exchange time {}, {}",
+                or_unknown(section.computed_at.as_deref()),
+                or_unknown(section.exchange_time.as_deref()),
+                section
+                    .age_ms
+                    .map_or_else(|| "age unknown".to_owned(), |age| format!("{age} ms old")),
+            ));
+        }
+        let told = |(_, section, unknown): &&(_, &Section, Vec<&str>)| section.reason.is_some() || !unknown.is_empty();
+        if !sections.iter().any(|section| told(&section)) {
+            return;
+        }
+        self.heading("Not known, and why");
+        for (name, section, unknown) in sections.iter().filter(told) {
+            let what = match unknown.as_slice() {
+                [] => (*name).to_owned(),
+                unknown => format!("{name} ({})", unknown.join(", ")),
+            };
+            let reason = section.reason.as_deref().unwrap_or("no reason is known");
+            self.bullet(&format!("{what}: {reason}"));
+        }
+    }
+}
+
+/// Each section with those of its figures that are null.
+fn sections(report: &Report) -> [(&'static str, &Section, Vec<&'static str>); 8] {
+    let of = &report.sections;
+    let (depth, flow, liquidity) = (report.depth.as_ref(), report.flow.as_ref(), &report.liquidity);
+    let missing = |figures: &[(&'static str, bool)]| {
+        let missing = figures.iter().filter(|(_, is_known)| !is_known);
+        missing.map(|(name, _)| *name).collect()
+    };
+    [
+        (
+            "ticker",
+            &of.ticker,
+            missing(&[
+                ("last_price", report.last_price.is_some()),
+                ("change_24h_pct", report.change_24h_pct.is_some()),
+                ("high_24h", report.high_24h.is_some()),
+                ("low_24h", report.low_24h.is_some()),
+                ("volume_24h", report.volume_24h.is_some()),
+                ("quote_volume_24h", report.quote_volume_24h.is_some()),
+            ]),
+        ),
+        (
+            "book",
+            &of.book,
+            missing(&[
+                ("best_bid", report.best_bid.is_some()),
+                ("best_ask", report.best_ask.is_some()),
+                ("spread_bps", report.spread_bps.is_some()),
+                ("mid_price", report.mid_price.is_some()),
+                ("micro_price", report.micro_price.is_some()),
+                ("depth", depth.is_some()),
+                ("depth.imbalance", depth.is_none_or(|depth| depth.imbalance.is_some())),
+            ]),
+        ),
+        (
+            "flow",
+            &of.flow,
+            missing(&[
+                ("flow", flow.is_some()),
+                (
+                    "flow.orders_per_sec",
+                    flow.is_none_or(|flow| flow.orders_per_sec.is_some()),
+                ),
+            ]),
+        ),
+        (
+            "walls",
+            &of.walls,
+            missing(&[("liquidity.walls", liquidity.walls.is_some())]),
+        ),
+        (
+            "vacuums",
+            &of.vacuums,
+            missing(&[("liquidity.vacuums", liquidity.vacuums.is_some())]),
+        ),
+        (
+            "volume_profile",
+            &of.volume_profile,
+            missing(&[("liquidity.volume_profile", liquidity.volume_profile.is_some())]),
+        ),
+        (
+            "anomalies",
+            &of.anomalies,
+            missing(&[("anomalies", report.anomalies.is_some())]),
+        ),
+        (
+            "health",
+            &of.health,
+            missing(&[
+                ("health", report.health.is_some()),
+                (
+                    "health.score",
+                    report.health.as_ref().is_none_or(|health| health.score.is_some()),
+                ),
+            ]),
+        ),
+    ]
+}
+
+const fn loud(status: IngestionStatus) -> Option<&'static str> {
+    match status {
+        IngestionStatus::Ok => None,
+        IngestionStatus::Degraded => Some("degraded"),
+        IngestionStatus::Down => Some("down"),
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn or_unknown(value: Option<impl Display>) -> String {
+    value.map_or_else(unknown, |value| value.to_string())
+}
+
+fn with_unit(value: Option<impl Display>, unit: &str) -> String {
+    value.map_or_else(unknown, |value| format!("{value} {unit}"))
+}
+
+/// `+1.5`, `-0.2`, `0`.
+fn signed(value: f64) -> String {
+    if value > 0.0 {
+        format!("+{value}")
+    } else {
+        value.to_string()
+    }
+}
+
+/// The word that the JSON has.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => unknown(),
+    }
 }
 
 /// The short of it, for a search result.

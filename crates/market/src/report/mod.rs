@@ -13,12 +13,16 @@ pub mod cache;
 pub mod compute;
 mod directory;
 pub mod engine;
+#[cfg(test)]
+mod fixture;
 pub mod freshness;
 pub mod markdown;
 pub mod model;
 pub mod reader;
 pub mod share;
 pub mod source;
+#[cfg(test)]
+mod tests;
 mod tools;
 
 pub use engine::Engine;

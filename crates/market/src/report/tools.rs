@@ -90,14 +90,45 @@ struct Answer<'a> {
     report: &'a Report,
 }
 
-fn get_report() -> ToolSpec {
-    let mut output_schema = object(serde_json::from_str(SCHEMA).unwrap_or_else(|_| json!({"type": "object"})));
-    if let Some(Value::Object(properties)) = output_schema.get_mut("properties") {
-        let text = |description: &str| json!({"type": "string", "description": description});
-        properties.insert("id".to_owned(), text("The document; fetch takes it."));
-        properties.insert("title".to_owned(), text("What it is."));
-        properties.insert("url".to_owned(), text("Shows these values as they were; cite it."));
+/// The report's schema as tools may have it: every field with its type and what it is. Hosts take no references, and
+/// whoever lists tools should not have to read what each level of a book is.
+fn outline() -> JsonObject {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
+    let types = |field: &Value| -> Vec<Value> {
+        let choices = field["anyOf"]
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| vec![field.clone()]);
+        let named = choices.iter().map(|choice| match choice["$ref"].as_str() {
+            Some(path) => schema.pointer(path.trim_start_matches('#')).unwrap_or(choice)["type"].clone(),
+            None => choice["type"].clone(),
+        });
+        named
+            .flat_map(|named| named.as_array().cloned().unwrap_or_else(|| vec![named]))
+            .collect()
+    };
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let mut properties = object(json!({
+        "id": text("The document; fetch takes it."),
+        "title": text("What it is."),
+        "url": text("Shows these values as they were; cite it."),
+    }));
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let types = types(field);
+        let types = if let [one] = types.as_slice() {
+            one.clone()
+        } else {
+            json!(types)
+        };
+        properties.insert(
+            name.clone(),
+            json!({"type": types, "description": field["description"]}),
+        );
     }
+    object(json!({"type": "object", "properties": properties, "required": schema["required"]}))
+}
+
+fn get_report() -> ToolSpec {
     ToolSpec {
         name: "get_report".to_owned(),
         title: "Market report".to_owned(),
@@ -119,7 +150,7 @@ fn get_report() -> ToolSpec {
             "required": ["symbol"],
             "additionalProperties": false,
         })),
-        output_schema,
+        output_schema: outline(),
         hints: READ_LIVE,
         icon: None,
         aliases: vec![("ticker", "symbol"), ("pair", "symbol"), ("market", "symbol")],
@@ -244,5 +275,26 @@ fn market_overview() -> ToolSpec {
         hints: READ_LIVE,
         icon: None,
         aliases: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_outline_has_every_field_with_its_types() {
+        let outline = Value::Object(outline());
+        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        for name in schema["properties"].as_object().expect("fields").keys() {
+            let field = &outline["properties"][name];
+            assert!(field["type"].is_string() || field["type"].is_array(), "{name}: {field}");
+            assert!(field["description"].is_string(), "{name}: {field}");
+        }
+        assert_eq!(outline["properties"]["last_price"]["type"], json!(["string", "null"]));
+        assert_eq!(outline["properties"]["writer"]["type"], "object");
+        for spec in [get_report(), market_overview()] {
+            assert_eq!(tribune_core::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
+        }
     }
 }

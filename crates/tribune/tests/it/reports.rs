@@ -53,8 +53,8 @@ fn one_call_gives_the_whole_state_of_a_market() {
     assert_eq!((text(&first["symbol"]), status(&first)), ("BTCUSDT", "ok"), "{first:#}");
     assert!(text(&first["simulated"]).starts_with("SIMULATED"));
     assert!(first["data_age_ms"].as_u64().expect("an age") < 3_000);
-    let (bid, ask) = (&first["best_bid"]["price"], &first["best_ask"]["price"]);
-    assert!(text(bid).parse::<f64>().expect("a bid") < text(ask).parse::<f64>().expect("an ask"));
+    let price = |side: &str| text(&first[side]["price"]).parse::<f64>().expect("a price");
+    assert!(price("best_bid") < price("best_ask"));
 
     // It goes on being computed, and another spelling is the same symbol.
     wait_for("the next report", || {
