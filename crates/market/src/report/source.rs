@@ -17,7 +17,7 @@ use tribune_core::{
 use super::cache::{ReportCache, Unavailable};
 use super::directory::Directory;
 use super::markdown;
-use super::model::Report;
+use super::model::{IngestionStatus, Report};
 use super::reader::{Reader, Reading};
 use super::tools;
 use crate::market::Market;
@@ -39,7 +39,7 @@ pub struct ReportsSource {
     cache: Arc<dyn ReportCache>,
     directory: Arc<Directory>,
     records: Records,
-    /// The address of the last report that was cited of each symbol, so that it is kept once however often it is read.
+    /// The address of the last report that was cited of each symbol, so that those who read the same have the same.
     cited: Mutex<HashMap<Arc<str>, Citation>>,
     /// Where this process has one.
     market: OnceLock<Arc<Market>>,
@@ -49,6 +49,8 @@ pub struct ReportsSource {
 struct Citation {
     token: u64,
     sequence: u64,
+    /// The same report is another when it has grown old.
+    status: IngestionStatus,
     url: String,
 }
 
@@ -200,21 +202,19 @@ impl ReportsSource {
             metadata,
             passages: Vec::new(),
         };
-        let url = self.cited_before(report).unwrap_or_else(|| {
-            let url = self.records.cite(&document);
-            let citation = Citation {
-                token: report.writer.writer_token,
-                sequence: report.writer.sequence,
-                url: url.clone(),
-            };
-            self.lock_cited().insert(symbol, citation);
-            url
-        });
+        let url = self.records.cite(&document);
+        let citation = Citation {
+            token: report.writer.writer_token,
+            sequence: report.writer.sequence,
+            status: report.ingestion.status,
+            url: url.clone(),
+        };
+        self.lock_cited().insert(symbol, citation);
         document.url = Some(url);
         Ok(document)
     }
 
-    /// The address under which the report stays as it is.
+    /// The address under which the report stays as it is: of one report the same, however many ask.
     pub(super) fn citation(&self, report: &Report) -> Result<String> {
         match self.cited_before(report) {
             Some(url) => Ok(url),
@@ -225,7 +225,9 @@ impl ReportsSource {
     fn cited_before(&self, report: &Report) -> Option<String> {
         let cited = self.lock_cited();
         let citation = cited.get(report.symbol.as_str())?;
-        let is_same = (citation.token, citation.sequence) == (report.writer.writer_token, report.writer.sequence);
+        let is_same = citation.token == report.writer.writer_token
+            && citation.sequence == report.writer.sequence
+            && citation.status == report.ingestion.status;
         is_same.then(|| citation.url.clone())
     }
 
@@ -234,15 +236,14 @@ impl ReportsSource {
     }
 
     fn hit(&self, found: &Match, report: &Report) -> Result<Hit> {
-        let document = self.document(report)?;
         let mut metadata = JsonObject::new();
         metadata.insert("resolved_symbol".to_owned(), json!(report.symbol));
         metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
         Ok(Hit {
-            id: document.id,
-            title: document.title,
+            id: MarketId::Report(found.symbol.clone()).document_id()?,
+            title: title(report),
             snippet: clip(&markdown::brief(report), SNIPPET_CHARS - 1).into_owned(),
-            url: document.url,
+            url: Some(self.citation(report)?),
             passage: None,
             score: found.score,
             coverage: found.coverage,

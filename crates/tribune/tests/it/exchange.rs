@@ -57,6 +57,15 @@ impl Simulator {
     }
 }
 
+impl Simulator {
+    /// `STOP` or `CONT`.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let told = Command::new("kill").args([&format!("-{name}"), &pid]).status();
+        assert!(told.expect("kill").success());
+    }
+}
+
 impl Drop for Simulator {
     fn drop(&mut self) {
         drop(self.child.kill());
