@@ -413,8 +413,8 @@ impl Market {
     }
 
     async fn load(&self) -> Result<()> {
-        let rest = self.rest.in_background();
-        let (info, tickers) = futures::join!(rest.exchange_info(), rest.all_tickers_24h());
+        // Nothing can be asked before this is known, so it is not left for when there is time.
+        let (info, tickers) = futures::join!(self.rest.exchange_info(), self.rest.all_tickers_24h());
         let info = info?;
         for (symbol, why) in info.value.refused.iter().take(5) {
             tracing::warn!(
@@ -496,15 +496,12 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
         let Some(market) = weak.upgrade() else { return };
         let now = market.clock.monotonic();
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
-        let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
-        if is_due(learned, LEARN_CLOCK) || replayed || market.feed.health.has_drifted() {
-            learned = market.learn_clock().await.then_some(now).or(learned);
-        }
+        let mut is_new = false;
         if is_due(loaded, RELOAD_SYMBOLS) && load_at.is_none_or(|at| now >= at) {
             match market.load().await {
                 Ok(()) => {
                     (loaded, ranked, load_at, failures) = (Some(now), Some(now), None, 0);
-                    market.pin();
+                    is_new = true;
                 }
                 Err(error) => {
                     if failures == 0 {
@@ -524,6 +521,15 @@ async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
             market
                 .table
                 .store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
+        }
+        // After the first answer, which says what may be asked at all.
+        let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
+        if is_due(learned, LEARN_CLOCK) || replayed || market.feed.health.has_drifted() {
+            learned = market.learn_clock().await.then_some(now).or(learned);
+        }
+        if is_new {
+            // Books are opened by the exchange's clock, so that comes first.
+            market.pin();
         }
         drop(market);
         let pause = load_at.map_or(LOOK_AT_CLOCK, |at: Instant| {

@@ -121,3 +121,139 @@ fn aged(newest: &Newest, now: Instant) -> Report {
     metrics::histogram!("tribune_report_age_seconds").record(report.data_age_ms as f64 / 1000.0);
     report
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use async_trait::async_trait;
+
+    use crate::report::cache::{Claim, Indexed, Lease, NodeId, Stored, Token, Write, Written};
+    use crate::report::fixture;
+    use crate::rest::testing::ManualClock;
+
+    /// Answers what it was told to.
+    struct Told(Mutex<Vec<Result<Found, Unavailable>>>);
+
+    #[async_trait]
+    impl ReportCache for Told {
+        async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
+            let mut answers = self.0.lock().expect("a lock");
+            let answer = answers.remove(0)?;
+            Ok(vec![answer; symbols.len()])
+        }
+        async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
+            Ok(Vec::new())
+        }
+        async fn nodes(&self, _: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
+            Ok(Vec::new())
+        }
+        async fn claim(&self, _: &NodeId, _: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
+            Ok(Vec::new())
+        }
+        async fn write(&self, _: &[Write]) -> Result<Vec<Written>, Unavailable> {
+            Ok(Vec::new())
+        }
+        async fn release(&self, _: &NodeId, _: &[(Arc<str>, Token)], _: bool) -> Result<(), Unavailable> {
+            Ok(())
+        }
+        fn place(&self) -> &str {
+            "told"
+        }
+    }
+
+    fn stored(token: u64, sequence: u64, age_ms: u64) -> Result<Found, Unavailable> {
+        let mut report = fixture::full();
+        report.writer.writer_token = token;
+        report.writer.sequence = sequence;
+        report.data_age_ms = 10;
+        report.ingestion.status = IngestionStatus::Ok;
+        report.ingestion.reason = None;
+        Ok(Found::Report(Stored {
+            report: Arc::new(report),
+            age: Duration::from_millis(age_ms),
+        }))
+    }
+
+    fn reader(answers: Vec<Result<Found, Unavailable>>) -> (Reader, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::at(1_000_000));
+        // So that there is a past.
+        clock.advance_ms(1_000_000);
+        (Reader::new(Arc::new(Told(Mutex::new(answers))), clock.clone()), clock)
+    }
+
+    async fn read(reader: &Reader) -> Report {
+        match reader.read(&"BTCUSDT".into()).await {
+            Ok(Reading::Report(report)) => *report,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn ages_grow_until_a_report_is_read_and_never_shrink() {
+        let (reader, clock) = reader(vec![stored(1, 1, 200), stored(1, 1, 100), stored(1, 2, 5)]);
+        let first = read(&reader).await;
+        assert_eq!(first.data_age_ms, 210);
+        clock.advance_ms(300);
+        let again = read(&reader).await;
+        assert_eq!(again.data_age_ms, 510, "by our clock, whatever the cache says");
+        assert_eq!(
+            again.sections.book.age_ms.expect("an age") - first.sections.book.age_ms.expect("an age"),
+            300
+        );
+        assert_eq!(read(&reader).await.data_age_ms, 15, "another report");
+    }
+
+    #[tokio::test]
+    async fn no_report_is_read_that_is_older_than_one_before() {
+        let (reader, _) = reader(vec![
+            stored(7, 3, 0),
+            stored(6, 900, 0),
+            stored(7, 2, 0),
+            stored(8, 1, 0),
+        ]);
+        let mut orders = Vec::new();
+        for _ in 0..4 {
+            orders.push(order(&read(&reader).await));
+        }
+        assert_eq!(orders, [(7, 3), (7, 3), (7, 3), (8, 1)]);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_writes_any_more_is_degraded_then_down_then_gone() {
+        let answers = vec![
+            stored(1, 1, 0),
+            Ok(Found::Nothing),
+            Ok(Found::Nothing),
+            Ok(Found::Nothing),
+        ];
+        let (reader, clock) = reader(answers);
+        assert_eq!(read(&reader).await.ingestion.status, IngestionStatus::Ok);
+        clock.advance_ms(2_990);
+        let degraded = read(&reader).await.ingestion;
+        assert_eq!(degraded.status, IngestionStatus::Degraded);
+        assert!(degraded.reason.expect("why").contains("no node writes"), "told");
+        clock.advance_ms(2_000);
+        assert_eq!(read(&reader).await.ingestion.status, IngestionStatus::Down);
+        clock.advance_ms(300_000);
+        assert_eq!(reader.read(&"BTCUSDT".into()).await, Ok(Reading::Nothing));
+    }
+
+    #[tokio::test]
+    async fn a_cache_that_fails_or_holds_garbage_is_said_to() {
+        let answers = vec![
+            stored(1, 1, 0),
+            Err(Unavailable("no answer".to_owned())),
+            Ok(Found::Garbage("a list".to_owned())),
+            stored(1, 2, 0),
+        ];
+        let (reader, _) = reader(answers);
+        read(&reader).await;
+        assert_eq!(
+            reader.read(&"BTCUSDT".into()).await,
+            Err(Unavailable("no answer".to_owned()))
+        );
+        let garbage = reader.read(&"BTCUSDT".into()).await.expect_err("garbage");
+        assert!(garbage.0.contains("a list"), "{garbage}");
+        assert_eq!(read(&reader).await.writer.sequence, 2, "and is well again");
+    }
+}

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tribune_exchange_sim as simulator;
 
-use crate::exchange::Simulator;
 use crate::redis::{Connection, Redis};
 use crate::support::{TestServer, text, wait_for};
 
@@ -15,11 +15,40 @@ const SYMBOLS: [&str; 6] = ["BTCUSDT", "ETHUSDT", "SOLUSDT", "BNBUSDT", "XRPUSDT
 const KILLS: usize = 102;
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(2);
 
-fn node(simulator: &Simulator, redis: &Redis, name: &str) -> TestServer {
+/// The simulated exchange without its budget: every start takes snapshots, and no real address starts a hundred times
+/// in three minutes.
+struct Exchange {
+    url: String,
+    _simulated: (simulator::Exchange, tokio::runtime::Runtime),
+}
+
+impl Exchange {
+    fn start(seed: u64) -> Self {
+        let settings = simulator::Settings {
+            mode: simulator::Mode::Simulated(simulator::Simulation {
+                seed,
+                ..simulator::Simulation::default()
+            }),
+            limits: simulator::Limits {
+                weight_per_minute: 1_000_000,
+                ..simulator::Limits::default()
+            },
+            ..simulator::Settings::default()
+        };
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let simulated = runtime.block_on(simulator::start(settings)).expect("an exchange");
+        Self {
+            url: simulated.rest_url(),
+            _simulated: (simulated, runtime),
+        }
+    }
+}
+
+fn node(exchange: &Exchange, redis: &Redis, name: &str) -> TestServer {
     TestServer::builder()
         .tables(&format!(
             "[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n[cache]\nurl = \"{}\"\nnode = \"{name}\"",
-            simulator.url,
+            exchange.url,
             redis.url()
         ))
         .at_once()
@@ -114,11 +143,11 @@ fn read_on(
 
 #[test]
 fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
-    let simulator = Simulator::start(&["--seed", "21"]);
+    let exchange = Exchange::start(21);
     let redis = Redis::start();
     let mut console = redis.connect();
     let mut nodes: Vec<(String, TestServer)> = ["a", "b", "c"]
-        .map(|name| (name.to_owned(), node(&simulator, &redis, name)))
+        .map(|name| (name.to_owned(), node(&exchange, &redis, name)))
         .into();
     wait_for("three nodes", || alive(&mut redis.connect()) == 3);
     wait_for("every report", || {
@@ -156,9 +185,9 @@ fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
         drop(victim);
         let killed = Instant::now();
         // Its successor starts at once, as a service manager has it.
-        let (again, simulator_url) = (name.clone(), &simulator);
+        let again = name.clone();
         let successor = std::thread::scope(|scope| {
-            let started = scope.spawn(|| node(simulator_url, &redis, &again));
+            let started = scope.spawn(|| node(&exchange, &redis, &again));
             handed_over += orphans.len();
             while !orphans.is_empty() {
                 orphans.retain(|symbol, before| {
@@ -182,7 +211,12 @@ fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
             started.join().expect("it starts")
         });
         nodes.push((name, successor));
-        wait_for("three nodes again", || alive(&mut redis.connect()) >= 3);
+        let until = Instant::now() + Duration::from_secs(30);
+        while alive(&mut console) < 3 {
+            let logs: Vec<String> = nodes.iter().map(|(_, node)| node.log()).collect();
+            assert!(Instant::now() < until, "after kill {kill} there are no three nodes: {logs:#?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
     stop.store(true, Ordering::Relaxed);
     readers.into_iter().for_each(|reader| reader.join().expect("a reader"));
@@ -200,10 +234,10 @@ fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
 
 #[test]
 fn a_writer_that_was_asleep_is_refused_when_it_wakes() {
-    let simulator = Simulator::start(&["--seed", "22"]);
+    let exchange = Exchange::start(22);
     let redis = Redis::start();
     let mut console = redis.connect();
-    let nodes = ["a", "b"].map(|name| node(&simulator, &redis, name));
+    let nodes = ["a", "b"].map(|name| node(&exchange, &redis, name));
     wait_for("two nodes", || alive(&mut redis.connect()) == 2);
     wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
     for _ in 0..3 {
@@ -238,10 +272,10 @@ fn a_writer_that_was_asleep_is_refused_when_it_wakes() {
 
 #[test]
 fn a_stopped_node_gives_its_symbols_up_at_once() {
-    let simulator = Simulator::start(&["--seed", "23"]);
+    let exchange = Exchange::start(23);
     let redis = Redis::start();
     let mut console = redis.connect();
-    let mut nodes = ["a", "b"].map(|name| node(&simulator, &redis, name));
+    let mut nodes = ["a", "b"].map(|name| node(&exchange, &redis, name));
     wait_for("two nodes", || alive(&mut redis.connect()) == 2);
     wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
     let writer = writer_of(&mut console, "BTCUSDT").expect("a writer");
