@@ -41,6 +41,8 @@ pub struct Timing {
     pub left_free: Duration,
     pub node_alive: Duration,
     pub keep_symbol: Duration,
+    pub read_within: Duration,
+    pub write_within: Duration,
 }
 
 impl Default for Timing {
@@ -51,6 +53,8 @@ impl Default for Timing {
             left_free: LEFT_FREE,
             node_alive: NODE_ALIVE,
             keep_symbol: KEEP_SYMBOL,
+            read_within: READ_WITHIN,
+            write_within: WRITE_WITHIN,
         }
     }
 }

@@ -30,8 +30,7 @@ use redis::Value;
 use tribune_core::Clock;
 
 use super::{
-    Claim, Eagerness, Found, Indexed, Lease, NodeId, READ_WITHIN, ReportCache, Stored, Timing, Token, Unavailable,
-    WRITE_WITHIN, Write, Written,
+    Claim, Eagerness, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written,
 };
 use address::Address;
 use failure::Failure;
@@ -121,8 +120,8 @@ impl RedisCache {
         Ok(Self {
             timing,
             place: address.place.clone(),
-            readers: Link::new(&address, "read", READ_WITHIN, clock.clone()),
-            writers: Link::new(&address, "write", WRITE_WITHIN, clock.clone()),
+            readers: Link::new(&address, "read", timing.read_within, clock.clone()),
+            writers: Link::new(&address, "write", timing.write_within, clock.clone()),
             clock,
             redis_time: Mutex::new(None),
         })
