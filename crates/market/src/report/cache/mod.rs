@@ -132,7 +132,8 @@ pub enum Lease {
     Taken {
         token: Token,
     },
-    /// This node still writes it.
+    /// This node still writes it. It may have a token that the node does not know, if the answer with which it was
+    /// taken got lost.
     Renewed {
         token: Token,
         /// The node whose first choice it is, if that has asked for it within [`NODE_ALIVE`].
