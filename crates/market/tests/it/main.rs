@@ -1,12 +1,16 @@
 //! The market against the simulated exchange, over its sockets.
 
 mod by_hand;
+mod cache;
 mod coalescing;
 mod honesty;
 mod oracle;
 mod reconnect;
 mod recording;
+mod redis;
+mod redis_server;
 mod replay;
+mod reports;
 mod search;
 mod soak;
 mod support;

@@ -41,6 +41,8 @@ pub struct Timing {
     pub left_free: Duration,
     pub node_alive: Duration,
     pub keep_symbol: Duration,
+    pub read_within: Duration,
+    pub write_within: Duration,
 }
 
 impl Default for Timing {
@@ -51,6 +53,8 @@ impl Default for Timing {
             left_free: LEFT_FREE,
             node_alive: NODE_ALIVE,
             keep_symbol: KEEP_SYMBOL,
+            read_within: READ_WITHIN,
+            write_within: WRITE_WITHIN,
         }
     }
 }
@@ -128,7 +132,8 @@ pub enum Lease {
     Taken {
         token: Token,
     },
-    /// This node still writes it.
+    /// This node still writes it. It may have a token that the node does not know, if the answer with which it was
+    /// taken got lost.
     Renewed {
         token: Token,
         /// The node whose first choice it is, if that has asked for it within [`NODE_ALIVE`].

@@ -53,9 +53,7 @@ impl Failure {
 
 fn connection(place: &str, error: &RedisError) -> String {
     match error.kind() {
-        ErrorKind::AuthenticationFailed => {
-            format!("{place} refuses the user or the password; correct them in the Redis URL and start again")
-        }
+        ErrorKind::AuthenticationFailed => wrong_credentials(place),
         _ if error.is_timeout() => format!("{place} takes no connection; it is tried again by itself"),
         _ => format!(
             "there is no connection to {place} ({}); it is tried again by itself",
@@ -64,15 +62,17 @@ fn connection(place: &str, error: &RedisError) -> String {
     }
 }
 
+fn wrong_credentials(place: &str) -> String {
+    format!("{place} wants another user or password; correct them in the Redis URL and start again")
+}
+
 fn refused(place: &str, error: &ServerError) -> String {
     match error.code() {
         "OOM" => format!(
             "{place} is out of memory and takes no writes; raise its maxmemory or free some; reading goes on, and \
              writing is tried again by itself"
         ),
-        "NOAUTH" | "WRONGPASS" => {
-            format!("{place} wants another user or password; correct them in the Redis URL and start again")
-        }
+        "NOAUTH" | "WRONGPASS" => wrong_credentials(place),
         "NOPERM" => format!(
             "{place} does not allow what reports need ({}); allow EVAL, EVALSHA and the keys report:*",
             quoted(error.details().unwrap_or_default())

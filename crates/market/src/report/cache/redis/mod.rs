@@ -16,6 +16,7 @@
 //! [`KEEP_REPORT`]: super::KEEP_REPORT
 
 mod address;
+mod decoded;
 mod failure;
 mod link;
 mod reply;
@@ -30,13 +31,13 @@ use redis::Value;
 use tribune_core::Clock;
 
 use super::{
-    Claim, Eagerness, Found, Indexed, Lease, NodeId, READ_WITHIN, ReportCache, Stored, Timing, Token, Unavailable,
-    WRITE_WITHIN, Write, Written,
+    Claim, Eagerness, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written,
 };
 use address::Address;
+use decoded::Decoded;
 use failure::Failure;
 use link::{Link, Session};
-use reply::Parts;
+use reply::{Content, Parts};
 use scripts::Call;
 
 pub use address::BadUrl;
@@ -74,6 +75,7 @@ pub struct RedisCache {
     /// Of their own, so that readers do not wait behind large writes.
     readers: Link,
     writers: Link,
+    decoded: Decoded,
     redis_time: Mutex<Option<RedisTime>>,
 }
 
@@ -121,9 +123,10 @@ impl RedisCache {
         Ok(Self {
             timing,
             place: address.place.clone(),
-            readers: Link::new(&address, "read", READ_WITHIN, clock.clone()),
-            writers: Link::new(&address, "write", WRITE_WITHIN, clock.clone()),
+            readers: Link::new(&address, "read", timing.read_within, clock.clone()),
+            writers: Link::new(&address, "write", timing.write_within, clock.clone()),
             clock,
+            decoded: Decoded::default(),
             redis_time: Mutex::new(None),
         })
     }
@@ -147,18 +150,22 @@ impl RedisCache {
         Ok(found)
     }
 
-    fn found(&self, symbol: &str, answer: Value, sent: Instant) -> Result<Found, Failure> {
+    fn found(&self, symbol: &Arc<str>, answer: Value, sent: Instant) -> Result<Found, Failure> {
         let keep = self.timing.keep_report;
-        let content = reply::content(symbol, &report_key(symbol), keep, answer)?;
-        Ok(content.found(|report, life| {
-            // Redis counts whole milliseconds: the life was up to one shorter.
-            let when_sent = keep.saturating_sub(life) + Duration::from_millis(1);
-            let age = when_sent + self.clock.monotonic().saturating_duration_since(sent);
-            Found::Report(Stored {
-                report: Arc::new(report),
-                age,
-            })
-        }))
+        let garbage = |what| Found::Garbage(format!("{} holds {what}", report_key(symbol)));
+        let (json, life) = match reply::content(answer, keep)? {
+            Content::Value(json, life) => (json, life),
+            Content::Nothing => return Ok(Found::Nothing),
+            Content::Garbage(what) => return Ok(garbage(what)),
+        };
+        let report = match self.decoded.report(symbol, json) {
+            Ok(report) => report,
+            Err(what) => return Ok(garbage(what)),
+        };
+        // Redis counts whole milliseconds: the life was up to one shorter.
+        let when_sent = keep.saturating_sub(life) + Duration::from_millis(1);
+        let age = when_sent + self.clock.monotonic().saturating_duration_since(sent);
+        Ok(Found::Report(Stored { report, age }))
     }
 
     /// Answers of the writer's side begin with Redis's time.

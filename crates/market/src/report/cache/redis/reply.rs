@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::super::{Found, Indexed, Lease, MAX_TOKEN, NodeId, Token, Written};
+use super::super::{Indexed, Lease, NodeId, Token, Written};
 use super::failure::{Failure, quoted};
-use crate::report::model::{Report, SCHEMA_VERSION};
+use crate::report::model::Report;
 
 /// What stands between symbol, base and quote in the index: no name has it.
 const SEPARATOR: char = '/';
@@ -90,16 +90,18 @@ pub(super) fn written(parts: &mut Parts, sent_before: Option<(Token, u64)>) -> R
     }
 }
 
-/// What is under a report's key, and the report's remaining life.
+/// What is under a report's key.
 pub(super) enum Content {
     Nothing,
-    Report(Box<Report>, Duration),
+    /// Of the right type and length, and its remaining life.
+    Value(Vec<u8>, Duration),
+    /// What is there instead.
     Garbage(String),
 }
 
-pub(super) fn content(symbol: &str, key: &str, keep: Duration, answer: Value) -> Result<Content, Failure> {
+pub(super) fn content(answer: Value, keep: Duration) -> Result<Content, Failure> {
     let mut parts = Parts::of(answer)?;
-    let garbage = |what: String| Ok(Content::Garbage(format!("{key} holds {what}")));
+    let garbage = |what: String| Ok(Content::Garbage(what));
     match parts.text()?.as_str() {
         "none" => Ok(Content::Nothing),
         "string" => {
@@ -110,63 +112,10 @@ pub(super) fn content(symbol: &str, key: &str, keep: Duration, answer: Value) ->
             if life > keep {
                 return garbage("a value that expires later than any report".to_owned());
             }
-            match report(symbol, &parts.bytes()?) {
-                Ok(report) => Ok(Content::Report(Box::new(report), life)),
-                Err(what) => garbage(what),
-            }
+            Ok(Content::Value(parts.bytes()?, life))
         }
         "long" => garbage(format!("{} bytes, too many for a report", parts.integer()?)),
         kind => garbage(format!("a {} instead of a report", quoted(kind))),
-    }
-}
-
-/// The report, or what is there instead.
-fn report(symbol: &str, json: &[u8]) -> Result<Report, String> {
-    let report: Report = serde_json::from_slice(json).map_err(|error| match foreign_version(json) {
-        Some(version) => not_this_version(&version),
-        None => format!("something that is no report: {}", quoted(&error.to_string())),
-    })?;
-    if major(&report.schema_version) != major(SCHEMA_VERSION) {
-        return Err(not_this_version(&report.schema_version));
-    }
-    if report.symbol != symbol {
-        return Err(format!("a report of {}", quoted(&report.symbol)));
-    }
-    if report.writer.writer_token > MAX_TOKEN {
-        return Err("a report with a token that no writer can have".to_owned());
-    }
-    Ok(report)
-}
-
-fn major(version: &str) -> &str {
-    version.split('.').next().unwrap_or_default()
-}
-
-fn not_this_version(version: &str) -> String {
-    format!(
-        "a report of schema version {}, and {SCHEMA_VERSION} is read here",
-        quoted(version)
-    )
-}
-
-/// The version of what cannot be read, if that is why.
-fn foreign_version(json: &[u8]) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Versioned {
-        #[serde(rename = "schemaVersion")]
-        version: String,
-    }
-    let versioned: Versioned = serde_json::from_slice(json).ok()?;
-    (major(&versioned.version) != major(SCHEMA_VERSION)).then_some(versioned.version)
-}
-
-impl Content {
-    pub(super) fn found(self, stored: impl FnOnce(Report, Duration) -> Found) -> Found {
-        match self {
-            Self::Nothing => Found::Nothing,
-            Self::Garbage(what) => Found::Garbage(what),
-            Self::Report(report, life) => stored(*report, life),
-        }
     }
 }
 

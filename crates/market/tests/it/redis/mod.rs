@@ -1,0 +1,324 @@
+//! What can happen to Redis: it stops, hangs, is full, and holds what others put there.
+
+mod garbage;
+
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tribune_core::SystemClock;
+use tribune_market::report::cache::{
+    Eagerness, Found, Lease, NodeId, RedisCache, ReportCache, Timing, Unavailable, Write, Written,
+};
+
+use crate::cache::{PATIENT, claims, reads, writes};
+use crate::redis_server::RedisServer;
+use crate::reports::{BTC, claim, node, stored, symbol, write};
+use crate::support::until;
+
+const REPORT_KEY: &str = "report:BTCUSDT";
+
+/// Sequences grow from here.
+static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// With the limits of real calls, and leases that do not run out meanwhile.
+fn open(url: &str) -> Arc<dyn ReportCache> {
+    let limits = Timing::default();
+    open_with(
+        url,
+        Timing {
+            read_within: limits.read_within,
+            write_within: limits.write_within,
+            ..PATIENT
+        },
+    )
+}
+
+fn open_with(url: &str, timing: Timing) -> Arc<dyn ReportCache> {
+    Arc::new(RedisCache::open_with_timing(url, Arc::new(SystemClock), timing).expect("an address"))
+}
+
+async fn answers(cache: &Arc<dyn ReportCache>) -> bool {
+    cache.read(&[symbol(BTC)]).await.is_ok() && cache.nodes(None).await.is_ok()
+}
+
+async fn recovers(cache: &Arc<dyn ReportCache>) {
+    until("Redis is used again", || answers(cache)).await;
+}
+
+async fn read_error(cache: &Arc<dyn ReportCache>) -> String {
+    let Unavailable(why) = cache.read(&[symbol(BTC)]).await.expect_err("it cannot answer");
+    why
+}
+
+async fn write_error(cache: &Arc<dyn ReportCache>, write: Write) -> String {
+    let Unavailable(why) = cache.write(&[write]).await.expect_err("it cannot answer");
+    why
+}
+
+/// Everything works from taking a symbol to reading its report; gives the token.
+async fn works(cache: &Arc<dyn ReportCache>, me: &NodeId) -> u64 {
+    let token = match claims(cache, me, claim(BTC, Eagerness::First)).await {
+        Lease::Taken { token } | Lease::Renewed { token, .. } => token,
+        other => panic!("{other:?}"),
+    };
+    let sequence = Instant::now().duration_since(*BEGINNING).as_micros() as u64;
+    assert_eq!(writes(cache, write(BTC, me, token, sequence)).await, Written::Stored);
+    assert_eq!(stored(&reads(cache, BTC).await).report.writer.writer_token, token);
+    let nodes = cache.nodes(Some(me)).await.expect("it answers");
+    assert!(nodes.contains(me), "{nodes:?}");
+    let indexed = cache.indexed().await.expect("it answers");
+    assert!(indexed.iter().any(|indexed| &*indexed.symbol == BTC), "{indexed:?}");
+    token
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_is_stopped_and_started_again() {
+    let mut server = RedisServer::start();
+    let (cache, me) = (open_with(&server.url(), PATIENT), node("a"));
+    let token = works(&cache, &me).await;
+    server.kill();
+    let why = read_error(&cache).await;
+    assert!(why.contains(&format!("Redis at 127.0.0.1:{}", server.port())), "{why}");
+    assert!(why.contains("tried again by itself"), "{why}");
+    write_error(&cache, write(BTC, &me, token, 1)).await;
+    server.start_again();
+    recovers(&cache).await;
+    assert!(matches!(reads(&cache, BTC).await[..], [Found::Nothing]));
+    assert_eq!(
+        writes(&cache, write(BTC, &me, token, u64::from(u32::MAX))).await,
+        Written::Refused { token: 0 },
+        "the lease is forgotten"
+    );
+    assert!(works(&cache, &me).await > token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_comes_later() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let cache = open_with(&server.url(), PATIENT);
+    let begun = Instant::now();
+    let callers: Vec<_> = (0..100)
+        .map(|_| {
+            let cache = cache.clone();
+            tokio::spawn(async move { read_error(&cache).await })
+        })
+        .collect();
+    for caller in callers {
+        let why = caller.await.expect("no assertion failed");
+        assert!(why.contains("there is no connection to Redis at"), "{why}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    server.start_again();
+    recovers(&cache).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_hangs() {
+    let server = RedisServer::start();
+    let (cache, patient, me) = (open(&server.url()), open_with(&server.url(), PATIENT), node("a"));
+    let token = works(&patient, &me).await;
+    recovers(&cache).await;
+    server.freeze();
+    let begun = Instant::now();
+    let why = read_error(&cache).await;
+    let took = begun.elapsed();
+    assert!(
+        why.ends_with("did not answer within 150 ms; it is tried again by itself"),
+        "{why}"
+    );
+    assert!(
+        (Duration::from_millis(150)..Duration::from_secs(1)).contains(&took),
+        "{took:?}"
+    );
+    let generated = Instant::now();
+    let parcel = Write {
+        generated,
+        ..write(BTC, &me, token, u64::from(u32::MAX))
+    };
+    let why = write_error(&cache, parcel).await;
+    assert!(why.contains("did not answer within 500 ms"), "{why}");
+    // After some failures nobody waits any more.
+    for _ in 0..3 {
+        read_error(&cache).await;
+    }
+    let begun = Instant::now();
+    for _ in 0..1_000 {
+        read_error(&cache).await;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    server.thaw();
+    recovers(&cache).await;
+    // The write lingered and was done now: the report is as old as it is.
+    let least = generated.elapsed();
+    let found = reads(&patient, BTC).await;
+    let found = stored(&found);
+    assert_eq!(found.report.writer.sequence, u64::from(u32::MAX));
+    assert!(found.age >= least, "{:?} < {least:?}", found.age);
+    let renewed = Lease::Renewed { token, wanted_by: None };
+    assert_eq!(claims(&patient, &me, claim(BTC, Eagerness::First)).await, renewed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_is_slow() {
+    let server = Arc::new(RedisServer::start());
+    let cache = open(&server.url());
+    recovers(&cache).await;
+    let asleep = server.clone();
+    let sleeper = tokio::task::spawn_blocking(move || asleep.does::<String>("DEBUG", &["SLEEP", "1"]));
+    until("it sleeps", || async { !answers(&cache).await }).await;
+    assert!(read_error(&cache).await.contains("did not answer"));
+    sleeper.await.expect("it sleeps");
+    recovers(&cache).await;
+    works(&open_with(&server.url(), PATIENT), &node("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_is_out_of_memory() {
+    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
+    let (cache, me) = (open_with(&server.url(), PATIENT), node("a"));
+    let token = works(&cache, &me).await;
+    let _: String = server.does("CONFIG", &["SET", "maxmemory", "1"]);
+    let why = write_error(&cache, write(BTC, &me, token, u64::from(u32::MAX))).await;
+    assert!(why.contains("is out of memory and takes no writes"), "{why}");
+    let asked = [claim(BTC, Eagerness::First)];
+    let Unavailable(why) = cache.claim(&me, &asked).await.expect_err("it is full");
+    assert!(why.contains("is out of memory"), "{why}");
+    for _ in 0..20 {
+        assert_eq!(stored(&reads(&cache, BTC).await).report.writer.writer_token, token);
+        assert_eq!(cache.indexed().await.expect("reading goes on").len(), 1);
+    }
+    let _: String = server.does("CONFIG", &["SET", "maxmemory", "0"]);
+    assert_eq!(works(&cache, &me).await, token, "at once, with the same lease");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_forgets_its_scripts() {
+    let server = RedisServer::start();
+    let (cache, me) = (open_with(&server.url(), PATIENT), node("a"));
+    for _ in 0..5 {
+        works(&cache, &me).await;
+        let _: String = server.does("SCRIPT", &["FLUSH"]);
+    }
+    let token = works(&cache, &me).await;
+    cache
+        .release(&me, &[(symbol(BTC), token)], true)
+        .await
+        .expect("it answers");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_cuts_connections() {
+    let server = RedisServer::start();
+    let (cache, me) = (open_with(&server.url(), PATIENT), node("a"));
+    for _ in 0..20 {
+        works(&cache, &me).await;
+        let _: i64 = server.does("CLIENT", &["KILL", "TYPE", "normal"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_password_is_said_and_not_shown() {
+    let server = RedisServer::with_password("correct-horse");
+    let wrong = format!("redis://:battery-staple@127.0.0.1:{}/1", server.port());
+    let cache = RedisCache::open_with_timing(&wrong, Arc::new(SystemClock), PATIENT).expect("an address");
+    let Unavailable(why) = cache.read(&[symbol(BTC)]).await.expect_err("the password is wrong");
+    assert!(why.contains("wants another user or password"), "{why}");
+    let shown = format!("{why} {cache:?} {}", cache.place());
+    assert!(!shown.contains("battery-staple"), "{shown}");
+    assert!(shown.ends_with(&format!("Redis at 127.0.0.1:{}, database 1", server.port())));
+
+    let why = read_error(&open_with(&server.url(), PATIENT)).await;
+    assert!(why.contains("wants another user or password"), "{why}");
+
+    let right = format!("redis://:correct-horse@127.0.0.1:{}", server.port());
+    works(&open_with(&right, PATIENT), &node("a")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_answers_is_no_redis() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.expect("a caller");
+            tokio::spawn(async move {
+                let mut asked = [0; 1024];
+                while stream.read(&mut asked).await.is_ok_and(|count| count > 0) {
+                    let answer = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+                    stream.write_all(answer).await.ok();
+                }
+            });
+        }
+    });
+    let cache = open_with(&format!("redis://{address}"), PATIENT);
+    assert!(cache.read(&[symbol(BTC)]).await.is_err());
+    assert!(cache.nodes(None).await.is_err());
+}
+
+/// `cargo test --release -p tribune-market --test it -- --ignored --nocapture reads_are_quick`
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement, for a machine that does nothing else"]
+async fn reads_are_quick() {
+    let server = RedisServer::start();
+    let (cache, me) = (open(&server.url()), node("a"));
+    works(&open_with(&server.url(), PATIENT), &me).await;
+    let length: usize = server.does("STRLEN", &[REPORT_KEY]);
+    let callers: Vec<_> = (0..100)
+        .map(|_| {
+            let cache = cache.clone();
+            tokio::spawn(async move {
+                let mut took = Vec::new();
+                for _ in 0..200 {
+                    let begun = Instant::now();
+                    stored(&reads(&cache, BTC).await);
+                    took.push(begun.elapsed());
+                }
+                took
+            })
+        })
+        .collect();
+    let mut took = Vec::new();
+    for caller in callers {
+        took.extend(caller.await.expect("no assertion failed"));
+    }
+    took.sort();
+    let (half, most) = (took[took.len() / 2], took[took.len() * 99 / 100]);
+    eprintln!(
+        "{} reads of {length} bytes by 100 callers: p50 {half:?}, p99 {most:?}",
+        took.len()
+    );
+    assert!(most < Duration::from_millis(20), "{most:?}");
+}
+
+/// `cargo test --release -p tribune-market --test it -- --ignored --nocapture a_thousand_symbols`
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement, for a machine that does nothing else"]
+async fn a_thousand_symbols_are_claimed_written_and_read_in_time() {
+    let server = RedisServer::start();
+    let (cache, me) = (open_with(&server.url(), PATIENT), node("a"));
+    let names: Vec<Arc<str>> = (0..1_000).map(|number| symbol(&format!("S{number}USDT"))).collect();
+    let asked: Vec<_> = names.iter().map(|name| claim(name, Eagerness::First)).collect();
+    let leases = cache.claim(&me, &asked).await.expect("it answers");
+    let parcels = |sequence| -> Vec<Write> {
+        let parcel = |(name, lease): (&Arc<str>, &Lease)| match lease {
+            Lease::Taken { token } => write(name, &me, *token, sequence),
+            other => panic!("not taken: {other:?}"),
+        };
+        names.iter().zip(&leases).map(parcel).collect()
+    };
+    let limits = Timing::default();
+    for sequence in 1..6 {
+        let parcels = parcels(sequence);
+        let begun = Instant::now();
+        cache.claim(&me, &asked).await.expect("it answers");
+        let claimed = begun.elapsed();
+        cache.write(&parcels).await.expect("it answers");
+        let written = begun.elapsed() - claimed;
+        cache.read(&names).await.expect("it answers");
+        let read = begun.elapsed() - claimed - written;
+        eprintln!("a thousand symbols: claimed in {claimed:?}, written in {written:?}, read in {read:?}");
+        assert!(claimed < limits.write_within && written < limits.write_within && read < limits.read_within);
+    }
+}
