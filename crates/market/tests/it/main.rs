@@ -7,6 +7,7 @@ mod oracle;
 mod reconnect;
 mod recording;
 mod replay;
+mod report;
 mod search;
 mod soak;
 mod support;
