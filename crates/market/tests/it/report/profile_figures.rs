@@ -22,7 +22,7 @@ impl Truth {
         for round in 0.. {
             // 1, 2, 5, 10, 20, 50 …
             width = self.tick * [1, 2, 5][round % 3] * 10i128.pow(u32::try_from(round / 3).expect("few"));
-            if high / width - low / width + 1 <= 100 {
+            if high / width - low / width < 100 {
                 break;
             }
         }
