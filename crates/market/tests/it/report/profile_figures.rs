@@ -33,10 +33,11 @@ impl Truth {
         Some(Rows { width, volume })
     }
 
-    pub fn judge_profile(&self, liquidity: &Value, wrong: &mut Wrong) {
+    pub fn judge_profile(&self, report: &Value, wrong: &mut Wrong) {
+        let liquidity = &report["liquidity"];
         let profile = &liquidity["volume_profile"];
         let Some(end) = profile["window_end_ms"].as_i64() else {
-            let none = self.trades.is_empty();
+            let none = self.trades.is_empty() || !Self::is_fresh(report);
             return wrong.same("no profile, and no trades", &json!(none), true);
         };
         let Some(rows) = self.rows(end) else {

@@ -181,14 +181,19 @@ impl Truth {
         self.known_from <= start + 1
     }
 
+    /// Whether the recording went on without a pause until then.
+    pub fn is_fresh(report: &Value) -> bool {
+        report["data_age_ms"].as_u64().is_some_and(|age| age <= 1_000)
+    }
+
     /// Everything that is wrong with a report of this moment.
     pub fn differences(&self, report: &Value) -> Vec<String> {
         let mut wrong = Wrong::default();
         self.judge_ticker(report, &mut wrong);
         self.judge_book(report, &mut wrong);
-        self.judge_flow(&report["flow"], &mut wrong);
+        self.judge_flow(report, &mut wrong);
         self.judge_walls(&report["liquidity"]["walls"], &mut wrong);
-        self.judge_profile(&report["liquidity"], &mut wrong);
+        self.judge_profile(report, &mut wrong);
         self.judge_health(report, &mut wrong);
         wrong.0
     }
