@@ -4,6 +4,7 @@
 //! - [`apply`]: how fast they are read, applied and published; [`memory`]: what many books take;
 //! - [`exchange`]: an exchange that only sends such messages; [`live`]: the feed that listens to it;
 //! - [`answers`]: search and fetch against the simulated exchange;
+//! - [`reports`]: what reports of many symbols take;
 //! - [`table`]: the report.
 //!
 //! Each step runs as a child process of its own, so that memory and processor time are that step's alone.
@@ -14,6 +15,7 @@ mod exchange;
 mod live;
 mod memory;
 mod messages;
+mod reports;
 mod table;
 
 use std::{
@@ -33,6 +35,7 @@ use self::{
     exchange::ExchangeArgs,
     live::{Live, LiveArgs},
     memory::{Books, MemoryArgs},
+    reports::{Reports, ReportsArgs},
 };
 use crate::{
     own,
@@ -74,6 +77,7 @@ pub struct Measured {
     books: Books,
     live: Live,
     answers: Answers,
+    reports: Reports,
 }
 
 /// What a child process is for.
@@ -84,6 +88,7 @@ pub enum Step {
     Exchange(ExchangeArgs),
     Live(LiveArgs),
     Answers(AnswersArgs),
+    Reports(ReportsArgs),
 }
 
 pub async fn run(args: &MarketArgs) -> Result<()> {
@@ -104,11 +109,19 @@ pub async fn run(args: &MarketArgs) -> Result<()> {
     let live = live(dir, args).await?;
     eprintln!("searching and fetching");
     let answers = step(dir, "answers --symbols 2000 --times 1000").await?;
+    eprintln!("computing reports of {} symbols", args.books);
+    let (count, rounds) = (args.books, args.rounds);
+    let reports = step(
+        dir,
+        &format!("reports --books {count} --levels {LEVELS} --rounds {rounds}"),
+    )
+    .await?;
     let measured = Measured {
         applied,
         books,
         live,
         answers,
+        reports,
     };
     report::publish(&table::markdown(&load_average, &measured), args.out.as_deref())?;
     match measured.live.resyncs {
@@ -146,6 +159,7 @@ pub fn run_step(step: &Step) -> Result<()> {
     match step {
         Step::Apply(args) => own::tell(&apply::measure(args)?),
         Step::Memory(args) => own::tell(&memory::measure(args)?),
+        Step::Reports(args) => own::tell(&reports::measure(args)?),
         Step::Live(args) => own::tell(&runtime()?.block_on(live::measure(args))?),
         Step::Answers(args) => own::tell(&runtime()?.block_on(answers::measure(args))?),
         Step::Exchange(args) => runtime()?.block_on(exchange::serve(args)),

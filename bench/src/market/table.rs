@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tribune_core::source::thousands;
 
-use super::{Measured, exchange::MESSAGES_A_SECOND};
+use super::{Measured, exchange::MESSAGES_A_SECOND, reports::Percentiles};
 use crate::report;
 
 const RATE_GOAL: f64 = 60_000.0;
@@ -13,6 +13,8 @@ const MEMORY_GOAL_MB: f64 = 300.0;
 /// Of two cores.
 const CPU_GOAL_PERCENT: f64 = 50.0;
 const ANSWER_GOAL_MS: f64 = 50.0;
+/// Of all symbols' reports.
+const REPORTS_GOAL_CORES: f64 = 1.0;
 
 pub fn markdown(load_average: &str, measured: &Measured) -> String {
     let facts = [
@@ -29,6 +31,7 @@ pub fn markdown(load_average: &str, measured: &Measured) -> String {
     publishing(&mut text, measured);
     keeping(&mut text, measured);
     answering(&mut text, measured);
+    reporting(&mut text, measured);
     text
 }
 
@@ -152,4 +155,38 @@ fn answering(text: &mut String, measured: &Measured) {
             row.other_cores,
         );
     }
+}
+
+fn reporting(text: &mut String, measured: &Measured) {
+    let reports = &measured.reports;
+    let _ = writeln!(
+        text,
+        "\n| Reports of {} symbols, {} levels a side, {} trades on their tapes | p50 µs | p99 µs |\n| --- | ---: | ---: |",
+        thousands(reports.symbols.into()),
+        thousands(reports.levels.into()),
+        thousands(reports.trades),
+    );
+    let mut row = |what: &str, times: &Percentiles| {
+        let _ = writeln!(text, "| {what} | {:.1} | {:.1} |", times.p50_us, times.p99_us);
+    };
+    row("Fast figures, and the report", &reports.fast);
+    row("- of a symbol with 50 trades a second", &reports.fast_liveliest);
+    row("Slow figures", &reports.slow);
+    row("- of a symbol with 50 trades a second", &reports.slow_liveliest);
+    row("A report as JSON", &reports.json);
+    let _ = writeln!(
+        text,
+        "\n| Reports | Measured | Goal |\n| --- | --- | --- |\n\
+         | Fast reports per CPU second | {} | |\n\
+         | Fast four times a second, slow every two seconds | {:.2} cores | below {REPORTS_GOAL_CORES:.0}: {} |\n\
+         | - with each report written as JSON | {:.2} cores | |\n\
+         | JSON of a report | {} bytes | |\n\
+         | Others' cores | {:.2} | |",
+        thousands(reports.fast_core_rate as u64),
+        reports.cores,
+        verdict(reports.cores < REPORTS_GOAL_CORES),
+        reports.cores_with_json,
+        thousands(reports.json_bytes),
+        reports.other_cores,
+    );
 }

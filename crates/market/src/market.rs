@@ -378,7 +378,7 @@ impl Market {
     /// Asks for the exchange's time; says whether it was told.
     async fn learn_clock(&self) -> bool {
         let before = self.rest.clock_offset_ms();
-        if self.rest.in_background().server_time().await.is_err() {
+        if self.rest.server_time().await.is_err() {
             return false;
         }
         let Some(offset) = self.rest.clock_offset_ms() else {

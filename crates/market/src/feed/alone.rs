@@ -42,7 +42,8 @@ impl Alone {
             Ok(Event::Depth { diff, .. }) => self.tracked.event(diff, now),
             Ok(Event::BestQuote { quote, .. }) => self.tracked.quote(quote, now),
             Ok(Event::Trade { trade, aggregate, .. }) => {
-                if self.tracked.published.tape.push(trade, aggregate) {
+                let is_new = self.tracked.published.tape.push(trade, aggregate);
+                if is_new {
                     self.tracked.published.pulse.trade(now.monotonic);
                 }
             }

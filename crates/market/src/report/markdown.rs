@@ -23,6 +23,7 @@ pub fn render(report: &Report) -> String {
     page.anomalies(report);
     page.health(report.health.as_ref());
     page.times(report);
+    page.reasons(report);
     page.text
 }
 
@@ -250,8 +251,7 @@ impl Page<'_> {
         let update = or_unknown(report.ingestion.last_update.as_deref());
         self.bullet(&format!("Last update: {update}"));
         self.bullet(&format!("Report written: {}", report.updated_at));
-        let sections = sections(report);
-        for (name, section, _) in &sections {
+        for (name, section) in sections(report) {
             self.bullet(&format!(
                 "{name}: computed {}, exchange time {}, {}",
                 or_unknown(section.computed_at.as_deref()),
@@ -261,99 +261,87 @@ impl Page<'_> {
                     .map_or_else(|| "age unknown".to_owned(), |age| format!("{age} ms old")),
             ));
         }
-        let told = |(_, section, unknown): &&(_, &Section, Vec<&str>)| section.reason.is_some() || !unknown.is_empty();
-        if !sections.iter().any(|section| told(&section)) {
+    }
+
+    /// What is null, and what else the sections say of themselves.
+    fn reasons(&mut self, report: &Report) {
+        let told = sections(report).map(|(name, section)| (name, nulls(report, name), section.reason.as_deref()));
+        let is_whole = |nulls: &[&str], reason: Option<&str>| nulls.is_empty() && reason.is_none();
+        if told.iter().all(|(_, nulls, reason)| is_whole(nulls, *reason)) {
             return;
         }
         self.heading("Not known, and why");
-        for (name, section, unknown) in sections.iter().filter(told) {
-            let what = match unknown.as_slice() {
+        for (name, nulls, reason) in told.iter().filter(|(_, nulls, reason)| !is_whole(nulls, *reason)) {
+            let what = match nulls.as_slice() {
                 [] => (*name).to_owned(),
-                unknown => format!("{name} ({})", unknown.join(", ")),
+                nulls => format!("{name} ({})", nulls.join(", ")),
             };
-            let reason = section.reason.as_deref().unwrap_or("no reason is known");
-            self.bullet(&format!("{what}: {reason}"));
+            self.bullet(&format!("{what}: {}", reason.unwrap_or("no reason is known")));
         }
     }
 }
 
-/// Each section with those of its figures that are null.
-fn sections(report: &Report) -> [(&'static str, &Section, Vec<&'static str>); 8] {
+fn sections(report: &Report) -> [(&'static str, &Section); 8] {
     let of = &report.sections;
-    let (depth, flow, liquidity) = (report.depth.as_ref(), report.flow.as_ref(), &report.liquidity);
-    let missing = |figures: &[(&'static str, bool)]| {
-        let missing = figures.iter().filter(|(_, is_known)| !is_known);
-        missing.map(|(name, _)| *name).collect()
-    };
     [
-        (
-            "ticker",
-            &of.ticker,
-            missing(&[
-                ("last_price", report.last_price.is_some()),
-                ("change_24h_pct", report.change_24h_pct.is_some()),
-                ("high_24h", report.high_24h.is_some()),
-                ("low_24h", report.low_24h.is_some()),
-                ("volume_24h", report.volume_24h.is_some()),
-                ("quote_volume_24h", report.quote_volume_24h.is_some()),
-            ]),
-        ),
+        ("ticker", &of.ticker),
+        ("book", &of.book),
+        ("flow", &of.flow),
+        ("walls", &of.walls),
+        ("vacuums", &of.vacuums),
+        ("volume_profile", &of.volume_profile),
+        ("anomalies", &of.anomalies),
+        ("health", &of.health),
+    ]
+}
+
+/// The figures of a section that are null.
+fn nulls(report: &Report, section: &str) -> Vec<&'static str> {
+    let (depth, flow, health) = (report.depth.as_ref(), report.flow.as_ref(), report.health.as_ref());
+    let liquidity = &report.liquidity;
+    let figures = [
+        ("ticker", "last_price", report.last_price.is_none()),
+        ("ticker", "change_24h_pct", report.change_24h_pct.is_none()),
+        ("ticker", "high_24h", report.high_24h.is_none()),
+        ("ticker", "low_24h", report.low_24h.is_none()),
+        ("ticker", "volume_24h", report.volume_24h.is_none()),
+        ("ticker", "quote_volume_24h", report.quote_volume_24h.is_none()),
+        ("book", "best_bid", report.best_bid.is_none()),
+        ("book", "best_ask", report.best_ask.is_none()),
+        ("book", "spread_bps", report.spread_bps.is_none()),
+        ("book", "mid_price", report.mid_price.is_none()),
+        ("book", "micro_price", report.micro_price.is_none()),
+        ("book", "depth", depth.is_none()),
         (
             "book",
-            &of.book,
-            missing(&[
-                ("best_bid", report.best_bid.is_some()),
-                ("best_ask", report.best_ask.is_some()),
-                ("spread_bps", report.spread_bps.is_some()),
-                ("mid_price", report.mid_price.is_some()),
-                ("micro_price", report.micro_price.is_some()),
-                ("depth", depth.is_some()),
-                ("depth.imbalance", depth.is_none_or(|depth| depth.imbalance.is_some())),
-            ]),
+            "depth.imbalance",
+            depth.is_some_and(|depth| depth.imbalance.is_none()),
         ),
+        ("flow", "flow", flow.is_none()),
         (
             "flow",
-            &of.flow,
-            missing(&[
-                ("flow", flow.is_some()),
-                (
-                    "flow.orders_per_sec",
-                    flow.is_none_or(|flow| flow.orders_per_sec.is_some()),
-                ),
-            ]),
+            "flow.orders_per_sec",
+            flow.is_some_and(|flow| flow.orders_per_sec.is_none()),
         ),
-        (
-            "walls",
-            &of.walls,
-            missing(&[("liquidity.walls", liquidity.walls.is_some())]),
-        ),
-        (
-            "vacuums",
-            &of.vacuums,
-            missing(&[("liquidity.vacuums", liquidity.vacuums.is_some())]),
-        ),
+        ("walls", "liquidity.walls", liquidity.walls.is_none()),
+        ("vacuums", "liquidity.vacuums", liquidity.vacuums.is_none()),
         (
             "volume_profile",
-            &of.volume_profile,
-            missing(&[("liquidity.volume_profile", liquidity.volume_profile.is_some())]),
+            "liquidity.volume_profile",
+            liquidity.volume_profile.is_none(),
         ),
-        (
-            "anomalies",
-            &of.anomalies,
-            missing(&[("anomalies", report.anomalies.is_some())]),
-        ),
+        ("anomalies", "anomalies", report.anomalies.is_none()),
+        ("health", "health", health.is_none()),
         (
             "health",
-            &of.health,
-            missing(&[
-                ("health", report.health.is_some()),
-                (
-                    "health.score",
-                    report.health.as_ref().is_none_or(|health| health.score.is_some()),
-                ),
-            ]),
+            "health.score",
+            health.is_some_and(|health| health.score.is_none()),
         ),
-    ]
+    ];
+    let null = figures
+        .into_iter()
+        .filter(|(of, _, is_null)| *of == section && *is_null);
+    null.map(|(_, figure, _)| figure).collect()
 }
 
 const fn loud(status: IngestionStatus) -> Option<&'static str> {

@@ -10,6 +10,7 @@ mod recording;
 mod redis;
 mod redis_server;
 mod replay;
+mod report;
 mod reports;
 mod search;
 mod soak;

@@ -48,7 +48,7 @@ impl<'a> Sight<'a> {
 
     /// Whether what is seen is what is there now.
     pub fn is_current(&self) -> bool {
-        self.book_status.state == BookState::Live && self.status == IngestionStatus::Ok
+        self.book_status.state == BookState::Live && self.age <= freshness::FRESH
     }
 
     /// Up to when trades are known, by the exchange's clock: now, or until it was last confirmed, or the last of them.
