@@ -214,7 +214,10 @@ fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
         let until = Instant::now() + Duration::from_secs(30);
         while alive(&mut console) < 3 {
             let logs: Vec<String> = nodes.iter().map(|(_, node)| node.log()).collect();
-            assert!(Instant::now() < until, "after kill {kill} there are no three nodes: {logs:#?}");
+            assert!(
+                Instant::now() < until,
+                "after kill {kill} there are no three nodes: {logs:#?}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
