@@ -165,6 +165,10 @@ impl RedisCache {
         // Redis counts whole milliseconds: the life was up to one shorter.
         let when_sent = keep.saturating_sub(life) + Duration::from_millis(1);
         let age = when_sent + self.clock.monotonic().saturating_duration_since(sent);
+        // Redis lets a key live up to a millisecond longer.
+        if age >= keep {
+            return Ok(Found::Nothing);
+        }
         Ok(Found::Report(Stored { report, age }))
     }
 
