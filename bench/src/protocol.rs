@@ -12,6 +12,7 @@ pub const TOOLS_LIST: &str = "tools/list";
 pub const TOOLS_CALL: &str = "tools/call";
 /// The one tool the search workload calls.
 pub const TOOL: &str = "search";
+const REPORT_TOOL: &str = "get_report";
 
 /// What is asked of a server during one measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +89,20 @@ pub fn search_request(addr: SocketAddr, id: usize, query: &str) -> Vec<u8> {
         },
     });
     post(addr, TOOLS_CALL, Some(TOOL), &body)
+}
+
+pub fn report_request(addr: SocketAddr, symbol: &str) -> Vec<u8> {
+    let body = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": TOOLS_CALL,
+        "params": {
+            "name": REPORT_TOOL,
+            "arguments": { "symbol": symbol },
+            "_meta": meta(),
+        },
+    });
+    post(addr, TOOLS_CALL, Some(REPORT_TOOL), &body)
 }
 
 pub fn ready_request(addr: SocketAddr) -> Vec<u8> {

@@ -10,8 +10,10 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tribune_core::{CallContext, Clock, DocumentId, Links, Principal, Query, Source, SystemClock};
-use tribune_exchange_sim::{Exchange, Limits, Mode, Simulation};
-use tribune_market::{MarketSource, feed, market, rest, source};
+use tribune_exchange_sim::{self as simulator, Exchange, Mode, Simulation};
+use tribune_market::citations::{Citations, Limits};
+use tribune_market::records::Records;
+use tribune_market::{MarketSource, feed, market, rest};
 
 use crate::own::{Watch, at_share, ms};
 
@@ -107,9 +109,9 @@ async fn exchange(symbols: usize) -> Result<Exchange> {
             extra_symbols: symbols.saturating_sub(14),
             ..simulation
         }),
-        limits: Limits {
+        limits: simulator::Limits {
             weight_per_minute: 1_000_000,
-            ..Limits::default()
+            ..simulator::Limits::default()
         },
         ..tribune_exchange_sim::Settings::default()
     };
@@ -120,13 +122,14 @@ async fn exchange(symbols: usize) -> Result<Exchange> {
 
 fn source(exchange: &Exchange, dir: &TempDir) -> Result<MarketSource> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let settings = source::Settings {
-        citations_dir: Some(dir.path().to_owned()),
-        keep_citations: Duration::from_hours(24),
-        max_citations: 1_000_000,
-        trading: None,
+    let limits = Limits {
+        keep: Duration::from_hours(24),
+        most: 1_000_000,
     };
-    let source = MarketSource::new(settings, Links::new("https://tribune.example.org"), clock)?;
+    let citations = Citations::open(dir.path().to_owned(), limits, clock.clone())?;
+    let links = Links::new("https://tribune.example.org");
+    let records = Records::new(Some(Arc::new(citations)), limits.keep, links);
+    let source = MarketSource::new(records, None, clock)?;
     source.begin(market::Settings {
         rest: rest::Settings {
             base_url: exchange.rest_url(),

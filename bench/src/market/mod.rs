@@ -4,7 +4,7 @@
 //! - [`apply`]: how fast they are read, applied and published; [`memory`]: what many books take;
 //! - [`exchange`]: an exchange that only sends such messages; [`live`]: the feed that listens to it;
 //! - [`answers`]: search and fetch against the simulated exchange;
-//! - [`reports`]: what reports of many symbols take;
+//! - [`reports`]: what reports of many symbols take; [`served`]: what callers wait for them;
 //! - [`table`]: the report.
 //!
 //! Each step runs as a child process of its own, so that memory and processor time are that step's alone.
@@ -16,6 +16,7 @@ mod live;
 mod memory;
 mod messages;
 mod reports;
+mod served;
 mod table;
 
 use std::{
@@ -36,11 +37,13 @@ use self::{
     live::{Live, LiveArgs},
     memory::{Books, MemoryArgs},
     reports::{Reports, ReportsArgs},
+    served::Served,
 };
 use crate::{
     own,
     process::{self, Server},
     report,
+    servers::tribune,
 };
 
 const STEP_LIMIT: Duration = Duration::from_mins(5);
@@ -66,6 +69,9 @@ pub struct MarketArgs {
     /// How long live books are measured, in seconds
     #[arg(long, default_value_t = 10, value_parser = value_parser!(u64).range(1..=600))]
     seconds: u64,
+    /// The Tribune binary; without it the one beside this program
+    #[arg(long, value_name = "FILE")]
+    tribune: Option<PathBuf>,
     /// Also write the report to this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -78,6 +84,7 @@ pub struct Measured {
     live: Live,
     answers: Answers,
     reports: Reports,
+    served: Vec<Served>,
 }
 
 /// What a child process is for.
@@ -116,12 +123,18 @@ pub async fn run(args: &MarketArgs) -> Result<()> {
         &format!("reports --books {count} --levels {LEVELS} --rounds {rounds}"),
     )
     .await?;
+    eprintln!("serving reports to {} callers", served::CALLERS);
+    let served = match tribune::find(args.tribune.as_deref())? {
+        Some(program) => served::measure(&program, dir, args.seconds.min(10)).await?,
+        None => bail!("no tribune binary beside this program: build it, or name it with --tribune"),
+    };
     let measured = Measured {
         applied,
         books,
         live,
         answers,
         reports,
+        served,
     };
     report::publish(&table::markdown(&load_average, &measured), args.out.as_deref())?;
     match measured.live.resyncs {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tribune_core::source::thousands;
 
-use super::{Measured, exchange::MESSAGES_A_SECOND, reports::Percentiles};
+use super::{Measured, exchange::MESSAGES_A_SECOND, reports::Percentiles, served::CALLERS};
 use crate::report;
 
 const RATE_GOAL: f64 = 60_000.0;
@@ -32,6 +32,7 @@ pub fn markdown(load_average: &str, measured: &Measured) -> String {
     keeping(&mut text, measured);
     answering(&mut text, measured);
     reporting(&mut text, measured);
+    serving(&mut text, measured);
     text
 }
 
@@ -133,6 +134,30 @@ fn keeping(text: &mut String, measured: &Measured) {
         live.resident_bytes as f64 / 1e6,
         live.other_cores,
     );
+}
+
+fn serving(text: &mut String, measured: &Measured) {
+    let _ = writeln!(
+        text,
+        "| `get_report` over HTTP, {CALLERS} callers at once, each asking again as soon as it is answered | Answers/s \
+         | p50 ms | p99 ms | Goal | Server cores | Others' cores |\n| --- | ---: | ---: | ---: | --- | ---: | ---: |",
+    );
+    for row in &measured.served {
+        let seconds = row.measured.elapsed.as_secs_f64();
+        let p99 = row.measured.latency_ms(0.99);
+        let _ = writeln!(
+            text,
+            "| from {} | {} | {:.2} | {p99:.2} | p99 below {:.0} ms, none failed: {} | {:.2} | {:.2} |",
+            row.place,
+            thousands((row.measured.requests() as f64 / seconds) as u64),
+            row.measured.latency_ms(0.5),
+            row.goal_ms,
+            verdict(p99 < row.goal_ms && row.measured.failures == 0),
+            row.measured.server_cpu.as_secs_f64() / seconds,
+            row.measured.other_cpu.as_secs_f64() / seconds,
+        );
+    }
+    text.push('\n');
 }
 
 fn answering(text: &mut String, measured: &Measured) {

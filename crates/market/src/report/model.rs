@@ -104,7 +104,7 @@ pub struct Depth {
 /// Trades of a window up to the moment of computing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// Taker orders of the last ten seconds, divided by ten.
+    /// Trades of the last ten seconds, divided by ten.
     pub orders_per_sec: Option<f64>,
     /// What buyers took less what sellers gave, in the base asset.
     pub net_flow: Decimal,

@@ -192,7 +192,7 @@ impl Tool for MarketOverview {
             match reading {
                 Ok(Reading::Report(report)) => reports.push(report),
                 Ok(Reading::Nothing) => {
-                    missing.push(json!({"symbol": symbol, "reason": "stale: no report is kept of it now"}))
+                    missing.push(json!({"symbol": symbol, "reason": "stale: no report is kept of it now"}));
                 }
                 Err(why) => missing.push(json!({"symbol": symbol, "reason": why.to_string()})),
             }

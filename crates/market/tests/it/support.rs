@@ -10,9 +10,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, Document, DocumentId, Links, Principal, Result, Source as _, SystemClock};
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
+use tribune_market::citations::{self, Citations};
 use tribune_market::feed::{self, Feed};
+use tribune_market::records::Records;
 use tribune_market::rest::{self, Rest};
-use tribune_market::{MarketSource, market, source};
+use tribune_market::{MarketSource, market};
 
 /// Longer than anything takes on a busy machine; waiting ends when the condition holds.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -104,14 +106,14 @@ impl MarketSettings {
 
     pub fn start(self) -> Market {
         let folder = tempfile::tempdir().expect("a folder");
-        let settings = source::Settings {
-            citations_dir: Some(folder.path().to_owned()),
-            keep_citations: self.keep_citations,
-            max_citations: self.max_citations,
-            trading: None,
+        let limits = citations::Limits {
+            keep: self.keep_citations,
+            most: self.max_citations,
         };
+        let citations = Citations::open(folder.path().to_owned(), limits, Arc::new(SystemClock)).expect("a folder");
         let links = Links::new("http://tribune.test");
-        let source = MarketSource::new(settings, links, Arc::new(SystemClock)).expect("settings");
+        let records = Records::new(Some(Arc::new(citations)), self.keep_citations, links);
+        let source = MarketSource::new(records, None, Arc::new(SystemClock)).expect("settings");
         source
             .begin(market::Settings {
                 rest: self.rest,

@@ -228,7 +228,7 @@ fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
     let reads = reads.load(Ordering::Relaxed);
     assert!(reads > 1_000, "only {reads} reads: the readers were not at work");
     took.sort();
-    println!(
+    eprintln!(
         "{KILLS} kills, {handed_over} symbols taken over, median {:?}, slowest {:?}, {reads} reads in order",
         took[took.len() / 2],
         took[took.len() - 1]
