@@ -70,6 +70,16 @@ impl ToolOutput {
         })
     }
 
+    /// The same, written already: a compact JSON object.
+    pub fn from_json(json: String, count: usize) -> Self {
+        debug_assert!(json.starts_with('{'), "an answer is a JSON object");
+        Self {
+            json,
+            text: None,
+            count,
+        }
+    }
+
     /// Text for the model to read instead of the JSON itself.
     #[must_use]
     pub fn with_text(mut self, text: String) -> Self {

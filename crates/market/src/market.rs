@@ -1,6 +1,6 @@
 //! The market as a whole: which symbols there are, their books, and what else is asked of the exchange.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -173,15 +173,10 @@ impl Market {
         *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the exchange's streams are connected.
-    pub(crate) fn is_connected(&self) -> bool {
-        self.feed.health.trouble().is_none()
-    }
-
     /// The symbols that are tracked whether or not somebody asks.
     pub(crate) fn always_tracked(&self) -> Vec<Arc<str>> {
         let books = self.feed.books();
-        let pinned = books.iter().filter(|book| book.pinned);
+        let pinned = books.iter().filter(|book| book.is_pinned());
         pinned.map(|book| book.symbol.clone()).collect()
     }
 
@@ -464,16 +459,24 @@ impl Market {
             .iter()
             .map(|(symbol, _)| &***symbol)
             .filter(|name| traded(name).is_some());
+        let mut wanted: HashSet<Arc<str>> = HashSet::new();
         for name in named.chain(top.take(self.settings.track_top)) {
             match traded(name) {
                 Some(symbol) => {
                     let rank = ranks.get(name).copied().unwrap_or(usize::MAX);
                     self.feed.track(&symbol.name, true, rank);
+                    wanted.insert(symbol.name.clone());
                 }
                 None => tracing::warn!(
                     symbol = name,
                     "market.symbols names a symbol that the exchange does not trade"
                 ),
+            }
+        }
+        // What is no longer among the most traded goes when nobody asks for it.
+        for book in self.feed.books() {
+            if book.is_pinned() && !wanted.contains(&book.symbol) {
+                book.set_pinned(false);
             }
         }
     }

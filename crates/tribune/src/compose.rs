@@ -80,11 +80,17 @@ pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
 
 fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::Result<LiveMarket> {
     let clock = Arc::new(SystemClock);
-    let records = Records::new(citations(config, market), market.keep_citations, links);
+    let records = |place: &str, most| {
+        let citations = citations(config, market, place, most);
+        Records::new(citations, market.keep_citations, links.clone())
+    };
+    // Apart, because programs read reports all day: their records must not take the place of others.
+    let of_reports = records("citations-of-reports", market.max_citations.div_ceil(5));
     let source = match market.feed {
         true => {
             let trading = trading_settings(config, market)?;
-            let source = MarketSource::new(records.clone(), trading, clock.clone()).context("[market]")?;
+            let records = records("citations", market.max_citations);
+            let source = MarketSource::new(records, trading, clock.clone()).context("[market]")?;
             Some(Arc::new(source))
         }
         false => None,
@@ -95,7 +101,7 @@ fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::
     };
     Ok(LiveMarket {
         source,
-        reports: Arc::new(ReportsSource::new(cache.clone(), records, clock)),
+        reports: Arc::new(ReportsSource::new(cache.clone(), of_reports, clock)),
         cache,
         is_shared: config.cache.place != CachePlace::Memory,
         node: config.cache.node.clone(),
@@ -104,15 +110,15 @@ fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::
 }
 
 /// Where what is cited is kept; without such a place answers are cited by their current page.
-fn citations(config: &Config, market: &MarketConfig) -> Option<Arc<Citations>> {
+fn citations(config: &Config, market: &MarketConfig, place: &str, most: usize) -> Option<Arc<Citations>> {
     if !market.keep_records {
         return None;
     }
     let limits = Limits {
         keep: market.keep_citations,
-        most: market.max_citations,
+        most,
     };
-    Citations::open(config.data_dir.join("citations"), limits, Arc::new(SystemClock))
+    Citations::open(config.data_dir.join(place), limits, Arc::new(SystemClock))
         .inspect_err(|error| tracing::error!(%error, "citations of the market are not kept"))
         .ok()
         .map(Arc::new)

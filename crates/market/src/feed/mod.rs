@@ -205,6 +205,10 @@ impl Feed {
     /// Tracks a symbol from now on; `None` if as many books as may be are kept and wanted.
     pub fn track(&self, symbol: &Arc<str>, pinned: bool, rank: usize) -> Option<Arc<Published>> {
         if let Some(published) = self.lookup(symbol) {
+            // Somebody may have asked for it before it was known that it is always wanted.
+            if pinned {
+                published.set_pinned(true);
+            }
             return Some(published);
         }
         // Held throughout, as in `forget`: else the shard could hear of both in the other order.
@@ -318,7 +322,7 @@ async fn forget_idle(feed: std::sync::Weak<Feed>, stop: CancellationToken) {
         let now = feed.clock.monotonic();
         let longest = u64::try_from(feed.settings.idle_after.as_millis()).unwrap_or(u64::MAX);
         for book in feed.books() {
-            if !book.pinned && book.unasked_millis(now) > longest {
+            if !book.is_pinned() && book.unasked_millis(now) > longest {
                 feed.forget(&book.symbol);
             }
         }

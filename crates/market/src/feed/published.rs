@@ -1,7 +1,7 @@
 //! What readers see of one symbol, without ever holding up the feed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -73,7 +73,7 @@ pub struct Published {
     pub pulse: Pulse,
     pub watch: Watch,
     /// Kept even if nobody asks.
-    pub pinned: bool,
+    pinned: AtomicBool,
     /// Smaller is more traded: the order in which snapshots are fetched.
     pub rank: usize,
     started: Instant,
@@ -114,7 +114,7 @@ impl Published {
             tape: Tape::new(KEEP_TRADES),
             pulse: Pulse::new(now.monotonic),
             watch: Watch::new(day),
-            pinned,
+            pinned: AtomicBool::new(pinned),
             rank,
             started: now.monotonic,
             asked: AtomicU64::new(0),
@@ -158,7 +158,16 @@ impl Published {
         self.confirm(self.confirmed());
     }
 
-    fn confirm(&self, at: Instant) {
+    pub fn is_pinned(&self) -> bool {
+        self.pinned.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_pinned(&self, pinned: bool) {
+        self.pinned.store(pinned, Ordering::Relaxed);
+    }
+
+    /// What is published was what the exchange had then.
+    pub(super) fn confirm(&self, at: Instant) {
         let millis = at.saturating_duration_since(self.started).as_millis();
         self.confirmed
             .fetch_max(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -194,7 +203,6 @@ impl Published {
     }
 
     pub(crate) fn publish(&self, view: BookView) {
-        self.confirm(view.received.monotonic);
         self.view.store(Some(Arc::new(view)));
     }
 

@@ -305,7 +305,7 @@ impl Shard {
                 let wanted = Wanted {
                     rank,
                     symbol: symbol.clone(),
-                    limit: self.settings.snapshot_limit(rank, tracked.published.pinned),
+                    limit: self.settings.snapshot_limit(rank, tracked.published.is_pinned()),
                     generation: tracked.generation,
                     reply: self.reply.clone(),
                 };

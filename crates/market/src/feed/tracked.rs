@@ -320,6 +320,7 @@ impl Tracked {
     pub(super) fn publish(&mut self, now: Moment) {
         self.confirmed = true;
         self.suspected = None;
+        self.published.confirm(now.monotonic);
         self.publish_as(BookState::Live, None, now);
     }
 

@@ -1,6 +1,6 @@
 //! The loop that keeps reports current: who writes what, computing, writing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,8 +21,8 @@ const EVERY: Duration = Duration::from_millis(250);
 const SLOW_EVERY: Duration = Duration::from_secs(2);
 /// A symbol stays with its writer for at least this long, unless the writer is gone.
 const MIN_HOLD: Duration = Duration::from_secs(10);
-/// A node whose streams have been gone for this long leaves writing to others.
-const UNABLE_AFTER: Duration = Duration::from_secs(2);
+/// A book that was confirmed longer ago than this is better written by a node that has a fresher one.
+const FRESH_WITHIN: Duration = Duration::from_secs(2);
 /// A book that has not come by then is reported as it is: not there.
 const WARM_WITHIN: Duration = Duration::from_secs(3);
 /// How long a stop waits for leases to be given up.
@@ -44,7 +44,7 @@ impl Engine {
             node,
             duties: HashMap::new(),
             nodes: Vec::new(),
-            able_at: None,
+            has_warmed: false,
             trouble: None,
         };
         Self {
@@ -75,6 +75,8 @@ struct Duty {
     /// The largest token that was seen of it.
     known: Token,
     held: Option<Held>,
+    /// It could not be computed: a fault of ours, told once.
+    is_broken: bool,
 }
 
 /// A symbol that this node writes.
@@ -92,8 +94,8 @@ struct Writing {
     node: NodeId,
     duties: HashMap<Arc<str>, Duty>,
     nodes: Vec<NodeId>,
-    /// When the streams were last connected.
-    able_at: Option<Instant>,
+    /// Every book has come once: before that this node would only keep others from writing.
+    has_warmed: bool,
     /// What was last said of the cache in the log.
     trouble: Option<Unavailable>,
 }
@@ -107,7 +109,6 @@ impl Writing {
                 () = stop.cancelled() => break,
                 _ = tick.tick() => {}
             }
-            self.list_duties();
             let outcome = self.round().await;
             self.note(outcome);
         }
@@ -118,44 +119,46 @@ impl Writing {
         self.market.clock.monotonic()
     }
 
-    /// The symbols that are always tracked.
-    fn list_duties(&mut self) {
+    /// The symbols that are always tracked; gives leases of those that no longer are.
+    fn list_duties(&mut self) -> Vec<(Arc<str>, Token)> {
         let Some(table) = self.market.known_symbols() else {
-            return;
+            return Vec::new();
         };
-        for symbol in self.market.always_tracked() {
+        let now = self.now();
+        let tracked: HashSet<Arc<str>> = self.market.always_tracked().into_iter().collect();
+        let gone = self.duties.extract_if(|symbol, _| !tracked.contains(symbol));
+        let given_up = gone.filter_map(|(symbol, duty)| Some((symbol, duty.held?.token)));
+        let given_up = given_up.collect();
+        for symbol in tracked {
             if !self.duties.contains_key(&symbol)
                 && let Some(symbol) = table.lookup(&symbol)
             {
                 let duty = Duty {
                     symbol: symbol.clone(),
-                    listed: self.market.clock.monotonic(),
+                    listed: now,
                     known: 0,
                     held: None,
+                    is_broken: false,
                 };
                 self.duties.insert(symbol.name.clone(), duty);
             }
         }
-        if self.market.is_connected() {
-            self.able_at = Some(self.now());
-        }
-    }
-
-    /// Whether this node can write what it is asked to: a node that has just started would only keep others from it.
-    fn is_able(&self) -> bool {
-        let recent = |at: Instant| self.now().saturating_duration_since(at) < UNABLE_AFTER;
-        self.able_at.is_some_and(recent) && self.duties.values().all(|duty| duty.is_warm(&self.market))
+        given_up
     }
 
     async fn round(&mut self) -> Result<(), Unavailable> {
+        let given_up = self.list_duties();
+        if !given_up.is_empty() {
+            self.cache.release(&self.node, &given_up, false).await?;
+        }
         if self.duties.is_empty() {
             return Ok(());
         }
-        let able = self.is_able();
-        self.nodes = self.cache.nodes(able.then_some(&self.node)).await?;
-        if !able && self.nodes.iter().any(|node| *node != self.node) {
-            return self.hand_over_all().await;
-        }
+        self.has_warmed |= self.duties.values().all(|duty| duty.is_warm(&self.market));
+        let is_fresh = |duty: &Duty| duty.is_fresh(&self.market);
+        // A node that has nothing fresh to write is nobody's first choice.
+        let is_able = self.has_warmed && self.duties.values().any(is_fresh);
+        self.nodes = self.cache.nodes(is_able.then_some(&self.node)).await?;
         self.claim().await?;
         self.write().await
     }
@@ -187,10 +190,12 @@ impl Writing {
     }
 
     fn claim_of(&self, duty: &Duty) -> Claim {
-        let is_first = first_choice(&duty.symbol.name, &self.nodes) == Some(&self.node);
+        let is_fresh = duty.is_fresh(&self.market);
+        let is_first = is_fresh && first_choice(&duty.symbol.name, &self.nodes) == Some(&self.node);
         Claim {
             symbol: duty.symbol.name.clone(),
             eagerness: if is_first { Eagerness::First } else { Eagerness::IfLeft },
+            is_fresh,
             floor: duty.known,
         }
     }
@@ -217,7 +222,7 @@ impl Writing {
         let mut duties = std::mem::take(&mut self.duties);
         let computed = tokio::task::spawn_blocking(move || {
             let held = duties.values_mut().filter(|duty| duty.held.is_some());
-            let writes: Vec<Write> = held.filter_map(|duty| duty.report(&market, &node)).collect();
+            let writes: Vec<Write> = held.filter_map(|duty| duty.report_or_break(&market, &node)).collect();
             (duties, writes)
         });
         match computed.await {
@@ -231,18 +236,6 @@ impl Writing {
                 Vec::new()
             }
         }
-    }
-
-    async fn hand_over_all(&mut self) -> Result<(), Unavailable> {
-        let leases = self.take_leases();
-        if leases.is_empty() {
-            return Ok(());
-        }
-        tracing::warn!(
-            symbols = leases.len(),
-            "the exchange's streams are gone: other nodes write the reports meanwhile"
-        );
-        self.cache.release(&self.node, &leases, true).await
     }
 
     fn take_leases(&mut self) -> Vec<(Arc<str>, Token)> {
@@ -277,8 +270,23 @@ impl Writing {
 }
 
 impl Duty {
+    /// Whether its book was confirmed a moment ago.
+    fn is_fresh(&self, market: &Market) -> bool {
+        let is_recent = |published: Arc<Published>| {
+            market
+                .clock
+                .monotonic()
+                .saturating_duration_since(published.confirmed())
+                < FRESH_WITHIN
+        };
+        market.feed.lookup(&self.symbol.name).is_some_and(is_recent)
+    }
+
     /// Whether its book has come, or was waited for long enough.
     fn is_warm(&self, market: &Market) -> bool {
+        if self.is_broken {
+            return false;
+        }
         let waited = market.clock.monotonic().saturating_duration_since(self.listed);
         let has_come = |published: Arc<Published>| published.status().state != BookState::Warming;
         waited >= WARM_WITHIN || market.feed.lookup(&self.symbol.name).is_some_and(has_come)
@@ -302,8 +310,9 @@ impl Duty {
             }
             Lease::Renewed { token, wanted_by } => {
                 self.known = self.known.max(token);
-                let Some(held) = &self.held else {
+                let Some(held) = self.held.as_ref().filter(|held| held.token == token) else {
                     // Taken in an answer that did not arrive: what was written with it is not known.
+                    self.held = None;
                     return Some(token);
                 };
                 let is_due = now.saturating_duration_since(held.since) >= MIN_HOLD;
@@ -331,6 +340,20 @@ impl Duty {
         if self.held.take().is_some() {
             metrics::counter!("tribune_report_lease_changes_total", "change" => "lost").increment(1);
             tracing::debug!(symbol = %self.symbol.name, token, why, "no longer writing the reports of a symbol");
+        }
+    }
+
+    /// A fault in one must not take the others with it.
+    fn report_or_break(&mut self, market: &Market, node: &NodeId) -> Option<Write> {
+        let report = std::panic::AssertUnwindSafe(|| self.report(market, node));
+        match std::panic::catch_unwind(report) {
+            Ok(write) => write,
+            Err(_) => {
+                self.is_broken = true;
+                self.lose(self.known, "its report cannot be computed");
+                tracing::error!(symbol = %self.symbol.name, "the report of a symbol cannot be computed: this node leaves it");
+                None
+            }
         }
     }
 

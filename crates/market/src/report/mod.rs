@@ -7,7 +7,7 @@
 //! - [`share`]: which node writes which symbol; [`engine`]: the loop that keeps reports current
 //! - [`reader`]: reports as they are read, older by the time that has passed since
 //! - [`markdown`]: a report for a model or a person to read
-//! - `directory`, [`source`], `tools`: reports as Tribune has them
+//! - `directory`, [`source`], `template`, `tools`: reports as Tribune has them
 
 pub mod cache;
 pub mod compute;
@@ -21,6 +21,7 @@ pub mod model;
 pub mod reader;
 pub mod share;
 pub mod source;
+mod template;
 #[cfg(test)]
 mod tests;
 mod tools;

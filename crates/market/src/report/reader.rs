@@ -13,9 +13,19 @@ use super::model::{IngestionStatus, Report};
 /// What is known of a symbol now.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
-    Report(Box<Report>),
+    Report(Aged),
     Nothing,
 }
+
+/// A report, and how long ago it was generated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aged {
+    report: Arc<Report>,
+    since: Duration,
+}
+
+/// Reports are written four times a second: one this old has no writer.
+const UNWRITTEN: Duration = Duration::from_secs(2);
 
 pub struct Reader {
     cache: Arc<dyn ReportCache>,
@@ -55,8 +65,10 @@ impl Reader {
         let readings = symbols.iter().zip(found).map(|(symbol, found)| {
             match found {
                 Found::Report(stored) => {
-                    let generated = now.checked_sub(stored.age).unwrap_or(now);
-                    note(&mut newest, symbol, stored.report, generated);
+                    // What is older than this machine has run is nothing to anybody.
+                    if let Some(generated) = now.checked_sub(stored.age) {
+                        note(&mut newest, symbol, stored.report, generated);
+                    }
                 }
                 // What was there a moment ago is not unknown because the cache has lost it.
                 Found::Nothing => {}
@@ -67,10 +79,12 @@ impl Reader {
                 }
             }
             forget_old(&mut newest, symbol, now);
-            Ok(match newest.get(symbol) {
-                Some(newest) => Reading::Report(Box::new(aged(newest, now))),
-                None => Reading::Nothing,
-            })
+            Ok(newest.get(symbol).map_or(Reading::Nothing, |newest| {
+                Reading::Report(Aged {
+                    report: newest.report.clone(),
+                    since: now.saturating_duration_since(newest.generated),
+                })
+            }))
         });
         Ok(readings.collect())
     }
@@ -99,27 +113,53 @@ fn forget_old(newest: &mut HashMap<Arc<str>, Newest>, symbol: &Arc<str>, now: In
     }
 }
 
-/// The report as it is now: every age has grown since it was generated.
-fn aged(newest: &Newest, now: Instant) -> Report {
-    let since = now.saturating_duration_since(newest.generated);
-    let mut report = Report::clone(&newest.report);
-    let millis = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    report.data_age_ms = report.data_age_ms.saturating_add(millis);
-    for section in report.sections.all_mut() {
-        section.age_ms = section.age_ms.map(|age| age.saturating_add(millis));
+impl Aged {
+    /// As it was generated.
+    pub fn report(&self) -> &Arc<Report> {
+        &self.report
     }
-    let status = freshness::status(Duration::from_millis(report.data_age_ms));
-    if status > report.ingestion.status {
-        report.ingestion.status = status;
+
+    /// How much older every age is by now.
+    pub fn since_ms(&self) -> u64 {
+        u64::try_from(self.since.as_millis()).unwrap_or(u64::MAX)
     }
-    if report.ingestion.status != IngestionStatus::Ok && report.ingestion.reason.is_none() {
-        report.ingestion.reason = Some(format!(
-            "no report has been written for {:.1} s: no node writes this symbol now",
-            since.as_secs_f64()
-        ));
+
+    /// Whether it is called ok still.
+    pub fn is_ok(&self) -> bool {
+        self.status() == IngestionStatus::Ok
     }
-    metrics::histogram!("tribune_report_age_seconds").record(report.data_age_ms as f64 / 1000.0);
-    report
+
+    fn status(&self) -> IngestionStatus {
+        let age = Duration::from_millis(self.report.data_age_ms.saturating_add(self.since_ms()));
+        freshness::status(age).max(self.report.ingestion.status)
+    }
+
+    /// The report as it is now: every age has grown since it was generated.
+    pub fn now(&self) -> Report {
+        let mut report = Report::clone(&self.report);
+        let millis = self.since_ms();
+        report.data_age_ms = report.data_age_ms.saturating_add(millis);
+        for section in report.sections.all_mut() {
+            section.age_ms = section.age_ms.map(|age| age.saturating_add(millis));
+        }
+        report.ingestion.status = self.status();
+        if report.ingestion.status != IngestionStatus::Ok && report.ingestion.reason.is_none() {
+            let seconds = self.since.as_secs_f64();
+            report.ingestion.reason = Some(if self.since >= UNWRITTEN {
+                format!("no report has been written for {seconds:.1} s: no node writes this symbol now")
+            } else {
+                let age = report.data_age_ms as f64 / 1000.0;
+                format!("nothing has come from the exchange for {age:.1} s")
+            });
+        }
+        report
+    }
+
+    /// For the operator: how old what was read is.
+    pub fn record_age(&self) {
+        let age = self.report.data_age_ms.saturating_add(self.since_ms());
+        metrics::histogram!("tribune_report_age_seconds").record(age as f64 / 1000.0);
+    }
 }
 
 #[cfg(test)]
@@ -183,7 +223,7 @@ mod tests {
 
     async fn read(reader: &Reader) -> Report {
         match reader.read(&"BTCUSDT".into()).await {
-            Ok(Reading::Report(report)) => *report,
+            Ok(Reading::Report(report)) => report.now(),
             other => panic!("{other:?}"),
         }
     }
@@ -235,7 +275,7 @@ mod tests {
         clock.advance_ms(2_000);
         assert_eq!(read(&reader).await.ingestion.status, IngestionStatus::Down);
         clock.advance_ms(300_000);
-        assert_eq!(reader.read(&"BTCUSDT".into()).await, Ok(Reading::Nothing));
+        assert!(matches!(reader.read(&"BTCUSDT".into()).await, Ok(Reading::Nothing)));
     }
 
     #[tokio::test]

@@ -18,7 +18,8 @@ use super::cache::{ReportCache, Unavailable};
 use super::directory::Directory;
 use super::markdown;
 use super::model::{IngestionStatus, Report};
-use super::reader::{Reader, Reading};
+use super::reader::{Aged, Reader, Reading};
+use super::template::Template;
 use super::tools;
 use crate::market::Market;
 use crate::records::Records;
@@ -39,19 +40,32 @@ pub struct ReportsSource {
     cache: Arc<dyn ReportCache>,
     directory: Arc<Directory>,
     records: Records,
-    /// The address of the last report that was cited of each symbol, so that those who read the same have the same.
-    cited: Mutex<HashMap<Arc<str>, Citation>>,
+    /// The last report that was cited of each symbol, so that those who read the same have the same.
+    cited: Mutex<HashMap<Arc<str>, Arc<CitedReport>>>,
     /// Where this process has one.
     market: OnceLock<Arc<Market>>,
     stop: CancellationToken,
 }
 
-struct Citation {
+/// A report that was kept as it was.
+pub(super) struct CitedReport {
     token: u64,
     sequence: u64,
     /// The same report is another when it has grown old.
     status: IngestionStatus,
     url: String,
+    /// The answer that has it, if there is one for all who ask.
+    template: Option<Template>,
+}
+
+/// A report, and where it can be cited.
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    id: &'a DocumentId,
+    title: String,
+    url: &'a str,
+    #[serde(flatten)]
+    report: Report,
 }
 
 impl ReportsSource {
@@ -100,11 +114,14 @@ impl ReportsSource {
         Ok(listing.symbols.clone())
     }
 
-    pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<Report> {
+    pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<Aged> {
         let deadline = tokio::time::Instant::now() + WAIT_FOR_FIRST;
         loop {
             match self.reader.read(symbol).await {
-                Ok(Reading::Report(report)) => return Ok(*report),
+                Ok(Reading::Report(report)) => {
+                    report.record_age();
+                    return Ok(report);
+                }
                 Err(unavailable) => return Err(backend_unavailable(&unavailable)),
                 Ok(Reading::Nothing) => {}
             }
@@ -177,6 +194,11 @@ impl ReportsSource {
 
     /// The report for a person or a model to read, cited.
     pub(super) fn document(&self, report: &Report) -> Result<Document> {
+        self.kept(report, None)
+    }
+
+    /// The same; with the report as it was generated, the answer for all who ask for it is made too.
+    fn kept(&self, report: &Report, generated: Option<&Report>) -> Result<Document> {
         let symbol: Arc<str> = report.symbol.as_str().into();
         let id = MarketId::Report(symbol.clone()).document_id()?;
         let mut metadata = JsonObject::new();
@@ -203,35 +225,67 @@ impl ReportsSource {
             passages: Vec::new(),
         };
         let url = self.records.cite(&document);
-        let citation = Citation {
+        let answer = |report| Answer {
+            id: &document.id,
+            title: document.title.clone(),
+            url: &url,
+            report,
+        };
+        let cited = CitedReport {
             token: report.writer.writer_token,
             sequence: report.writer.sequence,
             status: report.ingestion.status,
+            template: generated
+                .filter(|_| report.ingestion.status == IngestionStatus::Ok)
+                .and_then(|generated| Template::of(generated, answer)),
             url: url.clone(),
         };
-        self.lock_cited().insert(symbol, citation);
+        self.lock_cited().insert(symbol, Arc::new(cited));
         document.url = Some(url);
         Ok(document)
     }
 
     /// The address under which the report stays as it is: of one report the same, however many ask.
     pub(super) fn citation(&self, report: &Report) -> Result<String> {
-        match self.cited_before(report) {
-            Some(url) => Ok(url),
+        match self.cited_before(report, report.ingestion.status) {
+            Some(cited) => Ok(cited.url.clone()),
             None => Ok(self.document(report)?.url.unwrap_or_default()),
         }
     }
 
-    fn cited_before(&self, report: &Report) -> Option<String> {
-        let cited = self.lock_cited();
-        let citation = cited.get(report.symbol.as_str())?;
-        let is_same = citation.token == report.writer.writer_token
-            && citation.sequence == report.writer.sequence
-            && citation.status == report.ingestion.status;
-        is_same.then(|| citation.url.clone())
+    /// The answer to who asks for the whole of it, as JSON.
+    pub(super) fn answer(&self, aged: &Aged) -> Result<String> {
+        let generated = aged.report();
+        let filled = |cited: Arc<CitedReport>| Some(cited.template.as_ref()?.filled(aged.since_ms()));
+        if aged.is_ok() {
+            if let Some(answer) = self.cited_before(generated, IngestionStatus::Ok).and_then(filled) {
+                return Ok(answer);
+            }
+            self.kept(&aged.now(), Some(generated))?;
+            if let Some(answer) = self.cited_before(generated, IngestionStatus::Ok).and_then(filled) {
+                return Ok(answer);
+            }
+        }
+        let report = aged.now();
+        let answer = Answer {
+            id: &MarketId::Report(report.symbol.as_str().into()).document_id()?,
+            title: title(&report),
+            url: &self.citation(&report)?,
+            report,
+        };
+        serde_json::to_string(&answer)
+            .map_err(|error| Error::internal("a report could not be written as JSON").caused_by(error))
     }
 
-    fn lock_cited(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Citation>> {
+    fn cited_before(&self, report: &Report, status: IngestionStatus) -> Option<Arc<CitedReport>> {
+        let cited = self.lock_cited().get(report.symbol.as_str())?.clone();
+        let is_same = cited.token == report.writer.writer_token
+            && cited.sequence == report.writer.sequence
+            && cited.status == status;
+        is_same.then_some(cited)
+    }
+
+    fn lock_cited(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<CitedReport>>> {
         self.cited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -317,7 +371,7 @@ impl Source for ReportsSource {
             .iter()
             .zip(readings)
             .filter_map(|(found, reading)| match reading {
-                Ok(Reading::Report(report)) => Some(self.hit(found, &report)),
+                Ok(Reading::Report(report)) => Some(self.hit(found, &report.now())),
                 _ => None,
             });
         hits.collect()
@@ -331,7 +385,7 @@ impl Source for ReportsSource {
                 _ => return Ok(None),
             },
         };
-        let report = self.report(&symbol).await?;
+        let report = self.report(&symbol).await?.now();
         self.document(&report).map(Some)
     }
 

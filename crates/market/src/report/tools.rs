@@ -11,7 +11,7 @@ use super::SCHEMA;
 use super::markdown;
 use super::model::Report;
 use super::reader::Reading;
-use super::source::{ReportsSource, backend_unavailable, title};
+use super::source::{ReportsSource, backend_unavailable};
 
 /// Reads what changes by itself.
 const READ_LIVE: Hints = Hints {
@@ -20,6 +20,8 @@ const READ_LIVE: Hints = Hints {
     idempotent: true,
     open_world: true,
 };
+/// Each such part has the whole time that a read may take.
+const READ_AT_ONCE: usize = 100;
 /// What the rows of an overview may take on the wire.
 const MAX_ROWS_BYTES: usize = 72_000;
 
@@ -66,28 +68,12 @@ impl Tool for GetReport {
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let symbol: Arc<str> = text("symbol").unwrap_or_default().into();
         let report = self.source.report(&symbol).await?;
-        let answer = Answer {
-            id: format!("report:{}", report.symbol),
-            title: title(&report),
-            url: self.source.citation(&report)?,
-            report: &report,
-        };
-        let output = ToolOutput::structured(&answer, 1)?;
+        let output = ToolOutput::from_json(self.source.answer(&report)?, 1);
         Ok(match text("format") {
-            Some("markdown") => output.with_text(markdown::render(&report)),
+            Some("markdown") => output.with_text(markdown::render(&report.now())),
             _ => output,
         })
     }
-}
-
-/// The report, and where it can be cited.
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: String,
-    title: String,
-    url: String,
-    #[serde(flatten)]
-    report: &'a Report,
 }
 
 /// The report's schema as tools may have it: every field with its type and what it is. Hosts take no references, and
@@ -184,13 +170,16 @@ impl Tool for MarketOverview {
 
     async fn call(&self, _args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
         let symbols = self.source.indexed().await?;
-        let readings = self.source.reader.read_all(&symbols).await;
-        let readings = readings.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        let mut readings = Vec::with_capacity(symbols.len());
+        for some in symbols.chunks(READ_AT_ONCE) {
+            let read = self.source.reader.read_all(some).await;
+            readings.extend(read.map_err(|unavailable| backend_unavailable(&unavailable))?);
+        }
         let mut reports = Vec::new();
         let mut missing = Vec::new();
         for (symbol, reading) in symbols.iter().zip(readings) {
             match reading {
-                Ok(Reading::Report(report)) => reports.push(report),
+                Ok(Reading::Report(report)) => reports.push(report.now()),
                 Ok(Reading::Nothing) => {
                     missing.push(json!({"symbol": symbol, "reason": "stale: no report is kept of it now"}));
                 }
@@ -204,7 +193,7 @@ impl Tool for MarketOverview {
                 .then(a.symbol.cmp(&b.symbol))
         });
         let simulated = reports.iter().find_map(|report| report.simulated.clone());
-        let mut rows: Vec<Value> = reports.iter().map(|report| row(report)).collect();
+        let mut rows: Vec<Value> = reports.iter().map(row).collect();
         let fits = fitting(&rows);
         let cut = rows.len() - fits;
         rows.truncate(fits);

@@ -25,6 +25,7 @@ pub fn claim(name: &str, eagerness: Eagerness) -> Claim {
     Claim {
         symbol: symbol(name),
         eagerness,
+        is_fresh: true,
         floor: 0,
     }
 }

@@ -76,10 +76,7 @@ fn named(url: &str) -> anyhow::Result<CachePlace> {
     if url == "memory:" || url == "memory" {
         return Ok(CachePlace::Memory);
     }
-    if ["redis://", "rediss://", "redis+unix://", "unix://"]
-        .iter()
-        .any(|scheme| url.starts_with(scheme))
-    {
+    if ["redis://", "rediss://"].iter().any(|scheme| url.starts_with(scheme)) {
         return Ok(CachePlace::Redis(url.to_owned()));
     }
     bail!("cache.url is neither \"memory:\" nor an address such as \"redis://127.0.0.1:6379\"")

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tribune_exchange_sim as simulator;
 
+use crate::exchange::Simulator;
 use crate::redis::{Connection, Redis};
 use crate::support::{TestServer, text, wait_for};
 
@@ -288,5 +289,40 @@ fn a_stopped_node_gives_its_symbols_up_at_once() {
     wait_for("the other", || {
         writer_of(&mut redis.connect(), "BTCUSDT").is_some_and(|now| now != writer)
     });
-    assert!(stopped.elapsed() < Duration::from_secs(1), "{:?}", stopped.elapsed());
+    assert!(stopped.elapsed() < TAKEN_OVER_WITHIN, "{:?}", stopped.elapsed());
+}
+
+#[test]
+fn a_node_that_hears_nothing_leaves_its_symbols_to_one_that_does() {
+    let (deaf, heard) = (Simulator::start(&["--seed", "24"]), Simulator::start(&["--seed", "24"]));
+    let redis = Redis::start();
+    let serve = |exchange: &Simulator, name: &str| {
+        TestServer::builder()
+            .tables(&format!(
+                "[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n[cache]\nurl = \"{}\"\nnode = \"{name}\"",
+                exchange.url,
+                redis.url()
+            ))
+            .at_once()
+            .start()
+    };
+    let _nodes = [serve(&deaf, "a"), serve(&heard, "b")];
+    wait_for("two nodes", || alive(&mut redis.connect()) == 2);
+    let writers = || SYMBOLS.map(|symbol| writer_of(&mut redis.connect(), symbol).unwrap_or_default());
+    wait_for("both to write", || {
+        let writers = writers();
+        let of = |name: &str| writers.iter().any(|writer| writer.starts_with(name));
+        of("a-") && of("b-")
+    });
+    deaf.signal("STOP");
+    wait_for("the one that hears to write all", || {
+        writers().iter().all(|writer| writer.starts_with("b-"))
+    });
+    let mut console = redis.connect();
+    for symbol in SYMBOLS {
+        let report = written(&mut console, symbol).expect("a report");
+        assert_eq!(report["ingestion"]["status"], "ok", "{report:#}");
+    }
+    deaf.signal("CONT");
+    wait_for("two nodes again", || alive(&mut redis.connect()) == 2);
 }

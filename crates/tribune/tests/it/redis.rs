@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{free_port, wait_for};
+use crate::support::free_port;
 
 pub struct Redis {
     child: Option<Child>,
@@ -20,8 +20,15 @@ impl Redis {
             dir: tempfile::tempdir().expect("a folder"),
             port: free_port(),
         };
-        redis.run(&[]);
-        redis
+        // Another program may have taken the port meanwhile.
+        for _ in 0..5 {
+            if redis.runs(&[]) {
+                return redis;
+            }
+            redis.kill();
+            redis.port = free_port();
+        }
+        panic!("no redis-server would start");
     }
 
     pub fn url(&self) -> String {
@@ -30,6 +37,10 @@ impl Redis {
 
     /// Starts it, empty, where it was before.
     pub fn run(&mut self, args: &[&str]) {
+        assert!(self.runs(args), "redis-server does not start");
+    }
+
+    fn runs(&mut self, args: &[&str]) -> bool {
         let child = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--port", &self.port.to_string()])
             .args(["--save", "", "--appendonly", "no", "--dir"])
@@ -40,8 +51,17 @@ impl Redis {
             .stderr(Stdio::null())
             .spawn()
             .expect("redis-server is missing: run ./test, which installs what the tests need");
-        self.child = Some(child);
-        wait_for("Redis", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+        let child = self.child.insert(child);
+        for _ in 0..500 {
+            if child.try_wait().expect("waited").is_some() {
+                return false;
+            }
+            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
     }
 
     pub fn kill(&mut self) {

@@ -54,6 +54,8 @@ struct Writer {
     sequence: Option<u64>,
     /// Until when the lease holds, or since when there is none.
     until: Instant,
+    /// Whether it has said that it cannot write the symbol as it should.
+    is_stale: bool,
     wanted: Option<(NodeId, Instant)>,
 }
 
@@ -94,6 +96,7 @@ impl Writer {
             token: 0,
             sequence: None,
             until: now,
+            is_stale: false,
             wanted: None,
         }
     }
@@ -119,15 +122,17 @@ impl State {
             .entry(claim.symbol.clone())
             .or_insert_with(|| Writer::free(now));
         let first = claim.eagerness == Eagerness::First;
+        let is_left = writer.is_stale && claim.is_fresh;
         match writer.in_force(now).cloned() {
             Some(held_by) if held_by == *node => {
                 writer.until = now + timing.lease;
+                writer.is_stale = !claim.is_fresh;
                 Lease::Renewed {
                     token: writer.token,
                     wanted_by: writer.wanted_by(now).filter(|by| *by != node).cloned(),
                 }
             }
-            Some(held_by) => {
+            Some(held_by) if !is_left => {
                 if first {
                     writer.wanted = Some((node.clone(), now + timing.node_alive));
                 }
@@ -136,7 +141,7 @@ impl State {
                     token: writer.token,
                 }
             }
-            None if first || now.saturating_duration_since(writer.until) >= timing.left_free => {
+            _ if is_left || first || now.saturating_duration_since(writer.until) >= timing.left_free => {
                 let floor = if claim.floor > MAX_TOKEN { 0 } else { claim.floor };
                 let token = self.last_token.max(floor) + 1;
                 self.last_token = token;
@@ -144,9 +149,10 @@ impl State {
                 writer.token = token;
                 writer.sequence = None;
                 writer.until = now + timing.lease;
+                writer.is_stale = !claim.is_fresh;
                 Lease::Taken { token }
             }
-            None => Lease::Free,
+            _ => Lease::Free,
         }
     }
 
@@ -296,6 +302,7 @@ mod tests {
         let claim = [Claim {
             symbol: "BTCUSDT".into(),
             eagerness: Eagerness::First,
+            is_fresh: true,
             floor: 41,
         }];
         let taken = cache.claim(&node, &claim).await.expect("memory");

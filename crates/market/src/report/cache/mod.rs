@@ -23,7 +23,7 @@ pub const KEEP_REPORT: Duration = Duration::from_secs(300);
 /// How long a lease holds without being renewed.
 pub const LEASE: Duration = Duration::from_millis(1_000);
 /// A free lease that the node with the first claim leaves for this long is anybody's.
-pub const LEFT_FREE: Duration = Duration::from_millis(1_000);
+pub const LEFT_FREE: Duration = Duration::from_millis(500);
 /// How long a node counts as alive after its last word.
 pub const NODE_ALIVE: Duration = Duration::from_millis(1_000);
 /// How long a symbol is remembered after its last report.
@@ -121,6 +121,9 @@ pub enum Eagerness {
 pub struct Claim {
     pub symbol: Arc<str>,
     pub eagerness: Eagerness,
+    /// Whether the node has what it takes to write the symbol now. One that has may take a lease from one that says
+    /// that it has not.
+    pub is_fresh: bool,
     /// The largest token that this node has seen of the symbol: the next one is larger, even if the cache has
     /// forgotten everything. Above [`MAX_TOKEN`] it counts as 0: nobody can have had it.
     pub floor: Token,

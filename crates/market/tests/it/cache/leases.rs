@@ -169,6 +169,38 @@ async fn what_is_not_left_long_is_for_the_first(shared: impl Fn(Timing) -> Share
     assert!(takes(&cache, &a, BTC).await > token);
 }
 
+async fn who_is_fresh_takes_over_from_who_is_not(shared: impl Fn(Timing) -> Shared) {
+    let shared = shared(PATIENT);
+    let (cache, a, b, c) = (shared.open(), node("a"), node("b"), node("c"));
+    let stale = |eagerness| Claim {
+        is_fresh: false,
+        ..claim(BTC, eagerness)
+    };
+    let token = takes(&cache, &a, BTC).await;
+    assert!(matches!(
+        claims(&cache, &b, claim(BTC, IfLeft)).await,
+        Lease::Other { .. }
+    ));
+    let renewed = Lease::Renewed { token, wanted_by: None };
+    assert_eq!(
+        claims(&cache, &a, stale(IfLeft)).await,
+        renewed,
+        "it goes on until somebody can"
+    );
+    assert!(
+        matches!(claims(&cache, &c, stale(IfLeft)).await, Lease::Other { .. }),
+        "no better"
+    );
+    let Lease::Taken { token: next } = claims(&cache, &b, claim(BTC, IfLeft)).await else {
+        panic!("not taken");
+    };
+    assert!(next > token);
+    assert!(
+        matches!(claims(&cache, &a, claim(BTC, IfLeft)).await, Lease::Other { .. }),
+        "b is fresh"
+    );
+}
+
 async fn only_ones_own_lease_is_given_up(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
@@ -307,6 +339,7 @@ on_both! {
     a_wish_is_forgotten
     what_is_left_free_is_anybodys
     what_is_not_left_long_is_for_the_first
+    who_is_fresh_takes_over_from_who_is_not
     only_ones_own_lease_is_given_up
     nodes_are_alive_while_they_say_so
     nodes_that_say_nothing_are_gone

@@ -237,6 +237,7 @@ impl RedisCache {
         Call::on(writer_key(&claim.symbol))
             .with(&*node.0)
             .with(u8::from(claim.eagerness == Eagerness::First))
+            .with(u8::from(claim.is_fresh))
             .with(claim.floor)
             .with(millis(self.timing.lease))
             .with(millis(self.timing.left_free))

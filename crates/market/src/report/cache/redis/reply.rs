@@ -7,6 +7,7 @@ use redis::Value;
 
 use super::super::{Indexed, Lease, NodeId, Token, Written};
 use super::failure::{Failure, quoted};
+use super::may_be_a_symbol;
 use crate::report::model::Report;
 
 /// What stands between symbol, base and quote in the index: no name has it.
@@ -136,7 +137,9 @@ pub(super) fn indexed(answer: Value, since_sent: Duration) -> Result<Vec<Indexed
         let entry = parts.text()?;
         let age = Duration::from_millis(parts.whole()?) + since_sent;
         let names: Vec<Arc<str>> = entry.split(SEPARATOR).map(Arc::from).collect();
-        if let [symbol, base, quote] = names.as_slice() {
+        if let [symbol, base, quote] = names.as_slice()
+            && may_be_a_symbol(symbol)
+        {
             indexed.push(Indexed {
                 symbol: symbol.clone(),
                 base: base.clone(),
