@@ -167,7 +167,7 @@ impl Published {
     }
 
     /// What is published was what the exchange had then.
-    pub(super) fn confirm(&self, at: Instant) {
+    pub(crate) fn confirm(&self, at: Instant) {
         let millis = at.saturating_duration_since(self.started).as_millis();
         self.confirmed
             .fetch_max(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);

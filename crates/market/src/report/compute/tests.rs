@@ -70,6 +70,7 @@ impl Scene {
             exchange_time: Some(T0 + millis as i64 - 50),
             received: now,
         });
+        self.published.confirm(now.monotonic);
         self.published.set_status(BookState::Live, None, now);
     }
 
