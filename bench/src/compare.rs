@@ -143,6 +143,7 @@ impl<'a> Bench<'a> {
             pid: server.pid,
             requests: workload.requests(server.addr, &self.queries),
             connections: usize::from(self.args.connections),
+            pace: None,
             check: Check::knowing(self.answers.of(workload).body.as_bytes()),
         };
         let warm_up = Duration::from_secs(self.args.warm_up);

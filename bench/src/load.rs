@@ -80,6 +80,8 @@ pub struct Target {
     pub pid: u32,
     pub requests: Vec<Vec<u8>>,
     pub connections: usize,
+    /// How long each connection waits from one request to the next; `None` if only for the answer.
+    pub pace: Option<Duration>,
     pub check: Check,
 }
 
@@ -224,8 +226,19 @@ async fn drive(job: Arc<Job>, lane: usize) -> Tally {
     let mut tally = Tally::default();
     let mut sent = 0;
     let mut connection = None;
+    // Spread over one interval, so that paced lanes do not all ask at once.
+    let share = job
+        .target
+        .pace
+        .unwrap_or_default()
+        .mul_f64(lane as f64 / job.target.connections as f64);
+    let mut due = Instant::now() + share;
     while let Some(index) = job.next(lane, sent) {
         sent += 1;
+        if let Some(pace) = job.target.pace {
+            tokio::time::sleep_until(due.into()).await;
+            due += pace;
+        }
         let outcome = one(&job, &mut connection, index, &mut tally).await;
         if let Err(error) = outcome {
             tally.fail(format!("{error:#}"));

@@ -110,6 +110,7 @@ async fn send(server: &Server, queries: &[String], connections: usize) -> Result
         pid: server.pid,
         requests,
         connections,
+        pace: None,
         check: Check::strict(),
     };
     load::run_once_each(target, QUERIES_LIMIT).await

@@ -21,6 +21,8 @@ use crate::{
 };
 
 pub const CALLERS: usize = 100;
+/// From one question of a caller to the next: 5,000 a second in all.
+const PACE: Duration = Duration::from_millis(20);
 const WARM_UP: Duration = Duration::from_secs(1);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const SYMBOLS: [&str; 3] = ["BTCUSDT", "ETHUSDT", "SOLUSDT"];
@@ -28,6 +30,7 @@ const SYMBOLS: [&str; 3] = ["BTCUSDT", "ETHUSDT", "SOLUSDT"];
 /// One row: where reports were read from, and what it took.
 pub struct Served {
     pub place: &'static str,
+    pub pace: Option<Duration>,
     pub goal_ms: f64,
     pub measured: Measured,
 }
@@ -41,11 +44,15 @@ pub async fn measure(program: &Path, dir: &Path, seconds: u64) -> Result<Vec<Ser
         exchange.rest_url()
     );
     let memory = start(program, dir, "memory", &writer).await?;
-    let mut rows = vec![Served {
-        place: "memory",
-        goal_ms: 5.0,
-        measured: load(&memory, measured).await?,
-    }];
+    let mut rows = Vec::new();
+    for pace in [Some(PACE), None] {
+        rows.push(Served {
+            place: "memory",
+            pace,
+            goal_ms: 5.0,
+            measured: load(&memory, pace, measured).await?,
+        });
+    }
     memory.stop().await?;
     let Some(redis) = Redis::start(dir).await? else {
         eprintln!("no redis-server: reports from Redis are not measured");
@@ -55,11 +62,14 @@ pub async fn measure(program: &Path, dir: &Path, seconds: u64) -> Result<Vec<Ser
     let node = start(program, dir, "node", &format!("{writer}{cache}")).await?;
     wait_for_report(node.addr).await?;
     let reader = start(program, dir, "reader", &format!("[market]\nfeed = false\n{cache}")).await?;
-    rows.push(Served {
-        place: "Redis, by a process without a feed",
-        goal_ms: 20.0,
-        measured: load(&reader, measured).await?,
-    });
+    for pace in [Some(PACE), None] {
+        rows.push(Served {
+            place: "Redis, by a process without a feed",
+            pace,
+            goal_ms: 20.0,
+            measured: load(&reader, pace, measured).await?,
+        });
+    }
     reader.stop().await?;
     node.stop().await?;
     drop::<Exchange>(exchange);
@@ -84,7 +94,7 @@ async fn start(program: &Path, dir: &Path, name: &str, tables: &str) -> Result<S
     Server::start(program, &args, addr, &home.join("log"), READY_WITHIN).await
 }
 
-async fn load(server: &Server, measured: Duration) -> Result<Measured> {
+async fn load(server: &Server, pace: Option<Duration>, measured: Duration) -> Result<Measured> {
     wait_for_report(server.addr).await?;
     let target = Target {
         addr: server.addr,
@@ -93,6 +103,7 @@ async fn load(server: &Server, measured: Duration) -> Result<Measured> {
             .map(|symbol| protocol::report_request(server.addr, symbol))
             .into(),
         connections: CALLERS,
+        pace,
         check: Check::strict(),
     };
     load::run_for(target, WARM_UP, measured).await

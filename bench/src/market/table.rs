@@ -139,7 +139,7 @@ fn keeping(text: &mut String, measured: &Measured) {
 fn serving(text: &mut String, measured: &Measured) {
     let _ = writeln!(
         text,
-        "| `get_report` over HTTP, {CALLERS} callers at once, each asking again as soon as it is answered | Answers/s \
+        "| `get_report` over HTTP, {CALLERS} callers at once | Answers/s \
          | p50 ms | p99 ms | Goal | Server cores | Others' cores |\n| --- | ---: | ---: | ---: | --- | ---: | ---: |",
     );
     for row in &measured.served {
@@ -147,8 +147,12 @@ fn serving(text: &mut String, measured: &Measured) {
         let p99 = row.measured.latency_ms(0.99);
         let _ = writeln!(
             text,
-            "| from {} | {} | {:.2} | {p99:.2} | p99 below {:.0} ms, none failed: {} | {:.2} | {:.2} |",
+            "| from {}, {} | {} | {:.2} | {p99:.2} | p99 below {:.0} ms, none failed: {} | {:.2} | {:.2} |",
             row.place,
+            match row.pace {
+                Some(pace) => format!("each asking every {} ms", pace.as_millis()),
+                None => "each asking again as soon as it is answered".to_owned(),
+            },
             thousands((row.measured.requests() as f64 / seconds) as u64),
             row.measured.latency_ms(0.5),
             row.goal_ms,

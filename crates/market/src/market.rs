@@ -380,6 +380,8 @@ impl Market {
             return false;
         };
         self.feed.health.set_offset_ms(offset, self.clock.now());
+        let is_replay = self.rest.simulation() == Some(rest::Simulation::Replay);
+        self.feed.health.set_has_clock(!is_replay);
         let is_news = before.is_none_or(|before| (before - offset).abs() >= NOTABLE_OFFSET_MS);
         if let Some(note) = self.clock_note().filter(|_| is_news) {
             tracing::warn!("{note}");

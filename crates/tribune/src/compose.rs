@@ -197,7 +197,7 @@ impl LiveMarket {
         let engine = writes.then(|| {
             let id = uuid::Uuid::new_v4().simple().to_string();
             let node = NodeId(format!("{}-{}", self.node, &id[..8]).into());
-            Engine::start(market, self.cache.clone(), node)
+            Engine::start(market, self.cache.clone(), node, self.reports.writing_trouble())
         });
         Ok(Begun {
             source: Some(source.clone()),

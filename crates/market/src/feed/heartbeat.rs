@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub struct Heartbeat {
     start: Instant,
     millis: AtomicU64,
+    /// How far behind the exchange's clock the last event was that says its time.
+    lag_ms: AtomicU64,
 }
 
 impl Heartbeat {
@@ -16,6 +18,7 @@ impl Heartbeat {
         Self {
             start,
             millis: AtomicU64::new(0),
+            lag_ms: AtomicU64::new(0),
         }
     }
 
@@ -27,5 +30,15 @@ impl Heartbeat {
 
     pub fn last(&self) -> Instant {
         self.start + Duration::from_millis(self.millis.load(Ordering::Relaxed))
+    }
+
+    pub fn set_lag(&self, lag: Duration) {
+        let millis = u64::try_from(lag.as_millis()).unwrap_or(u64::MAX);
+        self.lag_ms.store(millis, Ordering::Relaxed);
+    }
+
+    /// What comes is so old already: a connection that is read too slowly, or one that is held up on the way.
+    pub fn lag(&self) -> Duration {
+        Duration::from_millis(self.lag_ms.load(Ordering::Relaxed))
     }
 }

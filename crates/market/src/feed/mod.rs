@@ -98,6 +98,8 @@ pub struct Health {
     latest: AtomicI64,
     /// How far the last event was from what the exchange's clock was thought to say.
     drift_ms: AtomicI64,
+    /// The exchange's clock has been told, and runs as clocks do: a replay's does not.
+    has_clock: AtomicBool,
 }
 
 impl Health {
@@ -108,6 +110,22 @@ impl Health {
     fn connection_failed(&self, why: &str) {
         self.connected(false);
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+    }
+
+    /// How far behind the exchange's clock the last event was. Less than a second is what clocks and ways differ by
+    /// anyway.
+    pub fn lag(&self) -> Duration {
+        let behind = self.drift_ms.load(Ordering::Relaxed).saturating_neg();
+        match u64::try_from(behind) {
+            Ok(behind) if behind >= NOTABLE_DRIFT_MS.unsigned_abs() && self.has_clock.load(Ordering::Relaxed) => {
+                Duration::from_millis(behind)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    pub fn set_has_clock(&self, has: bool) {
+        self.has_clock.store(has, Ordering::Relaxed);
     }
 
     /// What was learned of the exchange's clock, at this time of ours.
@@ -326,5 +344,25 @@ async fn forget_idle(feed: std::sync::Weak<Feed>, stop: CancellationToken) {
                 feed.forget(&book.symbol);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_are_seconds_old_lag() {
+        let health = Health::default();
+        let now = Timestamp::from_millisecond(1_000_000).expect("a time");
+        health.set_offset_ms(2_000, now);
+        health.note_event(1_002_000 - 6_200, now);
+        assert_eq!(health.lag(), Duration::ZERO, "no clock to compare with");
+        health.set_has_clock(true);
+        assert_eq!(health.lag(), Duration::from_millis(6_200));
+        health.note_event(1_002_000 - 900, now);
+        assert_eq!(health.lag(), Duration::ZERO, "what ways differ by");
+        health.note_event(1_002_000 + 5_000, now);
+        assert_eq!(health.lag(), Duration::ZERO, "a clock that is ahead does not lag");
     }
 }

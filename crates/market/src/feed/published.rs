@@ -79,7 +79,7 @@ pub struct Published {
     started: Instant,
     /// Of the connection that its updates come on.
     heartbeat: Arc<Heartbeat>,
-    /// When what is published was last seen to change or known not to have, in milliseconds since `started`.
+    /// When word last came that what is published is so, in milliseconds since `started`.
     confirmed: AtomicU64,
     asked: AtomicU64,
     pub(super) resyncs: AtomicU64,
@@ -146,16 +146,26 @@ impl Published {
     /// When the book was last known to be what it is: it changed then, or its connection brought something else,
     /// and would have brought a change. Before the first book, when it was asked for.
     pub fn confirmed(&self) -> Instant {
-        let confirmed = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
+        let received = self.last_received();
+        received.checked_sub(self.heartbeat.lag()).unwrap_or(received)
+    }
+
+    /// How far behind the exchange's clock the last events were, where that is worth a word.
+    pub fn lag(&self) -> Duration {
+        self.heartbeat.lag()
+    }
+
+    fn last_received(&self) -> Instant {
+        let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
         match self.status.load().state {
-            BookState::Live => confirmed.max(self.heartbeat.last()),
-            _ => confirmed,
+            BookState::Live => received.max(self.heartbeat.last()),
+            _ => received,
         }
     }
 
     /// Its connection has ended: until then, a live book was current.
     pub(super) fn lost(&self) {
-        self.confirm(self.confirmed());
+        self.confirm(self.last_received());
     }
 
     pub fn is_pinned(&self) -> bool {
@@ -216,5 +226,35 @@ impl Published {
         if !matches!(state, BookState::Live | BookState::Stale) {
             self.view.store(None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rest::testing::ManualClock;
+
+    #[test]
+    fn a_book_is_as_old_as_the_last_word_on_it_and_what_that_lagged() {
+        let clock = ManualClock::at(0);
+        let start = Moment::now(&clock);
+        let heartbeat = Arc::new(Heartbeat::new(start.monotonic));
+        let book = Published::on(heartbeat.clone(), "BTCUSDT".into(), true, 0, None, start);
+        let at = |millis| start.monotonic + Duration::from_millis(millis);
+        book.confirm(at(1_000));
+        book.set_status(BookState::Live, None, start);
+        heartbeat.beat(at(8_000));
+        assert_eq!(book.confirmed(), at(8_000), "something else came, so it is quiet");
+        heartbeat.set_lag(Duration::from_secs(6));
+        assert_eq!(book.confirmed(), at(2_000), "what came was six seconds old");
+        heartbeat.set_lag(Duration::ZERO);
+        book.lost();
+        book.set_status(BookState::Stale, None, start);
+        heartbeat.beat(at(9_000));
+        assert_eq!(
+            book.confirmed(),
+            at(8_000),
+            "another connection's word says nothing of it"
+        );
     }
 }

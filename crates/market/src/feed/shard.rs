@@ -19,6 +19,7 @@ use super::socket::{Heard, Socket};
 use super::tracked::{Next, Tracked};
 use super::{Health, Settings};
 use crate::book::Snapshot;
+use crate::model::Millis;
 use crate::moment::Moment;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -189,7 +190,7 @@ impl Shard {
         match event {
             Event::Depth { symbol, diff } => {
                 if let Some(time) = diff.time {
-                    self.health.note_event(time, now.wall);
+                    self.note_time(time, now);
                 }
                 if let Some(tracked) = self.symbols.get_mut(symbol) {
                     if !tracked.is_open() {
@@ -216,6 +217,9 @@ impl Shard {
                 }
             }
             Event::MiniTickers(tickers) => {
+                if let Some(time) = tickers.iter().map(|ticker| ticker.time).max() {
+                    self.note_time(time, now);
+                }
                 if let Some(board) = &self.board {
                     board.update(&tickers, now);
                 }
@@ -226,6 +230,11 @@ impl Shard {
         }
         self.heartbeat.beat(now.monotonic);
         Said::Market
+    }
+
+    fn note_time(&self, time: Millis, now: Moment) {
+        self.health.note_event(time, now.wall);
+        self.heartbeat.set_lag(self.health.lag());
     }
 
     fn answered(&self, error: Option<&str>, now: Moment) -> Said {

@@ -1,7 +1,7 @@
 //! The loop that keeps reports current: who writes what, computing, writing.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
@@ -28,6 +28,20 @@ const WARM_WITHIN: Duration = Duration::from_secs(3);
 /// How long a stop waits for leases to be given up.
 const LEAVE_WITHIN: Duration = Duration::from_millis(700);
 
+/// What keeps an engine from writing, for those who ask how it is.
+#[derive(Debug, Default)]
+pub struct WritingTrouble(Mutex<Option<String>>);
+
+impl WritingTrouble {
+    pub fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, trouble: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+}
+
 /// A running engine. Ends when it is stopped or dropped; dropped, its leases run out by themselves.
 pub struct Engine {
     stop: CancellationToken,
@@ -36,7 +50,7 @@ pub struct Engine {
 
 impl Engine {
     /// Must be called within a runtime.
-    pub fn start(market: Arc<Market>, cache: Arc<dyn ReportCache>, node: NodeId) -> Self {
+    pub fn start(market: Arc<Market>, cache: Arc<dyn ReportCache>, node: NodeId, trouble: Arc<WritingTrouble>) -> Self {
         let stop = CancellationToken::new();
         let writing = Writing {
             market,
@@ -45,7 +59,7 @@ impl Engine {
             duties: HashMap::new(),
             nodes: Vec::new(),
             has_warmed: false,
-            trouble: None,
+            trouble,
         };
         Self {
             task: Some(tokio::spawn(writing.run(stop.clone()))),
@@ -96,8 +110,7 @@ struct Writing {
     nodes: Vec<NodeId>,
     /// Every book has come once: before that this node would only keep others from writing.
     has_warmed: bool,
-    /// What was last said of the cache in the log.
-    trouble: Option<Unavailable>,
+    trouble: Arc<WritingTrouble>,
 }
 
 impl Writing {
@@ -254,18 +267,17 @@ impl Writing {
     }
 
     /// One line when it begins and one when it ends, not four a second.
-    fn note(&mut self, outcome: Result<(), Unavailable>) {
-        match (outcome, &self.trouble) {
-            (Ok(()), Some(_)) => {
-                tracing::info!(place = self.cache.place(), "reports are written again");
-                self.trouble = None;
-            }
-            (Err(unavailable), None) => {
+    fn note(&self, outcome: Result<(), Unavailable>) {
+        let had_trouble = self.trouble.get().is_some();
+        match &outcome {
+            Ok(()) if had_trouble => tracing::info!(place = self.cache.place(), "reports are written again"),
+            Err(unavailable) if !had_trouble => {
                 tracing::warn!(%unavailable, "reports cannot be written; trying again");
-                self.trouble = Some(unavailable);
             }
             _ => {}
         }
+        self.trouble
+            .set(outcome.err().map(|unavailable| unavailable.to_string()));
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Aged {
     since: Duration,
 }
 
+/// A report that was generated so much later is newer, whatever its numbers say.
+const SURELY_LATER: Duration = Duration::from_secs(5);
 /// Reports are written four times a second: one this old has no writer.
 const UNWRITTEN: Duration = Duration::from_secs(2);
 
@@ -92,7 +94,8 @@ impl Reader {
 
 fn note(newest: &mut HashMap<Arc<str>, Newest>, symbol: &Arc<str>, report: Arc<Report>, generated: Instant) {
     match newest.get_mut(symbol) {
-        Some(known) if order(&known.report) > order(&report) => {}
+        // Numbers can go back if the cache has lost everything and its clock was set back; time does not.
+        Some(known) if order(&known.report) > order(&report) && generated < known.generated + SURELY_LATER => {}
         // The same once more: it cannot have become younger.
         Some(known) if order(&known.report) == order(&report) => known.generated = known.generated.min(generated),
         _ => {
@@ -256,6 +259,16 @@ mod tests {
             orders.push(order(&read(&reader).await));
         }
         assert_eq!(orders, [(7, 3), (7, 3), (7, 3), (8, 1)]);
+    }
+
+    #[tokio::test]
+    async fn numbers_that_went_back_do_not_hold_a_reader_up_for_ever() {
+        let (reader, clock) = reader(vec![stored(900, 1, 0), stored(5, 1, 0), stored(5, 20, 0)]);
+        assert_eq!(order(&read(&reader).await), (900, 1));
+        clock.advance_ms(4_000);
+        assert_eq!(order(&read(&reader).await), (900, 1), "it may be a late one");
+        clock.advance_ms(1_001);
+        assert_eq!(order(&read(&reader).await), (5, 20));
     }
 
     #[tokio::test]

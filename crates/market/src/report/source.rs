@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -16,12 +16,14 @@ use tribune_core::{
 
 use super::cache::{ReportCache, Unavailable};
 use super::directory::Directory;
+use super::engine::WritingTrouble;
 use super::markdown;
 use super::model::{IngestionStatus, Report};
 use super::reader::{Aged, Reader, Reading};
 use super::template::Template;
 use super::tools;
 use crate::market::Market;
+use crate::model::SymbolStatus;
 use crate::records::Records;
 use crate::symbols::{Kind, MarketId, Match, search};
 
@@ -30,6 +32,8 @@ pub const NAME: &str = "reports";
 const SNIPPET_CHARS: usize = 200;
 /// Symbols that an error names.
 const MOST_NAMED: usize = 50;
+/// So long after its start a process has just begun.
+const BEGINNING: Duration = Duration::from_secs(6);
 /// How long a caller waits for the first report when the process has just started.
 const WAIT_FOR_FIRST: Duration = Duration::from_secs(4);
 /// What a search looks through to find each symbol once.
@@ -44,6 +48,8 @@ pub struct ReportsSource {
     cited: Mutex<HashMap<Arc<str>, Arc<CitedReport>>>,
     /// Where this process has one.
     market: OnceLock<Arc<Market>>,
+    begun: OnceLock<Instant>,
+    writing: Arc<WritingTrouble>,
     stop: CancellationToken,
 }
 
@@ -78,6 +84,8 @@ impl ReportsSource {
             records,
             cited: Mutex::default(),
             market: OnceLock::new(),
+            begun: OnceLock::new(),
+            writing: Arc::default(),
             stop: CancellationToken::new(),
         }
     }
@@ -85,6 +93,7 @@ impl ReportsSource {
     /// Starts to follow what is indexed. Must be called within a runtime, and once; with the market of this process,
     /// if it has one.
     pub fn begin(&self, market: Option<Arc<Market>>) {
+        let _ = self.begun.set(Instant::now());
         if let Some(market) = market {
             let _ = self.market.set(market);
         }
@@ -93,6 +102,11 @@ impl ReportsSource {
             self.cache.clone(),
             self.stop.clone(),
         ));
+    }
+
+    /// Where the engine of this process says what keeps it from writing.
+    pub fn writing_trouble(&self) -> Arc<WritingTrouble> {
+        self.writing.clone()
     }
 
     pub fn end(&self) {
@@ -109,9 +123,15 @@ impl ReportsSource {
 
     /// The symbols that have reports.
     pub(super) async fn indexed(&self) -> Result<Vec<Arc<str>>> {
-        let listing = self.directory.first_listing().await;
-        let listing = listing.map_err(|unavailable| backend_unavailable(&unavailable))?;
-        Ok(listing.symbols.clone())
+        loop {
+            let listing = self.directory.first_listing().await;
+            let listing = listing.map_err(|unavailable| backend_unavailable(&unavailable))?;
+            let is_to_come = || self.market.get().is_some_and(|market| market.is_to_track()) && self.has_just_begun();
+            if !listing.symbols.is_empty() || !is_to_come() {
+                return Ok(listing.symbols.clone());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 
     pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<Aged> {
@@ -134,8 +154,12 @@ impl ReportsSource {
 
     /// Whether this process has just started and will have a report of the symbol.
     fn is_to_come(&self, symbol: &str) -> bool {
-        let is_tracked = |market: &Arc<Market>| market.is_to_be_tracked(symbol) && market.current_trouble().is_none();
-        self.market.get().is_some_and(is_tracked)
+        let is_tracked = |market: &Arc<Market>| market.is_to_be_tracked(symbol);
+        self.has_just_begun() && self.market.get().is_some_and(is_tracked)
+    }
+
+    fn has_just_begun(&self) -> bool {
+        self.begun.get().is_some_and(|begun| begun.elapsed() < BEGINNING)
     }
 
     /// Why there is no report of a symbol, and what to do.
@@ -170,15 +194,19 @@ impl ReportsSource {
         let Some(market) = self.market.get() else {
             return format!("there are no reports of {name}");
         };
-        if market.is_to_be_tracked(symbol) {
-            let trouble = market
-                .current_trouble()
-                .unwrap_or_else(|| "the first one is being computed; ask again in a second".to_owned());
-            return format!("{name} is to have reports and has none yet: {trouble}");
-        }
-        match market.known_symbols() {
-            Some(table) if table.lookup(symbol).is_none() => {
-                format!("there is no symbol {name} on the exchange, so there are no reports of it")
+        let table = market.known_symbols();
+        let listed = table.as_ref().map(|table| table.lookup(symbol));
+        match listed {
+            Some(None) => format!("there is no symbol {name} on the exchange, so there are no reports of it"),
+            Some(Some(symbol)) if symbol.status != SymbolStatus::Trading => {
+                let status = &symbol.status_text;
+                format!("{name} is listed but not traded now (status {status}), so there are no reports of it")
+            }
+            _ if market.is_to_be_tracked(symbol) => {
+                let trouble = self.writing.get().or_else(|| market.current_trouble());
+                let trouble =
+                    trouble.unwrap_or_else(|| "the first one is being computed; ask again in a second".to_owned());
+                format!("{name} is to have reports and has none yet: {trouble}")
             }
             _ => format!("{name} is not among the symbols that have reports"),
         }
@@ -331,7 +359,7 @@ pub(super) fn title(report: &Report) -> String {
 
 pub(super) fn backend_unavailable(unavailable: &Unavailable) -> Error {
     Error::unavailable(format!(
-        "backend_unavailable: reports cannot be read now: {unavailable}. Ask again in a few seconds; the other tools are not affected."
+        "backend_unavailable: reports cannot be read now: {unavailable}. Ask again in a few seconds."
     ))
 }
 
@@ -419,6 +447,9 @@ impl Source for ReportsSource {
 
     /// A cache that does not answer must not take the other sources with it.
     fn status(&self) -> SourceStatus {
+        if let Some(trouble) = self.writing.get() {
+            return SourceStatus::Degraded(format!("reports cannot be written: {trouble}"));
+        }
         match (self.directory.trouble(), self.directory.listing()) {
             (Some(trouble), _) => SourceStatus::Degraded(format!("backend_unavailable: {trouble}")),
             (None, None) => SourceStatus::Unready("what has reports is being looked up".to_owned()),

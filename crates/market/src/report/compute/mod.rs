@@ -142,16 +142,19 @@ pub fn report(inputs: &Inputs<'_>, slow: &Slow, (node, token, sequence): (&NodeI
 }
 
 fn ingestion(sight: &Sight<'_>) -> Ingestion {
-    let reason = || {
-        sight.trouble().unwrap_or_else(|| {
-            let seconds = sight.age.as_secs_f64();
-            format!("nothing has come from the exchange for {seconds:.1} s")
-        })
+    let why_old = || {
+        let (age, lag) = (sight.age.as_secs_f64(), sight.inputs.published.lag().as_secs_f64());
+        if lag > 0.0 {
+            format!("what comes from the exchange is {lag:.1} s behind its clock")
+        } else {
+            format!("nothing has come from the exchange for {age:.1} s")
+        }
     };
+    let is_old = sight.status != IngestionStatus::Ok;
     Ingestion {
         status: sight.status,
         last_update: sight.last_update(),
-        reason: (sight.status != IngestionStatus::Ok).then(reason),
+        reason: sight.trouble().or_else(|| is_old.then(why_old)),
     }
 }
 

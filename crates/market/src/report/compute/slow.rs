@@ -215,7 +215,18 @@ impl Profile {
             .as_ref()
             .map_err(|reason| *reason)
             .and_then(|trades| vacuums(trades, DEFAULT_THRESHOLD_PCT));
-        let section = |reason: Option<Unavailable>| traded.section(sight, reason.map(|reason| reason.to_string()));
+        // A profile of seconds is no profile of a quarter of an hour.
+        let known_ms = traded.window.end_ms.saturating_sub(traded.seen_from);
+        let partly = (known_ms < traded.window.millis()).then(|| {
+            format!(
+                "of the {PROFILE_SECS} s only the last {:.0} s are known",
+                known_ms as f64 / 1000.0
+            )
+        });
+        let section = |reason: Option<Unavailable>| {
+            let reason = reason.map(|reason| reason.to_string()).or_else(|| partly.clone());
+            traded.section(sight, reason)
+        };
         Self {
             volume_profile_section: section(profile.as_ref().err().copied()),
             vacuums_section: section(empty.as_ref().err().copied()),
