@@ -132,3 +132,22 @@ pub struct Symbol {
     pub min_notional: Option<Notional>,
     pub max_notional: Option<Notional>,
 }
+
+impl Symbol {
+    /// One that is traded, and of which nothing is known but its names.
+    pub fn named(name: impl Into<Arc<str>>, base: impl Into<Arc<str>>, quote: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            base: base.into(),
+            quote: quote.into(),
+            status: SymbolStatus::Trading,
+            status_text: "TRADING".into(),
+            tick_size: None,
+            step_size: None,
+            min_quantity: None,
+            max_quantity: None,
+            min_notional: None,
+            max_notional: None,
+        }
+    }
+}

@@ -9,7 +9,7 @@ use arc_swap::ArcSwapOption;
 use tokio_util::sync::CancellationToken;
 
 use super::cache::{Indexed, ReportCache, Unavailable};
-use crate::model::{Symbol, SymbolStatus};
+use crate::model::Symbol;
 use crate::symbols::SymbolTable;
 
 const REFRESH: Duration = Duration::from_secs(1);
@@ -97,19 +97,8 @@ impl Directory {
 
 impl Listing {
     fn of(indexed: &[Indexed]) -> Self {
-        let symbol = |indexed: &Indexed| Symbol {
-            name: indexed.symbol.clone(),
-            base: indexed.base.clone(),
-            quote: indexed.quote.clone(),
-            status: SymbolStatus::Trading,
-            status_text: "TRADING".into(),
-            tick_size: None,
-            step_size: None,
-            min_quantity: None,
-            max_quantity: None,
-            min_notional: None,
-            max_notional: None,
-        };
+        let symbol =
+            |indexed: &Indexed| Symbol::named(indexed.symbol.clone(), indexed.base.clone(), indexed.quote.clone());
         Self {
             symbols: indexed.iter().map(|indexed| indexed.symbol.clone()).collect(),
             table: SymbolTable::new(indexed.iter().map(symbol).collect(), &HashMap::new()),

@@ -7,9 +7,11 @@
 //! - [`share`]: which node writes which symbol; [`engine`]: the loop that keeps reports current
 //! - [`reader`]: reports as they are read, older by the time that has passed since
 //! - [`markdown`]: a report for a model or a person to read
-//! - `directory`, [`source`], `template`, `tools`: reports as Tribune has them
+//! - `template`, `citing`: one text and one record for all who ask for the same report
+//! - `directory`, [`source`], `tools`: reports as Tribune has them
 
 pub mod cache;
+mod citing;
 pub mod compute;
 mod directory;
 pub mod engine;

@@ -132,7 +132,7 @@ impl Aged {
         self.status() == IngestionStatus::Ok
     }
 
-    fn status(&self) -> IngestionStatus {
+    pub fn status(&self) -> IngestionStatus {
         let age = Duration::from_millis(self.report.data_age_ms.saturating_add(self.since_ms()));
         freshness::status(age).max(self.report.ingestion.status)
     }

@@ -1,11 +1,9 @@
 //! Reports as a source: searched by what people call a market, fetched by `report:SYMBOL`, cited by record.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tribune_core::wire::clip;
@@ -15,12 +13,11 @@ use tribune_core::{
 };
 
 use super::cache::{ReportCache, Unavailable};
+use super::citing::{Citing, title};
 use super::directory::Directory;
 use super::engine::WritingTrouble;
 use super::markdown;
-use super::model::{IngestionStatus, Report};
 use super::reader::{Aged, Reader, Reading};
-use super::template::Template;
 use super::tools;
 use crate::market::Market;
 use crate::model::SymbolStatus;
@@ -43,35 +40,12 @@ pub struct ReportsSource {
     pub(super) reader: Reader,
     cache: Arc<dyn ReportCache>,
     directory: Arc<Directory>,
-    records: Records,
-    /// The last report that was cited of each symbol, so that those who read the same have the same.
-    cited: Mutex<HashMap<Arc<str>, Arc<CitedReport>>>,
+    pub(super) citing: Citing,
     /// Where this process has one.
     market: OnceLock<Arc<Market>>,
     begun: OnceLock<Instant>,
     writing: Arc<WritingTrouble>,
     stop: CancellationToken,
-}
-
-/// A report that was kept as it was.
-pub(super) struct CitedReport {
-    token: u64,
-    sequence: u64,
-    /// The same report is another when it has grown old.
-    status: IngestionStatus,
-    url: String,
-    /// The answer that has it, if there is one for all who ask.
-    template: Option<Template>,
-}
-
-/// A report, and where it can be cited.
-#[derive(serde::Serialize)]
-struct Answer<'a> {
-    id: &'a DocumentId,
-    title: String,
-    url: &'a str,
-    #[serde(flatten)]
-    report: Report,
 }
 
 impl ReportsSource {
@@ -81,8 +55,7 @@ impl ReportsSource {
             reader: Reader::new(cache.clone(), clock),
             cache,
             directory: Arc::default(),
-            records,
-            cited: Mutex::default(),
+            citing: Citing::new(records),
             market: OnceLock::new(),
             begun: OnceLock::new(),
             writing: Arc::default(),
@@ -220,112 +193,16 @@ impl ReportsSource {
         }
     }
 
-    /// The report for a person or a model to read, cited.
-    pub(super) fn document(&self, report: &Report) -> Result<Document> {
-        self.kept(report, None)
-    }
-
-    /// The same; with the report as it was generated, the answer for all who ask for it is made too.
-    fn kept(&self, report: &Report, generated: Option<&Report>) -> Result<Document> {
-        let symbol: Arc<str> = report.symbol.as_str().into();
-        let id = MarketId::Report(symbol.clone()).document_id()?;
-        let mut metadata = JsonObject::new();
-        for (name, value) in [
-            ("symbol", json!(report.symbol)),
-            ("base_asset", json!(report.base_asset)),
-            ("quote_asset", json!(report.quote_asset)),
-            ("venue", json!(report.venue)),
-            ("schemaVersion", json!(report.schema_version)),
-            ("generated_at", json!(report.generated_at)),
-            ("data_age_ms", json!(report.data_age_ms)),
-            ("ingestion", json!(report.ingestion)),
-            ("writer", json!(report.writer)),
-        ] {
-            metadata.insert(name.to_owned(), value);
-        }
-        let mut document = Document {
-            id,
-            title: title(report),
-            text: markdown::render(report),
-            url: None,
-            as_of: report.generated_at.parse::<Timestamp>().ok(),
-            metadata,
-            passages: Vec::new(),
-        };
-        let url = self.records.cite(&document);
-        let answer = |report| Answer {
-            id: &document.id,
-            title: document.title.clone(),
-            url: &url,
-            report,
-        };
-        let cited = CitedReport {
-            token: report.writer.writer_token,
-            sequence: report.writer.sequence,
-            status: report.ingestion.status,
-            template: generated
-                .filter(|_| report.ingestion.status == IngestionStatus::Ok)
-                .and_then(|generated| Template::of(generated, answer)),
-            url: url.clone(),
-        };
-        self.lock_cited().insert(symbol, Arc::new(cited));
-        document.url = Some(url);
-        Ok(document)
-    }
-
-    /// The address under which the report stays as it is: of one report the same, however many ask.
-    pub(super) fn citation(&self, report: &Report) -> Result<String> {
-        match self.cited_before(report, report.ingestion.status) {
-            Some(cited) => Ok(cited.url.clone()),
-            None => Ok(self.document(report)?.url.unwrap_or_default()),
-        }
-    }
-
-    /// The answer to who asks for the whole of it, as JSON.
-    pub(super) fn answer(&self, aged: &Aged) -> Result<String> {
-        let generated = aged.report();
-        let filled = |cited: Arc<CitedReport>| Some(cited.template.as_ref()?.filled(aged.since_ms()));
-        if aged.is_ok() {
-            if let Some(answer) = self.cited_before(generated, IngestionStatus::Ok).and_then(filled) {
-                return Ok(answer);
-            }
-            self.kept(&aged.now(), Some(generated))?;
-            if let Some(answer) = self.cited_before(generated, IngestionStatus::Ok).and_then(filled) {
-                return Ok(answer);
-            }
-        }
+    fn hit(&self, found: &Match, aged: &Aged) -> Result<Hit> {
         let report = aged.now();
-        let answer = Answer {
-            id: &MarketId::Report(report.symbol.as_str().into()).document_id()?,
-            title: title(&report),
-            url: &self.citation(&report)?,
-            report,
-        };
-        serde_json::to_string(&answer)
-            .map_err(|error| Error::internal("a report could not be written as JSON").caused_by(error))
-    }
-
-    fn cited_before(&self, report: &Report, status: IngestionStatus) -> Option<Arc<CitedReport>> {
-        let cited = self.lock_cited().get(report.symbol.as_str())?.clone();
-        let is_same = cited.token == report.writer.writer_token
-            && cited.sequence == report.writer.sequence
-            && cited.status == status;
-        is_same.then_some(cited)
-    }
-
-    fn lock_cited(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<CitedReport>>> {
-        self.cited.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn hit(&self, found: &Match, report: &Report) -> Result<Hit> {
         let mut metadata = JsonObject::new();
         metadata.insert("resolved_symbol".to_owned(), json!(report.symbol));
         metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
         Ok(Hit {
             id: MarketId::Report(found.symbol.clone()).document_id()?,
-            title: title(report),
-            snippet: clip(&markdown::brief(report), SNIPPET_CHARS - 1).into_owned(),
-            url: Some(self.citation(report)?),
+            title: title(&report),
+            snippet: clip(&markdown::brief(&report), SNIPPET_CHARS - 1).into_owned(),
+            url: Some(self.citing.citation(aged)?),
             passage: None,
             score: found.score,
             coverage: found.coverage,
@@ -350,11 +227,6 @@ fn by_symbol(matches: Vec<Match>, limit: usize) -> Vec<Match> {
     }
     found.truncate(limit);
     found
-}
-
-pub(super) fn title(report: &Report) -> String {
-    let label = if report.simulated.is_some() { "SIMULATED " } else { "" };
-    format!("{label}{} market report", report.symbol)
 }
 
 pub(super) fn backend_unavailable(unavailable: &Unavailable) -> Error {
@@ -399,7 +271,7 @@ impl Source for ReportsSource {
             .iter()
             .zip(readings)
             .filter_map(|(found, reading)| match reading {
-                Ok(Reading::Report(report)) => Some(self.hit(found, &report.now())),
+                Ok(Reading::Report(report)) => Some(self.hit(found, &report)),
                 _ => None,
             });
         hits.collect()
@@ -413,12 +285,12 @@ impl Source for ReportsSource {
                 _ => return Ok(None),
             },
         };
-        let report = self.report(&symbol).await?.now();
-        self.document(&report).map(Some)
+        let report = self.report(&symbol).await?;
+        self.citing.document(&report).map(Some)
     }
 
     async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
-        self.records.cited(id, record)
+        self.citing.cited(id, record)
     }
 
     fn facts(&self) -> SourceFacts {

@@ -68,7 +68,7 @@ impl Tool for GetReport {
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let symbol: Arc<str> = text("symbol").unwrap_or_default().into();
         let report = self.source.report(&symbol).await?;
-        let output = ToolOutput::from_json(self.source.answer(&report)?, 1);
+        let output = ToolOutput::from_json(self.source.citing.answer(&report)?, 1);
         Ok(match text("format") {
             Some("markdown") => output.with_text(markdown::render(&report.now())),
             _ => output,

@@ -45,11 +45,11 @@ impl Exchange {
     }
 }
 
-fn node(exchange: &Exchange, redis: &Redis, name: &str) -> TestServer {
+fn node(exchange: &str, redis: &Redis, name: &str) -> TestServer {
     TestServer::builder()
         .tables(&format!(
             "[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n[cache]\nurl = \"{}\"\nnode = \"{name}\"",
-            exchange.url,
+            exchange,
             redis.url()
         ))
         .at_once()
@@ -148,7 +148,7 @@ fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
     let redis = Redis::start();
     let mut console = redis.connect();
     let mut nodes: Vec<(String, TestServer)> = ["a", "b", "c"]
-        .map(|name| (name.to_owned(), node(&exchange, &redis, name)))
+        .map(|name| (name.to_owned(), node(&exchange.url, &redis, name)))
         .into();
     wait_for("three nodes", || alive(&mut redis.connect()) == 3);
     wait_for("every report", || {
@@ -188,7 +188,7 @@ fn a_hundred_writers_are_killed_and_each_is_replaced_in_time() {
         // Its successor starts at once, as a service manager has it.
         let again = name.clone();
         let successor = std::thread::scope(|scope| {
-            let started = scope.spawn(|| node(&exchange, &redis, &again));
+            let started = scope.spawn(|| node(&exchange.url, &redis, &again));
             handed_over += orphans.len();
             while !orphans.is_empty() {
                 orphans.retain(|symbol, before| {
@@ -241,7 +241,7 @@ fn a_writer_that_was_asleep_is_refused_when_it_wakes() {
     let exchange = Exchange::start(22);
     let redis = Redis::start();
     let mut console = redis.connect();
-    let nodes = ["a", "b"].map(|name| node(&exchange, &redis, name));
+    let nodes = ["a", "b"].map(|name| node(&exchange.url, &redis, name));
     wait_for("two nodes", || alive(&mut redis.connect()) == 2);
     wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
     for _ in 0..3 {
@@ -279,7 +279,7 @@ fn a_stopped_node_gives_its_symbols_up_at_once() {
     let exchange = Exchange::start(23);
     let redis = Redis::start();
     let mut console = redis.connect();
-    let mut nodes = ["a", "b"].map(|name| node(&exchange, &redis, name));
+    let mut nodes = ["a", "b"].map(|name| node(&exchange.url, &redis, name));
     wait_for("two nodes", || alive(&mut redis.connect()) == 2);
     wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
     let writer = writer_of(&mut console, "BTCUSDT").expect("a writer");
@@ -296,17 +296,7 @@ fn a_stopped_node_gives_its_symbols_up_at_once() {
 fn a_node_that_hears_nothing_leaves_its_symbols_to_one_that_does() {
     let (deaf, heard) = (Simulator::start(&["--seed", "24"]), Simulator::start(&["--seed", "24"]));
     let redis = Redis::start();
-    let serve = |exchange: &Simulator, name: &str| {
-        TestServer::builder()
-            .tables(&format!(
-                "[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n[cache]\nurl = \"{}\"\nnode = \"{name}\"",
-                exchange.url,
-                redis.url()
-            ))
-            .at_once()
-            .start()
-    };
-    let _nodes = [serve(&deaf, "a"), serve(&heard, "b")];
+    let _nodes = [node(&deaf.url, &redis, "a"), node(&heard.url, &redis, "b")];
     wait_for("two nodes", || alive(&mut redis.connect()) == 2);
     let writers = || SYMBOLS.map(|symbol| writer_of(&mut redis.connect(), symbol).unwrap_or_default());
     wait_for("both to write", || {
