@@ -137,6 +137,7 @@ fn keeping(text: &mut String, measured: &Measured) {
 }
 
 fn serving(text: &mut String, measured: &Measured) {
+    text.push('\n');
     let _ = writeln!(
         text,
         "| `get_report` over HTTP, {CALLERS} callers at once | Answers/s \
