@@ -319,11 +319,11 @@ impl Source for ReportsSource {
 
     /// A cache that does not answer must not take the other sources with it.
     fn status(&self) -> SourceStatus {
-        if let Some(trouble) = self.writing.get() {
-            return SourceStatus::Degraded(format!("reports cannot be written: {trouble}"));
-        }
         match (self.directory.trouble(), self.directory.listing()) {
             (Some(trouble), _) => SourceStatus::Degraded(format!("backend_unavailable: {trouble}")),
+            (None, _) if let Some(trouble) = self.writing.get() => {
+                SourceStatus::Degraded(format!("reports cannot be written: {trouble}"))
+            }
             (None, None) => SourceStatus::Unready("what has reports is being looked up".to_owned()),
             (None, Some(listing)) if listing.symbols.is_empty() && self.is_about_to_write() => {
                 SourceStatus::Unready("the first reports are being computed".to_owned())
