@@ -14,7 +14,7 @@ use tribune_core::{
 
 use super::cache::{ReportCache, Unavailable};
 use super::citing::{Citing, title};
-use super::directory::Directory;
+use super::directory::{Directory, Listing};
 use super::engine::WritingTrouble;
 use super::markdown;
 use super::reader::{Aged, Reader, Reading};
@@ -105,6 +105,26 @@ impl ReportsSource {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    /// What there is to search; a question about a market waits for the first reports of a process that has just begun.
+    async fn listing_for(&self, query: &str) -> Result<Arc<Listing>> {
+        let listing = || async {
+            let listing = self.directory.first_listing().await;
+            listing.map_err(|unavailable| backend_unavailable(&unavailable))
+        };
+        let first = listing().await?;
+        if !first.symbols.is_empty() || !self.has_just_begun() {
+            return Ok(first);
+        }
+        let table = match self.market.get() {
+            Some(market) => market.symbols().await,
+            None => return Ok(first),
+        };
+        if table.is_ok_and(|table| !search(&table, query, 1).is_empty()) {
+            self.indexed().await?;
+        }
+        listing().await
     }
 
     pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<Aged> {
@@ -258,8 +278,7 @@ impl Source for ReportsSource {
     }
 
     async fn search(&self, query: &Query, _cx: &CallContext) -> Result<Arc<[Hit]>> {
-        let listing = self.directory.first_listing().await;
-        let listing = listing.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        let listing = self.listing_for(&query.text).await?;
         let matches = by_symbol(search(&listing.table, &query.text, MATCHES), query.limit);
         let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();
         if symbols.is_empty() {

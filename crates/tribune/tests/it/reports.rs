@@ -134,6 +134,15 @@ fn a_report_is_found_fetched_shown_and_cited() {
         page.body
     );
 
+    // A shell that has just started finds it too.
+    let asked = std::process::Command::new(binary())
+        .args(["search", "bitcoin report", "--json", "--config"])
+        .arg(server.config())
+        .output()
+        .expect("runs");
+    let found: Value = serde_json::from_slice(&asked.stdout).unwrap_or_else(|_| panic!("{asked:?}"));
+    assert_eq!(found["results"][0]["id"], "report:BTCUSDT", "{found:#}");
+
     // The profile of its own has these tools and no other.
     let tools = server.modern("/mcp/reports", "tools/list", json!({})).json();
     let names: Vec<&str> = tools["result"]["tools"]
