@@ -201,6 +201,7 @@ impl Market {
             now: self.now,
             exchange_now: self.now.wall.as_millisecond(),
             simulated: None,
+            old_for: Duration::ZERO,
         }
     }
 }

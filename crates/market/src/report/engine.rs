@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::{Claim, Eagerness, Lease, NodeId, ReportCache, Token, Unavailable, Write, Written};
 use super::compute::{self, Inputs, Slow};
+use super::freshness::FRESH;
 use super::share::first_choice;
 use crate::feed::{BookState, Published};
 use crate::market::Market;
@@ -86,6 +87,8 @@ impl Drop for Engine {
 struct Duty {
     symbol: Symbol,
     listed: Instant,
+    /// Since when its data has been older than it should be.
+    old_since: Option<Instant>,
     /// The largest token that was seen of it.
     known: Token,
     held: Option<Held>,
@@ -149,6 +152,7 @@ impl Writing {
                 let duty = Duty {
                     symbol: symbol.clone(),
                     listed: now,
+                    old_since: None,
                     known: 0,
                     held: None,
                     is_broken: false,
@@ -373,6 +377,8 @@ impl Duty {
         let held = self.held.as_mut()?;
         let published = market.feed.lookup(&self.symbol.name)?;
         let now = Moment::now(&*market.clock);
+        let is_old = now.monotonic.saturating_duration_since(published.confirmed()) > FRESH;
+        self.old_since = self.old_since.or(Some(now.monotonic)).filter(|_| is_old);
         let inputs = Inputs {
             symbol: &self.symbol,
             published: &published,
@@ -380,6 +386,9 @@ impl Duty {
             now,
             exchange_now: market.exchange_now(),
             simulated: market.simulated(),
+            old_for: self
+                .old_since
+                .map_or(Duration::ZERO, |since| now.monotonic.saturating_duration_since(since)),
         };
         if now.monotonic >= held.slow_due {
             held.slow = compute::slow(&inputs);

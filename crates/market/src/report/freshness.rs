@@ -11,12 +11,15 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 /// From this age on it is called down.
 pub const DOWN: Duration = Duration::from_secs(5);
 
-/// Data only grows older until newer comes, so "older than a second for two seconds" is an age of three.
-pub fn status(age: Duration) -> IngestionStatus {
-    match age {
-        age if age >= DOWN => IngestionStatus::Down,
-        age if age >= FRESH + PATIENCE => IngestionStatus::Degraded,
-        _ => IngestionStatus::Ok,
+/// `old_for` is for how long data has been older than [`FRESH`], as far as somebody has looked. Data that stopped
+/// coming has been old since it was, so that an age of three seconds is two of being old.
+pub fn status(age: Duration, old_for: Duration) -> IngestionStatus {
+    if age >= DOWN {
+        IngestionStatus::Down
+    } else if age >= FRESH + PATIENCE || old_for >= PATIENCE {
+        IngestionStatus::Degraded
+    } else {
+        IngestionStatus::Ok
     }
 }
 
@@ -26,12 +29,21 @@ mod tests {
 
     #[test]
     fn data_is_ok_then_degraded_then_down() {
-        let at = |millis| status(Duration::from_millis(millis));
+        let at = |millis| status(Duration::from_millis(millis), Duration::ZERO);
         assert_eq!((at(0), at(2_999)), (IngestionStatus::Ok, IngestionStatus::Ok));
         assert_eq!(
             (at(3_000), at(4_999)),
             (IngestionStatus::Degraded, IngestionStatus::Degraded)
         );
         assert_eq!((at(5_000), at(1 << 40)), (IngestionStatus::Down, IngestionStatus::Down));
+    }
+
+    #[test]
+    fn data_that_is_always_late_is_degraded_too() {
+        let late = |old_for| status(Duration::from_millis(1_300), Duration::from_millis(old_for));
+        assert_eq!(
+            (late(1_999), late(2_000)),
+            (IngestionStatus::Ok, IngestionStatus::Degraded)
+        );
     }
 }

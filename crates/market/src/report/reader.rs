@@ -134,7 +134,7 @@ impl Aged {
 
     pub fn status(&self) -> IngestionStatus {
         let age = Duration::from_millis(self.report.data_age_ms.saturating_add(self.since_ms()));
-        freshness::status(age).max(self.report.ingestion.status)
+        freshness::status(age, Duration::ZERO).max(self.report.ingestion.status)
     }
 
     /// The report as it is now: every age has grown since it was generated.
@@ -152,7 +152,7 @@ impl Aged {
                 format!("no report has been written for {seconds:.1} s: no node writes this symbol now")
             } else {
                 let age = report.data_age_ms as f64 / 1000.0;
-                format!("nothing has come from the exchange for {age:.1} s")
+                format!("the data is {age:.1} s old")
             });
         }
         report

@@ -182,6 +182,19 @@ impl ReportsSource {
         self.market.get().is_some_and(is_well)
     }
 
+    /// Why there are no reports at all.
+    pub(super) fn why_nothing(&self) -> String {
+        let Some(market) = self.market.get() else {
+            return "No reports have been written yet: nodes with a feed and `symbols` write them.".to_owned();
+        };
+        if !market.is_to_track() {
+            return "No symbol is indexed: put some into `symbols` of [market] in the configuration.".to_owned();
+        }
+        let trouble = self.writing.get().or_else(|| market.current_trouble());
+        let trouble = trouble.unwrap_or_else(|| "they are being computed; ask again in a second".to_owned());
+        format!("There are no reports yet: {trouble}.")
+    }
+
     fn why_not_indexed(&self, symbol: &str) -> String {
         let name = clip(symbol, 40);
         let Some(market) = self.market.get() else {

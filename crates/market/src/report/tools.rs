@@ -207,8 +207,8 @@ impl Tool for MarketOverview {
             "rows": rows,
             "missing": missing,
             "note": match symbols.len() {
-                0 => "No symbol is indexed: put some into `symbols` of [market] in the configuration.",
-                _ => "One row a symbol; get_report has the whole state of each, and its citation.",
+                0 => self.source.why_nothing(),
+                _ => "One row a symbol; get_report has the whole state of each, and its citation.".to_owned(),
             },
         });
         ToolOutput::structured(&answer, fits)

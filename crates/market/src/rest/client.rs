@@ -16,6 +16,8 @@ use crate::model::{Candle, Interval, Millis, Trade};
 use crate::moment::Stamped;
 
 pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
+/// An answer that took so long says little about the exchange's clock.
+const UNCERTAIN: Duration = Duration::from_secs(1);
 const MAX_DEPTH: u32 = 5_000;
 const MAX_ROWS: u32 = 1_000;
 /// Larger answers are read on a thread where that holds nobody up.
@@ -185,6 +187,10 @@ impl Rest {
         let round_trip = raw.received.monotonic.saturating_duration_since(raw.sent.monotonic);
         let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
         let stamped = decoded(raw, request.endpoint, answers::server_time)?;
+        if round_trip >= UNCERTAIN && self.clock_offset_ms().is_some() {
+            // On which way it was held up is not known: what was learned before says more.
+            return Ok(stamped);
+        }
         let now = stamped.value.saturating_add(half);
         self.governor().set_exchange_time(now);
         let offset = now.saturating_sub(stamped.received.wall.as_millisecond());

@@ -117,6 +117,7 @@ impl<'a> Play<'a> {
             now,
             exchange_now: self.exchange_now,
             simulated: None,
+            old_for: Duration::ZERO,
         };
         let slow = slow(&inputs);
         let report = report(&inputs, &slow, (&NodeId(Arc::from("n")), 1, 1));

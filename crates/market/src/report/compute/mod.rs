@@ -12,7 +12,7 @@ mod tests;
 mod ticker;
 mod trades;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
@@ -44,6 +44,10 @@ pub struct Inputs<'a> {
     /// The exchange's clock at `now`.
     pub exchange_now: Millis,
     pub simulated: Option<&'static str>,
+    /// For how long the data has been older than [`freshness::FRESH`], as far as was looked.
+    ///
+    /// [`freshness::FRESH`]: super::freshness::FRESH
+    pub old_for: Duration,
 }
 
 /// What is computed every two seconds.

@@ -38,7 +38,7 @@ impl<'a> Sight<'a> {
             view,
             last_trade: inputs.published.tape.last(),
             age,
-            status: freshness::status(age),
+            status: freshness::status(age, inputs.old_for),
         }
     }
 

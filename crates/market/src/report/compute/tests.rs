@@ -100,6 +100,7 @@ impl Scene {
             now: self.at(millis),
             exchange_now: T0 + millis as i64,
             simulated: None,
+            old_for: Duration::ZERO,
         }
     }
 
