@@ -157,6 +157,11 @@ impl ReportsSource {
 
     /// Why there is no report of a symbol, and what to do.
     async fn why_none(&self, symbol: &Arc<str>) -> Error {
+        if let Some(market) = self.market.get().filter(|_| self.has_just_begun()) {
+            // So that what is said of other symbols is true: both wait only where the process has just started.
+            let _ = market.symbols().await;
+            let _ = self.indexed().await;
+        }
         let indexed = match self.cache.indexed().await {
             Ok(indexed) => indexed,
             Err(unavailable) => return backend_unavailable(&unavailable),

@@ -142,6 +142,14 @@ fn a_report_is_found_fetched_shown_and_cited() {
         .expect("runs");
     let found: Value = serde_json::from_slice(&asked.stdout).unwrap_or_else(|_| panic!("{asked:?}"));
     assert_eq!(found["results"][0]["id"], "report:BTCUSDT", "{found:#}");
+    let asked = std::process::Command::new(binary())
+        .args(["call", "get_report", r#"{"symbol": "NOSUCHCOIN"}"#, "--config"])
+        .arg(server.config())
+        .output()
+        .expect("runs");
+    let told = String::from_utf8_lossy(&asked.stderr);
+    assert!(told.contains("no symbol NOSUCHCOIN on the exchange"), "{told}");
+    assert!(told.contains("Indexed: BTCUSDT"), "{told}");
 
     // The profile of its own has these tools and no other.
     let tools = server.modern("/mcp/reports", "tools/list", json!({})).json();

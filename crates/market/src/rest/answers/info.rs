@@ -93,17 +93,13 @@ fn rate_limit(fields: &Fields<'_>) -> Read<RateLimit> {
 fn symbol(fields: &Fields<'_>) -> Read<Symbol> {
     let status_text: Arc<str> = fields.word("status")?.into();
     let mut symbol = Symbol {
-        name: fields.word("symbol")?.into(),
-        base: fields.word("baseAsset")?.into(),
-        quote: fields.word("quoteAsset")?.into(),
         status: status(&status_text),
         status_text,
-        tick_size: None,
-        step_size: None,
-        min_quantity: None,
-        max_quantity: None,
-        min_notional: None,
-        max_notional: None,
+        ..Symbol::named(
+            fields.word("symbol")?,
+            fields.word("baseAsset")?,
+            fields.word("quoteAsset")?,
+        )
     };
     for (at, raw) in fields.list("filters")?.into_iter().enumerate() {
         let filter = decode::object(raw.get().as_bytes()).and_then(|filter| apply(&mut symbol, &filter));

@@ -78,21 +78,13 @@ const MARKETS: &[&str] = &[
 
 fn symbol(base: &str, quote: &str, status: SymbolStatus) -> Symbol {
     Symbol {
-        name: Arc::from(format!("{base}{quote}")),
-        base: Arc::from(base),
-        quote: Arc::from(quote),
         status,
         status_text: Arc::from(if status == SymbolStatus::Trading {
             "TRADING"
         } else {
             "BREAK"
         }),
-        tick_size: None,
-        step_size: None,
-        min_quantity: None,
-        max_quantity: None,
-        min_notional: None,
-        max_notional: None,
+        ..Symbol::named(format!("{base}{quote}"), base, quote)
     }
 }
 
