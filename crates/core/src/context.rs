@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorKind};
+use crate::user::UserId;
 
 /// Who is calling. Tools take the user from here and never from an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -15,7 +16,18 @@ pub enum Principal {
     /// Somebody out there who has not said who they are.
     Anonymous,
     /// An authenticated user.
-    User(Arc<str>),
+    User(UserId),
+}
+
+impl Principal {
+    /// Whose data this caller has; `None` for somebody who has not said who they are.
+    pub fn user(&self) -> Option<UserId> {
+        match self {
+            Self::Local => Some(UserId::local()),
+            Self::Anonymous => None,
+            Self::User(user) => Some(user.clone()),
+        }
+    }
 }
 
 /// Receives how far a long call has come.

@@ -10,6 +10,8 @@
 //! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
 //! - [`links`]: [`Links`], the addresses that answers cite;
 //! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
+//! - [`user`]: [`UserId`], the name of whoever owns something;
+//! - [`store`]: what is kept for users, and the contract of whoever keeps it;
 //! - [`context`]: who calls, until when, and how to say "still working";
 //! - [`error`]: one error type with a kind that the edges map to MCP and HTTP;
 //! - [`clock`]: time as a parameter.
@@ -23,7 +25,9 @@ pub mod links;
 pub mod lint;
 pub mod registry;
 pub mod source;
+pub mod store;
 pub mod tool;
+pub mod user;
 pub mod wire;
 
 pub use clock::{Clock, SystemClock};
@@ -35,3 +39,4 @@ pub use links::Links;
 pub use registry::Registry;
 pub use source::{Query, Source, SourceFacts, SourceStatus};
 pub use tool::{Hints, JsonObject, Tool, ToolOutput, ToolSpec};
+pub use user::{InvalidUser, UserId};

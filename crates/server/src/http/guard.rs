@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use serde_json::Value;
-use tribune_core::Principal;
+use tribune_core::{Principal, UserId};
 
 use super::App;
 use crate::mcp::rpc;
@@ -123,7 +123,7 @@ impl Guard {
             return Err(Box::new(refusal));
         }
         if let Some(caller) = request.extensions_mut().get_mut::<Caller>() {
-            caller.principal = Principal::User("admin".into());
+            caller.principal = Principal::User(UserId::admin());
         }
         Ok(())
     }

@@ -1,0 +1,1 @@
+//! Tasks as a source and as tools.
