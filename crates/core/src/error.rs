@@ -64,6 +64,10 @@ impl Error {
         Self::new(ErrorKind::NotFound, message)
     }
 
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Forbidden, message)
+    }
+
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unavailable, message)
     }
@@ -76,6 +80,13 @@ impl Error {
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
+        self
+    }
+
+    /// With a name that programs know it by, at the beginning of the text.
+    #[must_use]
+    pub fn coded(mut self, code: &str) -> Self {
+        self.message = format!("{code}: {}", self.message);
         self
     }
 

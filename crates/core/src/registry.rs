@@ -33,6 +33,8 @@ pub struct Registry {
     entries: IndexMap<String, Entry>,
     /// Other names of tools, and theirs.
     also_called: HashMap<String, String>,
+    /// Whether other callers are shown other tools: then nobody may keep the list for others.
+    pub depends_on_caller: bool,
 }
 
 impl Registry {

@@ -99,6 +99,12 @@ pub trait Source: Send + Sync {
         scheme == self.name()
     }
 
+    /// Whether it holds what belongs to users and shows each of them their own. Somebody who has not said who they
+    /// are is not told that it is there.
+    fn is_personal(&self) -> bool {
+        false
+    }
+
     /// Best hits first, at most `query.limit`. Shared, so that a source may keep what it found.
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>>;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::context::CallContext;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 pub type JsonObject = serde_json::Map<String, Value>;
 
@@ -114,6 +114,17 @@ pub trait Tool: Send + Sync {
 
     /// Turns other spellings of a value into the one that the schema knows, before it is checked.
     fn normalise(&self, _args: &mut JsonObject) {}
+
+    /// Whether it acts for a user: somebody who has not said who they are is neither shown it nor served by it.
+    /// What changes something always does.
+    fn needs_user(&self) -> bool {
+        !self.spec().hints.read_only
+    }
+
+    /// What its errors of a kind are called by, at the beginning of their text; `None` if they have no such name.
+    fn error_code(&self, _kind: ErrorKind) -> Option<&'static str> {
+        None
+    }
 
     /// `args` have been checked against the input schema.
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput>;

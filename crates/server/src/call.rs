@@ -1,10 +1,10 @@
 //! One tool call: checked, bounded in time, counted and logged, whatever transport it came by.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tribune_core::registry::Registered;
-use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Result, ToolOutput};
+use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result, Tool, ToolOutput};
 
 use crate::service::Service;
 
@@ -14,8 +14,30 @@ pub async fn run(service: &Service, tool: &Registered<'_>, args: JsonObject, cx:
     // Held to the end: a stopping server waits for it.
     let _under_way = service.calls.token();
     let started = service.clock.monotonic();
-    let outcome = match tool.prepare(args) {
-        Ok(args) => bounded(service, tool, args, cx).await,
+    let outcome = match admit(tool.tool(), &cx.principal).and_then(|()| tool.prepare(args)) {
+        Ok(args) => bounded(service, tool.tool(), args, cx).await,
+        Err(error) => Err(error),
+    };
+    let outcome = outcome.map_err(|error| match tool.tool().error_code(error.kind()) {
+        Some(code) => error.coded(code),
+        None => error,
+    });
+    let elapsed = service.clock.monotonic().saturating_duration_since(started);
+    record(&tool.spec().name, cx, elapsed, &outcome);
+    outcome
+}
+
+/// Runs a tool of another server, which checks its arguments itself.
+pub(crate) async fn run_foreign(
+    service: &Service,
+    tool: &Arc<dyn Tool>,
+    args: JsonObject,
+    cx: &CallContext,
+) -> Result<ToolOutput> {
+    let _under_way = service.calls.token();
+    let started = service.clock.monotonic();
+    let outcome = match admit(tool, &cx.principal) {
+        Ok(()) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
     };
     let elapsed = service.clock.monotonic().saturating_duration_since(started);
@@ -23,9 +45,20 @@ pub async fn run(service: &Service, tool: &Registered<'_>, args: JsonObject, cx:
     outcome
 }
 
-async fn bounded(service: &Service, tool: &Registered<'_>, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+/// What acts for a user is not for somebody unknown.
+fn admit(tool: &Arc<dyn Tool>, principal: &Principal) -> Result<()> {
+    if !tool.needs_user() || *principal != Principal::Anonymous {
+        return Ok(());
+    }
+    Err(Error::forbidden(format!(
+        "{} was not run: it acts for a user, and this call does not say who that is. Send an API token as `Authorization: Bearer TOKEN`; the operator of this server makes one with `tribune token create --user NAME`.",
+        tool.spec().name
+    )))
+}
+
+async fn bounded(service: &Service, tool: &Arc<dyn Tool>, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
     let left = cx.time_left(service.clock.monotonic());
-    let call = tokio::time::timeout(left, tool.tool().call(args, cx));
+    let call = tokio::time::timeout(left, tool.call(args, cx));
     tokio::select! {
         biased;
         answer = call => answer.unwrap_or_else(|_| Err(out_of_time(tool, left))),
@@ -33,7 +66,7 @@ async fn bounded(service: &Service, tool: &Registered<'_>, args: JsonObject, cx:
     }
 }
 
-fn out_of_time(tool: &Registered<'_>, left: std::time::Duration) -> Error {
+fn out_of_time(tool: &Arc<dyn Tool>, left: std::time::Duration) -> Error {
     Error::new(
         ErrorKind::DeadlineExceeded,
         format!(

@@ -5,18 +5,23 @@
 //! - [`service`]: the sources and profiles behind every transport;
 //! - [`profile`]: one selection of tools, rendered from the data as it is now;
 //! - [`contract`]: the tools `search` and `fetch`, exactly as hosts require them;
+//! - [`identity`]: who calls, by the token that a request carries;
 //! - [`call`]: one tool call with its deadline, log line and metrics;
+//! - [`chat`]: the agent, with the tools of a profile;
 //! - [`mcp`]: the protocol, both eras, each transport;
 //! - [`http`]: the router, what guards it, pages and operations.
 
 pub mod call;
+pub mod chat;
 pub mod contract;
 pub mod http;
+pub mod identity;
 pub mod mcp;
 pub mod profile;
 pub mod service;
 pub mod settings;
 
+pub use chat::Chat;
 pub use http::serve;
 pub use mcp::stdio::serve_stdio;
 pub use profile::{Profile, ProfileSpec};

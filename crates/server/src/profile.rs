@@ -6,7 +6,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tribune_core::registry::RegistrationError;
-use tribune_core::{Clock, Links, Registry, Source, SourceFacts};
+use tribune_core::{Clock, Links, Principal, Registry, Source, SourceFacts};
 
 use crate::contract::{FetchTool, RelatedTool, SearchTool, overview};
 use crate::mcp::render;
@@ -86,6 +86,16 @@ pub struct ProfileState {
     pub instructions: String,
     /// The result object of a modern-era `tools/list`.
     pub(crate) tools_list: Bytes,
+    /// What somebody unknown is shown, where that is less.
+    anyone: Option<Box<ProfileState>>,
+}
+
+/// For whom tools are described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    Users,
+    /// Those who have not said who they are.
+    Anyone,
 }
 
 impl Profile {
@@ -147,46 +157,74 @@ impl ProfileState {
     fn new(spec: &ProfileSpec, sources: &[Arc<dyn Source>], making: &Making) -> Result<Self, RegistrationError> {
         // Read before the facts: if the data changes in between, the next request sees it.
         let revision = revision(sources);
-        let facts: Vec<SourceFacts> = sources.iter().map(|source| source.facts()).collect();
-        let mut registry = Registry::default();
-        if spec.wants("search") {
-            registry.add(Arc::new(SearchTool::new(
-                sources.to_vec(),
-                &facts,
-                making.links.clone(),
-                making.source_timeout,
-                making.clock.clone(),
-            )))?;
-        }
-        if spec.wants("fetch") {
-            registry.add(Arc::new(FetchTool::new(sources.to_vec(), &facts, making.links.clone())))?;
-        }
-        if spec.wants("find_related") && sources.iter().any(|source| source.relates()) {
-            registry.add(Arc::new(RelatedTool::new(
-                sources.to_vec(),
-                &facts,
-                making.links.clone(),
-            )))?;
-        }
-        for source in sources {
-            for tool in source.clone().tools() {
-                if spec.wants(&tool.spec().name) {
-                    registry.add(tool)?;
-                }
-            }
-            if spec.admin {
-                for tool in source.clone().admin_tools() {
-                    registry.add(tool)?;
-                }
-            }
-        }
-        Ok(Self {
+        let (mut registry, facts) = tools(spec, sources, making, Audience::Users)?;
+        let (for_anyone, facts_for_anyone) = tools(spec, sources, making, Audience::Anyone)?;
+        let is_less = for_anyone.names().ne(registry.names()) || facts_for_anyone.len() < facts.len();
+        registry.depends_on_caller = is_less;
+        let state = |registry: Registry, facts: &[SourceFacts], anyone| Self {
             revision,
-            instructions: instructions(&facts),
+            instructions: instructions(facts),
             tools_list: render::tools_list(&registry),
             registry,
-        })
+            anyone,
+        };
+        let anyone = is_less.then(|| Box::new(state(for_anyone, &facts_for_anyone, None)));
+        Ok(state(registry, &facts, anyone))
     }
+
+    /// What this caller is told of the tools. Calls go to `registry`, which knows why a tool is not for everybody.
+    pub fn shown_to(&self, principal: &Principal) -> &Self {
+        match (&self.anyone, principal) {
+            (Some(anyone), Principal::Anonymous) => anyone,
+            _ => self,
+        }
+    }
+}
+
+/// The tools of a profile, and the facts that they are described by.
+fn tools(
+    spec: &ProfileSpec,
+    sources: &[Arc<dyn Source>],
+    making: &Making,
+    audience: Audience,
+) -> Result<(Registry, Vec<SourceFacts>), RegistrationError> {
+    let sources: Vec<Arc<dyn Source>> = sources
+        .iter()
+        .filter(|source| audience == Audience::Users || !source.is_personal())
+        .cloned()
+        .collect();
+    let facts: Vec<SourceFacts> = sources.iter().map(|source| source.facts()).collect();
+    let mut registry = Registry::default();
+    if spec.wants("search") {
+        registry.add(Arc::new(SearchTool::new(
+            sources.clone(),
+            &facts,
+            making.links.clone(),
+            making.source_timeout,
+            making.clock.clone(),
+        )))?;
+    }
+    if spec.wants("fetch") {
+        registry.add(Arc::new(FetchTool::new(sources.clone(), &facts, making.links.clone())))?;
+    }
+    if spec.wants("find_related") && sources.iter().any(|source| source.relates()) {
+        registry.add(Arc::new(RelatedTool::new(
+            sources.clone(),
+            &facts,
+            making.links.clone(),
+        )))?;
+    }
+    for source in &sources {
+        let own = source.clone().tools().into_iter();
+        let wanted = own.filter(|tool| spec.wants(&tool.spec().name));
+        let admin = spec.admin.then(|| source.clone().admin_tools()).into_iter().flatten();
+        for tool in wanted.chain(admin) {
+            if audience == Audience::Users || !tool.needs_user() {
+                registry.add(tool)?;
+            }
+        }
+    }
+    Ok((registry, facts))
 }
 
 /// Hosts show a model the first 512 characters at most.

@@ -7,9 +7,12 @@ use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribune_core::registry::RegistrationError;
+use tribune_core::store::ConversationStore;
 use tribune_core::{Clock, Links, Source};
 
+use crate::chat::Chat;
 use crate::http::guard::bare_host;
+use crate::identity::Authenticator;
 use crate::profile::{Making, Profile, ProfileSpec};
 use crate::settings::Settings;
 
@@ -17,6 +20,12 @@ pub struct Service {
     pub settings: Settings,
     pub links: Links,
     pub clock: Arc<dyn Clock>,
+    /// Whose tokens are; without one every token is refused.
+    pub authenticator: Option<Arc<dyn Authenticator>>,
+    /// The agent, or why there is none.
+    pub chat: Result<Chat, NoChat>,
+    /// What was said to the agent, and what it answered.
+    pub conversations: Option<Arc<dyn ConversationStore>>,
     sources: Vec<Arc<dyn Source>>,
     profiles: IndexMap<String, Arc<Profile>>,
     by_host: HashMap<String, Arc<Profile>>,
@@ -27,6 +36,32 @@ pub struct Service {
     pub closing: CancellationToken,
     /// Tool calls under way.
     pub calls: TaskTracker,
+}
+
+/// Why nobody can chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoChat {
+    /// No model is configured.
+    Unconfigured,
+    /// One is, but it cannot be used; the reason is for the operator.
+    Unusable(String),
+}
+
+impl NoChat {
+    /// What has to stand in the configuration.
+    pub const LINES: [&str; 3] = [
+        "base_url = \"https://openrouter.ai/api/v1\"",
+        "model = \"openai/gpt-4o-mini\"",
+        "api_key = \"env:OPENROUTER_API_KEY\"",
+    ];
+
+    /// What to do about it, as text to paste.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Unconfigured => format!("[agent]\n{}", Self::LINES.join("\n")),
+            Self::Unusable(reason) => reason.clone(),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +118,9 @@ impl Service {
             settings,
             links,
             clock,
+            authenticator: None,
+            chat: Err(NoChat::Unconfigured),
+            conversations: None,
             sources,
             profiles: made,
             by_host,
@@ -91,6 +129,20 @@ impl Service {
             closing: CancellationToken::new(),
             calls: TaskTracker::new(),
         })
+    }
+
+    /// Lets users show who they are.
+    #[must_use]
+    pub fn with_authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
+        self.authenticator = Some(authenticator);
+        self
+    }
+
+    #[must_use]
+    pub fn with_chat(mut self, chat: Result<Chat, NoChat>, conversations: Arc<dyn ConversationStore>) -> Self {
+        self.chat = chat;
+        self.conversations = Some(conversations);
+        self
     }
 
     pub fn sources(&self) -> &[Arc<dyn Source>] {

@@ -30,6 +30,8 @@ pub struct Settings {
     pub legacy_results: bool,
     /// What callers of the profile `admin` must show. Without one it is closed to the network.
     pub admin_token: Option<String>,
+    /// Whether nobody is served who has not said who they are.
+    pub auth_required: bool,
     /// Serve the fixtures of the protocol's conformance suite.
     pub conformance: bool,
 }
@@ -52,6 +54,7 @@ impl Settings {
             drain: Duration::from_secs(25),
             legacy_results: false,
             admin_token: None,
+            auth_required: false,
             conformance: false,
         }
     }

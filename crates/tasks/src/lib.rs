@@ -1,1 +1,14 @@
-//! Tasks as a source and as tools.
+//! Tasks as a source and as tools. Every user has their own; who that is comes from the call's context
+//! alone, never from an argument.
+//!
+//! - [`source`]: [`TasksSource`], which finds and cites tasks;
+//! - [`tools`]: the five tools;
+//! - [`view`]: a task as answers show it;
+//! - [`words`]: which tasks a query is about.
+
+mod source;
+mod tools;
+mod view;
+mod words;
+
+pub use source::{NAME, SCHEME, TasksSource};

@@ -60,6 +60,10 @@ pub enum Command {
     Call(Call),
     /// Measure how well searches find what they should, on your own data or a BEIR dataset
     Eval(Eval),
+    /// Talk to the agent in this terminal
+    Chat(Chat),
+    /// API tokens: who may use this server, and as whom
+    Token(Token),
     /// Run a simulated Binance exchange on this machine, or replay a recording of the real one
     Sim(Sim),
     /// Print exactly what to paste where, to connect a host
@@ -274,6 +278,87 @@ fn fraction(text: &str) -> Result<f64, String> {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
         _ => Err("it lies between 0 and 1, such as 0.8".to_owned()),
     }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = CHAT_EXAMPLES)]
+pub struct Chat {
+    /// One message; without it, a conversation until Ctrl-D
+    #[arg(num_args = 0.., value_name = "MESSAGE")]
+    pub message: Vec<String>,
+
+    /// Go on with this conversation [default: the last one, if it was active within the last 30 minutes]
+    #[arg(long, value_name = "ID", conflicts_with = "new")]
+    pub conversation: Option<uuid::Uuid>,
+
+    /// Begin a new conversation
+    #[arg(long)]
+    pub new: bool,
+
+    /// Print exactly the answer as JSON; needs a MESSAGE
+    #[arg(long, requires = "message")]
+    pub json: bool,
+}
+
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  tribune chat
+  tribune chat What do I have to do this week?
+  tribune chat --new --json \"Add a task: water the tomatoes\"
+
+The model is that of [agent] in tribune.toml. In a conversation, /new begins another, /history shows what was said,
+/tools lists what the agent can use and /quit ends it.";
+
+#[derive(Debug, Args)]
+pub struct Token {
+    #[command(subcommand)]
+    pub verb: TokenVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenVerb {
+    /// Make a token for a user; it is shown once and kept only as a digest
+    Create(TokenCreate),
+    /// List tokens: whose, for what, since when, last used
+    List(TokenList),
+    /// Revoke a token: it is refused from now on
+    Revoke(TokenRevoke),
+}
+
+#[derive(Debug, Args)]
+pub struct TokenCreate {
+    /// Whose it is: 1 to 64 letters, digits and . _ @ + -
+    #[arg(long, value_name = "NAME")]
+    pub user: String,
+
+    /// What it is for, to recognise it by
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+
+    /// After how many days it expires [default: never]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=36_500))]
+    pub expires_days: Option<i64>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TokenList {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct TokenRevoke {
+    /// The id that `tribune token list` shows
+    pub id: String,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

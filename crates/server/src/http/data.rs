@@ -1,13 +1,14 @@
 //! `/data/{id}`: the citation. A page for a person, JSON for a program.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
-use tribune_core::{CallContext, Cited, Document, Error, ErrorKind, Hit, Links};
+use tribune_core::{CallContext, Cited, Document, Error, ErrorKind, Hit, Links, Principal, Source};
 
 use super::guard::Caller;
 use super::{App, last_part, page};
@@ -18,6 +19,7 @@ use crate::mcp::rpc;
 const MAX_PAGE_BYTES: usize = 1_000_000;
 const RENAMED: &str =
     "It may have been renamed or removed. Search for words from it, or for its title, from the start page.";
+const SIGN_IN: &str = "If it is yours, sign in with your token on the start page and open it again.";
 /// Related documents a page shows, and how long it waits for them.
 const RELATED: usize = 5;
 const MAX_WAIT_FOR_RELATED: std::time::Duration = std::time::Duration::from_millis(500);
@@ -29,37 +31,58 @@ pub(super) async fn data(
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let service = &app.service;
     let id = last_part(&uri, "/data/");
+    let scheme = id.split(':').next().unwrap_or_default();
+    let is_personal = |source: &Arc<dyn Source>| source.is_personal() && source.owns(scheme);
+    let is_personal = app.service.sources().iter().any(is_personal);
+    let is_nobody = caller.principal == Principal::Anonymous;
+    let next = if is_personal && is_nobody { SIGN_IN } else { RENAMED };
+    let mut response = show(&app, &shown, caller, &id, &headers, next).await;
+    if is_personal {
+        let nowhere = HeaderValue::from_static("private, no-store");
+        response.headers_mut().insert(header::CACHE_CONTROL, nowhere);
+    }
+    response
+}
+
+async fn show(
+    app: &App,
+    shown: &HashMap<String, String>,
+    caller: Caller,
+    id: &str,
+    headers: &HeaderMap,
+    next: &str,
+) -> Response {
+    let service = &app.service;
     // Held to the end: a stopping server waits for it.
     let _under_way = service.calls.token();
     let limit = service.settings.call_timeout;
     let mut cx = CallContext::new(caller.principal, service.clock.monotonic() + limit);
     cx.correlation_id = caller.correlation_id;
     let record = match shown.get("at") {
-        Some(record) => cited(service.sources(), &id, record).await,
+        Some(record) => cited(service.sources(), id, record).await,
         None => Ok(None),
     };
     let (document, cited_at) = match record {
         Ok(Some(Cited::Kept { document, at })) => (*document, Some(at)),
-        Ok(Some(Cited::Expired(why))) => return gone(&headers, &app, &id, &why),
-        Ok(Some(Cited::Unknown)) => return gone(&headers, &app, &id, "There is no record under that address."),
+        Ok(Some(Cited::Expired(why))) => return gone(headers, app, id, &why),
+        Ok(Some(Cited::Unknown)) => return gone(headers, app, id, "There is no record under that address."),
         Ok(None) => {
-            let found = tokio::time::timeout(limit, fetch_document(service.sources(), &id, &cx)).await;
+            let found = tokio::time::timeout(limit, fetch_document(service.sources(), id, &cx)).await;
             match found {
                 Ok(Ok(Some(document))) => (document, None),
-                Ok(Ok(None)) => return absent(&headers, &id, RENAMED),
-                Ok(Err(error)) => return failed(&headers, &id, &error),
-                Err(_) => return unavailable(&headers, "the source did not answer in time; try again in a moment"),
+                Ok(Ok(None)) => return absent(headers, id, next),
+                Ok(Err(error)) => return failed(headers, id, &error),
+                Err(_) => return unavailable(headers, "the source did not answer in time; try again in a moment"),
             }
         }
-        Err(error) => return failed(&headers, &id, &error),
+        Err(error) => return failed(headers, id, &error),
     };
-    if page::wants_json(&headers) || shown.get("format").is_some_and(|format| format == "json") {
-        return json(&app, &document);
+    if page::wants_json(headers) || shown.get("format").is_some_and(|format| format == "json") {
+        return json(app, &document);
     }
     if cited_at.is_some() {
-        return html(&app, &document, None, &[], cited_at);
+        return html(app, &document, None, &[], cited_at);
     }
     let passage = shown.get("passage").and_then(|passage| passage.parse().ok());
     // The page is about the document: what is like it may be missing.
@@ -69,7 +92,7 @@ pub(super) async fn data(
     )
     .await;
     let like = like.ok().and_then(Result::ok).unwrap_or_default();
-    html(&app, &document, passage, &like, None)
+    html(app, &document, passage, &like, None)
 }
 
 fn json(app: &App, document: &Document) -> Response {

@@ -1,5 +1,5 @@
 //! What stands in front of every path: who may be addressed (Host), which pages may call (Origin,
-//! CORS), and the id that ties a request to its log lines.
+//! CORS), who calls (a token, or this machine), and the id that ties a request to its log lines.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,12 +13,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
 use serde_json::Value;
 use tribune_core::{Principal, UserId};
 
-use super::App;
+use super::{App, page, session};
+use crate::identity::{Authenticator, sha256};
 use crate::mcp::rpc;
 use crate::service::Service;
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 const MAX_CORRELATION_CHARS: usize = 64;
+/// Headers by which proxies say that they hand on what somebody else sent.
+const HANDED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
 /// Who sends a request, put into its extensions.
 #[derive(Clone)]
@@ -35,7 +38,11 @@ pub struct Guard {
     any_origin: bool,
     /// Pages served from this machine may call a server that only this machine reaches.
     loopback_origins: bool,
-    principal: Principal,
+    /// Whether whoever reaches the server directly sits at this machine.
+    is_local: bool,
+    /// Whether nobody is served who has not said who they are.
+    auth_required: bool,
+    authenticator: Option<Arc<dyn Authenticator>>,
     /// SHA-256 of the administrator's token: comparing digests tells nothing about the token by its time.
     admin_token: Option<[u8; 32]>,
     /// First half of the correlation ids made here: tells processes apart.
@@ -67,12 +74,16 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
-            principal: if loopback {
-                Principal::Local
-            } else {
-                Principal::Anonymous
-            },
-            admin_token: settings.admin_token.as_deref().map(digest),
+            // Behind a public address a proxy or a tunnel hands on what comes from anywhere.
+            is_local: loopback
+                && public
+                    .as_ref()
+                    .and_then(Uri::host)
+                    .map(bare_host)
+                    .is_some_and(is_loopback_name),
+            auth_required: settings.auth_required,
+            authenticator: service.authenticator.clone(),
+            admin_token: settings.admin_token.as_deref().map(sha256),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -88,7 +99,41 @@ impl Guard {
             return true;
         }
         let host = origin.parse::<Uri>().ok().and_then(|uri| uri.host().map(bare_host));
-        self.loopback_origins && host.is_some_and(|host| matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1"))
+        self.loopback_origins && host.is_some_and(is_loopback_name)
+    }
+
+    /// Who sends a request. A token that is not valid is refused and never taken for none.
+    async fn principal(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
+        let Some(token) = bearer(headers).or_else(|| session::token(headers)) else {
+            let handed_on = HANDED_ON.iter().any(|name| headers.contains_key(*name));
+            return match self.is_local && !handed_on {
+                _ if self.auth_required => Ok(Principal::Anonymous),
+                true => Ok(Principal::Local),
+                false => Ok(Principal::Anonymous),
+            };
+        };
+        if self.admin_token == Some(sha256(token)) {
+            return Ok(Principal::User(UserId::admin()));
+        }
+        let known = match &self.authenticator {
+            Some(authenticator) => authenticator.authenticate(token).await,
+            None => Ok(None),
+        };
+        match known {
+            Ok(Some(user)) => Ok(Principal::User(user)),
+            Ok(None) => Err(Refusal::Token),
+            Err(error) => {
+                tracing::error!(%error, "a token could not be checked");
+                Err(Refusal::Unchecked)
+            }
+        }
+    }
+
+    /// Whether a caller is let in to a path at all.
+    fn admits(&self, principal: &Principal, path: &str) -> bool {
+        // What a person needs to say who they are.
+        let open = path == "/" || path == "/session" || path.starts_with("/assets/");
+        !self.auth_required || open || *principal != Principal::Anonymous
     }
 
     /// Lets a request with the administrator's token through, as the administrator's.
@@ -102,20 +147,13 @@ impl Guard {
                 message,
             )));
         };
-        let given = request
-            .headers()
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok());
-        let token = given.and_then(|given| {
-            let (scheme, token) = given.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-        });
-        if token.map(digest) != Some(wanted) {
-            let message = match given {
-                None => {
-                    "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token"
-                }
-                Some(_) => "that is not the token of server.admin_token",
+        let given = request.headers().contains_key(header::AUTHORIZATION);
+        let token = bearer(request.headers());
+        if token.map(sha256) != Some(wanted) {
+            let message = if given {
+                "that is not the token of server.admin_token"
+            } else {
+                "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token"
             };
             let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, &Value::Null, rpc::SERVER_ERROR, message);
             let challenge = HeaderValue::from_static("Bearer realm=\"tribune admin\"");
@@ -142,9 +180,8 @@ impl Guard {
     }
 }
 
-fn digest(token: &str) -> [u8; 32] {
-    use sha2::Digest;
-    sha2::Sha256::digest(token.as_bytes()).into()
+fn is_loopback_name(host: String) -> bool {
+    matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1")
 }
 
 fn origin_of(uri: &Uri) -> Option<String> {
@@ -187,29 +224,96 @@ pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Nex
         .as_ref()
         .is_none_or(|o| o.to_str().is_ok_and(|o| guard.origin_allowed(o)));
 
-    let mut response = if !guard.host_allowed(host.as_deref()) {
+    let response = if !guard.host_allowed(host.as_deref()) {
         refuse_host(host.as_deref(), &correlation_id)
     } else if !origin_is_fine {
         refuse_origin(origin.as_ref(), &correlation_id)
     } else if request.method() == Method::OPTIONS {
         preflight(request.headers())
     } else {
-        request.extensions_mut().insert(Caller {
-            principal: guard.principal.clone(),
-            correlation_id: correlation_id.clone(),
-        });
-        next.run(request).await
+        let answer = match guard.principal(request.headers()).await {
+            Ok(principal) if guard.admits(&principal, request.uri().path()) => {
+                request.extensions_mut().insert(Caller {
+                    principal,
+                    correlation_id: correlation_id.clone(),
+                });
+                return finish(next.run(request).await, &correlation_id, origin);
+            }
+            Ok(_) => Refusal::Unknown,
+            Err(refusal) => refusal,
+        };
+        answer.response(&request)
     };
 
+    finish(response, &correlation_id, origin.filter(|_| origin_is_fine))
+}
+
+/// What every answer carries; `origin` is one whose pages may read it.
+fn finish(mut response: Response, correlation_id: &str, origin: Option<HeaderValue>) -> Response {
     let headers = response.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(&correlation_id) {
+    if let Ok(id) = HeaderValue::from_str(correlation_id) {
         headers.insert(CORRELATION, id);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(origin) = origin.filter(|_| origin_is_fine) {
+    if let Some(origin) = origin {
         allow_origin(headers, origin);
     }
     response
+}
+
+/// Why somebody is not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// The token is not known, has expired or was revoked.
+    Token,
+    /// Whether it is cannot be told now.
+    Unchecked,
+    /// There is none, and there has to be.
+    Unknown,
+}
+
+impl Refusal {
+    fn response(self, request: &Request<Body>) -> Response {
+        let (status, message) = match self {
+            Self::Token => (
+                StatusCode::UNAUTHORIZED,
+                "the token is not valid here: it may be mistyped, expired or revoked; the operator makes another with `tribune token create --user NAME`",
+            ),
+            Self::Unchecked => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the token could not be checked because the database does not answer; try again in a moment",
+            ),
+            Self::Unknown => (
+                StatusCode::UNAUTHORIZED,
+                "this server serves known users alone: send `Authorization: Bearer TOKEN`; the operator makes a token with `tribune token create --user NAME`",
+            ),
+        };
+        let path = request.uri().path();
+        let mut response = if path.starts_with("/mcp") || path.starts_with("/sse") {
+            rpc::error(status, &Value::Null, rpc::SERVER_ERROR, message)
+        } else {
+            page::refused(request.headers(), status, message)
+        };
+        if status == StatusCode::UNAUTHORIZED {
+            let challenge = match self {
+                Self::Token => "Bearer realm=\"tribune\", error=\"invalid_token\"",
+                _ => "Bearer realm=\"tribune\"",
+            };
+            let challenge = HeaderValue::from_static(challenge);
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            // A browser that keeps showing a token that is no longer valid could never sign in again.
+            if session::token(request.headers()).is_some() {
+                session::forget(&mut response);
+            }
+        }
+        response
+    }
+}
+
+/// The token of `Authorization: Bearer TOKEN`. Other schemes are somebody else's: a proxy's, say.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {

@@ -1,6 +1,7 @@
 //! `/`: what is served, how to connect, and a search to try.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{Query, State};
@@ -8,10 +9,10 @@ use axum::response::Response;
 use http::StatusCode;
 use minijinja::context;
 use serde_json::Value;
-use tribune_core::{CallContext, JsonObject, SourceStatus};
+use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, UserId};
 
 use super::guard::Caller;
-use super::{App, page};
+use super::{App, chat, page};
 use crate::call;
 
 pub(super) async fn home(
@@ -20,9 +21,14 @@ pub(super) async fn home(
     Extension(caller): Extension<Caller>,
 ) -> Response {
     let service = &app.service;
+    let is_known = caller.principal != Principal::Anonymous;
+    // Nobody is told more than how to say who they are.
+    let closed = service.settings.auth_required && !is_known;
+    let shown = |source: &&Arc<dyn Source>| !closed && (is_known || !source.is_personal());
     let sources: Vec<_> = service
         .sources()
         .iter()
+        .filter(shown)
         .map(|source| {
             let facts = source.facts();
             let (status, reason) = match source.status() {
@@ -46,8 +52,10 @@ pub(super) async fn home(
         .collect();
     let profiles: Vec<_> = service
         .profiles()
+        .filter(|_| !closed)
         .map(|profile| {
             let state = profile.state();
+            let state = state.shown_to(&caller.principal);
             context! {
                 name => profile.name(),
                 address => match profile.name() {
@@ -59,7 +67,10 @@ pub(super) async fn home(
         })
         .collect();
     let query = asked.get("q").map_or("", |query| query.trim());
-    let (results, problem) = if query.is_empty() {
+    let user = caller.principal.user();
+    let local = caller.principal == Principal::Local;
+    let (model, missing_model) = chat::state(&service.chat);
+    let (results, problem) = if query.is_empty() || closed {
         (None, None)
     } else {
         search(&app, query, caller).await
@@ -74,6 +85,12 @@ pub(super) async fn home(
             sse => format!("{base}/sse"),
             public => base.starts_with("https://"),
             version => env!("CARGO_PKG_VERSION"),
+            user => user.as_ref().map(UserId::as_str),
+            local,
+            closed,
+            model,
+            missing_model,
+            tasks => service.profile("tasks").is_some(),
             sources,
             profiles,
             query,

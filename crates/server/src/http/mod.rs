@@ -1,11 +1,16 @@
 //! The router, which reads like a table of contents, and its start and stop.
 
 mod assets;
+mod chat;
+mod conversations;
 mod data;
 pub mod guard;
 mod home;
+mod openapi;
 mod ops;
 mod page;
+mod problem;
+mod session;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,6 +29,7 @@ use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
+use tribune_core::Principal;
 
 use crate::mcp::rpc;
 use crate::mcp::sse::Sse;
@@ -59,6 +65,11 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/sse/messages", post(sse_message))
         .route("/sse/messages/", post(sse_message))
         .route("/data/{*id}", get(data::data))
+        .route("/chat", post(chat::chat))
+        .route("/conversations", get(conversations::list))
+        .route("/conversations/{id}/messages", get(conversations::messages))
+        .route("/openapi.json", get(openapi::document))
+        .route("/session", post(session::sign_in).delete(session::sign_out))
         .route("/assets/{name}", get(assets::asset))
         .fallback(page::not_found)
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard::check));
@@ -162,7 +173,9 @@ async fn mcp_profile(State(app): State<App>, mut request: Request<Body>) -> Resp
 }
 
 async fn sse(State(app): State<App>, request: Request<Body>) -> Response {
-    app.sse.connect(&profile_by_host(&app, &request))
+    let caller = request.extensions().get::<guard::Caller>();
+    let principal = caller.map_or(Principal::Anonymous, |caller| caller.principal.clone());
+    app.sse.connect(&profile_by_host(&app, &request), principal)
 }
 
 async fn sse_message(

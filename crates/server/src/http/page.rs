@@ -69,6 +69,22 @@ pub(super) async fn not_found(headers: HeaderMap) -> Response {
     )
 }
 
+/// Somebody who is not let in.
+pub(super) fn refused(headers: &HeaderMap, status: StatusCode, message: &str) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if !accept.is_some_and(|accept| accept.contains("text/html")) {
+        let code = if status == StatusCode::UNAUTHORIZED {
+            "unauthorized"
+        } else {
+            "unavailable"
+        };
+        return super::problem::answer(status, code, message);
+    }
+    let what = "You are not signed in";
+    let next = format!("{message}. The start page takes a token.");
+    render(status, "missing.html", minijinja::context! { what, next })
+}
+
 /// A 404 that helps.
 pub(super) fn missing(headers: &HeaderMap, what: &str, next: &str) -> Response {
     if wants_json(headers) {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProgressNotificationParam, ProgressToken, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
+    ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -31,12 +32,7 @@ impl Handler {
     }
 
     fn call_context(&self, context: &RequestContext<RoleServer>) -> CallContext {
-        let caller = context
-            .extensions
-            .get::<Parts>()
-            .and_then(|parts| parts.extensions.get::<Caller>())
-            .cloned()
-            .unwrap_or_else(Caller::local);
+        let caller = caller(context);
         let deadline = self.service.clock.monotonic() + self.service.settings.call_timeout;
         let mut cx = CallContext::new(caller.principal, deadline);
         cx.cancel = context.ct.clone();
@@ -50,6 +46,13 @@ impl Handler {
         }
         cx
     }
+}
+
+/// Who sent a request; over standard input it can only be the person at this machine.
+fn caller(context: &RequestContext<RoleServer>) -> Caller {
+    let parts = context.extensions.get::<Parts>();
+    let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+    caller.cloned().unwrap_or_else(Caller::local)
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
@@ -72,11 +75,31 @@ impl ServerHandler for Handler {
         info
     }
 
-    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut result = self.negotiate_initialize(&request)?;
+        let state = self.profile.state();
+        let shown = state.shown_to(&caller(&context).principal);
+        result.instructions = Some(shown.instructions.clone());
+        Ok(result)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let mut result =
             DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), self.get_info());
+        let state = self.profile.state();
+        let shown = state.shown_to(&caller(&context).principal);
+        result.instructions = Some(shown.instructions.clone());
         result.ttl_ms = LIST_TTL_MS;
-        result.cache_scope = CacheScope::Public;
+        result.cache_scope = if state.registry.depends_on_caller {
+            CacheScope::Private
+        } else {
+            CacheScope::Public
+        };
         Ok(result)
     }
 
@@ -85,7 +108,9 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(render::list_tools(&self.profile.state().registry, is_modern(&context)))
+        let state = self.profile.state();
+        let shown = state.shown_to(&caller(&context).principal);
+        Ok(render::list_tools(&shown.registry, is_modern(&context)))
     }
 
     async fn call_tool(

@@ -104,8 +104,9 @@ pub async fn answer(
         if !params.meta.is_plain() {
             return None;
         }
-        let mut body = start(id, state.tools_list.len());
-        body.extend_from_slice(&state.tools_list);
+        let list = &state.shown_to(&caller.principal).tools_list;
+        let mut body = start(id, list.len());
+        body.extend_from_slice(list);
         return Some(finish(body));
     }
 

@@ -12,6 +12,7 @@
 pub mod collapse;
 pub mod handler;
 pub mod lean;
+mod owners;
 pub mod render;
 pub mod rpc;
 pub mod sse;

@@ -62,7 +62,11 @@ pub fn tool(spec: &ToolSpec) -> Tool {
 pub fn list_tools(registry: &Registry, modern: bool) -> ListToolsResult {
     let mut list = ListToolsResult::with_all_items(registry.specs().map(tool).collect());
     list.ttl_ms = Some(LIST_TTL_MS);
-    list.cache_scope = Some(CacheScope::Public);
+    list.cache_scope = Some(if registry.depends_on_caller {
+        CacheScope::Private
+    } else {
+        CacheScope::Public
+    });
     list.meta = modern.then(server_meta);
     list
 }

@@ -19,8 +19,10 @@ use serde_json::Value;
 use tokio::time::{Instant, Interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tribune_conformance::Conformance;
+use tribune_core::Principal;
 
 use super::{Handler, collapse, rpc};
+use crate::http::guard::Caller;
 use crate::profile::{Profile, unpoisoned};
 use crate::service::Service;
 
@@ -36,6 +38,8 @@ const MAX_UNANSWERED: usize = 64;
 struct Inbox {
     messages: mpsc::Sender<ClientJsonRpcMessage>,
     unanswered: Arc<AtomicUsize>,
+    /// Whoever opened the connection: nobody else may speak on it.
+    owner: Principal,
 }
 
 pub struct Sse {
@@ -56,7 +60,7 @@ impl Sse {
     }
 
     /// Opens a connection: its first event says where to send messages.
-    pub fn connect(&self, profile: &Arc<Profile>) -> Response {
+    pub fn connect(&self, profile: &Arc<Profile>, owner: Principal) -> Response {
         let settings = &self.service.settings;
         if self.open_count() >= settings.max_sessions {
             return rpc::error(
@@ -73,6 +77,7 @@ impl Sse {
         let inbox = Inbox {
             messages,
             unanswered: unanswered.clone(),
+            owner,
         };
         unpoisoned(&self.open).insert(id.clone(), inbox);
 
@@ -113,12 +118,13 @@ impl Sse {
     /// Takes a message for an open connection; the answer comes on its stream.
     pub async fn message(&self, id: &str, parts: Parts, body: &[u8]) -> Response {
         let inbox = unpoisoned(&self.open).get(id).cloned();
-        let Some(mut inbox) = inbox else {
+        let caller = parts.extensions.get::<Caller>().map(|caller| &caller.principal);
+        let Some(mut inbox) = inbox.filter(|inbox| Some(&inbox.owner) == caller) else {
             return rpc::error(
                 StatusCode::NOT_FOUND,
                 &Value::Null,
                 -32001,
-                "this stream is unknown or has ended: open a new one with GET /sse",
+                "this stream is unknown, has ended or was opened with another token: open a new one with GET /sse",
             );
         };
         let mut message = match serde_json::from_slice::<ClientJsonRpcMessage>(body) {

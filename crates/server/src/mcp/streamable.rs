@@ -20,13 +20,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use tribune_conformance::Conformance;
 
+use super::owners::{self, Owners};
 use super::{Handler, MODERN, collapse, lean, rpc};
 use crate::http::guard::Caller;
 use crate::profile::Profile;
 use crate::service::Service;
 use crate::settings::Settings;
 
-const SESSION_HEADER: &str = "mcp-session-id";
+pub(super) const SESSION_HEADER: &str = "mcp-session-id";
+const SESSION_UNKNOWN: i32 = -32001;
+const SESSION_IS_UNKNOWN: &str = "this session is unknown or has ended: send `initialize` again to start a new one";
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -50,6 +53,7 @@ struct Endpoint {
     /// batches of calls, and a stateless answer is better than an error.
     stateless: Box<dyn Rmcp>,
     sessions: Arc<LocalSessionManager>,
+    owners: Owners,
 }
 
 pub struct Streamable {
@@ -104,6 +108,9 @@ impl Streamable {
                 "no such profile",
             );
         };
+        if endpoint.owners.refuse(&request) {
+            return unknown_session();
+        }
         if request.method() == Method::POST {
             self.post(endpoint, profile, request).await
         } else {
@@ -147,7 +154,17 @@ impl Streamable {
             endpoint.stateless.as_ref()
         };
         normalise(&mut parts);
+        let caller = parts.extensions.get::<Caller>().cloned();
         let answer = forward(rmcp, parts, Full::new(body), &peek.id).await;
+        let begun = owners::session(answer.headers())
+            .filter(|_| is_initialize)
+            .map(str::to_owned);
+        if let (Some(session), Some(caller)) = (begun, caller) {
+            endpoint
+                .owners
+                .note(session, caller.principal, &endpoint.sessions)
+                .await;
+        }
         if collapse::is_event_stream(&answer) && (!accept.stream || self.wants_legacy_results(&peek)) {
             collapse::to_json(answer, |message| self.change(message)).await
         } else if self.wants_legacy_results(&peek) {
@@ -215,6 +232,7 @@ impl Endpoint {
             )),
             stateless: Box::new(rmcp_service(service, handler, sessions, false, Answers::Plain)),
             sessions: sessions.clone(),
+            owners: Owners::default(),
         }
     }
 }
@@ -365,11 +383,7 @@ async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
             "the body is not a JSON-RPC message of this protocol: check `jsonrpc`, `id`, `method` and `params`"
                 .to_owned(),
         ),
-        StatusCode::NOT_FOUND => (
-            status,
-            -32001,
-            "this session is unknown or has ended: send `initialize` again to start a new one".to_owned(),
-        ),
+        StatusCode::NOT_FOUND => (status, SESSION_UNKNOWN, SESSION_IS_UNKNOWN.to_owned()),
         StatusCode::METHOD_NOT_ALLOWED if modern => (
             status,
             rpc::SERVER_ERROR,
@@ -382,6 +396,10 @@ async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
         response.headers_mut().insert(header::ALLOW, allow);
     }
     response
+}
+
+fn unknown_session() -> Response {
+    rpc::error(StatusCode::NOT_FOUND, &Value::Null, SESSION_UNKNOWN, SESSION_IS_UNKNOWN)
 }
 
 fn not_a_page() -> Response {

@@ -1,6 +1,7 @@
 //! One file for each verb.
 
 mod ask;
+mod chat;
 mod check;
 mod connect;
 mod eval;
@@ -11,6 +12,7 @@ mod progress;
 mod serve;
 mod sim;
 mod stdio;
+mod token;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -33,6 +35,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Fetch(args) => ask::fetch(&common, &args),
         Command::Call(args) => ask::call(&common, &args),
         Command::Eval(args) => eval::run(&common, &args),
+        Command::Chat(args) => chat::run(&common, &args),
+        Command::Token(args) => token::run(&common, &args),
         Command::Sim(args) => sim::run(&common, &args),
         Command::Connect(args) => connect::run(&common, &args),
         Command::Completions(args) => pages::completions(&args),

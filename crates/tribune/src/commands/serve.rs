@@ -37,10 +37,8 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    if !listen.ip().is_loopback() {
-        tracing::warn!(
-            "listening beyond this machine without authentication: whoever reaches {listen} can read every source"
-        );
+    if let Some(open) = open_to_all(config, listen) {
+        tracing::warn!("{open}");
     }
     for corpus in &corpora {
         // What was indexed before serves at once; what changed since comes behind it.
@@ -48,18 +46,38 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
             tracing::warn!(source = corpus.name(), %error, "the index cannot be opened yet");
         }
     }
-    let market = parts.begin(Stay::Serving).await?;
+    let begun = parts.begin(Stay::Serving).await?;
     print(&welcome(config, &service))?;
     let work = CancellationToken::new();
     keep_indexed(config, &corpora, &work);
     stop_on_signal(service.clone());
     tribune_server::serve(service, listener, Some(metrics)).await?;
     work.cancel();
-    if let Some(market) = market {
-        market.end().await;
-    }
+    begun.end().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// What whoever starts a server that others reach should know, unless it serves known users alone.
+fn open_to_all(config: &Config, listen: SocketAddr) -> Option<String> {
+    let public = config.public_url.as_deref().filter(|url| !is_of_this_machine(url));
+    let reached_at = match public {
+        _ if config.auth_required => return None,
+        Some(url) => url.to_owned(),
+        None if listen.ip().is_loopback() => return None,
+        None => listen.to_string(),
+    };
+    Some(format!(
+        "anyone who reaches {reached_at} can read what belongs to nobody in particular, and nothing else: tasks, the chat and all that changes something need a token (`tribune token create --user NAME`); `required = true` in [auth] closes the rest too"
+    ))
+}
+
+fn is_of_this_machine(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
+        host.strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
+    })
 }
 
 fn cannot_listen(wanted: SocketAddr, error: &std::io::Error) -> anyhow::Error {

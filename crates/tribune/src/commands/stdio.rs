@@ -32,15 +32,13 @@ pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
         drop(corpus.refresh());
     }
     let served = runtime()?.block_on(async {
-        let market = parts.begin(Stay::Serving).await?;
+        let begun = parts.begin(Stay::Serving).await?;
         keep_indexed(&config, &corpora, &cancel);
         stop_on_signal(service.clone());
         let served = tribune_server::serve_stdio(service, profile).await;
         // Before the runtime waits for its threads: one may be in the middle of indexing.
         cancel.cancel();
-        if let Some(market) = market {
-            market.end().await;
-        }
+        begun.end().await;
         Ok::<_, anyhow::Error>(served)
     });
     served??;

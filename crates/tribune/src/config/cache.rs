@@ -59,16 +59,20 @@ fn place(text: &str, base: &Path) -> anyhow::Result<CachePlace> {
         let url = Secret::parse(text, base).and_then(|secret| secret.read());
         return named(url.context("cache.url")?.trim());
     }
-    let has_password = text.split_once("://").is_some_and(|(_, rest)| {
-        let authority = rest.split('/').next().unwrap_or_default();
-        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
-    });
-    if has_password {
+    if has_password(text) {
         bail!(
             "cache.url has a password in it; put the whole address into a variable or a file and write \"env:NAME\" or \"file:PATH\""
         );
     }
     named(text)
+}
+
+/// Whether an address names a user with a password.
+pub(super) fn has_password(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(_, rest)| {
+        let authority = rest.split('/').next().unwrap_or_default();
+        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    })
 }
 
 /// Never says what it was given: that may be a secret.

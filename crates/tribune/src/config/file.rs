@@ -7,16 +7,18 @@ use anyhow::bail;
 use serde::Deserialize;
 use tribune_corpus::{Duplicates, FieldMap, Reading, SpeechRules};
 
+use super::agent::Agent;
 use super::cache::Cache;
 use super::embedder::Embedder;
 use super::market::Market;
+use super::store::Store;
 
 /// The variables that set something.
 pub type Environment = BTreeMap<String, String>;
 
 const PREFIX: &str = "TRIBUNE_";
 /// The sections whose keys variables can set.
-const SECTIONS: [&str; 3] = ["server", "cache", "market"];
+const SECTIONS: [&str; 6] = ["server", "auth", "store", "agent", "cache", "market"];
 
 /// This process's own. An empty one counts as not set.
 pub fn environment() -> Environment {
@@ -49,18 +51,22 @@ pub struct ConfigFile {
     pub profiles: BTreeMap<String, Profile>,
     pub market: Option<Market>,
     pub cache: Option<Cache>,
-    /// Accepted so that one file can serve several versions; not served by this one.
-    store: Option<toml::Table>,
-    agent: Option<toml::Table>,
+    #[serde(default)]
+    pub auth: Auth,
+    pub store: Option<Store>,
+    pub agent: Option<Agent>,
+}
+
+/// `[auth]` in the file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Auth {
+    pub required: bool,
 }
 
 impl ConfigFile {
     pub(super) fn warnings(&self) -> Vec<String> {
-        let sections = [("store", &self.store), ("agent", &self.agent)];
-        let unserved = sections.iter().filter(|(_, section)| section.is_some());
-        let mut warnings: Vec<String> = unserved
-            .map(|(name, _)| format!("[{name}] is not part of this version of Tribune yet and is not served"))
-            .collect();
+        let mut warnings = Vec::new();
         if self.cache.is_some() && self.market.is_none() {
             warnings.push("[cache] keeps market reports, and without [market] there are none".to_owned());
         }
@@ -300,10 +306,14 @@ pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environ
         }
         let keys = match section {
             "server" => keys_of::<Server>(),
+            "auth" => keys_of::<Auth>(),
+            "store" => keys_of::<Store>(),
+            "agent" => keys_of::<Agent>(),
             "cache" => keys_of::<Cache>(),
             _ => keys_of::<Market>(),
         };
-        let Some(key) = keys.iter().find(|key| **key == name && **key != "trading") else {
+        let is_plain = |key: &str| !matches!(key, "trading" | "servers");
+        let Some(key) = keys.iter().find(|key| **key == name && is_plain(key)) else {
             let near = keys
                 .iter()
                 .max_by(|a, b| strsim::jaro_winkler(&name, a).total_cmp(&strsim::jaro_winkler(&name, b)));
@@ -315,6 +325,9 @@ pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environ
         let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
         let fits = match section {
             "server" => alone.try_into::<Server>().map(drop),
+            "auth" => alone.try_into::<Auth>().map(drop),
+            "store" => alone.try_into::<Store>().map(drop),
+            "agent" => alone.try_into::<Agent>().map(drop),
             "cache" => alone.try_into::<Cache>().map(drop),
             _ => alone.try_into::<Market>().map(drop),
         };
@@ -336,9 +349,9 @@ pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environ
 fn value_of(key: &str, text: &str) -> toml::Value {
     let string = || toml::Value::String(text.to_owned());
     match key {
-        "listen" | "public_url" | "data_dir" | "admin_token" | "url" | "node" | "rest_url" | "stream_url" | "venue" => {
-            string()
-        }
+        "listen" | "public_url" | "data_dir" | "admin_token" | "url" | "node" | "rest_url" | "stream_url" | "venue"
+        | "base_url" | "model" | "api_key" | "profile" | "instructions" => string(),
+        "temperature" => text.parse().map_or_else(|_| string(), toml::Value::Float),
         "allowed_hosts" | "allowed_origins" | "symbols" => {
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
             toml::Value::Array(names.map(|name| toml::Value::String(name.to_owned())).collect())
@@ -366,6 +379,10 @@ mod tests {
             ("profiles", keys_of::<Profile>()),
             ("market", keys_of::<Market>()),
             ("cache", keys_of::<Cache>()),
+            ("auth", keys_of::<Auth>()),
+            ("store", keys_of::<Store>()),
+            ("agent", keys_of::<Agent>()),
+            ("agent.servers", keys_of::<super::super::agent::Server>()),
             ("market.trading", keys_of::<super::super::market::Trading>()),
         ];
         for (section, keys) in sections {

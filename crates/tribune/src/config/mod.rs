@@ -1,10 +1,12 @@
 //! The configuration: a commented TOML file, variables such as `TRIBUNE_SERVER_LISTEN`, flags. Flags win,
 //! then the environment, then the file.
 
+mod agent;
 mod cache;
 mod embedder;
 mod file;
 mod market;
+mod store;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -15,10 +17,12 @@ use tribune_corpus::{Limits, Reading};
 use tribune_market::symbols::MarketId;
 use tribune_server::{ProfileSpec, Settings};
 
+pub use agent::AgentConfig;
 pub use cache::{CacheConfig, CachePlace};
 pub use embedder::{EmbedderChoice, Secret};
 pub use file::{ConfigFile, Environment};
 pub use market::{Exchange, MarketConfig};
+pub use store::StorePlace;
 
 pub const DEFAULT_FILE: &str = "tribune.toml";
 
@@ -27,6 +31,9 @@ const RESERVED_NAMES: [&str; 5] = ["admin", "default", "full", "research", "mess
 
 /// The names of the market and its reports among the sources, and what ids of reports begin with.
 const MARKET_NAMES: [&str; 3] = [tribune_market::NAME, tribune_market::report::NAME, "report"];
+
+/// The name of tasks among the sources, and what their ids begin with.
+const TASK_NAMES: [&str; 2] = [tribune_tasks::NAME, tribune_tasks::SCHEME];
 
 /// A configuration that has been checked.
 #[derive(Debug, Clone)]
@@ -47,6 +54,12 @@ pub struct Config {
     pub profiles: Vec<ProfileSpec>,
     pub market: Option<MarketConfig>,
     pub cache: CacheConfig,
+    pub store: StorePlace,
+    /// Whether tasks are served: where a store or an agent is configured, and in the demo.
+    pub tasks: bool,
+    pub agent: Option<AgentConfig>,
+    /// Whether nobody is served without a token.
+    pub auth_required: bool,
     server: file::Server,
     /// What is accepted but not served by this version.
     pub warnings: Vec<String>,
@@ -99,6 +112,8 @@ impl Config {
         file::overlay_environment(&mut table, &file::environment())?;
         let file: ConfigFile = table.try_into()?;
         let mut config = Self::from_file(file, None, Path::new(""))?;
+        config.store = StorePlace::Sqlite(data_dir.join("tribune.db"));
+        config.tasks = true;
         config.data_dir = data_dir;
         config.sources = sources;
         config.market = Some(market);
@@ -153,6 +168,16 @@ impl Config {
                 "market.feed = false serves reports that other processes write, so it needs a shared cache: set `url` of [cache] to an address such as \"redis://127.0.0.1:6379\""
             );
         }
+        let data_dir = base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data")));
+        let tasks = file.store.is_some() || file.agent.is_some();
+        if tasks && let Some(taken) = sources.iter().find(|source| TASK_NAMES.contains(&source.name.as_str())) {
+            bail!(
+                "`{}` cannot name a source beside [store] or [agent], with which tasks are served; choose another name",
+                taken.name
+            );
+        }
+        let store = file.store.unwrap_or_default().checked(base, &data_dir)?;
+        let agent = file.agent.map(|agent| agent.checked(base)).transpose()?;
         let schemes = || MARKET_NAMES.into_iter().chain(MarketId::SCHEMES.iter().copied());
         if market.is_some()
             && let Some(taken) = sources
@@ -182,7 +207,7 @@ impl Config {
             file: path,
             listen,
             public_url,
-            data_dir: base.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data"))),
+            data_dir,
             auto_index: server.auto_index,
             admin_token: admin_token(&server, base)?,
             watch: server.auto_index && server.watch,
@@ -191,6 +216,10 @@ impl Config {
             profiles,
             market,
             cache,
+            store,
+            tasks,
+            agent,
+            auth_required: file.auth.required,
             server,
             warnings,
         })
@@ -219,6 +248,7 @@ impl Config {
         settings.drain = secs(server.drain_secs);
         settings.legacy_results = server.legacy_results;
         settings.admin_token.clone_from(&self.admin_token);
+        settings.auth_required = self.auth_required;
         settings.conformance = conformance;
         settings
     }
@@ -410,9 +440,17 @@ mod tests {
     }
 
     #[test]
-    fn sections_of_later_versions_are_accepted_and_said_not_to_be_served() {
-        let config = parse("[agent]\nmodel = \"x\"\n[store]\nurl = \"sqlite:x\"\n").expect("config");
-        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+    fn tasks_are_served_where_a_store_or_an_agent_is_configured() {
+        assert!(!parse("").expect("config").tasks);
+        for text in ["[agent]", "[store]\nurl = \"sqlite:x\""] {
+            assert!(parse(text).expect("config").tasks, "{text}");
+            let taken = format!("{text}\n[[sources]]\nname = \"tasks\"\nkind = \"documents\"\npath = \"x\"");
+            assert!(fault(&taken).contains("choose another name"), "{}", fault(&taken));
+        }
+    }
+
+    #[test]
+    fn a_cache_without_a_market_is_told_to_be_idle() {
         let alone = parse("[cache]\nurl = \"memory:\"").expect("config");
         assert!(alone.warnings[0].contains("without [market]"), "{:?}", alone.warnings);
     }

@@ -1,32 +1,21 @@
-//! The composition root: the one place where a configuration becomes running parts.
+//! The market: an exchange or a simulated one, its citations, its reports.
 
 use std::sync::Arc;
 
 use anyhow::Context;
 use tribune_core::{Links, Source, SystemClock};
-use tribune_corpus::speeches::Spellings;
-use tribune_corpus::{Dialect, DocumentsSource, Pool, Settings as CorpusSettings, SpeechesSource, ToolNames};
-use tribune_embed::Embedder;
-use tribune_embed::api::{Api, Settings as ApiSettings};
 use tribune_exchange_sim as simulator;
 use tribune_market::citations::{Citations, Limits};
 use tribune_market::records::Records;
 use tribune_market::report::cache::{MemoryCache, NodeId, RedisCache, ReportCache};
 use tribune_market::report::{Engine, ReportsSource};
 use tribune_market::{MarketSource, market, rest, source, trading};
-use tribune_server::{Service, Settings};
 
-use crate::config::{CachePlace, Config, EmbedderChoice, Exchange, MarketConfig, Secret, SourceConfig};
-
-/// Everything that serves, and the corpora as what they are, for indexing.
-pub struct Parts {
-    pub service: Arc<Service>,
-    pub corpora: Vec<Arc<DocumentsSource>>,
-    market: Option<LiveMarket>,
-}
+use super::Stay;
+use crate::config::{CachePlace, Config, Exchange, MarketConfig};
 
 /// A market that has not been connected yet.
-struct LiveMarket {
+pub struct LiveMarket {
     /// `None` where reports of others are served, and nothing else.
     source: Option<Arc<MarketSource>>,
     reports: Arc<ReportsSource>,
@@ -37,48 +26,14 @@ struct LiveMarket {
     config: MarketConfig,
 }
 
-/// What a process is there for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stay {
-    /// Serves until it is stopped, and does its share of what several processes do together.
-    Serving,
-    /// Answers one question and goes.
-    Asking,
-}
-
-impl Parts {
-    /// Connects the market, if there is one. What is given back must be held while it is served.
-    pub async fn begin(&self, stay: Stay) -> anyhow::Result<Option<Begun>> {
-        match &self.market {
-            Some(market) => market.begin(stay).await.map(Some),
-            None => Ok(None),
-        }
+impl LiveMarket {
+    pub fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
+        let source = self.source.clone().map(|source| source as Arc<dyn Source>);
+        source.into_iter().chain([self.reports.clone() as Arc<dyn Source>])
     }
 }
 
-pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
-    let pool = Pool::start()?;
-    let corpora = corpora(config, &pool)?;
-    let links = Links::new(&settings.public_url);
-    let mut sources = sources(config, &corpora, &links);
-    let market = config
-        .market
-        .as_ref()
-        .map(|market| live_market(config, market, links))
-        .transpose()?;
-    if let Some(market) = &market {
-        sources.extend(market.source.clone().map(|source| source as Arc<dyn Source>));
-        sources.push(market.reports.clone());
-    }
-    let service = Service::new(settings, sources, config.profiles.clone(), Arc::new(SystemClock))?;
-    Ok(Parts {
-        service: Arc::new(service),
-        corpora,
-        market,
-    })
-}
-
-fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::Result<LiveMarket> {
+pub fn live_market(config: &Config, market: &MarketConfig, links: Links) -> anyhow::Result<LiveMarket> {
     let clock = Arc::new(SystemClock);
     let records = |place: &str, most| {
         let citations = citations(config, market, place, most);
@@ -152,14 +107,14 @@ fn trading_settings(config: &Config, market: &MarketConfig) -> anyhow::Result<Op
 }
 
 /// A market that is served; lets go of the exchange when it is dropped, and of one of our own last.
-pub struct Begun {
+pub struct BegunMarket {
     source: Option<Arc<MarketSource>>,
     reports: Arc<ReportsSource>,
     engine: Option<Engine>,
     _exchange: Option<simulator::Exchange>,
 }
 
-impl Begun {
+impl BegunMarket {
     /// In good order: others can write the reports at once.
     pub async fn end(mut self) {
         if let Some(engine) = self.engine.take() {
@@ -168,7 +123,7 @@ impl Begun {
     }
 }
 
-impl Drop for Begun {
+impl Drop for BegunMarket {
     fn drop(&mut self) {
         self.reports.end();
         if let Some(source) = &self.source {
@@ -179,10 +134,10 @@ impl Drop for Begun {
 
 impl LiveMarket {
     /// Connects in the background.
-    async fn begin(&self, stay: Stay) -> anyhow::Result<Begun> {
+    pub async fn begin(&self, stay: Stay) -> anyhow::Result<BegunMarket> {
         let Some(source) = &self.source else {
             self.reports.begin(None);
-            return Ok(Begun {
+            return Ok(BegunMarket {
                 source: None,
                 reports: self.reports.clone(),
                 engine: None,
@@ -199,7 +154,7 @@ impl LiveMarket {
             let node = NodeId(format!("{}-{}", self.node, &id[..8]).into());
             Engine::start(market, self.cache.clone(), node, self.reports.writing_trouble())
         });
-        Ok(Begun {
+        Ok(BegunMarket {
             source: Some(source.clone()),
             reports: self.reports.clone(),
             engine,
@@ -238,102 +193,4 @@ impl LiveMarket {
         };
         Ok((settings, simulated))
     }
-}
-
-/// Corpora as what they serve: plain documents, or speeches with tools of their own.
-fn sources(config: &Config, corpora: &[Arc<DocumentsSource>], links: &Links) -> Vec<Arc<dyn Source>> {
-    // One of several speeches sources has the names that hosts know: the one called so, or the first.
-    let speeches = || config.sources.iter().filter(|source| source.reading.is_speeches());
-    let known = speeches()
-        .find(|source| source.name == "hansard")
-        .or_else(|| speeches().next());
-    let known = known.map(|source| source.name.as_str());
-    let source = |(source, corpus): (&SourceConfig, &Arc<DocumentsSource>)| -> Arc<dyn Source> {
-        let Dialect::Speeches(rules) = &source.reading.dialect else {
-            return corpus.clone();
-        };
-        let names = if known == Some(source.name.as_str()) {
-            ToolNames::hansard()
-        } else {
-            ToolNames::of(&source.name)
-        };
-        let speeches = SpeechesSource::new(corpus.clone(), names, Spellings::of(rules), links.clone());
-        Arc::new(speeches.ingesting_from(source.ingest_dir.clone()))
-    };
-    config.sources.iter().zip(corpora).map(source).collect()
-}
-
-pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
-    // One model, however many sources use it.
-    let mut models: Vec<(&EmbedderChoice, Option<Arc<dyn Embedder>>)> = Vec::new();
-    let mut corpora = Vec::with_capacity(config.sources.len());
-    for source in &config.sources {
-        let known = models.iter().find(|(choice, _)| **choice == source.embedder);
-        let embedder = match known {
-            Some((_, embedder)) => embedder.clone(),
-            None => {
-                let embedder = reachable(embedder(&source.embedder), &source.embedder)?;
-                models.push((&source.embedder, embedder.clone()));
-                embedder
-            }
-        };
-        let settings = CorpusSettings {
-            name: source.name.clone(),
-            title: source.title.clone(),
-            description: source.description.clone(),
-            path: source.path.clone(),
-            index_dir: config.data_dir.join("index").join(&source.name),
-            limits: source.limits.clone(),
-            reading: source.reading.clone(),
-            embedder,
-        };
-        corpora.push(Arc::new(DocumentsSource::new(settings, pool.clone())));
-    }
-    Ok(corpora)
-}
-
-/// An endpoint that does not answer now must not keep everything else from being served.
-fn reachable(
-    embedder: anyhow::Result<Option<Arc<dyn Embedder>>>,
-    choice: &EmbedderChoice,
-) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    match embedder {
-        Err(error) if matches!(choice, EmbedderChoice::Api { .. }) => {
-            tracing::error!("{error:#}; full text serves alone until the next start");
-            Ok(None)
-        }
-        other => other,
-    }
-}
-
-/// The model that a configuration names; `None` for full text alone.
-pub fn embedder(choice: &EmbedderChoice) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    Ok(Some(match choice {
-        EmbedderChoice::None => return Ok(None),
-        EmbedderChoice::MiniLm => tribune_embed::built_in()?,
-        EmbedderChoice::Static => tribune_embed::static_table()?,
-        EmbedderChoice::Folder(path) => Arc::new(
-            tribune_embed::folder::load(path)
-                .with_context(|| format!("the model in {} cannot be used", path.display()))?,
-        ),
-        EmbedderChoice::Api {
-            url,
-            model,
-            api_key,
-            dimensions,
-        } => {
-            let mut settings = ApiSettings::new(url.clone(), model.clone());
-            settings.key = api_key.as_ref().map(Secret::read).transpose()?;
-            settings.dimensions = *dimensions;
-            // On a thread of its own: it blocks, and may be called where that is not allowed. Where the
-            // dimensions are known nothing need be asked, and an endpoint that is down comes back by itself.
-            let connect = move || match settings.dimensions {
-                Some(_) => Api::new(settings),
-                None => Api::connect(settings),
-            };
-            let connected = std::thread::spawn(connect).join();
-            let api = connected.map_err(|_| anyhow::anyhow!("connecting to {url} failed unexpectedly"))?;
-            Arc::new(api.with_context(|| format!("the embeddings of {url} cannot be used"))?)
-        }
-    }))
 }

@@ -1,0 +1,178 @@
+//! Tasks, searched and fetched by their owner.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tribune_core::store::{Task, TaskFilter, TaskStore};
+use tribune_core::wire::clip;
+use tribune_core::{
+    CallContext, Clock, Document, DocumentId, Error, Hit, JsonObject, Links, Query, Result, Source, SourceFacts,
+    SourceStatus, Tool, UserId,
+};
+use uuid::Uuid;
+
+use crate::{tools, view, words};
+
+/// The source's name, and its profile's.
+pub const NAME: &str = "tasks";
+/// What ids begin with.
+pub const SCHEME: &str = "task";
+
+/// More tasks than these are not ranked.
+const MAX_CANDIDATES: usize = 500;
+const SNIPPET_CHARS: usize = 200;
+
+/// The tasks of whoever calls.
+pub struct TasksSource {
+    pub(crate) store: Arc<dyn TaskStore>,
+    pub(crate) links: Links,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Why the database cannot be used now, if it cannot.
+    trouble: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+}
+
+impl TasksSource {
+    pub fn new(store: Arc<dyn TaskStore>, links: Links, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            store,
+            links,
+            clock,
+            trouble: Arc::new(|| None),
+        }
+    }
+
+    /// Readiness is told by what `trouble` says.
+    #[must_use]
+    pub fn reporting(mut self, trouble: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
+        self.trouble = Arc::new(trouble);
+        self
+    }
+
+    /// Whose tasks a call is about.
+    pub(crate) fn owner(cx: &CallContext) -> Result<UserId> {
+        cx.principal.user().ok_or_else(|| {
+            Error::forbidden("tasks belong to users, and this call does not say whose it is: send an API token as `Authorization: Bearer TOKEN` (the operator makes one with `tribune token create --user NAME`)")
+        })
+    }
+
+    /// With nothing in particular asked for, what is open.
+    async fn candidates(&self, owner: &UserId, asked: &[String], limit: usize) -> Result<Vec<Task>> {
+        if !asked.is_empty() {
+            return self.store.find(owner, asked, MAX_CANDIDATES).await;
+        }
+        let open = TaskFilter {
+            completed: Some(false),
+            ..TaskFilter::default()
+        };
+        Ok(self.store.list(owner, &open, limit, None).await?.tasks)
+    }
+
+    fn hit(&self, task: &Task, coverage: f32) -> Hit {
+        let text = view::text(task).replace('\n', " ");
+        Hit {
+            id: view::document_id(task.id),
+            title: task.title.clone(),
+            snippet: clip(&text, SNIPPET_CHARS).into_owned(),
+            url: None,
+            passage: None,
+            score: coverage,
+            coverage,
+            metadata: None,
+        }
+    }
+}
+
+#[async_trait]
+impl Source for TasksSource {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn owns(&self, scheme: &str) -> bool {
+        scheme == SCHEME
+    }
+
+    fn is_personal(&self) -> bool {
+        true
+    }
+
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
+        let Some(owner) = cx.principal.user() else {
+            return Ok(Arc::default());
+        };
+        let asked = words::asked(&query.text);
+        if asked.is_empty() && !words::means_tasks(&query.text) {
+            return Ok(Arc::default());
+        }
+        let found = self.candidates(&owner, &asked, query.limit).await?;
+        let mut hits: Vec<Hit> = found
+            .iter()
+            .map(|task| self.hit(task, words::coverage(task, &asked)))
+            .filter(|hit| hit.coverage > 0.0)
+            .collect();
+        // Stable: of those that hold as much, the newest stays first.
+        hits.sort_by(|a, b| b.coverage.total_cmp(&a.coverage));
+        hits.truncate(query.limit);
+        Ok(hits.into())
+    }
+
+    async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
+        let key = (id.scheme() == SCHEME)
+            .then(|| Uuid::try_parse(id.key()).ok())
+            .flatten();
+        let (Some(key), Some(owner)) = (key, cx.principal.user()) else {
+            return Ok(None);
+        };
+        let task = self.store.get(&owner, key).await?;
+        Ok(task.map(|task| Document {
+            id: view::document_id(task.id),
+            title: task.title.clone(),
+            text: view::text(&task),
+            url: None,
+            as_of: Some(task.updated_at),
+            metadata: metadata(&task, &self.links),
+            passages: Vec::new(),
+        }))
+    }
+
+    fn facts(&self) -> SourceFacts {
+        SourceFacts {
+            name: NAME.to_owned(),
+            title: "Your tasks".to_owned(),
+            description: Some("What the user has to do: titles, priorities, due dates, what is done.".to_owned()),
+            noun: "tasks".to_owned(),
+            // Differs between users, and descriptions are made once for all of them.
+            documents: None,
+            dates: None,
+            example_id: Some(format!("{SCHEME}:…")),
+            live: false,
+            fields: Vec::new(),
+        }
+    }
+
+    fn status(&self) -> SourceStatus {
+        match (self.trouble)() {
+            None => SourceStatus::Ready,
+            Some(reason) => SourceStatus::Unready(reason),
+        }
+    }
+
+    fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        tools::all(&self)
+    }
+}
+
+fn metadata(task: &Task, links: &Links) -> JsonObject {
+    let view = serde_json::to_value(view::TaskView::of(task, links));
+    let mut fields = match view {
+        Ok(Value::Object(fields)) => fields,
+        _ => JsonObject::new(),
+    };
+    // Said by the document itself.
+    for said in ["id", "title", "description", "url"] {
+        fields.shift_remove(said);
+    }
+    fields.retain(|_, value| !value.is_null());
+    fields
+}

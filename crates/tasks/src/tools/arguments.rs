@@ -1,0 +1,185 @@
+//! Arguments, read strictly. Their types and lengths have been checked by the schema.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde_json::Value;
+use tribune_core::store::{Priority, Task, TaskChanges, TaskFilter, TaskSort};
+use tribune_core::{Error, JsonObject, Result};
+use uuid::Uuid;
+
+pub const MAX_TITLE: usize = 200;
+pub const MAX_DESCRIPTION: usize = 1000;
+pub const MAX_CATEGORY: usize = 50;
+pub const MAX_TAG: usize = 30;
+pub const MAX_TAGS: usize = 10;
+pub const MAX_LIMIT: u64 = 100;
+pub const LIMIT: u64 = 50;
+const MAX_WORDS: usize = 16;
+
+/// Spaces around a text mean nothing, and an id may come as `task:ID`, which is how `search` gives it.
+pub fn normalise(args: &mut JsonObject) {
+    for (name, value) in args.iter_mut() {
+        match (name.as_str(), value) {
+            ("task_id", Value::String(id)) => {
+                let bare = id.trim();
+                *id = bare.strip_prefix("task:").unwrap_or(bare).to_lowercase();
+            }
+            ("status" | "priority" | "sort", Value::String(choice)) => *choice = choice.trim().to_lowercase(),
+            (_, Value::String(text)) => *text = text.trim().to_owned(),
+            ("tags", Value::Array(tags)) => {
+                for tag in tags {
+                    if let Value::String(tag) = tag {
+                        *tag = tag.trim().to_owned();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+pub fn task_id(args: &JsonObject) -> Result<Uuid> {
+    let given = text(args, "task_id")?.unwrap_or_default();
+    Uuid::try_parse(&given)
+        .map_err(|_| Error::invalid_argument("`task_id` is not the id of a task: take it from list_tasks"))
+}
+
+pub fn new_task(args: &JsonObject, id: Uuid, now: Timestamp) -> Result<Task> {
+    Ok(Task {
+        id,
+        title: title(args)?.ok_or_else(|| Error::invalid_argument("the argument `title` is missing"))?,
+        description: text(args, "description")?.filter(|text| !text.is_empty()),
+        priority: priority(args).unwrap_or_default(),
+        category: text(args, "category")?.filter(|text| !text.is_empty()),
+        tags: tags(args)?.unwrap_or_default(),
+        due_date: date(args, "due_date")?,
+        created_at: now,
+        updated_at: now,
+        completed_at: None,
+    })
+}
+
+pub fn changes(args: &JsonObject) -> Result<TaskChanges> {
+    // Named and empty: cleared.
+    let cleared =
+        |name: &str, value: Option<String>| args.contains_key(name).then(|| value.filter(|text| !text.is_empty()));
+    let changes = TaskChanges {
+        title: title(args)?,
+        description: cleared("description", text(args, "description")?),
+        priority: priority(args),
+        category: cleared("category", text(args, "category")?),
+        tags: tags(args)?,
+        due_date: args.contains_key("due_date").then_some(date(args, "due_date")?),
+    };
+    if changes == TaskChanges::default() {
+        return Err(Error::invalid_argument(
+            "nothing to change was given: name at least one of title, description, priority, category, tags and due_date",
+        ));
+    }
+    Ok(changes)
+}
+
+pub fn filter(args: &JsonObject) -> Result<TaskFilter> {
+    let (due_from, due_until) = (date(args, "due_from")?, date(args, "due_until")?);
+    if let (Some(from), Some(until)) = (due_from, due_until)
+        && from > until
+    {
+        return Err(Error::invalid_argument(format!(
+            "`due_from` ({from}) is later than `due_until` ({until}); exchange them"
+        )));
+    }
+    let words = text(args, "query")?.unwrap_or_default();
+    Ok(TaskFilter {
+        completed: match args.get("status").and_then(Value::as_str) {
+            Some("pending") => Some(false),
+            Some("completed") => Some(true),
+            _ => None,
+        },
+        priority: priority(args),
+        category: text(args, "category")?,
+        tag: text(args, "tag")?,
+        due_from,
+        due_until,
+        words: words
+            .split_whitespace()
+            .take(MAX_WORDS)
+            .map(str::to_lowercase)
+            .collect(),
+        sort: chosen(args, "sort").unwrap_or(TaskSort::Newest),
+    })
+}
+
+pub fn limit(args: &JsonObject) -> usize {
+    let limit = args.get("limit").and_then(Value::as_u64).unwrap_or(LIMIT);
+    usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1)
+}
+
+fn priority(args: &JsonObject) -> Option<Priority> {
+    chosen(args, "priority")
+}
+
+/// A value that the schema has a list of.
+fn chosen<T: for<'de> serde::Deserialize<'de>>(args: &JsonObject, name: &str) -> Option<T> {
+    serde_json::from_value(args.get(name)?.clone()).ok()
+}
+
+fn title(args: &JsonObject) -> Result<Option<String>> {
+    match text(args, "title")? {
+        Some(title) if title.contains(['\n', '\r']) => Err(Error::invalid_argument(
+            "`title` has more than one line: put the rest into `description`",
+        )),
+        title => Ok(title),
+    }
+}
+
+fn text(args: &JsonObject, name: &str) -> Result<Option<String>> {
+    let Some(given) = args.get(name).and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    plain(given, name).map(|()| Some(given.to_owned()))
+}
+
+/// Nothing that a terminal or a database would take for something else.
+fn plain(text: &str, name: &str) -> Result<()> {
+    match text
+        .chars()
+        .find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+    {
+        None => Ok(()),
+        Some(control) => Err(Error::invalid_argument(format!(
+            "`{name}` has the control character U+{:04X} in it: leave it out",
+            u32::from(control)
+        ))),
+    }
+}
+
+fn tags(args: &JsonObject) -> Result<Option<Vec<String>>> {
+    let Some(given) = args.get("tags").and_then(Value::as_array) else {
+        return Ok(None);
+    };
+    let mut tags: Vec<String> = Vec::with_capacity(given.len());
+    for tag in given.iter().filter_map(Value::as_str) {
+        plain(tag, "tags")?;
+        // Of tags that differ in case alone the first stays.
+        if !tags.iter().any(|known| known.to_lowercase() == tag.to_lowercase()) {
+            tags.push(tag.to_owned());
+        }
+    }
+    Ok(Some(tags))
+}
+
+fn date(args: &JsonObject, name: &str) -> Result<Option<Date>> {
+    let Some(given) = args.get(name).and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let fault = || {
+        Error::invalid_argument(format!(
+            "`{name}` is not a day of the calendar as YYYY-MM-DD, such as 2026-11-30"
+        ))
+    };
+    // The parser would also take a time, and drop it.
+    if given.len() != 10 {
+        return Err(fault());
+    }
+    given.parse().map(Some).map_err(|_| fault())
+}

@@ -1,0 +1,179 @@
+//! The five tools. None has an argument that says whose task it is.
+
+mod arguments;
+mod cursor;
+mod specs;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::Value;
+use tribune_core::store::{Task, TaskCursor, TaskPage};
+use tribune_core::wire::{MAX_WIRE_BYTES, wire_bytes};
+use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, Tool, ToolOutput, ToolSpec, UserId};
+use uuid::Uuid;
+
+use crate::source::TasksSource;
+use crate::view::TaskView;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    Add,
+    List,
+    Complete,
+    Update,
+    Delete,
+}
+
+struct TaskTool {
+    verb: Verb,
+    spec: ToolSpec,
+    source: Arc<TasksSource>,
+}
+
+pub fn all(source: &Arc<TasksSource>) -> Vec<Arc<dyn Tool>> {
+    let tool = |verb, spec| -> Arc<dyn Tool> {
+        Arc::new(TaskTool {
+            verb,
+            spec,
+            source: source.clone(),
+        })
+    };
+    vec![
+        tool(Verb::Add, specs::add_task()),
+        tool(Verb::List, specs::list_tasks()),
+        tool(Verb::Complete, specs::complete_task()),
+        tool(Verb::Update, specs::update_task()),
+        tool(Verb::Delete, specs::delete_task()),
+    ]
+}
+
+#[async_trait]
+impl Tool for TaskTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn needs_user(&self) -> bool {
+        true
+    }
+
+    fn error_code(&self, kind: ErrorKind) -> Option<&'static str> {
+        Some(match kind {
+            ErrorKind::InvalidArgument => "VALIDATION_ERROR",
+            ErrorKind::NotFound => "TASK_NOT_FOUND",
+            ErrorKind::Forbidden => "UNAUTHORIZED",
+            ErrorKind::Unavailable => "DATABASE_ERROR",
+            ErrorKind::Internal => "INTERNAL_ERROR",
+            ErrorKind::DeadlineExceeded | ErrorKind::Cancelled => return None,
+        })
+    }
+
+    fn normalise(&self, args: &mut JsonObject) {
+        arguments::normalise(args);
+    }
+
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        let owner = TasksSource::owner(cx)?;
+        match self.verb {
+            Verb::Add => self.add(&owner, &args).await,
+            Verb::List => self.list(&owner, &args).await,
+            Verb::Complete => {
+                let wanted = args.get("completed").and_then(Value::as_bool);
+                let (id, now) = (arguments::task_id(&args)?, self.source.clock.now());
+                self.one(self.source.store.complete(&owner, id, wanted, now).await?)
+            }
+            Verb::Update => {
+                let (id, changes) = (arguments::task_id(&args)?, arguments::changes(&args)?);
+                let now = self.source.clock.now();
+                self.one(self.source.store.update(&owner, id, &changes, now).await?)
+            }
+            Verb::Delete => {
+                let deleted = self.source.store.delete(&owner, arguments::task_id(&args)?).await?;
+                self.answer(&deleted.ok_or_else(not_found)?, true)
+            }
+        }
+    }
+}
+
+impl TaskTool {
+    async fn add(&self, owner: &UserId, args: &JsonObject) -> Result<ToolOutput> {
+        let now = self.source.clock.now();
+        let task = arguments::new_task(args, new_id(&*self.source.clock), now)?;
+        self.source.store.add(owner, &task).await?;
+        self.answer(&task, false)
+    }
+
+    async fn list(&self, owner: &UserId, args: &JsonObject) -> Result<ToolOutput> {
+        let filter = arguments::filter(args)?;
+        let limit = arguments::limit(args);
+        let after = match args.get("cursor").and_then(Value::as_str) {
+            Some(cursor) => Some(cursor::read(cursor)?),
+            None => None,
+        };
+        let page = self.source.store.list(owner, &filter, limit, after).await?;
+        self.list_of(&page)
+    }
+
+    /// As many tasks as an answer has room for; the cursor leads to the others.
+    fn list_of(&self, page: &TaskPage) -> Result<ToolOutput> {
+        #[derive(Serialize)]
+        struct List {
+            tasks: Vec<Value>,
+            total: u64,
+            next_cursor: Option<String>,
+        }
+        let (mut tasks, mut room) = (Vec::with_capacity(page.tasks.len()), MAX_WIRE_BYTES - 1000);
+        let mut next = page.next;
+        for (at, task) in page.tasks.iter().enumerate() {
+            let view = serde_json::to_value(TaskView::of(task, &self.source.links))
+                .map_err(|e| Error::internal("a task could not be written as JSON").caused_by(e))?;
+            let takes = wire_bytes(&view.to_string());
+            let Some(left) = room.checked_sub(takes) else {
+                next = at.checked_sub(1).map(|last| TaskCursor::from(&page.tasks[last]));
+                break;
+            };
+            room = left;
+            tasks.push(view);
+        }
+        let count = tasks.len();
+        let list = List {
+            tasks,
+            total: page.total,
+            next_cursor: next.as_ref().map(cursor::write),
+        };
+        ToolOutput::structured(&list, count)
+    }
+
+    fn one(&self, task: Option<Task>) -> Result<ToolOutput> {
+        self.answer(&task.ok_or_else(not_found)?, false)
+    }
+
+    fn answer(&self, task: &Task, deleted: bool) -> Result<ToolOutput> {
+        #[derive(Serialize)]
+        struct Answer<'a> {
+            #[serde(flatten)]
+            task: TaskView<'a>,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            deleted: bool,
+        }
+        let task = TaskView::of(task, &self.source.links);
+        ToolOutput::structured(&Answer { task, deleted }, 1)
+    }
+}
+
+/// Grows with time, so that the newest task has the largest id.
+fn new_id(clock: &dyn Clock) -> Uuid {
+    let since = clock.now().as_nanosecond().max(0);
+    let (seconds, nanos) = (since / 1_000_000_000, since % 1_000_000_000);
+    Uuid::new_v7(uuid::Timestamp::from_unix(
+        uuid::NoContext,
+        u64::try_from(seconds).unwrap_or_default(),
+        u32::try_from(nanos).unwrap_or_default(),
+    ))
+}
+
+fn not_found() -> Error {
+    Error::not_found("there is no such task; list_tasks gives the tasks there are, with their ids")
+}

@@ -1,0 +1,159 @@
+//! What hosts see of the tools.
+
+use serde_json::{Value, json};
+use tribune_core::wire::object;
+use tribune_core::{Hints, ToolSpec};
+
+use super::arguments::{LIMIT, MAX_CATEGORY, MAX_DESCRIPTION, MAX_LIMIT, MAX_TAG, MAX_TAGS, MAX_TITLE};
+use crate::view;
+
+const CHANGES: Hints = Hints {
+    read_only: false,
+    destructive: false,
+    idempotent: false,
+    open_world: false,
+};
+
+pub fn add_task() -> ToolSpec {
+    let input = json!({
+        "type": "object",
+        "properties": fields(),
+        "required": ["title"],
+        "additionalProperties": false,
+    });
+    let description = "Adds a task to the user's own list. Use it when the user wants to remember, plan or get something done. \
+        One task a call; give a due date only if the user named one. Answers with the task as it was kept.";
+    spec("add_task", "Add a task", description, input, one(), CHANGES)
+}
+
+pub fn list_tasks() -> ToolSpec {
+    let date = |what: &str| json!({"type": "string", "minLength": 10, "maxLength": 10, "description": what});
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "status": {"type": "string", "enum": ["all", "pending", "completed"], "default": "all", "description": "Which tasks: all of them, those to be done, or those that are done."},
+            "priority": {"type": "string", "enum": view::priorities(), "description": "Only tasks of this priority."},
+            "category": {"type": "string", "minLength": 1, "maxLength": MAX_CATEGORY, "description": "Only tasks of this category."},
+            "tag": {"type": "string", "minLength": 1, "maxLength": MAX_TAG, "description": "Only tasks that have this tag."},
+            "due_from": date("Only tasks due on this day or later, as YYYY-MM-DD."),
+            "due_until": date("Only tasks due on this day or earlier, as YYYY-MM-DD."),
+            "query": {"type": "string", "minLength": 1, "maxLength": 200, "description": "Only tasks in which all these words occur."},
+            "sort": {"type": "string", "enum": ["newest", "due", "priority"], "default": "newest", "description": "What comes first: what was added last, what is due next, or what matters most."},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": LIMIT, "description": "How many tasks at most."},
+            "cursor": {"type": "string", "minLength": 1, "maxLength": 100, "description": "`next_cursor` of the answer before, to go on; with the same filters."},
+        },
+        "additionalProperties": false,
+    });
+    let output = json!({
+        "type": "object",
+        "properties": {
+            "tasks": {"type": "array", "description": "The tasks.", "items": {"type": "object", "properties": view::schema()}},
+            "total": {"type": "integer", "description": "How many tasks the filters let through in all."},
+            "next_cursor": {"type": ["string", "null"], "description": "Pass it as `cursor` for the rest; null at the end."},
+        },
+        "required": ["tasks", "total", "next_cursor"],
+    });
+    let description = "Lists the user's own tasks, with filters by status, priority, category, tag, due date and words. \
+        Use it before changing a task, to find its id; if several tasks fit what the user said, ask which one is meant. \
+        `total` says how many there are in all.";
+    spec("list_tasks", "List tasks", description, input, output, Hints::READ)
+}
+
+pub fn complete_task() -> ToolSpec {
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "task_id": task_id(),
+            "completed": {"type": "boolean", "description": "true to complete it, false to open it again; left out, it is turned round."},
+        },
+        "required": ["task_id"],
+        "additionalProperties": false,
+    });
+    let description = "Marks one of the user's tasks as done, or opens it again if it was done. \
+        Get the id from list_tasks. Answers with the task as it is then.";
+    spec("complete_task", "Complete a task", description, input, one(), CHANGES)
+}
+
+pub fn update_task() -> ToolSpec {
+    let mut properties = object(json!({"task_id": task_id()}));
+    for (name, mut field) in object(fields()) {
+        // Null clears what need not be there.
+        if matches!(name.as_str(), "description" | "category" | "due_date") {
+            field["type"] = json!(["string", "null"]);
+        }
+        if let Some(field) = field.as_object_mut() {
+            field.shift_remove("default");
+        }
+        properties.insert(name, field);
+    }
+    let input = json!({
+        "type": "object",
+        "properties": properties,
+        "required": ["task_id"],
+        "additionalProperties": false,
+    });
+    let description = "Changes one of the user's tasks: its title, description, priority, category, tags or due date. \
+        Name at least one of them; the others stay. null clears a description, a category or a due date; tags are replaced as a whole. \
+        Get the id from list_tasks.";
+    let hints = Hints {
+        idempotent: true,
+        ..CHANGES
+    };
+    spec("update_task", "Change a task", description, input, one(), hints)
+}
+
+pub fn delete_task() -> ToolSpec {
+    let input = json!({
+        "type": "object",
+        "properties": {"task_id": task_id()},
+        "required": ["task_id"],
+        "additionalProperties": false,
+    });
+    let description = "Deletes one of the user's tasks for good. Use it only when the user wants it gone; for something that is done use complete_task. \
+        Get the id from list_tasks. Answers with the task as it was.";
+    let hints = Hints {
+        destructive: true,
+        idempotent: true,
+        ..CHANGES
+    };
+    let mut output = one();
+    output["properties"]["deleted"] = json!({"type": "boolean", "description": "true: it is gone."});
+    spec("delete_task", "Delete a task", description, input, output, hints)
+}
+
+fn spec(name: &str, title: &str, description: &str, input: Value, output: Value, hints: Hints) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        description: description.to_owned(),
+        input_schema: object(input),
+        output_schema: object(output),
+        hints,
+        icon: None,
+        aliases: vec![("id", "task_id")],
+    }
+}
+
+fn task_id() -> Value {
+    json!({"type": "string", "format": "uuid", "minLength": 32, "maxLength": 45, "description": "The task's id, from list_tasks."})
+}
+
+/// What a task is made of.
+fn fields() -> Value {
+    json!({
+        "title": {"type": "string", "minLength": 1, "maxLength": MAX_TITLE, "description": "What is to be done, in one line of 1 to 200 characters."},
+        "description": {"type": "string", "maxLength": MAX_DESCRIPTION, "description": "More about it, up to 1,000 characters."},
+        "priority": {"type": "string", "enum": view::priorities(), "default": "medium", "description": "How much it matters."},
+        "category": {"type": "string", "maxLength": MAX_CATEGORY, "description": "What it belongs to, such as work or home."},
+        "tags": {"type": "array", "maxItems": MAX_TAGS, "items": {"type": "string", "minLength": 1, "maxLength": MAX_TAG}, "description": "Up to 10 tags."},
+        "due_date": {"type": "string", "minLength": 10, "maxLength": 10, "description": "The day it is due, as YYYY-MM-DD."},
+    })
+}
+
+fn one() -> Value {
+    json!({
+        "type": "object",
+        "properties": view::schema(),
+        "required": ["id", "title", "status", "priority", "tags", "created_at", "updated_at", "url"],
+    })
+}

@@ -1,0 +1,104 @@
+//! A task as answers show it.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tribune_core::store::{Priority, Task};
+use tribune_core::wire::object;
+use tribune_core::{DocumentId, JsonObject, Links};
+use uuid::Uuid;
+
+use crate::source::SCHEME;
+
+#[derive(Debug, Serialize)]
+pub struct TaskView<'a> {
+    pub id: Uuid,
+    pub title: &'a str,
+    pub description: Option<&'a str>,
+    pub status: &'static str,
+    pub priority: Priority,
+    pub category: Option<&'a str>,
+    pub tags: &'a [String],
+    pub due_date: Option<Date>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub completed_at: Option<Timestamp>,
+    pub url: String,
+}
+
+impl<'a> TaskView<'a> {
+    pub fn of(task: &'a Task, links: &Links) -> Self {
+        Self {
+            id: task.id,
+            title: &task.title,
+            description: task.description.as_deref(),
+            status: status(task),
+            priority: task.priority,
+            category: task.category.as_deref(),
+            tags: &task.tags,
+            due_date: task.due_date,
+            created_at: task.created_at,
+            updated_at: task.updated_at,
+            completed_at: task.completed_at,
+            url: links.citation(&document_id(task.id), None),
+        }
+    }
+}
+
+pub fn status(task: &Task) -> &'static str {
+    if task.completed_at.is_some() {
+        "completed"
+    } else {
+        "pending"
+    }
+}
+
+pub fn document_id(id: Uuid) -> DocumentId {
+    DocumentId::new(SCHEME, &id.to_string()).expect("a scheme and a UUID make an id")
+}
+
+/// The schema of a [`TaskView`].
+pub fn schema() -> JsonObject {
+    let text = |what: &str| json!({"type": "string", "description": what});
+    let maybe = |what: &str| json!({"type": ["string", "null"], "description": what});
+    object(json!({
+        "id": text("What the other task tools take as `task_id`."),
+        "title": text("What is to be done."),
+        "description": maybe("More about it."),
+        "status": {"type": "string", "enum": ["pending", "completed"], "description": "Whether it is done."},
+        "priority": {"type": "string", "enum": priorities(), "description": "How much it matters."},
+        "category": maybe("What it belongs to."),
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "Its tags."},
+        "due_date": maybe("The day it is due, as YYYY-MM-DD."),
+        "created_at": text("When it was added."),
+        "updated_at": text("When it was last changed."),
+        "completed_at": maybe("When it was completed."),
+        "url": text("Opens it; cite it."),
+    }))
+}
+
+pub fn priorities() -> Value {
+    json!(["low", "medium", "high"])
+}
+
+/// A task as a text to read.
+pub fn text(task: &Task) -> String {
+    let mut lines = vec![task.title.clone(), String::new()];
+    if let Some(description) = &task.description {
+        lines.extend([description.clone(), String::new()]);
+    }
+    let mut fact = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            lines.push(format!("{name}: {value}"));
+        }
+    };
+    fact("Status", Some(status(task).to_owned()));
+    fact("Priority", Some(task.priority.as_str().to_owned()));
+    fact("Due", task.due_date.map(|date| date.to_string()));
+    fact("Category", task.category.clone());
+    fact("Tags", (!task.tags.is_empty()).then(|| task.tags.join(", ")));
+    fact("Added", Some(task.created_at.to_string()));
+    fact("Completed", task.completed_at.map(|at| at.to_string()));
+    lines.join("\n")
+}

@@ -1,0 +1,290 @@
+//! `tribune chat`: the agent in a terminal.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::bail;
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use tribune_agent::{Begun, ChatAnswer, ChatRequest, Event, Events};
+use tribune_core::store::Role;
+use tribune_core::{Principal, UserId};
+use tribune_server::{Chat, Service};
+use uuid::Uuid;
+
+use super::ask::{make_ready, quiet};
+use super::{config, print, runtime};
+use crate::cli::{Chat as Args, Common};
+use crate::compose::{Parts, Stay, compose};
+use crate::logging;
+
+/// How long other servers are waited for before the first question.
+const FOREIGN_TOOLS_WITHIN: Duration = Duration::from_secs(5);
+const HISTORY: usize = 20;
+
+pub fn run(common: &Common, args: &Args) -> anyhow::Result<ExitCode> {
+    let _logs = logging::start(&quiet(common))?;
+    let (config, _demo) = config(common)?;
+    let parts = compose(&config, config.settings(config.listen, false))?;
+    if let Err(no_chat) = &parts.service.chat {
+        bail!(
+            "there is nobody to talk to: no usable model is configured; in tribune.toml:\n{}",
+            no_chat.remedy()
+        );
+    }
+    for corpus in &parts.corpora {
+        make_ready(&config, corpus)?;
+    }
+    let runtime = runtime()?;
+    let begun = runtime.block_on(async {
+        let begun = parts.begin(Stay::Asking).await?;
+        parts.people.upstreams.start();
+        parts.people.upstreams.ready(FOREIGN_TOOLS_WITHIN).await;
+        Ok::<_, anyhow::Error>(begun)
+    })?;
+    let mut talk = Talk {
+        service: parts.service.clone(),
+        conversation: args.conversation,
+        begin_new: args.new,
+    };
+    let outcome = if args.message.is_empty() {
+        converse(&runtime, &parts, &mut talk)
+    } else {
+        let message = args.message.join(" ");
+        runtime.block_on(once(&mut talk, &message, args.json))
+    };
+    runtime.block_on(begun.end());
+    outcome
+}
+
+/// Where a conversation stands.
+struct Talk {
+    service: Arc<Service>,
+    conversation: Option<Uuid>,
+    begin_new: bool,
+}
+
+impl Talk {
+    fn chat(&self) -> anyhow::Result<&Chat> {
+        match &self.service.chat {
+            Ok(chat) => Ok(chat),
+            Err(no_chat) => bail!("{}", no_chat.remedy()),
+        }
+    }
+
+    async fn say(&mut self, message: &str, events: &dyn Events) -> anyhow::Result<ChatAnswer> {
+        let request = ChatRequest {
+            message: message.to_owned(),
+            conversation_id: self.conversation.filter(|_| !self.begin_new),
+            new_conversation: self.begin_new,
+            request_id: None,
+        };
+        let chat = self.chat()?;
+        let answer = match chat.agent.begin(request, &UserId::local()).await? {
+            Begun::Answered(answer) => answer,
+            Begun::Turn(turn) => {
+                let toolbox = chat.toolbox(&self.service, &Principal::Local);
+                let cx = chat.call_context(&self.service, Principal::Local, Arc::from("chat"));
+                turn.run(toolbox, cx, events).await?
+            }
+        };
+        self.conversation = Some(answer.conversation_id);
+        self.begin_new = false;
+        Ok(answer)
+    }
+}
+
+async fn once(talk: &mut Talk, message: &str, as_json: bool) -> anyhow::Result<ExitCode> {
+    if as_json {
+        let answer = talk.say(message, &Silent).await?;
+        print(&serde_json::to_string(&answer)?)?;
+    } else {
+        answer_in_terminal(talk, message).await?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn answer_in_terminal(talk: &mut Talk, message: &str) -> anyhow::Result<()> {
+    let terminal = Terminal::default();
+    let answer = talk.say(message, &terminal).await;
+    terminal.end_line();
+    let answer = answer?;
+    if !terminal.has_said.load(Ordering::Relaxed) {
+        print(&printable(&answer.message))?;
+    }
+    for citation in &answer.citations {
+        if !answer.message.contains(&citation.url) {
+            print(&printable(&format!("  {} <{}>", citation.title, citation.url)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads questions until the end of input. One that fails does not end the conversation.
+fn converse(runtime: &tokio::runtime::Runtime, parts: &Parts, talk: &mut Talk) -> anyhow::Result<ExitCode> {
+    let mut lines = Lines::open()?;
+    if lines.is_terminal() {
+        let model = &talk.chat()?.agent.settings().model;
+        eprintln!("Talking to {model}. /new begins another conversation, /history, /tools, /quit.");
+    }
+    let mut code = ExitCode::SUCCESS;
+    while let Some(line) = lines.next()? {
+        let done = match line.trim() {
+            "" => continue,
+            "/quit" | "/exit" => break,
+            "/new" => {
+                talk.begin_new = true;
+                eprintln!("The next message begins a new conversation.");
+                continue;
+            }
+            "/history" => runtime.block_on(show_history(parts, talk)),
+            "/tools" => show_tools(talk),
+            other if other.starts_with('/') && !other.contains(' ') => {
+                eprintln!("There is no {other}; there are /new, /history, /tools and /quit.");
+                continue;
+            }
+            message => runtime.block_on(answer_in_terminal(talk, message)),
+        };
+        code = ExitCode::SUCCESS;
+        if let Err(error) = done {
+            eprintln!("tribune: {}", super::chain(&error));
+            code = ExitCode::FAILURE;
+        }
+    }
+    // Of input from a pipe, the last message decides.
+    Ok(if lines.is_terminal() { ExitCode::SUCCESS } else { code })
+}
+
+async fn show_history(parts: &Parts, talk: &Talk) -> anyhow::Result<()> {
+    let store = parts.people.store.conversations();
+    let user = UserId::local();
+    let conversation = match talk.conversation {
+        Some(id) => Some(id),
+        None => store.latest(&user, 0).await?.map(|latest| latest.id),
+    };
+    let Some(conversation) = conversation else {
+        return print("Nothing has been said yet.");
+    };
+    let page = store.messages(&user, conversation, HISTORY, None).await?;
+    let Some(page) = page else {
+        bail!("there is no such conversation");
+    };
+    for message in page.items {
+        let who = match message.role {
+            Role::User => "You",
+            Role::Assistant => "Tribune",
+        };
+        print(&printable(&format!("{who}: {}", message.content)))?;
+    }
+    Ok(())
+}
+
+fn show_tools(talk: &Talk) -> anyhow::Result<()> {
+    let toolbox = talk.chat()?.toolbox(&talk.service, &Principal::Local);
+    for tool in toolbox.tools() {
+        print(&printable(&format!("{}: {}", tool.name, tool.title)))?;
+    }
+    Ok(())
+}
+
+/// Where questions come from.
+enum Lines {
+    Terminal(Box<DefaultEditor>),
+    Pipe(std::io::Lines<std::io::StdinLock<'static>>),
+}
+
+impl Lines {
+    fn open() -> anyhow::Result<Self> {
+        let stdin = std::io::stdin();
+        Ok(if stdin.is_terminal() {
+            Self::Terminal(Box::new(DefaultEditor::new()?))
+        } else {
+            Self::Pipe(stdin.lock().lines())
+        })
+    }
+
+    fn is_terminal(&self) -> bool {
+        matches!(self, Self::Terminal(_))
+    }
+
+    /// `None` at the end. Ctrl-C drops the line that is being written.
+    fn next(&mut self) -> anyhow::Result<Option<String>> {
+        match self {
+            Self::Terminal(editor) => match editor.readline("> ") {
+                Ok(line) => {
+                    editor.add_history_entry(&line)?;
+                    Ok(Some(line))
+                }
+                Err(ReadlineError::Interrupted) => Ok(Some(String::new())),
+                Err(ReadlineError::Eof) => Ok(None),
+                Err(error) => Err(error.into()),
+            },
+            Self::Pipe(lines) => Ok(lines.next().transpose()?),
+        }
+    }
+}
+
+/// Without what would move the cursor or change the terminal: models and documents say what they like.
+fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect()
+}
+
+struct Silent;
+
+impl Events for Silent {
+    fn emit(&self, _: Event) {}
+}
+
+/// Shows an answer as it comes: its text on standard output, what is being done on standard error.
+#[derive(Default)]
+struct Terminal {
+    in_line: AtomicBool,
+    has_said: AtomicBool,
+}
+
+impl Terminal {
+    fn write(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        // A reader that has gone is not worth failing for.
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        self.in_line.store(!text.ends_with('\n'), Ordering::Relaxed);
+    }
+
+    fn end_line(&self) {
+        if self.in_line.load(Ordering::Relaxed) {
+            self.write("\n");
+        }
+    }
+}
+
+impl Events for Terminal {
+    fn emit(&self, event: Event) {
+        match event {
+            Event::Started { .. } => {}
+            Event::Delta { text } => {
+                self.has_said.store(true, Ordering::Relaxed);
+                self.write(&printable(&text));
+            }
+            Event::Discard => {
+                self.has_said.store(false, Ordering::Relaxed);
+                self.end_line();
+            }
+            Event::ToolStart { .. } => {}
+            Event::ToolEnd { summary, .. } => {
+                self.end_line();
+                let outcome = match (summary.success, summary.needs_confirmation) {
+                    (_, true) => "waits for your word",
+                    (true, _) => "done",
+                    (false, _) => "failed",
+                };
+                let preview = summary.result_preview.unwrap_or_default();
+                eprintln!("  · {} {outcome} {}", printable(&summary.tool), printable(&preview));
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `tribune token`: who may use this server, and as whom.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use jiff::{Timestamp, ToSpan};
+use serde_json::{Value, json};
+use tribune_core::UserId;
+use tribune_core::store::{Token as KeptToken, TokenStore};
+use tribune_server::identity::new_token;
+
+use super::{config, print, runtime};
+use crate::cli::{Common, Token, TokenCreate, TokenVerb};
+use crate::compose;
+use crate::logging;
+
+pub fn run(common: &Common, args: &Token) -> anyhow::Result<ExitCode> {
+    let _logs = logging::start(&super::ask::quiet(common))?;
+    let (config, demo) = config(common)?;
+    if demo.is_some() {
+        bail!(
+            "tokens belong to a server of your own, and there is no tribune.toml here: `tribune init` writes one, or name yours with --config FILE"
+        );
+    }
+    let store = compose::store(&config)?;
+    runtime()?.block_on(async {
+        store.ready().await?;
+        let tokens = store.tokens();
+        match &args.verb {
+            TokenVerb::Create(args) => create(&*tokens, args).await,
+            TokenVerb::List(args) => list(&*tokens, args.json).await,
+            TokenVerb::Revoke(args) => revoke(&*tokens, args.id.trim(), args.json).await,
+        }?;
+        store.close().await;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn create(tokens: &dyn TokenStore, args: &TokenCreate) -> anyhow::Result<()> {
+    const MAX_LABEL: usize = 100;
+    let user = UserId::new(args.user.trim())?;
+    let label = args.label.as_deref().map(str::trim).filter(|label| !label.is_empty());
+    if label.is_some_and(|label| label.chars().count() > MAX_LABEL || label.contains(char::is_control)) {
+        bail!("--label is one line of at most {MAX_LABEL} characters");
+    }
+    let now = Timestamp::now();
+    let expires = match args.expires_days {
+        Some(days) => Some(now.checked_add((days * 24).hours()).context("--expires-days")?),
+        None => None,
+    };
+    let made = new_token(user, label.map(str::to_owned), expires, now)?;
+    tokens.add(&made.token, made.sha256).await?;
+    if args.json {
+        let mut shown = view(&made.token);
+        shown["token"] = json!(made.shown);
+        return print(&shown.to_string());
+    }
+    // To be piped into a file or a variable: the token alone is standard output.
+    eprintln!(
+        "A token for {}. It is shown this once; clients send it as `Authorization: Bearer TOKEN`.",
+        made.token.user
+    );
+    eprintln!("`tribune token revoke {}` ends it.", made.token.id);
+    print(&made.shown)
+}
+
+async fn list(tokens: &dyn TokenStore, as_json: bool) -> anyhow::Result<()> {
+    let tokens = tokens.list().await?;
+    if as_json {
+        return print(&Value::from(tokens.iter().map(view).collect::<Vec<_>>()).to_string());
+    }
+    if tokens.is_empty() {
+        return print("There are no tokens. `tribune token create --user NAME` makes one.");
+    }
+    let mut rows = vec![["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"].map(str::to_owned)];
+    let now = Timestamp::now();
+    rows.extend(tokens.iter().map(|token| {
+        [
+            token.id.clone(),
+            token.user.to_string(),
+            minute(Some(token.created_at)),
+            minute(token.last_used),
+            state(token, now),
+            token.label.clone().unwrap_or_default(),
+        ]
+    }));
+    print(&table(&rows))
+}
+
+async fn revoke(tokens: &dyn TokenStore, id: &str, as_json: bool) -> anyhow::Result<()> {
+    let Some(token) = tokens.revoke(id, Timestamp::now()).await? else {
+        bail!("there is no token `{id}`; `tribune token list` shows the ids");
+    };
+    if as_json {
+        return print(&view(&token).to_string());
+    }
+    print(&format!(
+        "The token {} of {} is revoked; running servers refuse it within a second.",
+        token.id, token.user
+    ))
+}
+
+fn view(token: &KeptToken) -> Value {
+    json!({
+        "id": token.id,
+        "user": token.user.as_str(),
+        "label": token.label,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+        "last_used": token.last_used,
+        "revoked_at": token.revoked_at,
+    })
+}
+
+fn state(token: &KeptToken, now: Timestamp) -> String {
+    match (token.revoked_at, token.expires_at) {
+        (Some(at), _) => format!("revoked {}", minute(Some(at))),
+        (None, Some(end)) if end <= now => format!("expired {}", minute(Some(end))),
+        (None, Some(end)) => format!("until {}", minute(Some(end))),
+        (None, None) => "valid".to_owned(),
+    }
+}
+
+fn minute(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// Columns as wide as their widest cell.
+fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
