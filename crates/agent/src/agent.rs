@@ -1,0 +1,223 @@
+//! The agent: takes a question, and finds the conversation that it belongs to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tribune_core::store::{Answered, ConversationState, ConversationStore};
+use tribune_core::{Clock, Error, Result, UserId};
+use uuid::{NoContext, Uuid};
+
+use crate::chat::{ChatAnswer, ChatRequest};
+use crate::claims::{Claim, Claims};
+use crate::model::Model;
+use crate::settings::Settings;
+use crate::turn::Turn;
+
+/// The longest question.
+pub const MAX_MESSAGE_CHARS: usize = 4000;
+
+/// A chat agent. Cheap to share: turns own what they need of it.
+pub struct Agent {
+    shared: Arc<Shared>,
+    claims: Claims,
+}
+
+/// What every turn uses.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) model: Model,
+    pub(crate) conversations: Arc<dyn ConversationStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// A question that was accepted.
+pub enum Begun {
+    Turn(Turn),
+    /// It was answered before, under the same request id.
+    Answered(ChatAnswer),
+}
+
+impl Agent {
+    /// Checks the settings; nothing is sent.
+    pub fn new(settings: Settings, conversations: Arc<dyn ConversationStore>, clock: Arc<dyn Clock>) -> Result<Self> {
+        let model = Model::new(&settings, Arc::clone(&clock))?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                settings,
+                model,
+                conversations,
+                clock,
+            }),
+            claims: Claims::default(),
+        })
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// Checks the request and finds its conversation: what fails here can still be told by a status.
+    pub async fn begin(&self, request: ChatRequest, user: &UserId) -> Result<Begun> {
+        let question = question(&request)?;
+        let claim = match request.request_id {
+            Some(id) => Some(self.claim_request(user, id)?),
+            None => None,
+        };
+        if let Some(id) = request.request_id {
+            let store = &self.shared.conversations;
+            if let Some(answered) = store.answered(user, &id.to_string()).await? {
+                return Ok(Begun::Answered(kept_answer(answered)));
+            }
+        }
+        let asked_at = self.shared.clock.now();
+        let found = self.find(&request, user, asked_at).await?;
+        let (state, confirming) = match found {
+            Some(state) if !state.pending.is_empty() => self.claim_pending(state, user).await?,
+            other => (other, None),
+        };
+        let state = state.unwrap_or_else(|| ConversationState {
+            id: new_id(asked_at),
+            last_activity: asked_at,
+            recent: Vec::new(),
+            pending: Vec::new(),
+        });
+        Ok(Begun::Turn(Turn {
+            shared: Arc::clone(&self.shared),
+            user: user.clone(),
+            conversation: state,
+            question,
+            asked_at,
+            request_id: request.request_id,
+            _claims: [claim, confirming],
+        }))
+    }
+
+    fn claim_request(&self, user: &UserId, id: Uuid) -> Result<Claim> {
+        self.claims
+            .take(format!("request {user} {id}"))
+            .ok_or_else(|| Error::unavailable("this request is being answered already; ask for it again in a moment"))
+    }
+
+    /// The conversation that the question goes on with; `None` begins a new one.
+    async fn find(&self, request: &ChatRequest, user: &UserId, now: Timestamp) -> Result<Option<ConversationState>> {
+        let store = &self.shared.conversations;
+        let recent = self.shared.settings.history;
+        if let Some(id) = request.conversation_id {
+            let state = store.state(user, id, recent).await?;
+            return state.map(Some).ok_or_else(no_such_conversation);
+        }
+        if request.new_conversation {
+            return Ok(None);
+        }
+        let latest = store.latest(user, recent).await?;
+        Ok(latest.filter(|state| !is_idle(state.last_activity, now, self.shared.settings.idle_after)))
+    }
+
+    /// What waits for the user's word is for one turn only: of two at the same time, the second has nothing that
+    /// was confirmed. Read again once it is ours, because a turn that has just ended may have used it.
+    async fn claim_pending(
+        &self,
+        mut state: ConversationState,
+        user: &UserId,
+    ) -> Result<(Option<ConversationState>, Option<Claim>)> {
+        let Some(claim) = self.claims.take(format!("conversation {}", state.id)) else {
+            state.pending.clear();
+            return Ok((Some(state), None));
+        };
+        let recent = self.shared.settings.history;
+        let state = self.shared.conversations.state(user, state.id, recent).await?;
+        Ok((Some(state.ok_or_else(no_such_conversation)?), Some(claim)))
+    }
+}
+
+fn no_such_conversation() -> Error {
+    Error::not_found("there is no such conversation")
+}
+
+/// The question without the white space around it, and without zeros, which not every database keeps.
+fn question(request: &ChatRequest) -> Result<String> {
+    if request.new_conversation && request.conversation_id.is_some() {
+        return Err(Error::invalid_argument(
+            "`new_conversation` and `conversation_id` exclude each other: send one of them",
+        ));
+    }
+    let message = request.message.replace('\0', "");
+    let message = message.trim();
+    match message.chars().count() {
+        0 => Err(Error::invalid_argument(
+            "the message is empty: say what you would like to know or do",
+        )),
+        1..=MAX_MESSAGE_CHARS => Ok(message.to_owned()),
+        chars => Err(Error::invalid_argument(format!(
+            "the message has {chars} characters, and at most {MAX_MESSAGE_CHARS} are taken: shorten it"
+        ))),
+    }
+}
+
+fn is_idle(last_activity: Timestamp, now: Timestamp, idle_after: Duration) -> bool {
+    let idle_after = SignedDuration::try_from(idle_after).unwrap_or(SignedDuration::MAX);
+    now.duration_since(last_activity) > idle_after
+}
+
+fn kept_answer(answered: Answered) -> ChatAnswer {
+    ChatAnswer {
+        message: answered.answer.content,
+        conversation_id: answered.conversation,
+        tool_calls: None,
+        citations: Vec::new(),
+    }
+}
+
+/// An id that sorts by the time of its making.
+pub(crate) fn new_id(at: Timestamp) -> Uuid {
+    let seconds = u64::try_from(at.as_second()).unwrap_or_default();
+    let nanoseconds = u32::try_from(at.subsec_nanosecond()).unwrap_or_default();
+    Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanoseconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(message: &str) -> ChatRequest {
+        ChatRequest {
+            message: message.into(),
+            conversation_id: None,
+            new_conversation: false,
+            request_id: None,
+        }
+    }
+
+    #[test]
+    fn a_question_has_1_to_4000_characters() {
+        assert_eq!(question(&request("  hé\0llo\n")).expect("a question"), "héllo");
+        let longest = "é".repeat(MAX_MESSAGE_CHARS);
+        assert_eq!(
+            question(&request(&format!(" {longest} "))).expect("a question"),
+            longest
+        );
+        for wrong in ["", " \n\t", "\0", &"é".repeat(MAX_MESSAGE_CHARS + 1)] {
+            assert!(question(&request(wrong)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_conversation_is_idle_after_its_time_and_not_before() {
+        let at = |text: &str| text.parse::<Timestamp>().expect("a time");
+        let half_an_hour = Duration::from_secs(1800);
+        let last = at("2026-01-01T12:00:00Z");
+        assert!(!is_idle(last, at("2026-01-01T12:30:00Z"), half_an_hour));
+        assert!(is_idle(last, at("2026-01-01T12:30:00.000000001Z"), half_an_hour));
+        assert!(!is_idle(last, at("2026-01-01T11:00:00Z"), half_an_hour));
+        assert!(!is_idle(last, at("2999-01-01T00:00:00Z"), Duration::MAX));
+    }
+
+    #[test]
+    fn ids_carry_the_time() {
+        let at: Timestamp = "2026-01-01T00:00:00.5Z".parse().expect("a time");
+        let (seconds, nanoseconds) = new_id(at).get_timestamp().expect("version 7").to_unix();
+        assert_eq!((seconds, nanoseconds), (1_767_225_600, 500_000_000));
+        assert_eq!(new_id(Timestamp::MIN).get_version_num(), 7);
+    }
+}

@@ -1,0 +1,337 @@
+//! The tool calls of one round: checked in order, run side by side, answered in order.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+use tracing::Instrument;
+use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput, ToolSpec};
+
+use crate::chat::{Citation, Event, Events, ToolCallSummary};
+use crate::confirm::{Confirmations, Verdict};
+use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
+use crate::results::{MAX_PREVIEW_CHARS, add_citation, collect_citations, preview};
+use crate::text::{clip, plain};
+use crate::toolbox::Toolbox;
+use crate::transcript::AnsweredCall;
+
+/// Calls that are run of one round.
+const MAX_CALLS_PER_ROUND: usize = 16;
+/// An id that is longer is replaced by one of ours.
+const MAX_ID_BYTES: usize = 64;
+/// How much of a name is shown: no tool has a longer one.
+const MAX_NAME_CHARS: usize = 64;
+
+const CONFIRMATION_NEEDED: &str = "CONFIRMATION NEEDED: nothing has been done. Ask the user to confirm, naming what it \
+    is about, and wait for their next message. Call this again with the same arguments only if they agree.";
+const DECLINED: &str = "NOT DONE: the user declined. Do not call this again unless they ask for it anew.";
+
+/// What came of a call.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcome {
+    /// For the model.
+    pub(crate) result: String,
+    /// For a person.
+    pub(crate) preview: String,
+    /// The tool was run, whatever came of it.
+    pub(crate) ran: bool,
+    pub(crate) success: bool,
+    pub(crate) needs_confirmation: bool,
+    /// The tool changes nothing.
+    pub(crate) read_only: bool,
+    pub(crate) citations: Vec<Citation>,
+}
+
+/// Calls tools for one turn, and remembers what came of it.
+pub(crate) struct Caller<'a> {
+    toolbox: Arc<dyn Toolbox>,
+    specs: Vec<ToolSpec>,
+    confirmations: Confirmations,
+    events: &'a dyn Events,
+    clock: Arc<dyn Clock>,
+    done: Vec<(ToolCallSummary, Outcome)>,
+}
+
+/// What a turn has done with tools.
+pub(crate) struct Work {
+    pub(crate) summaries: Vec<ToolCallSummary>,
+    pub(crate) citations: Vec<Citation>,
+    /// What the user is asked to confirm.
+    pub(crate) pending: Vec<String>,
+}
+
+enum Plan {
+    Run(JsonObject),
+    Not(Outcome),
+}
+
+type Running = JoinSet<(usize, Result<ToolOutput>)>;
+
+impl<'a> Caller<'a> {
+    pub(crate) fn new(
+        toolbox: Arc<dyn Toolbox>,
+        confirmations: Confirmations,
+        events: &'a dyn Events,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            specs: toolbox.tools(),
+            toolbox,
+            confirmations,
+            events,
+            clock,
+            done: Vec::new(),
+        }
+    }
+
+    pub(crate) fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    /// What came of the calls so far.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
+        self.done.iter().map(|(_, outcome)| outcome)
+    }
+
+    pub(crate) fn into_work(self) -> Work {
+        let mut citations = Vec::new();
+        let mut summaries = Vec::with_capacity(self.done.len());
+        for (summary, outcome) in self.done {
+            summaries.push(summary);
+            for citation in outcome.citations {
+                add_citation(citation, &mut citations);
+            }
+        }
+        Work {
+            summaries,
+            citations,
+            pending: self.confirmations.into_asked(),
+        }
+    }
+
+    /// Runs the calls of one round.
+    pub(crate) async fn round(&mut self, calls: Vec<Call>, cx: &CallContext) -> Vec<AnsweredCall> {
+        let first = self.done.len();
+        let cx = self.context(cx);
+        let mut running = Running::new();
+        let mut ended = Vec::with_capacity(calls.len());
+        for (at, call) in calls.iter().enumerate() {
+            self.events.emit(Event::ToolStart {
+                call: first + at,
+                tool: shown_name(call),
+            });
+            ended.push(match self.plan(at, call) {
+                Plan::Run(arguments) => {
+                    self.start(&mut running, at, call.name.clone(), arguments, &cx);
+                    None
+                }
+                Plan::Not(outcome) => Some(self.conclude(first + at, call, outcome)),
+            });
+        }
+        while let Some(joined) = running.join_next().await {
+            let Ok((at, answer)) = joined else { continue };
+            ended[at] = Some(self.conclude(first + at, &calls[at], Outcome::of(answer)));
+        }
+        let ids = distinct_ids(&calls, first);
+        let mut answered = Vec::with_capacity(calls.len());
+        for (at, ((call, id), end)) in calls.into_iter().zip(ids).zip(ended).enumerate() {
+            let (summary, outcome) = end.unwrap_or_else(|| {
+                let panicked = Error::internal("it stopped unexpectedly");
+                self.conclude(first + at, &call, Outcome::of(Err(panicked)))
+            });
+            answered.push(AnsweredCall {
+                id,
+                arguments: echoed(&call),
+                name: shown_name(&call),
+                result: outcome.result.clone(),
+            });
+            self.done.push((summary, outcome));
+        }
+        answered
+    }
+
+    /// Tools have three quarters of the time that is left: the model can then still tell what happened.
+    fn context(&self, cx: &CallContext) -> CallContext {
+        let now = self.clock.monotonic();
+        cx.until(now + cx.time_left(now) / 4 * 3)
+    }
+
+    fn plan(&mut self, at: usize, call: &Call) -> Plan {
+        if at >= MAX_CALLS_PER_ROUND {
+            let most = format!("at most {MAX_CALLS_PER_ROUND} calls are run at once; make the others afterwards");
+            return Plan::Not(Outcome::error(&most));
+        }
+        let Some(spec) = self.specs.iter().find(|spec| spec.name == call.name) else {
+            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+            let mut outcome = Outcome::error(&format!("there is no such tool; there are: {}", names.join(", ")));
+            outcome.preview = "there is no such tool".to_owned();
+            return Plan::Not(outcome);
+        };
+        let arguments = match arguments(call) {
+            Ok(arguments) => arguments,
+            Err(wrong) => return Plan::Not(Outcome::error(wrong)),
+        };
+        if !spec.hints.destructive || spec.hints.read_only {
+            return Plan::Run(arguments);
+        }
+        match self.confirmations.decide(&call.name, &arguments) {
+            Verdict::Run => Plan::Run(arguments),
+            Verdict::Ask => Plan::Not(Outcome {
+                result: CONFIRMATION_NEEDED.to_owned(),
+                preview: "waits for your confirmation".to_owned(),
+                needs_confirmation: true,
+                ..Outcome::default()
+            }),
+            Verdict::Refused => Plan::Not(Outcome {
+                result: DECLINED.to_owned(),
+                preview: "not done: you declined".to_owned(),
+                ..Outcome::default()
+            }),
+        }
+    }
+
+    fn start(&self, running: &mut Running, at: usize, tool: String, arguments: JsonObject, cx: &CallContext) {
+        let toolbox = Arc::clone(&self.toolbox);
+        let left = cx.time_left(self.clock.monotonic());
+        let mut cx = cx.clone();
+        cx.cancel = cx.cancel.child_token();
+        let call = async move {
+            let _stop_what_it_started = cx.cancel.clone().drop_guard();
+            let answer = tokio::time::timeout(left, toolbox.call(&tool, arguments, &cx)).await;
+            (at, answer.unwrap_or_else(|_| Err(out_of_time())))
+        };
+        running.spawn(call.in_current_span());
+    }
+
+    fn conclude(&self, number: usize, call: &Call, mut outcome: Outcome) -> (ToolCallSummary, Outcome) {
+        let is_this = |spec: &&ToolSpec| spec.name == call.name;
+        outcome.read_only = self.specs.iter().find(is_this).is_some_and(|spec| spec.hints.read_only);
+        let summary = ToolCallSummary {
+            tool: shown_name(call),
+            success: outcome.success,
+            result_preview: Some(outcome.preview.clone()),
+            needs_confirmation: outcome.needs_confirmation,
+        };
+        self.events.emit(Event::ToolEnd {
+            call: number,
+            summary: summary.clone(),
+        });
+        (summary, outcome)
+    }
+}
+
+impl Outcome {
+    fn of(answer: Result<ToolOutput>) -> Self {
+        let output = match answer {
+            Ok(output) => output,
+            Err(error) => {
+                return Self {
+                    ran: true,
+                    ..Self::error(error.message())
+                };
+            }
+        };
+        let json: Value = serde_json::from_str(output.json()).unwrap_or(Value::Null);
+        let mut citations = Vec::new();
+        collect_citations(&json, &mut citations);
+        Self {
+            preview: preview(&output, &json),
+            result: output.text().to_owned(),
+            ran: true,
+            success: true,
+            citations,
+            ..Self::default()
+        }
+    }
+
+    /// One that was not run.
+    fn error(message: &str) -> Self {
+        Self {
+            result: format!("error: {message}"),
+            preview: clip(&plain(message), MAX_PREVIEW_CHARS),
+            ..Self::default()
+        }
+    }
+}
+
+fn out_of_time() -> Error {
+    let message = "it took too long and was given up; whether it was done is not known";
+    Error::new(ErrorKind::DeadlineExceeded, message)
+}
+
+/// The arguments of a call; none at all are an empty object.
+fn arguments(call: &Call) -> Result<JsonObject, &'static str> {
+    if call.too_long {
+        return Err("the arguments are longer than 64 KB; send less");
+    }
+    if call.arguments.trim().is_empty() {
+        return Ok(JsonObject::new());
+    }
+    match serde_json::from_str(&call.arguments) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err("the arguments are not a JSON object; send one, for example {\"name\": \"value\"}"),
+        Err(_) => Err("the arguments are not valid JSON; send one JSON object"),
+    }
+}
+
+const _: () = assert!(MAX_ARGUMENT_BYTES == 64 * 1024, "the sentence above says so");
+
+/// What the model is shown of its arguments. What was no JSON object becomes an empty one: servers that read their
+/// own history would fail on it, and the result says what was wrong.
+fn echoed(call: &Call) -> String {
+    match arguments(call) {
+        Ok(_) if !call.arguments.trim().is_empty() => call.arguments.clone(),
+        _ => "{}".to_owned(),
+    }
+}
+
+fn shown_name(call: &Call) -> String {
+    clip(&plain(&call.name), MAX_NAME_CHARS)
+}
+
+/// The ids of the calls; one that is missing, doubled or too long is replaced.
+fn distinct_ids(calls: &[Call], first: usize) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let id = |(at, call): (usize, &Call)| {
+        let fit = !call.id.is_empty() && call.id.len() <= MAX_ID_BYTES && seen.insert(call.id.clone());
+        if fit {
+            call.id.clone()
+        } else {
+            format!("tribune_{}", first + at)
+        }
+    };
+    calls.iter().enumerate().map(id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str, arguments: &str) -> Call {
+        Call {
+            id: id.into(),
+            name: "look".into(),
+            arguments: arguments.into(),
+            too_long: false,
+        }
+    }
+
+    #[test]
+    fn arguments_are_one_object_or_none() {
+        assert_eq!(arguments(&call("", " ")), Ok(JsonObject::new()));
+        assert_eq!(arguments(&call("", "{}")), Ok(JsonObject::new()));
+        assert!(arguments(&call("", "{\"a\":1}")).is_ok_and(|object| object["a"] == 1));
+        for wrong in ["[]", "null", "\"x\"", "{\"a\":", "{} {}"] {
+            assert!(arguments(&call("", wrong)).is_err(), "{wrong}");
+            assert_eq!(echoed(&call("", wrong)), "{}");
+        }
+        assert_eq!(echoed(&call("", "{ \"a\": 1 }")), "{ \"a\": 1 }");
+    }
+
+    #[test]
+    fn every_call_of_a_round_has_an_id_of_its_own() {
+        let calls = [call("a", ""), call("a", ""), call("", ""), call(&"x".repeat(65), "")];
+        assert_eq!(distinct_ids(&calls, 4), ["a", "tribune_5", "tribune_6", "tribune_7"]);
+    }
+}

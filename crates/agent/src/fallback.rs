@@ -1,0 +1,99 @@
+//! Answers of our own, for when the model cannot give one: what was done is told all the same.
+
+use crate::calls::Outcome;
+use crate::model::failure::Failure;
+
+/// How many things are named of each kind.
+const MAX_NAMED: usize = 10;
+
+/// Said at the end of an answer that was longer than is taken.
+pub(crate) const CUT_SHORT: &str = "\n\n(The answer ends here because it has reached the longest that is allowed.)";
+
+/// The model failed after tools had run.
+pub(crate) fn failed<'a>(failure: &Failure, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
+    let why = format!("I cannot finish my answer: {}.", failure.happened());
+    with_account(why, outcomes)
+}
+
+/// The model went on calling tools.
+pub(crate) fn stopped<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
+    let why = "I have stopped here: this took more steps than one answer may take.".to_owned();
+    with_account(why, outcomes)
+}
+
+/// A heading, and what belongs under it.
+type Part = (&'static str, fn(&Outcome) -> bool);
+
+fn with_account<'a>(mut answer: String, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
+    let outcomes: Vec<&Outcome> = outcomes.collect();
+    let parts: [Part; 4] = [
+        ("Done:", |o| o.success && !o.read_only),
+        ("Looked up:", |o| o.success && o.read_only),
+        ("Did not work:", |o| o.ran && !o.success),
+        ("Not done yet:", |o| o.needs_confirmation),
+    ];
+    for (heading, belongs) in parts {
+        let mut named: Vec<&str> = Vec::new();
+        for outcome in outcomes.iter().filter(|outcome| belongs(outcome)) {
+            if !named.contains(&outcome.preview.as_str()) {
+                named.push(&outcome.preview);
+            }
+        }
+        if named.is_empty() {
+            continue;
+        }
+        let more = named.len().saturating_sub(MAX_NAMED);
+        named.truncate(MAX_NAMED);
+        answer.push_str(&format!("\n- {heading} {}", named.join("; ")));
+        if more > 0 {
+            answer.push_str(&format!("; and {more} more"));
+        }
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::failure::Cause;
+
+    fn outcome(preview: &str, success: bool, read_only: bool) -> Outcome {
+        Outcome {
+            preview: preview.into(),
+            ran: true,
+            success,
+            read_only,
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn what_was_done_is_told_and_what_was_not() {
+        let waiting = Outcome {
+            preview: "waits for your confirmation".into(),
+            needs_confirmation: true,
+            ..Outcome::default()
+        };
+        let outcomes = [
+            outcome("3 tasks", true, true),
+            outcome("3 tasks", true, true),
+            outcome("Buy milk", true, false),
+            outcome("no such task", false, false),
+            waiting,
+        ];
+        assert_eq!(
+            failed(&Cause::Silence.into(), outcomes.iter()),
+            "I cannot finish my answer: the language model has been silent for too long.\n\
+             - Done: Buy milk\n\
+             - Looked up: 3 tasks\n\
+             - Did not work: no such task\n\
+             - Not done yet: waits for your confirmation"
+        );
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let outcomes: Vec<Outcome> = (0..12).map(|n| outcome(&format!("t{n}"), true, false)).collect();
+        assert!(stopped(outcomes.iter()).ends_with("t8; t9; and 2 more"));
+    }
+}

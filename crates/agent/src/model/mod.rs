@@ -1,0 +1,386 @@
+//! A model behind an OpenAI-compatible endpoint.
+//!
+//! `async-openai` gives the words of the protocol. Its client is not used: it logs what an endpoint answers when that
+//! cannot be read, which may be what a user said; it reads events of any size; it tries again for minutes; it takes
+//! keys from the environment; and an endpoint that answers a request for a stream with plain JSON is to it an empty
+//! stream.
+//!
+//! - [`request`]: what is sent;
+//! - [`sse`]: the events of a stream;
+//! - [`reply`]: what the model says, put together;
+//! - [`failure`]: how it can fail.
+
+pub(crate) mod failure;
+pub(crate) mod reply;
+pub(crate) mod request;
+mod sse;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use async_openai::types::chat::ChatCompletionTools;
+use bytes::Bytes;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, Response, Url};
+use serde_json::Value;
+use tokio::time::timeout;
+use tribune_core::{CallContext, Clock, Error, Result};
+
+use crate::settings::Settings;
+use failure::{Cause, Failure};
+use reply::{Builder, Reply};
+use request::{Message, OutputLimit, ToolUse};
+use sse::EventReader;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Tries after the first.
+const MAX_RETRIES: u32 = 2;
+const FIRST_RETRY_AFTER: Duration = Duration::from_millis(500);
+/// An endpoint that wants to be left alone for longer is not asked again.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
+/// The longest answer that is no stream: an answer at its limits, escaped.
+const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
+/// How much of an error is read.
+const MAX_ERROR_BYTES: usize = 64 * 1024;
+/// A model that is done may take so long to end its stream; the connection can then be used again.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// Is told text as it comes.
+pub(crate) type OnText<'a> = &'a (dyn Fn(&str) + Send + Sync);
+
+pub(crate) struct Model {
+    client: Client,
+    url: Url,
+    authorization: Option<HeaderValue>,
+    name: String,
+    temperature: Option<f32>,
+    limit: OutputLimit,
+    silence: Duration,
+    request_timeout: Duration,
+    clock: Arc<dyn Clock>,
+}
+
+/// One try that failed, and when the endpoint wants to be asked again.
+struct Failed {
+    failure: Failure,
+    retry_after: Option<Duration>,
+}
+
+impl<T: Into<Failure>> From<T> for Failed {
+    fn from(failure: T) -> Self {
+        Self {
+            failure: failure.into(),
+            retry_after: None,
+        }
+    }
+}
+
+impl Model {
+    /// Checks the settings; nothing is sent.
+    pub(crate) fn new(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self> {
+        if settings.model.trim().is_empty() {
+            return Err(Error::invalid_argument("the agent needs the name of a model"));
+        }
+        let url = endpoint(&settings.base_url)?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        // An error means that the program has chosen its provider already.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
+        if matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]") {
+            builder = builder.no_proxy();
+        }
+        let client = builder
+            .build()
+            .map_err(|error| Error::internal("no HTTP client can be made on this machine").caused_by(error))?;
+        let tokens = settings.max_output_tokens;
+        Ok(Self {
+            client,
+            authorization: settings.api_key.as_deref().map(bearer).transpose()?,
+            limit: if host == "api.openai.com" {
+                OutputLimit::MaxCompletionTokens(tokens)
+            } else {
+                OutputLimit::MaxTokens(tokens)
+            },
+            url,
+            name: settings.model.clone(),
+            temperature: settings.temperature,
+            silence: settings.silence,
+            request_timeout: settings.request_timeout,
+            clock,
+        })
+    }
+
+    /// Asks, and asks again if that may help and nothing of an answer has been told yet.
+    pub(crate) async fn ask(
+        &self,
+        messages: Vec<Message>,
+        tools: &[ChatCompletionTools],
+        tool_use: ToolUse,
+        cx: &CallContext,
+        on_text: OnText<'_>,
+    ) -> Result<Reply, Failure> {
+        let body = request::body(&self.name, self.temperature, self.limit, messages, tools, tool_use);
+        let body = Bytes::from(serde_json::to_vec(&body).map_err(|_| Cause::Rejected)?);
+        let told = AtomicBool::new(false);
+        let on_text = |text: &str| {
+            told.store(true, Ordering::Relaxed);
+            on_text(text);
+        };
+        let mut backoff = FIRST_RETRY_AFTER;
+        for retries in 0.. {
+            let failed = match self.try_once(&body, cx, &on_text).await {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed,
+            };
+            let wait = failed.retry_after.unwrap_or(backoff);
+            let may_help = failed.failure.is_passing() && retries < MAX_RETRIES && wait <= MAX_RETRY_AFTER;
+            if !may_help || told.load(Ordering::Relaxed) || wait >= cx.time_left(self.clock.monotonic()) {
+                return Err(failed.failure);
+            }
+            tokio::select! {
+                () = cx.cancel.cancelled() => return Err(Cause::Cancelled.into()),
+                () = tokio::time::sleep(wait) => {}
+            }
+            backoff *= 2;
+        }
+        Err(Cause::Unreachable.into())
+    }
+
+    /// One request, within its time and the turn's; counted and, if it fails, logged.
+    async fn try_once(&self, body: &Bytes, cx: &CallContext, on_text: OnText<'_>) -> Result<Reply, Failed> {
+        let begun = self.clock.monotonic();
+        let left = cx.time_left(begun);
+        let out_of_time = if left <= self.request_timeout {
+            Cause::TurnTimeout
+        } else {
+            Cause::RequestTimeout
+        };
+        let answered = tokio::select! {
+            () = cx.cancel.cancelled() => Err(Cause::Cancelled.into()),
+            answered = timeout(left.min(self.request_timeout), self.exchange(body, on_text)) =>
+                answered.unwrap_or_else(|_| Err(out_of_time.into())),
+        };
+        self.account(begun, answered.as_ref().map_err(|failed| &failed.failure), cx);
+        answered
+    }
+
+    fn account(&self, begun: Instant, answered: Result<&Reply, &Failure>, cx: &CallContext) {
+        let took = self.clock.monotonic().saturating_duration_since(begun);
+        let outcome = answered.map_or_else(|failure| failure.cause.as_str(), |_| "ok");
+        metrics::counter!("tribune_model_requests_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("tribune_model_request_seconds").record(took.as_secs_f64());
+        if let Err(failure) = answered {
+            tracing::warn!(
+                cause = outcome,
+                status = failure.status,
+                code = failure.code.as_deref(),
+                ms = took.as_millis(),
+                correlation_id = &*cx.correlation_id,
+                "{}",
+                match failure.cause {
+                    Cause::KeyRefused => "the model's endpoint refused the API key: check the agent's key",
+                    Cause::UnknownModel => "the model's endpoint does not know the model: check its name and address",
+                    _ => "a request to the model failed",
+                }
+            );
+        }
+    }
+
+    async fn exchange(&self, body: &Bytes, on_text: OnText<'_>) -> Result<Reply, Failed> {
+        let mut request = self
+            .client
+            .post(self.url.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream, application/json")
+            .body(body.clone());
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        let response = timeout(self.silence, request.send())
+            .await
+            .map_err(|_| Cause::Silence)?
+            .map_err(|_| Cause::Unreachable)?;
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        let reply = if is_json(&response) {
+            self.read_json(response, on_text).await?
+        } else {
+            self.read_stream(response, on_text).await?
+        };
+        if reply.text.trim().is_empty() && reply.calls.is_empty() {
+            return Err(Cause::Nothing.into());
+        }
+        Ok(reply)
+    }
+
+    async fn refused(&self, response: Response) -> Failed {
+        let status = response.status().as_u16();
+        let retry_after = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.trim().parse::<u32>().ok())
+            .map(|seconds| Duration::from_secs(seconds.into()));
+        let body = self.read_whole(response, MAX_ERROR_BYTES).await.unwrap_or_default();
+        let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        Failed {
+            failure: Failure::of_status(status, &body),
+            retry_after,
+        }
+    }
+
+    /// A whole answer: some servers do not stream.
+    async fn read_json(&self, response: Response, on_text: OnText<'_>) -> Result<Reply, Failure> {
+        let body = self.read_whole(response, MAX_JSON_BYTES).await?;
+        if body.is_empty() {
+            return Err(Cause::Nothing.into());
+        }
+        let answer: Value = serde_json::from_slice(&body).map_err(|_| Cause::Garbage)?;
+        let mut builder = Builder::default();
+        tell(on_text, &builder.add(&answer)?);
+        Ok(builder.build())
+    }
+
+    async fn read_whole(&self, mut response: Response, limit: usize) -> Result<Vec<u8>, Cause> {
+        let mut body = Vec::new();
+        while let Some(chunk) = self.next_chunk(&mut response).await? {
+            if body.len() + chunk.len() > limit {
+                return Err(Cause::Garbage);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    async fn read_stream(&self, mut response: Response, on_text: OnText<'_>) -> Result<Reply, Failure> {
+        let mut stream = Stream::default();
+        while let Some(chunk) = self.next_chunk(&mut response).await? {
+            for event in stream.events.push(&chunk)? {
+                tell(on_text, &stream.take(&event)?);
+            }
+            if stream.builder.is_full() {
+                return Ok(stream.builder.build());
+            }
+            if stream.is_over() {
+                // Read to its end, so that the connection can be used again.
+                let _ = timeout(GOODBYE, self.read_whole(response, MAX_ERROR_BYTES)).await;
+                return Ok(stream.builder.build());
+            }
+        }
+        if let Some(event) = stream.events.finish() {
+            tell(on_text, &stream.take(&event)?);
+        }
+        stream.end()
+    }
+
+    /// Any byte is a sign of life, also a comment that only keeps the connection open.
+    async fn next_chunk(&self, response: &mut Response) -> Result<Option<Bytes>, Cause> {
+        timeout(self.silence, response.chunk())
+            .await
+            .map_err(|_| Cause::Silence)?
+            .map_err(|_| Cause::HalfAnAnswer)
+    }
+}
+
+/// A stream that is being read.
+#[derive(Default)]
+struct Stream {
+    events: EventReader,
+    builder: Builder,
+    some_event: bool,
+    done: bool,
+}
+
+impl Stream {
+    fn take(&mut self, event: &[u8]) -> Result<String, Failure> {
+        if event.trim_ascii() == b"[DONE]" {
+            self.done = true;
+        }
+        if self.done {
+            return Ok(String::new());
+        }
+        self.some_event = true;
+        let piece: Value = serde_json::from_slice(event).map_err(|_| Cause::Garbage)?;
+        self.builder.add(&piece)
+    }
+
+    const fn is_over(&self) -> bool {
+        self.done || self.builder.finished
+    }
+
+    fn end(self) -> Result<Reply, Failure> {
+        if self.is_over() {
+            return Ok(self.builder.build());
+        }
+        Err(match (self.some_event, self.events.strange) {
+            (true, _) => Cause::HalfAnAnswer,
+            (false, true) => Cause::Garbage,
+            (false, false) => Cause::Nothing,
+        }
+        .into())
+    }
+}
+
+fn tell(on_text: OnText<'_>, text: &str) {
+    if !text.is_empty() {
+        on_text(text);
+    }
+}
+
+fn is_json(response: &Response) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE);
+    content_type.is_some_and(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"application/json"))
+}
+
+fn endpoint(base_url: &str) -> Result<Url> {
+    let wrong = || {
+        Error::invalid_argument(format!(
+            "`{base_url}` is no address of a model: use one like https://openrouter.ai/api/v1"
+        ))
+    };
+    let url = Url::parse(&format!("{}/chat/completions", base_url.trim_end_matches('/'))).map_err(|_| wrong())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.query().is_some() {
+        return Err(wrong());
+    }
+    Ok(url)
+}
+
+fn bearer(key: &str) -> Result<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.trim()))
+        .map_err(|_| Error::invalid_argument("the model's key has characters that no key has: check it"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_of_http() {
+        let url = |base: &str| endpoint(base).map(String::from).ok();
+        let whole = Some("http://localhost:8080/v1/chat/completions".to_owned());
+        assert_eq!(url("http://localhost:8080/v1"), whole);
+        assert_eq!(url("http://localhost:8080/v1/"), whole);
+        for wrong in [
+            "",
+            "localhost:8080",
+            "ftp://example.org/v1",
+            "/v1",
+            "http://",
+            "http://a/?x=",
+        ] {
+            assert_eq!(url(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_key_cannot_smuggle_a_header() {
+        assert!(bearer("sk-abc\r\nX: y").is_err());
+        assert!(bearer(" sk-abc\n").is_ok_and(|value| value.is_sensitive()));
+    }
+}

@@ -1,0 +1,290 @@
+//! What a model says, put together from the pieces of a stream or taken from a whole answer.
+//!
+//! Endpoints differ in what they leave out, so nothing is required of a piece: fields may be missing, null, unknown or
+//! of another type.
+
+use serde_json::Value;
+
+use super::failure::{Cause, Failure};
+
+/// The longest text that is taken of an answer.
+pub(crate) const MAX_TEXT_BYTES: usize = 100 * 1024;
+/// The longest arguments that are taken of a call.
+pub(crate) const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
+/// A model that calls more tools at once is not working as it should.
+const MAX_CALLS: usize = 64;
+const MAX_NAME_BYTES: usize = 128;
+
+/// A tool call as the model wrote it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    /// There was more of the arguments than is taken.
+    pub(crate) too_long: bool,
+}
+
+/// A whole answer of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) text: String,
+    pub(crate) calls: Vec<Call>,
+    /// The text ends before the model was done.
+    pub(crate) cut: bool,
+}
+
+/// A reply that is being put together.
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    reply: Reply,
+    /// The number that the endpoint gives each call, beside `reply.calls`.
+    numbers: Vec<Option<u64>>,
+    /// The model said that it is done.
+    pub(super) finished: bool,
+}
+
+impl Builder {
+    /// Takes a piece of a stream or a whole answer; gives the text that it adds.
+    pub(super) fn add(&mut self, piece: &Value) -> Result<String, Failure> {
+        if !piece["error"].is_null() {
+            return Err(Failure::reported(piece));
+        }
+        let choice = &piece["choices"][0];
+        if choice["index"].as_u64().is_some_and(|index| index != 0) {
+            return Ok(String::new());
+        }
+        let said = if choice["delta"].is_object() {
+            &choice["delta"]
+        } else {
+            &choice["message"]
+        };
+        let text = self.add_text(&[text_of(&said["content"]), text_of(&said["refusal"])].concat());
+        for call in said["tool_calls"].as_array().into_iter().flatten() {
+            self.add_call(call)?;
+        }
+        if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
+            self.finished = true;
+            self.reply.cut |= reason == "length";
+        }
+        Ok(text)
+    }
+
+    /// There was more text than is taken: what follows would stand behind a gap.
+    pub(super) const fn is_full(&self) -> bool {
+        self.reply.cut && !self.finished
+    }
+
+    pub(super) fn build(self) -> Reply {
+        self.reply
+    }
+
+    fn add_text(&mut self, more: &str) -> String {
+        let room = MAX_TEXT_BYTES.saturating_sub(self.reply.text.len());
+        let taken = &more[..more.floor_char_boundary(room)];
+        self.reply.cut |= taken.len() < more.len();
+        self.reply.text.push_str(taken);
+        taken.to_owned()
+    }
+
+    fn add_call(&mut self, piece: &Value) -> Result<(), Failure> {
+        let name = piece["function"]["name"].as_str().unwrap_or_default();
+        let at = self.place_of(piece, name)?;
+        let Some(call) = self.reply.calls.get_mut(at) else {
+            return Ok(());
+        };
+        if call.id.is_empty() {
+            call.id.push_str(piece["id"].as_str().unwrap_or_default());
+        }
+        // Some endpoints repeat the name in every piece, others send it in parts.
+        if call.name != name && call.name.len() + name.len() <= MAX_NAME_BYTES {
+            call.name.push_str(name);
+        }
+        match &piece["function"]["arguments"] {
+            Value::String(more) => call.add_arguments(more),
+            whole @ Value::Object(_) => call.add_arguments(&whole.to_string()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Which call a piece belongs to: that of its number, else that of its id, else the last one. A piece that
+    /// cannot go on with that one begins a new one: some endpoints give every call the same number, or none.
+    fn place_of(&mut self, piece: &Value, name: &str) -> Result<usize, Failure> {
+        let number = piece["index"].as_u64();
+        let id = piece["id"].as_str().filter(|id| !id.is_empty());
+        let calls = &self.reply.calls;
+        let known = match (number, id) {
+            (Some(number), _) => self.numbers.iter().rposition(|known| *known == Some(number)),
+            (None, Some(id)) => calls.iter().rposition(|call| call.id == id),
+            (None, None) => calls.len().checked_sub(1),
+        };
+        if let Some(at) = known.filter(|&at| calls[at].goes_on_with(id, name, number.is_some())) {
+            return Ok(at);
+        }
+        if calls.len() == MAX_CALLS {
+            return Err(Cause::Garbage.into());
+        }
+        self.reply.calls.push(Call::default());
+        self.numbers.push(number);
+        Ok(self.reply.calls.len() - 1)
+    }
+}
+
+impl Call {
+    fn goes_on_with(&self, id: Option<&str>, name: &str, numbered: bool) -> bool {
+        let other_id = id.is_some_and(|id| !self.id.is_empty() && self.id != id);
+        let other_call = !name.is_empty() && !self.arguments.is_empty() && (!numbered || self.name != name);
+        !(other_id || (id.is_none() && other_call))
+    }
+
+    fn add_arguments(&mut self, more: &str) {
+        if self.arguments.len() + more.len() > MAX_ARGUMENT_BYTES {
+            self.too_long = true;
+        } else if !self.too_long {
+            self.arguments.push_str(more);
+        }
+    }
+}
+
+/// Text, or the texts of a list of parts; without zeros, which not every database keeps.
+fn text_of(content: &Value) -> String {
+    let text = match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    };
+    if text.contains('\0') {
+        text.replace('\0', "")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn built(pieces: &[Value]) -> Reply {
+        let mut builder = Builder::default();
+        for piece in pieces {
+            builder.add(piece).expect("a piece");
+        }
+        builder.build()
+    }
+
+    fn calls(deltas: &[Value]) -> Vec<(String, String, String)> {
+        let pieces: Vec<Value> = deltas
+            .iter()
+            .map(|call| json!({"choices": [{"delta": {"tool_calls": [call]}}]}))
+            .collect();
+        let all = |call: Call| (call.id, call.name, call.arguments);
+        built(&pieces).calls.into_iter().map(all).collect()
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+        (id.into(), name.into(), arguments.into())
+    }
+
+    #[test]
+    fn pieces_of_two_calls_are_told_apart_by_number() {
+        let calls = calls(&[
+            json!({"index": 0, "id": "a", "type": "function", "function": {"name": "one", "arguments": ""}}),
+            json!({"index": 1, "id": "b", "function": {"name": "two", "arguments": "{\"y"}}),
+            json!({"index": 0, "function": {"arguments": "{\"x\":"}}),
+            json!({"index": 1, "id": null, "function": {"name": null, "arguments": "\":2}"}}),
+            json!({"index": 0, "id": "", "function": {"arguments": "1}"}}),
+        ]);
+        assert_eq!(calls, [call("a", "one", "{\"x\":1}"), call("b", "two", "{\"y\":2}")]);
+    }
+
+    #[test]
+    fn whole_calls_of_one_number_are_told_apart_by_id() {
+        let calls = calls(&[
+            json!({"index": 0, "id": "a", "function": {"name": "one", "arguments": "{}"}}),
+            json!({"index": 0, "id": "b", "function": {"name": "one", "arguments": "{}"}}),
+        ]);
+        assert_eq!(calls, [call("a", "one", "{}"), call("b", "one", "{}")]);
+    }
+
+    #[test]
+    fn calls_without_numbers_are_told_apart_by_id_or_name() {
+        let calls = calls(&[
+            json!({"id": "a", "function": {"name": "one", "arguments": "{\"x\":"}}),
+            json!({"function": {"arguments": "1}"}}),
+            json!({"id": "b", "function": {"name": "one", "arguments": {"x": 2}}}),
+            json!({"function": {"name": "two", "arguments": "{}"}}),
+            json!({"function": {"name": "two", "arguments": "{}"}}),
+        ]);
+        assert_eq!(
+            calls,
+            [
+                call("a", "one", "{\"x\":1}"),
+                call("b", "one", "{\"x\":2}"),
+                call("", "two", "{}"),
+                call("", "two", "{}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_repeated_name_is_one_name() {
+        let piece =
+            |arguments: &str| json!({"index": 0, "id": "a", "function": {"name": "one", "arguments": arguments}});
+        assert_eq!(calls(&[piece("{"), piece("}")]), [call("a", "one", "{}")]);
+    }
+
+    #[test]
+    fn anything_may_be_missing_or_of_another_type() {
+        let reply = built(&[
+            json!({}),
+            json!([]),
+            json!("text"),
+            json!({"choices": null, "error": null}),
+            json!({"choices": [], "usage": {"total_tokens": 4}}),
+            json!({"choices": [{"delta": null, "finish_reason": ""}]}),
+            json!({"choices": [{"delta": {"role": "assistant", "content": null, "tool_calls": null}}]}),
+            json!({"choices": [{"delta": {"content": "Hel", "reasoning_content": "hm"}, "finish_reason": null}]}),
+            json!({"choices": [{"index": 1, "delta": {"content": "other"}}]}),
+            json!({"choices": [{"delta": {"content": [{"type": "text", "text": "lo"}]}, "finish_reason": 7}]}),
+        ]);
+        assert_eq!((reply.text.as_str(), reply.calls.len(), reply.cut), ("Hello", 0, false));
+    }
+
+    #[test]
+    fn a_reason_that_nobody_knows_is_one() {
+        let mut builder = Builder::default();
+        let piece = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "eos_token"}]});
+        assert_eq!(builder.add(&piece).expect("a piece"), "Hi");
+        assert!(builder.finished);
+    }
+
+    #[test]
+    fn text_stops_at_its_limit_between_two_characters() {
+        let mut builder = Builder::default();
+        let piece = json!({"choices": [{"delta": {"content": "é".repeat(MAX_TEXT_BYTES)}}]});
+        builder.add(&piece).expect("a piece");
+        assert!(builder.is_full());
+        let reply = builder.build();
+        assert_eq!((reply.text.len(), reply.cut), (MAX_TEXT_BYTES, true));
+    }
+
+    #[test]
+    fn arguments_and_calls_are_bounded() {
+        let long = "x".repeat(MAX_ARGUMENT_BYTES);
+        let piece = |index: usize, arguments: &str| json!({"choices": [{"delta": {"tool_calls": [{"index": index, "function": {"arguments": arguments}}]}}]});
+        let reply = built(&[piece(0, &long), piece(0, "y"), piece(0, "z")]);
+        assert!(reply.calls[0].too_long && reply.calls[0].arguments.len() == MAX_ARGUMENT_BYTES);
+        let mut builder = Builder::default();
+        let refused = (0..=MAX_CALLS).find_map(|index| builder.add(&piece(index, "{}")).err());
+        assert_eq!(refused.expect("a refusal").cause, Cause::Garbage);
+    }
+
+    #[test]
+    fn an_error_in_place_of_an_answer_is_one() {
+        let error = Builder::default().add(&json!({"error": {"message": "no", "code": 503}}));
+        assert_eq!(error.expect_err("an error").status, Some(503));
+    }
+}

@@ -1,0 +1,148 @@
+//! What is sent to a model, in the words of the OpenAI protocol.
+
+use async_openai::types::chat::{
+    ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestAssistantMessage,
+    ChatCompletionRequestMessage, ChatCompletionRequestSystemMessage, ChatCompletionRequestToolMessage,
+    ChatCompletionRequestUserMessage, ChatCompletionTool, ChatCompletionToolChoiceOption, ChatCompletionTools,
+    CreateChatCompletionRequest, FunctionCall, FunctionObject, ToolChoiceOptions,
+};
+use serde_json::Value;
+use tribune_core::ToolSpec;
+
+pub(crate) type Message = ChatCompletionRequestMessage;
+
+/// Whether the model may call tools in this request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolUse {
+    Allowed,
+    /// It must answer with what it has.
+    Over,
+}
+
+/// Which field limits an answer: OpenAI's own models refuse the old one, other servers do not know the new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputLimit {
+    MaxTokens(u32),
+    MaxCompletionTokens(u32),
+}
+
+pub(crate) fn system(text: &str) -> Message {
+    Message::System(ChatCompletionRequestSystemMessage {
+        content: text.into(),
+        name: None,
+    })
+}
+
+pub(crate) fn user(text: &str) -> Message {
+    Message::User(ChatCompletionRequestUserMessage {
+        content: text.into(),
+        name: None,
+    })
+}
+
+pub(crate) fn assistant(text: &str) -> Message {
+    Message::Assistant(ChatCompletionRequestAssistantMessage {
+        content: Some(text.into()),
+        ..ChatCompletionRequestAssistantMessage::default()
+    })
+}
+
+/// What the model called: `(id, name, arguments)`.
+pub(crate) fn calls<'a>(calls: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Message {
+    let call = |(id, name, arguments): (&str, &str, &str)| {
+        ChatCompletionMessageToolCalls::Function(ChatCompletionMessageToolCall {
+            id: id.to_owned(),
+            function: FunctionCall {
+                name: name.to_owned(),
+                arguments: arguments.to_owned(),
+            },
+        })
+    };
+    Message::Assistant(ChatCompletionRequestAssistantMessage {
+        tool_calls: Some(calls.map(call).collect()),
+        ..ChatCompletionRequestAssistantMessage::default()
+    })
+}
+
+pub(crate) fn result(call_id: &str, text: &str) -> Message {
+    Message::Tool(ChatCompletionRequestToolMessage {
+        content: text.into(),
+        tool_call_id: call_id.to_owned(),
+    })
+}
+
+/// A tool as the model is shown it. Not `strict`: that takes a part of JSON Schema only.
+pub(crate) fn function(spec: &ToolSpec) -> ChatCompletionTools {
+    ChatCompletionTools::Function(ChatCompletionTool {
+        function: FunctionObject {
+            name: spec.name.clone(),
+            description: Some(spec.description.clone()),
+            parameters: Some(Value::Object(spec.input_schema.clone())),
+            strict: None,
+        },
+    })
+}
+
+/// The old name of the limit is the only one that every compatible server knows.
+#[allow(deprecated)]
+pub(super) fn body(
+    model: &str,
+    temperature: Option<f32>,
+    limit: OutputLimit,
+    messages: Vec<Message>,
+    tools: &[ChatCompletionTools],
+    tool_use: ToolUse,
+) -> CreateChatCompletionRequest {
+    let over = !tools.is_empty() && tool_use == ToolUse::Over;
+    let mut request = CreateChatCompletionRequest {
+        model: model.to_owned(),
+        messages,
+        temperature,
+        stream: Some(true),
+        tools: (!tools.is_empty()).then(|| tools.to_vec()),
+        tool_choice: over.then_some(ChatCompletionToolChoiceOption::Mode(ToolChoiceOptions::None)),
+        ..CreateChatCompletionRequest::default()
+    };
+    match limit {
+        OutputLimit::MaxTokens(tokens) => request.max_tokens = Some(tokens),
+        OutputLimit::MaxCompletionTokens(tokens) => request.max_completion_tokens = Some(tokens),
+    }
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_what_every_server_understands() {
+        let messages = vec![
+            system("be kind"),
+            user("hello"),
+            calls([("c1", "look", "{}")].into_iter()),
+            result("c1", "found"),
+            assistant("hi"),
+        ];
+        let request = body("m", Some(0.5), OutputLimit::MaxTokens(7), messages, &[], ToolUse::Over);
+        assert_eq!(
+            serde_json::to_value(request).expect("JSON"),
+            json!({
+                "model": "m",
+                "temperature": 0.5,
+                "max_tokens": 7,
+                "stream": true,
+                "messages": [
+                    {"role": "system", "content": "be kind"},
+                    {"role": "user", "content": "hello"},
+                    {"role": "assistant", "tool_calls": [
+                        {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+                    ]},
+                    {"role": "tool", "content": "found", "tool_call_id": "c1"},
+                    {"role": "assistant", "content": "hi"},
+                ],
+            })
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! Cutting text to a length, and ids out of it.
+
+use uuid::Uuid;
+
+/// How long an id is when it is written out.
+const ID_CHARS: usize = 36;
+
+/// The first characters, with an ellipsis if there are more; never more than `max` in all.
+pub(crate) fn clip(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text.to_owned(),
+        Some(_) => {
+            let mut clipped: String = text.chars().take(max.saturating_sub(1)).collect();
+            clipped.truncate(clipped.trim_end().len());
+            clipped.push('…');
+            clipped
+        }
+    }
+}
+
+/// The first `max` characters and a note of how much is missing.
+pub(crate) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let missing = text[end..].chars().count();
+            format!("{}\n[cut here: {missing} more characters]", &text[..end])
+        }
+    }
+}
+
+/// On one line, and with an ellipsis for each UUID.
+pub(crate) fn plain(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut rest = line.as_str();
+    let mut shown = String::with_capacity(line.len());
+    while let Some(first) = rest.chars().next() {
+        let id = rest.get(..ID_CHARS).filter(|id| is_uuid(id));
+        let taken = id.map_or(first.len_utf8(), str::len);
+        shown.push(if id.is_some() { '…' } else { first });
+        rest = &rest[taken..];
+    }
+    shown
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.as_bytes().get(8) == Some(&b'-') && Uuid::try_parse(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn clipped_text_is_never_longer() {
+        assert_eq!(clip("héllo", 5), "héllo");
+        assert_eq!(clip("héllo!", 5), "héll…");
+        assert_eq!(clip("one two", 5), "one…");
+        assert_eq!(clip("x", 0), "…");
+    }
+
+    #[test]
+    fn cut_text_says_how_much_is_missing() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("äöüß", 1), "ä\n[cut here: 3 more characters]");
+    }
+
+    #[test]
+    fn ids_are_not_shown() {
+        let text = "no task\n  018f6b1e-7c1d-7aaa-8bbb-0123456789ab, task:018F6B1E-7C1D-7AAA-8BBB-0123456789AB";
+        assert_eq!(plain(text), "no task …, task:…");
+        assert_eq!(plain("é 12-34"), "é 12-34");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_cut(text in "\\PC{0,40}", max in 0_usize..50) {
+            prop_assert!(clip(&text, max).chars().count() <= max.max(1));
+            let whole = text.chars().count() <= max;
+            prop_assert_eq!(cut(&text, max) == text, whole);
+            let _ = plain(&text);
+        }
+    }
+}

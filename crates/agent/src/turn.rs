@@ -1,0 +1,250 @@
+//! One turn: the model is asked, calls tools, is asked again, and answers; question and answer are kept.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use async_openai::types::chat::ChatCompletionTools;
+use jiff::Timestamp;
+use tribune_core::store::{ConversationState, Exchange, Message, Role};
+use tribune_core::{CallContext, Error, Result, UserId};
+use uuid::Uuid;
+
+use crate::agent::{Shared, new_id};
+use crate::calls::{Caller, Work};
+use crate::chat::{ChatAnswer, Event, Events};
+use crate::claims::Claim;
+use crate::confirm::Confirmations;
+use crate::fallback;
+use crate::model::failure::{Cause, Failure};
+use crate::model::request::{ToolUse, function};
+use crate::prompt::system_prompt;
+use crate::toolbox::Toolbox;
+use crate::transcript::Transcript;
+
+/// A question that is to be answered. Owns what it needs, so that it can go on when whoever asked has gone.
+pub struct Turn {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) user: UserId,
+    pub(crate) conversation: ConversationState,
+    pub(crate) question: String,
+    pub(crate) asked_at: Timestamp,
+    pub(crate) request_id: Option<Uuid>,
+    /// Given back when the turn is over.
+    pub(crate) _claims: [Option<Claim>; 2],
+}
+
+/// How a conversation with the model ended.
+enum End {
+    Answered(String),
+    /// The model went on calling tools.
+    Stopped,
+    Failed(Failure),
+}
+
+impl End {
+    const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Answered(_) => "answered",
+            Self::Stopped => "stopped",
+            Self::Failed(failure) => failure.cause.as_str(),
+        }
+    }
+}
+
+impl Turn {
+    /// Where the exchange will be kept.
+    pub const fn conversation_id(&self) -> Uuid {
+        self.conversation.id
+    }
+
+    /// Answers the question. When this returns an answer, it has been kept; when it fails, nothing has.
+    ///
+    /// The texts of the [`Event::Delta`]s since the last [`Event::Discard`] are the answer's message, white space
+    /// around it aside.
+    pub async fn run(mut self, toolbox: Arc<dyn Toolbox>, cx: CallContext, events: &dyn Events) -> Result<ChatAnswer> {
+        let shared = Arc::clone(&self.shared);
+        let begun = shared.clock.monotonic();
+        let cx = cx.until(begun + shared.settings.turn_timeout);
+        let teller = Teller::new(events);
+        events.emit(Event::Started {
+            conversation_id: self.conversation.id,
+        });
+        let pending = std::mem::take(&mut self.conversation.pending);
+        let confirmations = Confirmations::new(pending, &self.question);
+        let mut caller = Caller::new(toolbox, confirmations, events, Arc::clone(&shared.clock));
+        let mut transcript = self.transcript();
+        let end = converse(&shared, &mut transcript, &mut caller, &cx, &teller).await;
+        let outcome = end.as_str();
+        let answer = match written(end, &caller, &teller) {
+            Ok(message) => self.keep(message, caller.into_work(), &teller).await,
+            Err(error) => Err(error),
+        };
+        let outcome = match &answer {
+            Err(_) if outcome == "answered" => "not_kept",
+            _ => outcome,
+        };
+        let tools = answer
+            .as_ref()
+            .ok()
+            .and_then(|answer| answer.tool_calls.as_ref())
+            .map_or(0, Vec::len);
+        account(&shared, begun, &cx, outcome, transcript.rounds(), tools);
+        answer
+    }
+
+    fn transcript(&mut self) -> Transcript {
+        let settings = &self.shared.settings;
+        Transcript::new(
+            system_prompt(self.shared.clock.now(), settings.instructions.as_deref()),
+            std::mem::take(&mut self.conversation.recent),
+            self.question.clone(),
+            settings.context_tokens,
+            settings.max_result_chars,
+        )
+    }
+
+    /// Keeps the exchange, and only then gives the answer.
+    async fn keep(self, message: String, work: Work, teller: &Teller<'_>) -> Result<ChatAnswer> {
+        let answered_at = self.shared.clock.now().max(self.asked_at);
+        let said = |role, content, at| Message {
+            id: new_id(at),
+            role,
+            content,
+            created_at: at,
+        };
+        let answer = said(Role::Assistant, message, answered_at);
+        let exchange = Exchange {
+            conversation: self.conversation.id,
+            question: said(Role::User, self.question, self.asked_at),
+            answer,
+            pending: work.pending,
+            request_key: self.request_id.map(|id| id.to_string()),
+        };
+        let did_something = !work.summaries.is_empty();
+        let kept = self.shared.conversations.record(&self.user, &exchange).await;
+        let kept = kept.map_err(|error| not_kept(error, did_something))?;
+        if kept.answer.id != exchange.answer.id {
+            // Another process has answered the same request first: its answer is the one that stays.
+            teller.replace(&kept.answer.content);
+        }
+        Ok(ChatAnswer {
+            message: kept.answer.content,
+            conversation_id: kept.conversation,
+            tool_calls: did_something.then_some(work.summaries),
+            citations: work.citations,
+        })
+    }
+}
+
+/// Asks the model and runs what it calls until it answers.
+async fn converse(
+    shared: &Shared,
+    transcript: &mut Transcript,
+    caller: &mut Caller<'_>,
+    cx: &CallContext,
+    teller: &Teller<'_>,
+) -> End {
+    let max_rounds = shared.settings.max_rounds;
+    let tools: Vec<ChatCompletionTools> = match max_rounds {
+        0 => Vec::new(),
+        _ => caller.specs().iter().map(function).collect(),
+    };
+    loop {
+        let last = transcript.rounds() >= max_rounds;
+        let tool_use = if last { ToolUse::Over } else { ToolUse::Allowed };
+        let messages = transcript.messages(&tools);
+        let on_text = |text: &str| teller.tell(text);
+        let reply = match shared.model.ask(messages, &tools, tool_use, cx, &on_text).await {
+            Ok(reply) => reply,
+            Err(failure) if last && max_rounds > 0 && failure.cause == Cause::Nothing => return End::Stopped,
+            Err(failure) => return End::Failed(failure),
+        };
+        if reply.calls.is_empty() {
+            let mut text = reply.text;
+            if reply.cut {
+                teller.tell(fallback::CUT_SHORT);
+                text.push_str(fallback::CUT_SHORT);
+            }
+            return End::Answered(text);
+        }
+        teller.discard();
+        if last {
+            return End::Stopped;
+        }
+        let answered = caller.round(reply.calls, cx).await;
+        transcript.add_round(answered);
+    }
+}
+
+/// The answer that is kept: the model's, or one of ours if something was done that must be told.
+fn written(end: End, caller: &Caller<'_>, teller: &Teller<'_>) -> Result<String> {
+    let ours = match end {
+        End::Answered(text) => return Ok(text.trim().to_owned()),
+        End::Stopped => fallback::stopped(caller.outcomes()),
+        End::Failed(failure) if caller.outcomes().any(|outcome| outcome.ran) => {
+            fallback::failed(&failure, caller.outcomes())
+        }
+        End::Failed(failure) => {
+            teller.discard();
+            return Err(failure.into_error());
+        }
+    };
+    teller.replace(&ours);
+    Ok(ours)
+}
+
+fn not_kept(error: Error, did_something: bool) -> Error {
+    let message = if did_something {
+        "the answer could not be kept, though some of what you asked may have been done: look before you ask again"
+    } else {
+        "the answer could not be kept; try again in a moment"
+    };
+    Error::unavailable(message).caused_by(error)
+}
+
+fn account(shared: &Shared, begun: Instant, cx: &CallContext, outcome: &'static str, rounds: usize, tools: usize) {
+    let took = shared.clock.monotonic().saturating_duration_since(begun);
+    metrics::counter!("tribune_chat_turns_total", "outcome" => outcome).increment(1);
+    metrics::histogram!("tribune_chat_turn_seconds").record(took.as_secs_f64());
+    tracing::info!(
+        ms = took.as_millis(),
+        rounds,
+        tools,
+        outcome,
+        correlation_id = &*cx.correlation_id,
+        "chat turn"
+    );
+}
+
+/// Passes text on, and takes it back.
+struct Teller<'a> {
+    events: &'a dyn Events,
+    /// Text was told that has not been taken back.
+    told: AtomicBool,
+}
+
+impl<'a> Teller<'a> {
+    const fn new(events: &'a dyn Events) -> Self {
+        Self {
+            events,
+            told: AtomicBool::new(false),
+        }
+    }
+
+    fn tell(&self, text: &str) {
+        self.told.store(true, Ordering::Relaxed);
+        self.events.emit(Event::Delta { text: text.to_owned() });
+    }
+
+    fn discard(&self) {
+        if self.told.swap(false, Ordering::Relaxed) {
+            self.events.emit(Event::Discard);
+        }
+    }
+
+    fn replace(&self, text: &str) {
+        self.discard();
+        self.tell(text);
+    }
+}
