@@ -17,6 +17,15 @@ import { createRequire } from 'node:module';
 /** The JSON-RPC error of a call to a tool that is not there. */
 export const INVALID_PARAMS = -32602;
 
+/** Whether they only read, and whether they destroy. */
+const TASK_TOOLS = {
+  add_task: [false, false],
+  list_tasks: [true, false],
+  complete_task: [false, false],
+  update_task: [false, false],
+  delete_task: [false, true],
+};
+
 const HINTS = { readOnlyHint: true, destructiveHint: false, openWorldHint: false };
 
 /** Where `./test` has installed the packages. */
@@ -52,6 +61,7 @@ async function check(client, version) {
   await checkFetch(client, found);
   await checkFetchOfUnknownId(client);
   await checkUnknownTool(client);
+  if (process.env.TRIBUNE_HAS_TASKS === '1') await checkTasks(client);
   assert.deepEqual(await client.resources(), [], 'resources/list is empty');
   assert.deepEqual(await client.prompts(), [], 'prompts/list is empty');
 }
@@ -101,6 +111,34 @@ async function checkFetchOfUnknownId(client) {
 async function checkSearchWithoutQuery(client) {
   const message = failure(await client.call('search', {}));
   assert.match(message, /query/, 'the message names `query`');
+}
+
+async function checkTasks(client) {
+  const tools = new Map((await client.tools()).map((tool) => [tool.name, tool]));
+  for (const [name, [readOnlyHint, destructiveHint]] of Object.entries(TASK_TOOLS)) {
+    const tool = tools.get(name);
+    assert(tool, `there is a tool ${name}; seen: ${[...tools.keys()]}`);
+    assert.equal(tool.annotations.readOnlyHint, readOnlyHint, `readOnlyHint of ${name}`);
+    assert.equal(tool.annotations.destructiveHint, destructiveHint, `destructiveHint of ${name}`);
+    assert(!Object.keys(tool.inputSchema.properties).some((key) => key.includes('user')), `${name} takes no user`);
+  }
+  const given = { title: 'Order kohlrabi seed', priority: 'high', tags: ['garden'], due_date: '2027-02-01' };
+  const added = structured(await client.call('add_task', given));
+  for (const [key, value] of Object.entries(given)) assert.deepEqual(added[key], value, `${key} is kept as given`);
+  const task = { task_id: added.id };
+  const filters = { tag: 'garden', query: 'kohlrabi', status: 'pending' };
+  assert.deepEqual(structured(await client.call('list_tasks', filters)).tasks, [added], 'the list has it');
+  assert.equal(structured(await client.call('complete_task', task)).status, 'completed', 'it is completed');
+  assert.equal(structured(await client.call('complete_task', task)).status, 'pending', 'and taken back');
+  const changed = structured(await client.call('update_task', { ...task, title: 'Order kohlrabi', priority: 'low' }));
+  assert.deepEqual([changed.title, changed.priority], ['Order kohlrabi', 'low'], 'it is changed');
+  const found = structured(await client.call('search', { query: 'kohlrabi task' })).results;
+  assert.equal(found[0].id, `task:${added.id}`, 'search finds it');
+  assert.equal(structured(await client.call('fetch', { id: found[0].id })).title, 'Order kohlrabi', 'fetch has it');
+  const wrong = failure(await client.call('update_task', { ...task, due_date: '2027-02-30' }));
+  assert.match(wrong, /^VALIDATION_ERROR: /, 'there is no such day');
+  assert.equal(structured(await client.call('delete_task', task)).deleted, true, 'it is deleted');
+  assert.match(failure(await client.call('complete_task', task)), /^TASK_NOT_FOUND: /, 'it is gone');
 }
 
 async function checkUnknownTool(client) {

@@ -12,6 +12,7 @@ VERSION is the protocol version that must have been negotiated. The exit code is
 import argparse
 import asyncio
 import json
+import os
 import sys
 import traceback
 from contextlib import AbstractAsyncContextManager
@@ -19,6 +20,14 @@ from typing import Any, Callable, Protocol
 
 HINTS = ("readOnlyHint", "destructiveHint", "openWorldHint")
 INVALID_PARAMS = -32602
+#: Their hints, in the order of HINTS.
+TASK_TOOLS = {
+    "add_task": (False, False, False),
+    "list_tasks": (True, False, False),
+    "complete_task": (False, False, False),
+    "update_task": (False, False, False),
+    "delete_task": (False, True, False),
+}
 
 
 class Client(Protocol):
@@ -60,6 +69,8 @@ async def check(client: Client, version: str) -> None:
     await check_fetch(client, found)
     await check_fetch_of_unknown_id(client)
     await check_unknown_tool(client)
+    if os.environ.get("TRIBUNE_HAS_TASKS") == "1":
+        await check_tasks(client)
     resources, prompts = await client.resources(), await client.prompts()
     expect(resources == [], "resources/list is empty", resources)
     expect(prompts == [], "prompts/list is empty", prompts)
@@ -106,6 +117,37 @@ async def check_fetch_of_unknown_id(client: Client) -> None:
 async def check_search_without_query(client: Client) -> None:
     message = failure(await client.call("search", {}))
     expect("query" in message, "the message names `query`", message)
+
+
+async def check_tasks(client: Client) -> None:
+    tools = {tool["name"]: tool for tool in await client.tools()}
+    for name, hints in TASK_TOOLS.items():
+        expect(name in tools, f"there is a tool {name}", sorted(tools))
+        seen = tuple(tools[name]["annotations"][hint] for hint in HINTS)
+        expect(seen == hints, f"{name} says what it does", tools[name])
+        expect("user" not in tools[name]["inputSchema"]["properties"], f"{name} takes no user", tools[name])
+    given = {"title": "Order kohlrabi seed", "priority": "high", "tags": ["garden"], "due_date": "2027-02-01"}
+    added = structured(await client.call("add_task", given))
+    expect({key: added[key] for key in given} == given and added["status"] == "pending", "it is kept as given", added)
+    task = {"task_id": added["id"]}
+    listed = structured(await client.call("list_tasks", {"tag": "garden", "query": "kohlrabi", "status": "pending"}))
+    expect([listed["total"], listed["tasks"]] == [1, [added]], "the list has it", listed)
+    done = structured(await client.call("complete_task", task))
+    expect(done["status"] == "completed", "it is completed", done)
+    done = structured(await client.call("complete_task", task))
+    expect(done["status"] == "pending", "completing again takes it back", done)
+    changed = structured(await client.call("update_task", {**task, "due_date": None, "title": "Order kohlrabi"}))
+    expect([changed["title"], changed["due_date"]] == ["Order kohlrabi", None], "it is changed", changed)
+    found = structured(await client.call("search", {"query": "kohlrabi task"}))["results"]
+    expect(found[0]["id"] == f"task:{added['id']}", "search finds it", found)
+    document = structured(await client.call("fetch", {"id": found[0]["id"]}))
+    expect(document["title"] == "Order kohlrabi", "fetch has it", document)
+    message = failure(await client.call("update_task", {**task, "due_date": "2027-02-30"}))
+    expect(message.startswith("VALIDATION_ERROR: "), "there is no such day", message)
+    gone = structured(await client.call("delete_task", task))
+    expect(gone["deleted"] is True, "it is deleted", gone)
+    message = failure(await client.call("complete_task", task))
+    expect(message.startswith("TASK_NOT_FOUND: "), "it is gone", message)
 
 
 async def check_unknown_tool(client: Client) -> None:

@@ -1,7 +1,6 @@
 //! `/chat`: a question to the agent; its answer as JSON, or as it comes.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
@@ -46,8 +45,8 @@ pub(super) async fn chat(
         Err(error) => problem::of(&error),
         Ok(Begun::Answered(answer)) if streamed => events(&app, answered(answer)),
         Ok(Begun::Answered(answer)) => json_answer(&answer),
-        Ok(Begun::Turn(turn)) if streamed => events(&app, run(&app, chat, *turn, caller).1),
-        Ok(Begun::Turn(turn)) => match run(&app, chat, *turn, caller).0.await {
+        Ok(Begun::Turn(turn)) if streamed => events(&app, run(&app, chat, turn, caller).1),
+        Ok(Begun::Turn(turn)) => match run(&app, chat, turn, caller).0.await {
             Ok(Ok(answer)) => json_answer(&answer),
             Ok(Err(error)) => problem::of(&error),
             Err(_) => problem::of(&cut_off()),

