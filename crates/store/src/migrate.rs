@@ -1,0 +1,86 @@
+//! Brings a database to the version that this program knows: forward only, all of it or nothing.
+
+use tribune_core::{Error, Result};
+
+use crate::connection::{Connection, Statement};
+use crate::error::Failure;
+use crate::value::Value;
+
+struct Migration {
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+/// In order; the first makes version 1. What was released is never changed again.
+const MIGRATIONS: [Migration; 1] = [Migration {
+    sqlite: include_str!("../migrations/0001.sqlite.sql"),
+    postgres: include_str!("../migrations/0001.postgres.sql"),
+}];
+
+const NEWEST: i64 = MIGRATIONS.len() as i64;
+
+/// Any number that nothing else on the server locks: `tribune` in ASCII.
+const POSTGRES_LOCK: i64 = 0x7472_6962_756e_65;
+
+/// If it fails, close the connection: a transaction may be open on it.
+pub(crate) async fn migrate(connection: &mut Connection<'_>) -> Result<(), Failure> {
+    if version(connection).await? == NEWEST {
+        return Ok(());
+    }
+    begin_alone(connection).await?;
+    // Another process may have been here in the meantime.
+    let version = version(connection).await?;
+    connection
+        .script("CREATE TABLE IF NOT EXISTS tribune_schema (version BIGINT NOT NULL PRIMARY KEY)")
+        .await?;
+    for (number, migration) in (1..).zip(&MIGRATIONS).filter(|(number, _)| *number > version) {
+        connection
+            .script(match connection {
+                Connection::Sqlite(_) => migration.sqlite,
+                Connection::Postgres(_) => migration.postgres,
+            })
+            .await?;
+        let done = Statement::new("INSERT INTO tribune_schema (version) VALUES ($1)").bind(number);
+        connection.execute(done).await?;
+    }
+    connection.script("COMMIT").await
+}
+
+/// Begins a transaction beside which no other process migrates.
+async fn begin_alone(connection: &mut Connection<'_>) -> Result<(), Failure> {
+    match connection {
+        Connection::Sqlite(_) => connection.script("BEGIN IMMEDIATE").await,
+        Connection::Postgres(_) => {
+            connection.script("BEGIN").await?;
+            let lock = Statement::new("SELECT pg_advisory_xact_lock($1)").bind(Value::from(POSTGRES_LOCK));
+            connection.execute(lock).await.map(drop)
+        }
+    }
+}
+
+/// 0 if nothing is there yet.
+async fn version(connection: &mut Connection<'_>) -> Result<i64, Failure> {
+    let is_there = Statement::new(match connection {
+        Connection::Sqlite(_) => "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tribune_schema'",
+        Connection::Postgres(_) => "SELECT 1 WHERE to_regclass('tribune_schema') IS NOT NULL",
+    });
+    if connection.fetch_one(is_there).await?.is_none() {
+        return Ok(0);
+    }
+    let newest = Statement::new("SELECT COALESCE(MAX(version), 0) AS version FROM tribune_schema");
+    let version = match connection.fetch_one(newest).await? {
+        Some(row) => row.integer("version")?,
+        None => 0,
+    };
+    if version > NEWEST {
+        return Err(newer(version).into());
+    }
+    Ok(version)
+}
+
+fn newer(version: i64) -> Error {
+    Error::unavailable(format!(
+        "the database is of version {version}, which a newer Tribune made, and this one knows only {NEWEST}: \
+         update Tribune, or give it another database"
+    ))
+}

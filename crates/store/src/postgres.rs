@@ -1,0 +1,182 @@
+//! PostgreSQL: as many changes at once as there are connections, each in a transaction of its own.
+
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::time::timeout;
+use tribune_core::{Error, ErrorKind, Result};
+
+use crate::connection::{Connection, Statement};
+use crate::database::Write;
+use crate::error::{self, Failure};
+use crate::migrate::migrate;
+use crate::spares::{Place, Spares};
+use crate::value::Row;
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long anything may take, waiting for a connection included.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Few enough that several processes fit into the 100 that PostgreSQL takes unless it is told otherwise.
+const CONNECTIONS: usize = 16;
+/// A connection that was not used for longer is tried before it is trusted.
+const TRUSTED_FOR: Duration = Duration::from_millis(500);
+/// How often a change is made again that others keep getting in the way of.
+const ATTEMPTS: usize = 10;
+
+#[derive(Clone)]
+pub(crate) struct PostgresPlace {
+    options: PgConnectOptions,
+    /// Where it is, for people.
+    name: String,
+}
+
+impl PostgresPlace {
+    pub(crate) fn new(url: &str) -> Result<Self> {
+        // The cause is left out: it might quote from the URL, and so from the password.
+        let options = PgConnectOptions::from_str(url).map_err(|_| {
+            Error::invalid_argument(
+                "the address of PostgreSQL cannot be read: write postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
+                 with special characters of the password percent-encoded",
+            )
+        })?;
+        let database = options.get_database().unwrap_or(options.get_username());
+        let name = match options.get_socket() {
+            Some(socket) => format!("PostgreSQL at {}, database {database}", socket.display()),
+            None => format!("PostgreSQL at {}:{}, database {database}", options.get_host(), options.get_port()),
+        };
+        let options = options.application_name("tribune").disable_statement_logging();
+        Ok(Self { options, name })
+    }
+
+    async fn connect(&self) -> Result<PgConnection> {
+        match timeout(CONNECT_TIMEOUT, self.options.connect()).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(error::explain_opening(&self.name, error)),
+            Err(_) => Err(error::too_slow(&self.name)),
+        }
+    }
+}
+
+pub(crate) struct Postgres(Arc<Shared>);
+
+struct Shared {
+    place: PostgresPlace,
+    spares: Spares<PgConnection>,
+}
+
+impl Postgres {
+    pub(crate) async fn open(place: &PostgresPlace) -> Result<Self> {
+        let mut connection = place.connect().await?;
+        let migrated = timeout(TIMEOUT, migrate(&mut Connection::Postgres(&mut connection))).await;
+        match migrated {
+            Ok(migrated) => migrated.map_err(Failure::into_error)?,
+            Err(_) => return Err(error::too_slow(&place.name)),
+        }
+        Ok(Self(Arc::new(Shared {
+            place: place.clone(),
+            spares: Spares::new(CONNECTIONS, connection),
+        })))
+    }
+
+    pub(crate) async fn read(&self, statement: Statement) -> Result<Vec<Row>> {
+        let shared = &*self.0;
+        shared.in_time(shared.read(statement)).await
+    }
+
+    /// In a task of its own: a caller who goes away leaves a whole change behind, or none.
+    pub(crate) async fn write<W: Write>(&self, write: W) -> Result<W::Output> {
+        let shared = Arc::clone(&self.0);
+        let task = tokio::spawn(async move { shared.in_time(shared.write(&write)).await });
+        task.await.map_err(|error| Error::internal("a change to the database failed unexpectedly").caused_by(error))?
+    }
+
+    pub(crate) async fn close(&self) {
+        for connection in self.0.spares.close(TIMEOUT).await {
+            let _ = timeout(CONNECT_TIMEOUT, connection.close()).await;
+        }
+    }
+}
+
+impl Shared {
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        match timeout(TIMEOUT, work).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(error::too_slow(&self.place.name)),
+        }
+    }
+
+    /// Tried on a new connection if an old one turns out to be broken: reading twice does no harm.
+    async fn read(&self, statement: Statement) -> Result<Vec<Row>> {
+        let seat = self.spares.place().await?;
+        let connection = self.connection(&seat).await?;
+        match self.fetch(&seat, connection, statement.clone()).await {
+            Err(error) if error.kind() == ErrorKind::Unavailable => {
+                let connection = self.place.connect().await?;
+                self.fetch(&seat, connection, statement).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn fetch(&self, seat: &Place<'_, PgConnection>, mut connection: PgConnection, statement: Statement) -> Result<Vec<Row>> {
+        let rows = Connection::Postgres(&mut connection).fetch(statement).await;
+        let rows = rows.map_err(Failure::into_error);
+        self.keep(seat, connection, rows.as_ref().err());
+        rows
+    }
+
+    async fn write<W: Write>(&self, write: &W) -> Result<W::Output> {
+        let seat = self.spares.place().await?;
+        let mut connection = self.connection(&seat).await?;
+        let mut attempt = 1;
+        let outcome = loop {
+            match transact(write, &mut Connection::Postgres(&mut connection)).await {
+                Err(Failure::Collided(_)) if attempt < ATTEMPTS => attempt += 1,
+                outcome => break outcome.map_err(Failure::into_error),
+            }
+        };
+        self.keep(&seat, connection, outcome.as_ref().err());
+        outcome
+    }
+
+    /// Whoever asked for something wrong has not broken the connection; anything else may have.
+    fn keep(&self, seat: &Place<'_, PgConnection>, connection: PgConnection, error: Option<&Error>) {
+        match error.map(Error::kind) {
+            None | Some(ErrorKind::InvalidArgument | ErrorKind::NotFound) => seat.give_back(connection),
+            Some(ErrorKind::Unavailable) => drop(self.spares.forget()),
+            Some(_) => {}
+        }
+    }
+
+    /// One that was used before and still lives, or a new one.
+    async fn connection(&self, seat: &Place<'_, PgConnection>) -> Result<PgConnection> {
+        while let Some((mut connection, idle)) = seat.spare() {
+            if idle < TRUSTED_FOR || matches!(timeout(CONNECT_TIMEOUT, connection.ping()).await, Ok(Ok(()))) {
+                return Ok(connection);
+            }
+        }
+        self.place.connect().await
+    }
+}
+
+/// If undoing fails, so does the change, with an error that closes the connection.
+async fn transact<W: Write>(write: &W, connection: &mut Connection<'_>) -> Result<W::Output, Failure> {
+    if W::SINGLE {
+        return write.run(connection).await;
+    }
+    connection.script("BEGIN").await?;
+    match write.run(connection).await {
+        Ok(output) => {
+            connection.script("COMMIT").await?;
+            Ok(output)
+        }
+        Err(failure) => {
+            connection.script("ROLLBACK").await?;
+            Err(failure)
+        }
+    }
+}

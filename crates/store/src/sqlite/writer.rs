@@ -1,0 +1,163 @@
+//! The one writer: takes whatever changes are waiting into one transaction, commits once, and only then tells
+//! their callers. Waiting for the disk is shared by all who wait, so that more callers means more changes a second.
+
+use async_trait::async_trait;
+use sqlx::Connection as _;
+use sqlx::sqlite::SqliteConnection;
+use tokio::sync::{mpsc, oneshot};
+use tribune_core::{Error, ErrorKind, Result};
+
+use super::{Patience, SqlitePlace};
+use crate::connection::Connection;
+use crate::database::Write;
+use crate::error::{self, Failure};
+
+/// Callers beyond this wait to be let in.
+const QUEUE: usize = 1_024;
+/// How many changes share a commit: few enough that another process gets its turn.
+const BATCH: usize = 256;
+
+pub(super) struct Writer {
+    jobs: std::sync::Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
+    task: tokio::sync::Mutex<Option<tokio::task::JoinHandle<()>>>,
+}
+
+impl Writer {
+    pub(super) fn start(place: SqlitePlace, connection: SqliteConnection) -> Self {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let task = tokio::spawn(serve(place, connection, queue));
+        Self {
+            jobs: std::sync::Mutex::new(Some(jobs)),
+            task: tokio::sync::Mutex::new(Some(task)),
+        }
+    }
+
+    pub(super) async fn write<W: Write>(&self, write: W) -> Result<W::Output> {
+        let jobs = self.jobs.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let jobs = jobs.ok_or_else(error::closed)?;
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(Pending {
+            write,
+            outcome: None,
+            reply,
+        });
+        jobs.send(job).await.map_err(|_| error::closed())?;
+        answer.await.map_err(|_| error::closed())?
+    }
+
+    /// Returns when everything that was waiting is done.
+    pub(super) async fn close(&self) {
+        self.jobs.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(task) = self.task.lock().await.take() {
+            let _ = task.await;
+        }
+    }
+}
+
+/// A change and the caller who waits for it, whatever its type.
+#[async_trait]
+trait Job: Send {
+    /// An error is one that concerns the whole transaction; what concerns this change alone is kept for its caller.
+    async fn run(&mut self, connection: &mut SqliteConnection) -> Result<()>;
+
+    /// Tells the caller, if there still is one.
+    fn settle(self: Box<Self>, committed: Result<(), &Error>);
+}
+
+struct Pending<W: Write> {
+    write: W,
+    outcome: Option<Result<W::Output>>,
+    reply: oneshot::Sender<Result<W::Output>>,
+}
+
+#[async_trait]
+impl<W: Write> Job for Pending<W> {
+    async fn run(&mut self, connection: &mut SqliteConnection) -> Result<()> {
+        let mut connection = Connection::Sqlite(connection);
+        let outcome = if W::SINGLE {
+            self.write.run(&mut connection).await
+        } else {
+            undoable(&self.write, &mut connection).await
+        };
+        match outcome.map_err(Failure::into_error) {
+            // The transaction is not what it was: SQLite may have undone all of it.
+            Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
+            outcome => {
+                self.outcome = Some(outcome);
+                Ok(())
+            }
+        }
+    }
+
+    fn settle(self: Box<Self>, committed: Result<(), &Error>) {
+        let outcome = match (committed, self.outcome) {
+            (_, Some(Err(error))) => Err(error),
+            (Err(error), _) => Err(error::copy(error)),
+            (Ok(()), Some(outcome)) => outcome,
+            (Ok(()), None) => Err(error::closed()),
+        };
+        let _ = self.reply.send(outcome);
+    }
+}
+
+/// Several statements, all of which are undone if one fails.
+async fn undoable<W: Write>(write: &W, connection: &mut Connection<'_>) -> Result<W::Output, Failure> {
+    connection.script("SAVEPOINT change").await?;
+    let outcome = write.run(connection).await;
+    if outcome.is_err() {
+        connection.script("ROLLBACK TO change").await?;
+    }
+    connection.script("RELEASE change").await?;
+    outcome
+}
+
+async fn serve(place: SqlitePlace, connection: SqliteConnection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
+    let mut connection = Some(connection);
+    let mut batch = Vec::with_capacity(BATCH);
+    while queue.recv_many(&mut batch, BATCH).await > 0 {
+        let committed = commit(&place, &mut connection, &mut batch).await;
+        if let Err(error) = &committed {
+            let cause = std::error::Error::source(error).map(ToString::to_string);
+            tracing::warn!(changes = batch.len(), cause, "changes could not be kept: {error}");
+        }
+        for job in batch.drain(..) {
+            job.settle(committed.as_ref().map(|()| ()));
+        }
+    }
+    if let Some(connection) = connection {
+        let _ = connection.close().await;
+    }
+}
+
+/// A connection on which anything went wrong is closed, which undoes what it had begun; the next batch gets a new one.
+async fn commit(
+    place: &SqlitePlace,
+    connection: &mut Option<SqliteConnection>,
+    batch: &mut [Box<dyn Job>],
+) -> Result<()> {
+    let mut usable = match connection.take() {
+        Some(connection) => connection,
+        None => place.connect_writer().await?,
+    };
+    place.explain(transact(&mut usable, batch).await)?;
+    *connection = Some(usable);
+    Ok(())
+}
+
+async fn begin(connection: &mut SqliteConnection) -> Result<(), Failure> {
+    let patience = Patience::begin();
+    loop {
+        match Connection::Sqlite(connection).script("BEGIN IMMEDIATE").await {
+            Err(failure) if patience.lasts(&failure).await => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn transact(connection: &mut SqliteConnection, batch: &mut [Box<dyn Job>]) -> Result<(), Failure> {
+    begin(connection).await?;
+    for job in batch {
+        job.run(connection).await?;
+    }
+    Connection::Sqlite(connection).script("COMMIT").await
+}
