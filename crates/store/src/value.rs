@@ -215,7 +215,8 @@ impl Row {
 
 /// A list of texts as it is kept.
 pub(crate) fn json(texts: &[String]) -> Result<String> {
-    serde_json::to_string(texts).map_err(|error| Error::internal("a list could not be written as JSON").caused_by(error))
+    serde_json::to_string(texts)
+        .map_err(|error| Error::internal("a list could not be written as JSON").caused_by(error))
 }
 
 #[cfg(test)]

@@ -91,14 +91,13 @@ impl People {
             loop {
                 // Any question will do; nobody has this token.
                 let state = tokens.find([0; 32]).await.err().map(|error| error.message().to_owned());
-                let mut known = trouble.lock().unwrap_or_else(PoisonError::into_inner);
-                match (&*known, &state) {
+                let now = state.clone();
+                let before = std::mem::replace(&mut *trouble.lock().unwrap_or_else(PoisonError::into_inner), state);
+                match (before, now) {
                     (None, Some(reason)) => tracing::error!(reason, "the database cannot be used"),
                     (Some(_), None) => tracing::info!("the database can be used again"),
                     _ => {}
                 }
-                *known = state;
-                drop(known);
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };

@@ -149,7 +149,11 @@ pub fn node() -> PathBuf {
 
 /// Documents, the model and tasks: what somebody at this machine has.
 fn with_tasks() -> TestServer {
-    TestServer::builder().documents(&sample()).model().tables("[store]").start()
+    TestServer::builder()
+        .documents(&sample())
+        .model()
+        .tables("[store]")
+        .start()
 }
 
 #[test]
