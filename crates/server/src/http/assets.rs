@@ -2,19 +2,103 @@
 
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
+use sha2::{Digest, Sha256};
 
-pub(super) async fn asset(Path(name): Path<String>) -> Response {
-    let (kind, content) = match name.as_str() {
-        "tribune.css" => ("text/css; charset=utf-8", include_str!("../../assets/tribune.css")),
-        _ => return StatusCode::NOT_FOUND.into_response(),
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!("../../assets/", $name))
     };
-    (
-        [
-            (header::CONTENT_TYPE, kind),
-            (header::CACHE_CONTROL, "public, max-age=3600"),
-        ],
-        content,
-    )
-        .into_response()
+}
+
+fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "tribune.css" => (CSS, file!("tribune.css")),
+        "chat.css" => (CSS, file!("chat.css")),
+        "chat.js" => (JS, file!("chat.js")),
+        "chat-api.js" => (JS, file!("chat-api.js")),
+        "chat-composer.js" => (JS, file!("chat-composer.js")),
+        "chat-conversations.js" => (JS, file!("chat-conversations.js")),
+        "chat-dom.js" => (JS, file!("chat-dom.js")),
+        "chat-log.js" => (JS, file!("chat-log.js")),
+        "chat-markdown.js" => (JS, file!("chat-markdown.js")),
+        "chat-panels.js" => (JS, file!("chat-panels.js")),
+        "chat-session.js" => (JS, file!("chat-session.js")),
+        "chat-tasks.js" => (JS, file!("chat-tasks.js")),
+        "chat-tools.js" => (JS, file!("chat-tools.js")),
+        _ => return None,
+    })
+}
+
+/// Browsers keep the files and ask whether they are still the same: modules of two versions must never meet.
+pub(super) async fn asset(Path(name): Path<String>, asked: HeaderMap) -> Response {
+    let Some((kind, content)) = lookup(&name) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let tag = tag(content);
+    let same = asked
+        .get(header::IF_NONE_MATCH)
+        .and_then(|tags| tags.to_str().ok())
+        .is_some_and(|tags| tags.contains(&tag));
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CACHE_CONTROL, "public, no-cache".to_owned()),
+        (header::ETAG, tag),
+    ];
+    if same {
+        (StatusCode::NOT_MODIFIED, headers).into_response()
+    } else {
+        (headers, content).into_response()
+    }
+}
+
+fn tag(content: &str) -> String {
+    use std::fmt::Write;
+    let digest = Sha256::digest(content.as_bytes());
+    let mut tag = String::from("\"");
+    for byte in digest.iter().take(12) {
+        // Writing to a string cannot fail.
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lookup, tag};
+
+    #[test]
+    fn every_file_is_served_and_every_module_finds_what_it_imports() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
+        for entry in std::fs::read_dir(folder).expect("the assets") {
+            let name = entry.expect("an entry").file_name().into_string().expect("a name");
+            let (kind, content) = lookup(&name).unwrap_or_else(|| panic!("{name} is not served"));
+            assert_eq!(kind.starts_with("text/css"), name.ends_with(".css"), "{name}");
+            for import in content.split("from './").skip(1) {
+                let imported = import.split('\'').next().unwrap_or_default();
+                assert!(lookup(imported).is_some(), "{name} imports {imported}");
+            }
+        }
+    }
+
+    #[test]
+    fn scripts_never_make_html_of_text() {
+        for name in ["chat-markdown.js", "chat-log.js", "chat-tasks.js", "chat-dom.js", "chat.js"] {
+            let (_, content) = lookup(name).expect("served");
+            for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval("] {
+                assert!(!content.contains(way), "{name} uses {way}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tag_is_that_of_the_content() {
+        // sha256 of nothing begins e3b0c44298fc1c149afbf4c8.
+        assert_eq!(tag(""), "\"e3b0c44298fc1c149afbf4c8\"");
+        assert_ne!(tag("a"), tag("b"));
+    }
 }

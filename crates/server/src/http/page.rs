@@ -1,4 +1,5 @@
-//! Pages for people: rendered on the server, everything escaped, no script.
+//! Pages for people: rendered on the server, everything escaped. Only the start page, with the chat, runs scripts,
+//! and only ours.
 
 use std::sync::LazyLock;
 
@@ -11,6 +12,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     for (name, source) in [
         ("base.html", include_str!("../../templates/base.html")),
+        ("chat.html", include_str!("../../templates/chat.html")),
         ("data.html", include_str!("../../templates/data.html")),
         ("home.html", include_str!("../../templates/home.html")),
         ("missing.html", include_str!("../../templates/missing.html")),
@@ -25,6 +27,17 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 /// Documents are other people's text: nothing in them may run, load or be framed.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The start page shows what a model wrote: its scripts come from us alone, talk to us alone, and may not turn text
+/// into HTML, which browsers that know trusted types then refuse as well.
+const CHAT_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+fn policy(template: &str) -> &'static str {
+    match template {
+        "home.html" => CHAT_POLICY,
+        _ => POLICY,
+    }
+}
 
 pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Response {
     let rendered = TEMPLATES
@@ -47,7 +60,10 @@ pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Respo
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/html; charset=utf-8"),
     );
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(policy(template)),
+    );
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
 }

@@ -1,0 +1,241 @@
+// The messages. What grows is kept from screen readers until it is complete; then it is read out once.
+
+import { element, safeAddress } from './chat-dom.js';
+import { markdown } from './chat-markdown.js';
+import { described, outcomeOf, stateOf } from './chat-tools.js';
+
+/** Nearer to the end than this, the view follows what is added. */
+const FOLLOW_PX = 80;
+
+export class Log {
+  #box;
+  #newest;
+
+  constructor(box, newest) {
+    this.#box = box;
+    this.#newest = newest;
+    box.addEventListener('scroll', () => this.#showNewest(), { passive: true });
+    newest?.addEventListener('click', () => {
+      this.toEnd();
+      box.focus();
+    });
+  }
+
+  clear() {
+    this.#box.replaceChildren();
+    this.#showNewest();
+  }
+
+  question(text) {
+    this.#add(element('article', { className: 'question' }, title('You said'), element('p', {}, text)));
+    this.toEnd();
+  }
+
+  /** A note with buttons; each is `[label, action]`. The note goes when one is pressed. */
+  note(text, actions, kind = '') {
+    const node = element('div', { className: `notice ${kind}`.trim() }, element('p', {}, text));
+    node.append(...buttons(actions, () => node.remove()));
+    this.#add(node);
+    return node;
+  }
+
+  /** Asks for a yes or a no, which are said like any other message. */
+  confirmation(say) {
+    const node = element('div', { className: 'confirm', role: 'group', 'aria-label': 'Your confirmation' });
+    const yes = ['Yes, go ahead', () => say('Yes, go ahead')];
+    const no = ['No, leave it', () => say('No, leave it')];
+    node.append(...buttons([yes, no], () => node.remove()));
+    this.#add(node);
+  }
+
+  /** When the talk goes on, what could be pressed before is past; what was said stays. */
+  withdrawOffers() {
+    for (const node of this.#box.querySelectorAll('.confirm, .notice button')) node.remove();
+  }
+
+  /** An answer in the making. */
+  begin() {
+    const answer = new GrowingAnswer(() => this.#follow());
+    this.#add(answer.node);
+    return answer;
+  }
+
+  /** Puts the complete answer in the place of the growing one, as one new thing to be read out. */
+  complete(growing, { message, tool_calls: calls, citations }) {
+    growing.node.remove();
+    this.#add(completed(message, calls ?? [], citations ?? []));
+  }
+
+  /** Messages that were kept, newest at the end; they are not read out. */
+  history(messages) {
+    this.#silently(() => this.#box.append(...messages.map(kept)));
+    this.toEnd();
+  }
+
+  /** Older ones above, without moving what is in view. */
+  earlier(messages, more) {
+    const below = this.#box.scrollHeight - this.#box.scrollTop;
+    this.#silently(() => {
+      this.#box.querySelector('.earlier')?.remove();
+      this.#box.prepend(...messages.map(kept));
+      if (more) this.offerEarlier(more);
+    });
+    this.#box.scrollTop = this.#box.scrollHeight - below;
+  }
+
+  offerEarlier(more) {
+    const button = element('button', { type: 'button', className: 'plain earlier' }, 'Earlier messages');
+    button.addEventListener('click', () => {
+      button.disabled = true;
+      more().catch(() => {
+        button.disabled = false;
+        button.textContent = 'Earlier messages could not be read. Try again';
+      });
+    });
+    this.#box.prepend(button);
+  }
+
+  toEnd() {
+    this.#box.scrollTop = this.#box.scrollHeight;
+    this.#showNewest();
+  }
+
+  #add(node) {
+    const follows = this.#atEnd();
+    this.#box.append(node);
+    if (follows) this.toEnd();
+  }
+
+  #follow() {
+    if (this.#follows) this.toEnd();
+    else this.#showNewest();
+  }
+
+  #follows = true;
+
+  #atEnd() {
+    return this.#box.scrollHeight - this.#box.scrollTop - this.#box.clientHeight < FOLLOW_PX;
+  }
+
+  #showNewest() {
+    this.#follows = this.#atEnd();
+    if (this.#newest) this.#newest.hidden = this.#follows;
+  }
+
+  #silently(change) {
+    this.#box.setAttribute('aria-live', 'off');
+    change();
+    setTimeout(() => this.#box.setAttribute('aria-live', 'polite'), 200);
+  }
+}
+
+class GrowingAnswer {
+  #text = '';
+  #calls = new Map();
+  #drawn = true;
+  #changed;
+  #tools = element('ul', { className: 'tools' });
+  #body = element('div', { className: 'body' });
+
+  constructor(changed) {
+    this.#changed = changed;
+    const wait = element('p', { className: 'wait' }, element('span'), element('span'), element('span'));
+    this.node = element('article', { className: 'answer growing', 'aria-live': 'off', 'aria-busy': 'true' });
+    this.node.append(this.#tools, this.#body, wait);
+  }
+
+  get begun() {
+    return this.#text !== '' || this.#calls.size > 0;
+  }
+
+  write(text) {
+    this.#text += text;
+    this.#draw();
+  }
+
+  discard() {
+    this.#text = '';
+    this.#draw();
+  }
+
+  toolStarted(call, tool) {
+    const line = element('li', { className: 'running' }, described(tool, 'running'));
+    this.#calls.set(call, line);
+    this.#tools.append(line);
+    this.#changed();
+  }
+
+  toolEnded(call, summary) {
+    const line = toolLine(summary);
+    this.#calls.get(call)?.replaceWith(line);
+    this.#calls.set(call, line);
+  }
+
+  /** What is there stays, and grows no more. */
+  stop() {
+    this.#draw();
+    for (const line of this.#tools.querySelectorAll('.running')) line.remove();
+    this.node.classList.remove('growing');
+    this.node.removeAttribute('aria-busy');
+    if (!this.begun) this.node.remove();
+  }
+
+  /** Once a frame, however many words arrive in between. */
+  #draw() {
+    if (!this.#drawn) return;
+    this.#drawn = false;
+    requestAnimationFrame(() => {
+      this.#drawn = true;
+      this.#body.replaceChildren(markdown(this.#text));
+      this.#changed();
+    });
+  }
+}
+
+function completed(message, calls, citations) {
+  const node = element('article', { className: 'answer' }, title('Tribune answered'));
+  if (calls.length > 0) {
+    node.append(element('ul', { className: 'tools' }, ...calls.map(toolLine)));
+  }
+  node.append(element('div', { className: 'body' }, markdown(message)));
+  const links = citations.map(citation).filter((link) => link !== null);
+  if (links.length > 0) {
+    const list = element('ol', {}, ...links.map((link) => element('li', {}, link)));
+    node.append(element('div', { className: 'citations' }, element('h4', {}, 'Sources'), list));
+  }
+  return node;
+}
+
+function kept({ role, content }) {
+  if (role === 'assistant') return completed(content, [], []);
+  return element('article', { className: 'question' }, title('You said'), element('p', {}, content));
+}
+
+function citation({ title: text, url }) {
+  const href = safeAddress(url);
+  return href && element('a', { href, rel: 'noreferrer noopener' }, text || href);
+}
+
+function toolLine(call) {
+  const state = stateOf(call);
+  const outcome = outcomeOf(call);
+  const words = element('span', {}, described(call.tool, state));
+  if (outcome) words.append(': ', element('span', { className: 'outcome' }, outcome));
+  return element('li', { className: state }, words);
+}
+
+/** A heading that only screen readers see, to go from message to message by. */
+function title(text) {
+  return element('h3', { className: 'unseen' }, text);
+}
+
+function buttons(actions, pressed) {
+  return actions.map(([label, action]) => {
+    const button = element('button', { type: 'button' }, label);
+    button.addEventListener('click', () => {
+      pressed();
+      action();
+    });
+    return button;
+  });
+}

@@ -1,0 +1,261 @@
+// The chat on the start page: brings its parts together and leads one conversation at a time.
+
+import { Api, Failure, requestId } from './chat-api.js';
+import { Composer } from './chat-composer.js';
+import { Conversations } from './chat-conversations.js';
+import { byId, sentence } from './chat-dom.js';
+import { Log } from './chat-log.js';
+import { Panels } from './chat-panels.js';
+import { offerSignIn, offerSignOut } from './chat-session.js';
+import { Tasks } from './chat-tasks.js';
+import { described, stateOf } from './chat-tools.js';
+
+const MESSAGES_PAGE = 50;
+/** How often, and how long, an answer is asked for that the server is still making. */
+const PATIENCE_MS = 1_500;
+const MAX_ASKED = 60;
+
+class Chat {
+  #api;
+  #log = new Log(byId('log'), byId('newest'));
+  #composer = byId('composer') && new Composer((text) => this.say(text), () => this.#stop());
+  #conversations;
+  #tasks;
+  #panels;
+  #conversation = null;
+  /** Whether the server has kept anything of it: a new one whose first answer fails never came to be. */
+  #kept = false;
+  /** The answer that is being made, as the switch that stops showing it. */
+  #turn = null;
+
+  constructor(api, root) {
+    this.#api = api;
+    this.#panels = new Panels(root);
+    this.#tasks = new Tasks(api);
+    this.#conversations = new Conversations(api, (id) => this.#choose(id));
+    byId('new-conversation')?.addEventListener('click', () => this.#choose(null));
+    for (const button of document.querySelectorAll('.suggestions button')) {
+      button.addEventListener('click', () => this.say(button.textContent));
+    }
+    document.addEventListener('keydown', (event) => {
+      if (event.key === 'Escape' && !event.isComposing && !this.#panels.close()) this.#stop();
+    });
+    addEventListener('popstate', () => this.#show(linked()));
+  }
+
+  async start() {
+    await Promise.all([this.#show(linked()), this.#conversations.refresh(), this.#tasks.refresh()]);
+  }
+
+  async say(message) {
+    if (this.#turn) return;
+    const request = { message, request_id: requestId() };
+    // What looks like an empty page is a new conversation, however recent the last one is.
+    if (this.#conversation) request.conversation_id = this.#conversation;
+    else request.new_conversation = true;
+    this.#log.withdrawOffers();
+    this.#showLog();
+    this.#log.question(message);
+    this.#composer.focus();
+    await this.#ask(request);
+  }
+
+  /** Sends a request, perhaps not for the first time, and shows what comes of it. */
+  async #ask(request, repeated = false) {
+    const turn = new AbortController();
+    this.#turn = turn;
+    this.#composer.busy = true;
+    announce('Tribune is answering');
+    const growing = this.#log.begin();
+    try {
+      const answer = await this.#receive(request, repeated, growing, turn.signal);
+      this.#log.complete(growing, answer);
+      if (answer.tool_calls?.some((call) => call.needs_confirmation)) this.#log.confirmation((text) => this.say(text));
+    } catch (error) {
+      growing.stop();
+      if (!turn.signal.aborted) this.#explain(error, request, growing);
+      else if (turn.signal.reason === 'stopped') this.#offerAgain(request, growing);
+    }
+    announce('');
+    if (this.#turn !== turn) return;
+    this.#turn = null;
+    this.#composer.busy = false;
+    this.#conversations.refresh();
+  }
+
+  async #receive(request, repeated, growing, signal) {
+    for await (const { name, data } of this.#events(request, repeated, signal)) {
+      switch (name) {
+        case 'started':
+          this.#conversation = data.conversation_id;
+          break;
+        case 'delta':
+          growing.write(data.text);
+          break;
+        case 'discard':
+          growing.discard();
+          break;
+        case 'tool_start':
+          growing.toolStarted(data.call, data.tool);
+          announce(described(data.tool, 'running'));
+          break;
+        case 'tool_end':
+          growing.toolEnded(data.call, data);
+          announce(described(data.tool, stateOf(data)));
+          this.#tasks.refresh();
+          break;
+        case 'answer':
+          this.#keep(data.conversation_id);
+          return data;
+        case 'error':
+          throw new Failure(sentence(data.error.message));
+      }
+    }
+    throw new Failure('The connection broke off before the answer was complete.');
+  }
+
+  async *#events(request, repeated, signal) {
+    let asked = request;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        yield* this.#api.chat(asked, signal);
+        return;
+      } catch (error) {
+        if (error.status === 404 && asked.conversation_id && !this.#kept) {
+          asked = { message: asked.message, request_id: asked.request_id, new_conversation: true };
+        } else if (error.status === 503 && repeated && tries < MAX_ASKED) {
+          // Most likely the server is still at it: it goes on with an answer that nobody watches.
+          await pause(PATIENCE_MS, signal);
+        } else {
+          throw error;
+        }
+      }
+    }
+  }
+
+  /** Says what went wrong and what can be done: the same request again, or other words. */
+  #explain(error, request, growing) {
+    const known = error instanceof Failure;
+    if (!known) console.warn(error);
+    const message = known ? error.message : 'The answer could not be read.';
+    if (error.status === 401) {
+      this.#log.note('You are signed out.', [['Sign in', () => location.reload()]], 'failed');
+    } else if (!known || error.passing) {
+      this.#log.note(message, [['Try again', () => this.#again(request, growing)]], 'failed');
+    } else {
+      this.#log.note(message, [], 'failed');
+      if (this.#composer.empty) this.#composer.text = request.message;
+    }
+  }
+
+  #offerAgain(request, growing) {
+    const text = 'You stopped watching. The answer is kept once it is complete.';
+    this.#log.note(text, [['Show the answer', () => this.#again(request, growing)]]);
+  }
+
+  #again(request, growing) {
+    if (this.#turn) return;
+    growing.node.remove();
+    this.#composer.focus();
+    this.#ask(request, true);
+  }
+
+  #stop() {
+    this.#turn?.abort('stopped');
+  }
+
+  /** The server has the conversation: from now on the page's address leads to it. */
+  #keep(id) {
+    this.#conversation = id;
+    this.#kept = true;
+    this.#conversations.current = id;
+    if (linked() !== id) history.pushState(null, '', addressOf(id));
+  }
+
+  async #choose(id) {
+    this.#panels.close();
+    history.pushState(null, '', addressOf(id));
+    await this.#show(id);
+    this.#composer?.focus();
+  }
+
+  /** Leaves what is shown and shows the conversation, or the empty page if `id` is `null`. */
+  async #show(id) {
+    this.#turn?.abort('left');
+    this.#turn = null;
+    if (this.#composer) this.#composer.busy = false;
+    this.#conversation = id;
+    this.#kept = id !== null;
+    this.#conversations.current = id;
+    this.#log.clear();
+    if (id === null) {
+      this.#showWelcome();
+      return;
+    }
+    this.#showLog();
+    try {
+      const { items, next } = await this.#messages(id, { limit: MESSAGES_PAGE });
+      if (this.#conversation !== id) return;
+      this.#log.history(items);
+      if (next) this.#log.offerEarlier(() => this.#earlier(id, next));
+    } catch (error) {
+      if (this.#conversation !== id) return;
+      const again = error.status === 404 ? ['New conversation', () => this.#choose(null)] : ['Try again', () => this.#show(id)];
+      const text = error.status === 404 ? 'There is no such conversation here.' : error.message;
+      this.#log.note(text, [again], 'failed');
+    }
+  }
+
+  async #earlier(id, parameters) {
+    const { items, next } = await this.#messages(id, parameters);
+    if (this.#conversation === id) this.#log.earlier(items, next && (() => this.#earlier(id, next)));
+  }
+
+  #messages(id, parameters) {
+    return this.#api.page(`/conversations/${encodeURIComponent(id)}/messages`, parameters);
+  }
+
+  #showLog() {
+    byId('welcome').hidden = true;
+    byId('log').hidden = false;
+  }
+
+  #showWelcome() {
+    byId('welcome').hidden = false;
+    byId('log').hidden = true;
+  }
+}
+
+/** The conversation that the page's address names. */
+function linked() {
+  return new URLSearchParams(location.search).get('conversation');
+}
+
+function addressOf(id) {
+  return id ? `?conversation=${encodeURIComponent(id)}` : location.pathname;
+}
+
+/** Waits, unless the signal says that nobody does. */
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
+  });
+}
+
+/** Tells screen readers what goes on while an answer is made. */
+function announce(text) {
+  byId('progress').textContent = text;
+}
+
+const root = byId('chat');
+const api = new Api(root.dataset.base);
+if (byId('sign-in')) {
+  offerSignIn(api);
+} else {
+  offerSignOut(api);
+  new Chat(api, root).start();
+}
