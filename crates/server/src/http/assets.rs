@@ -87,9 +87,22 @@ mod tests {
 
     #[test]
     fn scripts_never_make_html_of_text() {
-        for name in ["chat-markdown.js", "chat-log.js", "chat-tasks.js", "chat-dom.js", "chat.js"] {
+        for name in [
+            "chat-markdown.js",
+            "chat-log.js",
+            "chat-tasks.js",
+            "chat-dom.js",
+            "chat.js",
+        ] {
             let (_, content) = lookup(name).expect("served");
-            for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval("] {
+            for way in [
+                "innerHTML",
+                "outerHTML",
+                "insertAdjacentHTML",
+                "document.write",
+                "DOMParser",
+                "eval(",
+            ] {
                 assert!(!content.contains(way), "{name} uses {way}");
             }
         }

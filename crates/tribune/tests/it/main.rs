@@ -1,7 +1,10 @@
 //! The shipped binary, tried as its users try it. One test binary, because each costs a link.
 
+mod model;
+mod people;
 mod support;
 
+mod chat;
 mod cli;
 mod clients;
 mod conformance;
@@ -9,6 +12,7 @@ mod documents;
 mod eval;
 mod exchange;
 mod following;
+mod identity;
 mod killing;
 mod load;
 mod market;
@@ -19,3 +23,4 @@ mod protocol;
 mod redis;
 mod reports;
 mod speeches;
+mod tasks;

@@ -1,0 +1,146 @@
+//! Users of a running Tribune, and what each of them can do.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, TestServer, binary};
+
+/// Somebody who talks to a server: with a token, or with whatever headers.
+pub struct Person<'a> {
+    pub server: &'a TestServer,
+    pub headers: Vec<(String, String)>,
+}
+
+impl<'a> Person<'a> {
+    /// A user with a token of their own.
+    pub fn new(server: &'a TestServer, name: &str) -> Self {
+        Self::with_token(server, &token(server, name))
+    }
+
+    pub fn with_token(server: &'a TestServer, token: &str) -> Self {
+        Self::with(server, &[("authorization", &format!("Bearer {token}"))])
+    }
+
+    /// Whoever sits at this machine.
+    pub fn local(server: &'a TestServer) -> Self {
+        Self::with(server, &[])
+    }
+
+    /// Somebody out there, handed on by a proxy.
+    pub fn stranger(server: &'a TestServer) -> Self {
+        Self::with(server, &[("x-forwarded-for", "203.0.113.7")])
+    }
+
+    pub fn with(server: &'a TestServer, headers: &[(&str, &str)]) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Self {
+            server,
+            headers: headers.iter().map(owned).collect(),
+        }
+    }
+
+    fn and<'h>(&'h self, more: &[(&'h str, &'h str)]) -> Vec<(&'h str, &'h str)> {
+        let own = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        own.chain(more.iter().copied()).collect()
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.server.get(path, &self.and(&[("accept", "application/json")]))
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        let headers = self.and(&[("content-type", "application/json")]);
+        self.server.post(path, &headers, &body.to_string())
+    }
+
+    /// A request of the modern era at `/mcp`.
+    pub fn modern(&self, method: &str, mut params: Value) -> Answer {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let name = params["name"].as_str().unwrap_or_default().to_owned();
+        let mut headers = self.and(&[
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", method),
+        ]);
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.server.post("/mcp", &headers, &body.to_string())
+    }
+
+    pub fn tools(&self) -> Vec<String> {
+        let listed = self.modern("tools/list", json!({})).json();
+        let tools = listed["result"]["tools"].as_array().expect("tools");
+        tools
+            .iter()
+            .map(|tool| tool["name"].as_str().expect("a name").to_owned())
+            .collect()
+    }
+
+    /// A tool's structured answer, or what its failure says.
+    pub fn try_call(&self, tool: &str, arguments: &Value) -> Result<Value, String> {
+        let answer = self
+            .modern("tools/call", json!({"name": tool, "arguments": arguments}))
+            .json();
+        let result = &answer["result"];
+        match result["isError"].as_bool() {
+            Some(false) => Ok(result["structuredContent"].clone()),
+            Some(true) => Err(result["content"][0]["text"].as_str().unwrap_or_default().to_owned()),
+            None => panic!("{answer}"),
+        }
+    }
+
+    pub fn call(&self, tool: &str, arguments: &Value) -> Value {
+        self.try_call(tool, arguments)
+            .unwrap_or_else(|fault| panic!("{tool}: {fault}"))
+    }
+
+    pub fn add(&self, title: &str) -> String {
+        self.call("add_task", &json!({"title": title}))["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
+    }
+
+    pub fn titles(&self) -> Vec<String> {
+        let listed = self.call("list_tasks", &json!({}));
+        let tasks = listed["tasks"].as_array().expect("tasks");
+        tasks
+            .iter()
+            .map(|task| task["title"].as_str().expect("a title").to_owned())
+            .collect()
+    }
+
+    /// The answer of the agent.
+    pub fn chat(&self, message: &str) -> Value {
+        let answer = self.post("/chat", &json!({"message": message}));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()
+    }
+}
+
+/// Makes a token as an operator does.
+pub fn token(server: &TestServer, user: &str) -> String {
+    let made = tribune(server, &["token", "create", "--user", user]);
+    made.0.trim().to_owned()
+}
+
+/// Runs a command on the server's configuration; standard output and error.
+pub fn tribune(server: &TestServer, args: &[&str]) -> (String, String) {
+    let output = Command::new(binary())
+        .args(args)
+        .arg("--config")
+        .arg(server.config())
+        .output()
+        .expect("the binary runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{args:?}: {out}{err}");
+    (out, err)
+}
