@@ -2,11 +2,12 @@
 
 use std::sync::atomic::Ordering;
 
-use tribune_agent::ChatAnswer;
+use serde_json::json;
+use tribune_agent::{Begun, ChatAnswer};
 
-use crate::support::Chat;
-use crate::support::model::{Answer, calls, says};
+use crate::support::model::{Answer, calls, says, status};
 use crate::support::tools::{BREAD_ID, MILK_ID};
+use crate::support::{Chat, request, user};
 
 fn delete(id: &str) -> String {
     format!("{{\"task_id\":\"{id}\"}}")
@@ -69,6 +70,42 @@ async fn a_refusal_is_heard_even_if_the_model_does_not_hear_it() {
     let later = chat.ask("what is the weather?").await.unwrap();
     assert_eq!(only_call(&later), (false, true));
     assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
+}
+
+#[tokio::test]
+async fn a_refusal_counts_even_if_the_model_fails() {
+    let down = status(400, &[], &json!({}));
+    let chat = Chat::new([
+        deletes(MILK_ID),
+        says("Shall I?"),
+        down,
+        deletes(MILK_ID),
+        says("Shall I?"),
+    ])
+    .await;
+    chat.ask("delete milk").await.unwrap();
+    chat.fails("no").await;
+    assert_eq!(
+        only_call(&chat.ask("what is the weather?").await.unwrap()),
+        (false, true)
+    );
+    assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
+}
+
+#[tokio::test]
+async fn a_yes_can_be_said_again_if_the_model_fails() {
+    let down = status(400, &[], &json!({}));
+    let chat = Chat::new([
+        deletes(MILK_ID),
+        says("Shall I?"),
+        down,
+        deletes(MILK_ID),
+        says("Done."),
+    ])
+    .await;
+    chat.ask("delete milk").await.unwrap();
+    chat.fails("yes").await;
+    assert_eq!(only_call(&chat.ask("yes").await.unwrap()), (true, false));
 }
 
 #[tokio::test]
@@ -135,14 +172,9 @@ async fn two_turns_at_once_do_not_both_have_the_confirmation() {
     .await;
     chat.ask("delete milk").await.unwrap();
     let begin = || async {
-        match chat
-            .agent
-            .begin(crate::support::request("yes"), &crate::support::user())
-            .await
-            .unwrap()
-        {
-            tribune_agent::Begun::Turn(turn) => turn,
-            tribune_agent::Begun::Answered(_) => unreachable!("it has no request id"),
+        match chat.agent.begin(request("yes"), &user()).await.unwrap() {
+            Begun::Turn(turn) => turn,
+            Begun::Answered(_) => unreachable!("it has no request id"),
         }
     };
     let (first, second) = (begin().await, begin().await);

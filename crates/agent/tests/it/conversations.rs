@@ -55,7 +55,14 @@ async fn what_is_sent_stays_within_the_budget() {
     chat.ask("first").await.unwrap();
     chat.ask("second").await.unwrap();
     let requests = chat.requests();
-    let bytes = |at: usize| serde_json::to_vec(&requests[at].body).unwrap().len();
+    let tools = serde_json::to_vec(&requests[0].body["tools"]).unwrap().len();
+    let bytes = |at: usize| {
+        let contents = requests[at]
+            .messages()
+            .iter()
+            .filter_map(|message| message["content"].as_str());
+        tools + contents.map(str::len).sum::<usize>()
+    };
     assert_eq!(
         requests[1].contents("user"),
         ["first", "second"],

@@ -4,7 +4,6 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tracing::instrument::WithSubscriber;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -35,7 +34,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// Everything that anything logs, at every level.
+/// Everything that anything on this thread logs, at every level.
 async fn logged(work: impl Future<Output = ()>) -> String {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
@@ -43,7 +42,9 @@ async fn logged(work: impl Future<Output = ()>) -> String {
         .with_writer(log.clone())
         .with_ansi(false)
         .finish();
-    work.with_subscriber(subscriber).await;
+    let guard = tracing::subscriber::set_default(subscriber);
+    work.await;
+    drop(guard);
     let bytes = log.0.lock().expect("the log").clone();
     String::from_utf8(bytes).expect("UTF-8")
 }
