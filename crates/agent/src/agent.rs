@@ -89,7 +89,8 @@ impl Agent {
             question,
             asked_at,
             request_id: request.request_id,
-            _claims: [claim, confirming],
+            _answering: claim,
+            confirming,
         }))
     }
 
@@ -115,19 +116,24 @@ impl Agent {
     }
 
     /// What waits for the user's word is for one turn only: of two at the same time, the second has nothing that
-    /// was confirmed. Read again once it is ours, because a turn that has just ended may have used it.
+    /// was confirmed. It is read again once it is ours, because a turn that has just ended may have used it.
     async fn claim_pending(
         &self,
         mut state: ConversationState,
         user: &UserId,
     ) -> Result<(Option<ConversationState>, Option<Claim>)> {
-        let Some(claim) = self.claims.take(format!("conversation {}", state.id)) else {
+        let key = format!("confirmation {} {}", state.id, state.last_activity);
+        let Some(claim) = self.claims.take(key) else {
             state.pending.clear();
             return Ok((Some(state), None));
         };
         let recent = self.shared.settings.history;
-        let state = self.shared.conversations.state(user, state.id, recent).await?;
-        Ok((Some(state.ok_or_else(no_such_conversation)?), Some(claim)))
+        let again = self.shared.conversations.state(user, state.id, recent).await?;
+        let mut again = again.ok_or_else(no_such_conversation)?;
+        if again.last_activity != state.last_activity {
+            again.pending.clear();
+        }
+        Ok((Some(again), Some(claim)))
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) struct Claims(Arc<Mutex<HashSet<String>>>);
 pub(crate) struct Claim {
     claims: Claims,
     key: String,
+    kept: bool,
 }
 
 impl Claims {
@@ -20,6 +21,7 @@ impl Claims {
         free.then(|| Claim {
             claims: self.clone(),
             key,
+            kept: false,
         })
     }
 
@@ -28,8 +30,17 @@ impl Claims {
     }
 }
 
+impl Claim {
+    /// Nobody takes it again for as long as the process lives.
+    pub(crate) fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.claims.lock().remove(&self.key);
+        if !self.kept {
+            self.claims.lock().remove(&self.key);
+        }
     }
 }

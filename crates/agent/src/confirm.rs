@@ -56,6 +56,11 @@ impl Confirmations {
         Verdict::Ask
     }
 
+    /// The user has said no.
+    pub(crate) const fn refused(&self) -> bool {
+        self.refused
+    }
+
     /// What the user is asked for now.
     pub(crate) fn into_asked(self) -> Vec<String> {
         self.asked

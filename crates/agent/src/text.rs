@@ -29,9 +29,10 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
     }
 }
 
-/// On one line, and with an ellipsis for each UUID.
+/// On one line, without characters that would steer a terminal, and with an ellipsis for each UUID.
 pub(crate) fn plain(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.replace(char::is_control, "");
     let mut rest = line.as_str();
     let mut shown = String::with_capacity(line.len());
     while let Some(first) = rest.chars().next() {
@@ -72,6 +73,7 @@ mod tests {
         let text = "no task\n  018f6b1e-7c1d-7aaa-8bbb-0123456789ab, task:018F6B1E-7C1D-7AAA-8BBB-0123456789AB";
         assert_eq!(plain(text), "no task …, task:…");
         assert_eq!(plain("é 12-34"), "é 12-34");
+        assert_eq!(plain("a\u{1b}[2Jb\0"), "a[2Jb");
     }
 
     proptest! {

@@ -63,7 +63,7 @@ impl Transcript {
     /// The messages of the next request. What does not fit gives way: first the oldest of the history, then the ends
     /// of results. The system prompt and the question never do.
     pub(crate) fn messages(&self, tools: &[ChatCompletionTools]) -> Vec<Message> {
-        let tools = serde_json::to_vec(tools).map_or(0, |json| tokens(json.len()));
+        let tools: usize = tools.iter().map(definition).sum();
         let fixed = tools + message(&self.system) + message(&self.question);
         let room = self.budget_tokens.saturating_sub(fixed);
         let mut result_chars = self.max_result_chars;
@@ -113,6 +113,10 @@ impl Transcript {
         };
         self.rounds.iter().flatten().map(call).sum()
     }
+}
+
+fn definition(tool: &ChatCompletionTools) -> usize {
+    serde_json::to_vec(tool).map_or(0, |json| tokens(json.len()))
 }
 
 const fn tokens(bytes: usize) -> usize {

@@ -30,8 +30,10 @@ pub struct Turn {
     pub(crate) question: String,
     pub(crate) asked_at: Timestamp,
     pub(crate) request_id: Option<Uuid>,
-    /// Given back when the turn is over.
-    pub(crate) _claims: [Option<Claim>; 2],
+    /// Nobody else answers this request meanwhile.
+    pub(crate) _answering: Option<Claim>,
+    /// Nobody else uses what waits for the user's word.
+    pub(crate) confirming: Option<Claim>,
 }
 
 /// How a conversation with the model ended.
@@ -72,23 +74,24 @@ impl Turn {
         });
         let pending = std::mem::take(&mut self.conversation.pending);
         let confirmations = Confirmations::new(pending, &self.question);
+        let refused = confirmations.refused();
+        let confirming = self.confirming.take();
         let mut caller = Caller::new(toolbox, confirmations, events, Arc::clone(&shared.clock));
         let mut transcript = self.transcript();
         let end = converse(&shared, &mut transcript, &mut caller, &cx, &teller).await;
-        let outcome = end.as_str();
+        let mut outcome = end.as_str();
+        let tools = caller.outcomes().count();
         let answer = match written(end, &caller, &teller) {
-            Ok(message) => self.keep(message, caller.into_work(), &teller).await,
+            Ok(message) => {
+                let kept = self.keep(message, caller.into_work(), &teller).await;
+                kept.inspect_err(|_| outcome = "not_kept")
+            }
             Err(error) => Err(error),
         };
-        let outcome = match &answer {
-            Err(_) if outcome == "answered" => "not_kept",
-            _ => outcome,
-        };
-        let tools = answer
-            .as_ref()
-            .ok()
-            .and_then(|answer| answer.tool_calls.as_ref())
-            .map_or(0, Vec::len);
+        if let Some(claim) = confirming.filter(|_| refused && answer.is_err()) {
+            // Nothing was kept, so what was asked about still waits; but the user has said no.
+            claim.keep();
+        }
         account(&shared, begun, &cx, outcome, transcript.rounds(), tools);
         answer
     }

@@ -342,10 +342,14 @@ fn endpoint(base_url: &str) -> Result<Url> {
             "`{base_url}` is no address of a model: use one like https://openrouter.ai/api/v1"
         ))
     };
-    let url = Url::parse(&format!("{}/chat/completions", base_url.trim_end_matches('/'))).map_err(|_| wrong())?;
+    let mut url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.query().is_some() {
         return Err(wrong());
     }
+    url.path_segments_mut()
+        .map_err(|()| wrong())?
+        .pop_if_empty()
+        .extend(["chat", "completions"]);
     Ok(url)
 }
 

@@ -1,0 +1,111 @@
+//! What people say, and what tools answer, is in no log.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::support::Chat;
+use crate::support::model::{Ending, calls_after, says, status, stream_of};
+
+const CANARY: &str = "canary-4711";
+
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("the log").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Everything that anything on this thread logs, at every level.
+async fn logged(work: impl Future<Output = ()>) -> String {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::TRACE)
+        .with_writer(log.clone())
+        .with_ansi(false)
+        .finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    work.await;
+    drop(guard);
+    let bytes = log.0.lock().expect("the log").clone();
+    String::from_utf8(bytes).expect("UTF-8")
+}
+
+#[tokio::test]
+async fn nothing_that_was_said_is_logged() {
+    let arguments = json!({"task_id": CANARY}).to_string();
+    let failing = [
+        says(&format!("the answer {CANARY}")),
+        status(
+            500,
+            &[("retry-after", "0")],
+            &json!({"error": {"message": CANARY, "code": "down"}}),
+        ),
+        status(
+            400,
+            &[],
+            &json!({"error": {"message": CANARY, "type": format!("what you said: {CANARY}")}}),
+        ),
+        stream_of([format!("data: {CANARY}\n\n")], Ending::Whole),
+    ];
+    for last in failing {
+        let chat = Chat::new([
+            calls_after(CANARY, &[("complete_task", &arguments), (CANARY, CANARY)]),
+            last,
+        ])
+        .await;
+        let log = logged(async {
+            let answer = chat.ask(&format!("a question {CANARY}")).await;
+            assert!(answer.is_ok());
+        })
+        .await;
+        let ours: Vec<&str> = log.lines().filter(|line| line.contains("tribune_agent")).collect();
+        assert!(
+            ours.iter()
+                .any(|line| line.contains("chat turn") && line.contains("rounds=1")),
+            "{ours:?}"
+        );
+        let leaks: Vec<&str> = log.lines().filter(|line| line.contains(CANARY)).collect();
+        assert!(leaks.is_empty(), "{leaks:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_is_told_to_the_operator() {
+    let chat = Chat::with(
+        [status(401, &[], &json!({"error": {"code": "invalid_api_key"}}))],
+        |settings| {
+            settings.api_key = Some(CANARY.into());
+        },
+    )
+    .await;
+    let log = logged(async {
+        chat.fails("hello").await;
+    })
+    .await;
+    let warning = log.lines().find(|line| line.contains("WARN")).expect("a warning");
+    assert!(
+        warning.contains("refused the API key") && warning.contains("status=401"),
+        "{warning}"
+    );
+    assert!(warning.contains("code=\"invalid_api_key\""), "{warning}");
+    assert!(!log.contains(CANARY), "{log}");
+}

@@ -1,0 +1,291 @@
+//! Asking, calling, asking again.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tribune_agent::{Citation, Event, ToolCallSummary};
+
+use crate::support::Chat;
+use crate::support::model::{calls, calls_after, says};
+use crate::support::tools::{BREAD_ID, MILK_ID};
+
+fn summary(tool: &str, success: bool, preview: &str) -> ToolCallSummary {
+    ToolCallSummary {
+        tool: tool.into(),
+        success,
+        result_preview: Some(preview.into()),
+        needs_confirmation: false,
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_tools_is_streamed_and_kept() {
+    let chat = Chat::new([says("Hello, what can I do?")]).await;
+    let answer = chat.ask("  hello ").await.unwrap();
+    assert_eq!(answer.message, "Hello, what can I do?");
+    assert_eq!((answer.tool_calls, answer.citations), (None, vec![]));
+    assert_eq!(chat.heard.text(), answer.message);
+    assert_eq!(chat.heard.deltas(), 5);
+    let started = Event::Started {
+        conversation_id: answer.conversation_id,
+    };
+    assert_eq!(chat.heard.events()[0], started);
+    let kept = chat.store.exchanges();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(
+        (&*kept[0].question.content, &*kept[0].answer.content),
+        ("hello", &*answer.message)
+    );
+    assert_eq!(kept[0].conversation, answer.conversation_id);
+}
+
+#[tokio::test]
+async fn several_steps_list_then_complete() {
+    let complete = format!("{{\"task_id\":\"{MILK_ID}\"}}");
+    let chat = Chat::new([
+        calls(&[("list_tasks", "")]),
+        calls(&[("complete_task", &complete)]),
+        says("“Buy milk” is done."),
+    ])
+    .await;
+    let answer = chat.ask("I have bought milk").await.unwrap();
+    assert_eq!(answer.message, "“Buy milk” is done.");
+    assert_eq!(
+        answer.tool_calls.unwrap(),
+        [
+            summary("list_tasks", true, "2 tasks"),
+            summary("complete_task", true, "Buy milk")
+        ]
+    );
+    assert_eq!(chat.tasks.completed(), ["Buy milk"]);
+    let cited = |title: &str, id| Citation {
+        title: title.into(),
+        url: format!("https://example.org/tasks/{id}"),
+    };
+    assert_eq!(
+        answer.citations,
+        [cited("Buy milk", MILK_ID), cited("Buy bread", BREAD_ID)]
+    );
+
+    let requests = chat.requests();
+    assert_eq!(requests.len(), 3);
+    let last = requests[2].messages();
+    let roles: Vec<&str> = last.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "tool"]);
+    assert_eq!(last[4]["tool_calls"][0]["function"]["arguments"], complete);
+    assert_eq!(last[5]["tool_call_id"], "c0");
+    assert!(last[5]["content"].as_str().unwrap().contains("\"completed\":true"));
+}
+
+#[tokio::test]
+async fn tools_are_shown_as_functions() {
+    let chat = Chat::new([says("Hi")]).await;
+    chat.ask("hello").await.unwrap();
+    let request = &chat.requests()[0];
+    assert_eq!(
+        request.body["tools"][0],
+        json!({"type": "function", "function": {
+            "name": "list_tasks",
+            "description": "The tool list_tasks",
+            "parameters": {"type": "object", "properties": {"task_id": {"type": "string"}}},
+        }})
+    );
+    assert_eq!(request.body["stream"], true);
+    assert_eq!(request.body["model"], "scripted");
+    assert_eq!(request.body["max_tokens"], 1024);
+    assert!(request.body.get("tool_choice").is_none());
+    assert!(request.headers.get("authorization").is_none());
+}
+
+#[tokio::test]
+async fn no_rounds_means_no_tools() {
+    let chat = Chat::with([says("Hi")], |settings| {
+        settings.max_rounds = 0;
+        settings.api_key = Some("sk-test".into());
+    })
+    .await;
+    chat.ask("hello").await.unwrap();
+    let request = &chat.requests()[0];
+    assert!(request.body.get("tools").is_none() && request.body.get("tool_choice").is_none());
+    assert_eq!(request.headers["authorization"], "Bearer sk-test");
+}
+
+#[tokio::test]
+async fn calls_of_one_round_overlap_and_are_answered_in_order() {
+    // Each waits for the other: one after the other they would never end.
+    let chat = Chat::new([
+        calls(&[("meet", "{\"who\":\"first\"}"), ("meet", "{\"who\":\"second\"}")]),
+        says("They met."),
+    ])
+    .await;
+    let answer = chat.ask("let them meet").await.unwrap();
+    assert_eq!(
+        answer.tool_calls.unwrap(),
+        [summary("meet", true, "Met"), summary("meet", true, "Met")]
+    );
+    let requests = chat.requests();
+    let results = requests[1].contents("tool");
+    assert!(results[0].contains("first") && results[1].contains("second"));
+}
+
+#[tokio::test]
+async fn candidates_pass_through() {
+    let question = "Which one do you mean?\n- Buy milk\n- Buy bread";
+    let chat = Chat::new([calls(&[("list_tasks", "{}")]), says(question)]).await;
+    let answer = chat.ask("complete the buying one").await.unwrap();
+    assert_eq!(answer.message, question);
+    assert_eq!(chat.tasks.completed(), Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_told_to_the_model_and_put_right() {
+    let right = format!("{{\"task_id\":\"{MILK_ID}\"}}");
+    let chat = Chat::new([
+        calls(&[("complete_task", "{\"task_id\":")]),
+        calls(&[
+            ("complete_task", "[1]"),
+            ("complet_task", "{}"),
+            ("complete_task", "{}"),
+        ]),
+        calls(&[("complete_task", &right)]),
+        says("Done."),
+    ])
+    .await;
+    let answer = chat.ask("complete milk").await.unwrap();
+    let success: Vec<bool> = answer.tool_calls.unwrap().iter().map(|call| call.success).collect();
+    assert_eq!(success, [false, false, false, false, true]);
+    let requests = chat.requests();
+    let last = &requests[3];
+    let results = last.contents("tool");
+    assert!(
+        results[0].starts_with("error: the arguments are not valid JSON"),
+        "{}",
+        results[0]
+    );
+    assert!(
+        results[1].starts_with("error: the arguments are not a JSON object"),
+        "{}",
+        results[1]
+    );
+    assert!(
+        results[2].starts_with("error: there is no such tool; there are: list_tasks, "),
+        "{}",
+        results[2]
+    );
+    assert!(results[3].starts_with("error: `task_id` is missing"), "{}", results[3]);
+    // What the model wrote is shown to it again only as far as every server can read it.
+    let echoed: Vec<&str> = last
+        .messages()
+        .iter()
+        .flat_map(|message| message["tool_calls"].as_array().into_iter().flatten())
+        .map(|call| call["function"]["arguments"].as_str().unwrap())
+        .collect();
+    assert_eq!(echoed, ["{}", "{}", "{}", "{}", &right]);
+}
+
+#[tokio::test]
+async fn a_loop_that_never_ends_stops_after_five_rounds() {
+    let chat = Chat::new([calls_after("Let me look. ", &[("list_tasks", "{}")])]).await;
+    let answer = chat.ask("go on for ever").await.unwrap();
+    assert!(answer.message.starts_with("I have stopped here"), "{}", answer.message);
+    assert!(answer.message.contains("Looked up: 2 tasks"), "{}", answer.message);
+    assert_eq!(answer.tool_calls.unwrap().len(), 5);
+    assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 5);
+    let requests = chat.requests();
+    assert_eq!(requests.len(), 6);
+    assert!(
+        requests[..5]
+            .iter()
+            .all(|request| request.body.get("tool_choice").is_none())
+    );
+    assert_eq!(requests[5].body["tool_choice"], "none");
+    assert_eq!(chat.heard.text(), answer.message);
+    assert_eq!(chat.store.exchanges().len(), 1);
+}
+
+#[tokio::test]
+async fn after_the_last_round_the_model_may_answer() {
+    let mut script = vec![calls(&[("list_tasks", "{}")]); 5];
+    script.push(says("Two tasks."));
+    let chat = Chat::new(script).await;
+    assert_eq!(chat.ask("how many?").await.unwrap().message, "Two tasks.");
+}
+
+#[tokio::test]
+async fn text_before_calls_is_taken_back() {
+    let chat = Chat::new([
+        calls_after("Let me look. ", &[("list_tasks", "{}")]),
+        says("Two tasks."),
+    ])
+    .await;
+    let answer = chat.ask("how many?").await.unwrap();
+    assert_eq!(answer.message, "Two tasks.");
+    assert_eq!(chat.heard.text(), "Two tasks.");
+    let events = chat.heard.events();
+    let place = |wanted: fn(&Event) -> bool| events.iter().position(wanted).unwrap();
+    let discard = place(|event| *event == Event::Discard);
+    let start = place(|event| matches!(event, Event::ToolStart { call: 0, .. }));
+    let end = place(|event| matches!(event, Event::ToolEnd { call: 0, .. }));
+    assert!(discard < start && start < end, "{events:?}");
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_or_panics_is_told_to_the_model() {
+    let chat = Chat::new([calls(&[("fail", "{}"), ("panic", "{}")]), says("That did not work.")]).await;
+    let answer = chat.ask("do it").await.unwrap();
+    assert_eq!(
+        answer.tool_calls.unwrap(),
+        [
+            summary("fail", false, "the database is away; try again later"),
+            summary("panic", false, "it stopped unexpectedly")
+        ]
+    );
+    let requests = chat.requests();
+    let results = requests[1].contents("tool");
+    assert_eq!(results[0], "error: the database is away; try again later");
+    assert_eq!(results[1], "error: it stopped unexpectedly");
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_leaves_the_model_time_to_say_so() {
+    let chat = Chat::with(
+        [
+            calls(&[("hang", "{}"), ("list_tasks", "{}")]),
+            says("It took too long."),
+        ],
+        |settings| {
+            settings.turn_timeout = Duration::from_secs(2);
+        },
+    )
+    .await;
+    let begun = Instant::now();
+    let answer = chat.ask("wait").await.unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert_eq!(answer.message, "It took too long.");
+    let success: Vec<bool> = answer.tool_calls.unwrap().iter().map(|call| call.success).collect();
+    assert_eq!(success, [false, true]);
+}
+
+#[tokio::test]
+async fn at_most_sixteen_calls_are_run_at_once() {
+    let chat = Chat::new([calls(&[("list_tasks", "{}"); 20]), says("Done.")]).await;
+    let answer = chat.ask("a lot").await.unwrap();
+    let success = answer.tool_calls.unwrap().iter().filter(|call| call.success).count();
+    assert_eq!((success, chat.tasks.runs.load(Ordering::SeqCst)), (16, 16));
+    let requests = chat.requests();
+    let results = requests[1].contents("tool");
+    assert_eq!(results.len(), 20);
+    assert!(results[19].starts_with("error: at most 16 calls"));
+}
+
+#[tokio::test]
+async fn previews_never_show_ids() {
+    let unknown = "{\"task_id\":\"018f6b1e-7c1d-7aaa-8bbb-00000000dead\"}";
+    let chat = Chat::new([calls(&[("complete_task", unknown)]), says("There is none.")]).await;
+    let answer = chat.ask("complete it").await.unwrap();
+    assert_eq!(
+        answer.tool_calls.unwrap(),
+        [summary("complete_task", false, "there is no task …")]
+    );
+}
