@@ -15,7 +15,9 @@ pub(crate) fn read(server: &str, tool: &str, result: CallToolResult) -> Result<T
     if result.is_error == Some(true) {
         let said = cut(text(&result.content).trim(), MAX_ERROR_CHARS);
         let said = if said.is_empty() { "it did not say why" } else { &said };
-        return Err(Error::invalid_argument(format!("`{tool}` of server `{server}` failed: {said}")));
+        return Err(Error::invalid_argument(format!(
+            "`{tool}` of server `{server}` failed: {said}"
+        )));
     }
     if let Some(structure @ Value::Object(_)) = &result.structured_content {
         let json = structure.to_string();
@@ -37,7 +39,11 @@ fn bounded(text: &str) -> String {
     let room = MAX_ANSWER_BYTES - CUT.len() - 64;
     let mut used = 0_usize;
     let end = text.char_indices().find_map(|(at, c)| {
-        used += if matches!(c, '"' | '\\' | '\n' | '\t') { 2 } else { c.len_utf8() };
+        used += if matches!(c, '"' | '\\' | '\n' | '\t') {
+            2
+        } else {
+            c.len_utf8()
+        };
         (used > room).then_some(at)
     });
     match end {
@@ -128,7 +134,10 @@ mod tests {
         let said = json!({"content": [{"type": "text", "text": format!("no\u{7} such {}", "x".repeat(3_000))}], "isError": true});
         let error = answer(said).expect_err("a failure");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        assert!(error.message().starts_with("`t` of server `x` failed: no such xxx"), "{error}");
+        assert!(
+            error.message().starts_with("`t` of server `x` failed: no such xxx"),
+            "{error}"
+        );
         assert!(error.message().chars().count() <= 2_100);
         let mute = answer(json!({"content": [], "isError": true})).expect_err("a failure");
         assert!(mute.message().ends_with("it did not say why"));

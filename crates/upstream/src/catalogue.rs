@@ -77,7 +77,9 @@ impl Catalogue {
         }
         for name in only.unwrap_or_default() {
             if !seen.contains(name) {
-                catalogue.left_out.push(format!("{}: the server has no such tool", line(name, 60)));
+                catalogue
+                    .left_out
+                    .push(format!("{}: the server has no such tool", line(name, 60)));
             }
         }
         if !complete {
@@ -97,10 +99,17 @@ impl Offer {
             return Err(format!("its name has {} bytes", tool.name.len()));
         }
         let annotations = tool.annotations.clone().unwrap_or_default();
-        let own_title = tool.title.as_deref().or(annotations.title.as_deref()).unwrap_or_default();
+        let own_title = tool
+            .title
+            .as_deref()
+            .or(annotations.title.as_deref())
+            .unwrap_or_default();
         let title = first_filled([line(own_title, MAX_TITLE_CHARS), line(&tool.name, MAX_TITLE_CHARS)]);
         let title = if title.is_empty() { "Tool".to_owned() } else { title };
-        let said = cut(clean(tool.description.as_deref().unwrap_or_default()).trim(), MAX_DESCRIPTION_CHARS);
+        let said = cut(
+            clean(tool.description.as_deref().unwrap_or_default()).trim(),
+            MAX_DESCRIPTION_CHARS,
+        );
         Ok(Self {
             own_name: tool.name.to_string(),
             name: naming::fitted(server, &tool.name),
@@ -135,7 +144,9 @@ fn usable(schema: &JsonObject) -> Result<JsonObject, String> {
     }
     let size = serde_json::to_string(schema).map_or(usize::MAX, |json| json.len());
     if size > MAX_SCHEMA_BYTES {
-        return Err(format!("its input schema has {size} bytes; {MAX_SCHEMA_BYTES} are allowed"));
+        return Err(format!(
+            "its input schema has {size} bytes; {MAX_SCHEMA_BYTES} are allowed"
+        ));
     }
     let mut schema = Value::Object(schema.clone());
     clean_prose(&mut schema);
@@ -206,7 +217,10 @@ mod tests {
         .expect("an offer");
         assert_eq!(offer.title, "A[1m B");
         assert_eq!(offer.description.chars().count(), 1000);
-        assert_eq!(offer.input_schema["properties"]["a"], json!({"enum": ["\u{7}"], "description": "xy"}));
+        assert_eq!(
+            offer.input_schema["properties"]["a"],
+            json!({"enum": ["\u{7}"], "description": "xy"})
+        );
         let reads = Hints {
             idempotent: false,
             ..Hints::READ
@@ -220,7 +234,10 @@ mod tests {
             (json!({"type": "array"}), "not of the type"),
             (json!({}), "not of the type"),
             (json!({"type": "object", "x": "y".repeat(MAX_SCHEMA_BYTES)}), "bytes"),
-            (json!({"type": "object", "properties": {"a": {"type": 7}}}), "cannot be used"),
+            (
+                json!({"type": "object", "properties": {"a": {"type": 7}}}),
+                "cannot be used",
+            ),
             (
                 json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/s"}}}),
                 "cannot be used",

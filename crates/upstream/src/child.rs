@@ -13,7 +13,18 @@ use crate::words::line;
 
 /// What programs need to run at all. Anything else, keys above all, is given to a server by name.
 const INHERITED: [&str; 12] = [
-    "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "SYSTEMROOT", "TEMP",
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "SYSTEMROOT",
+    "TEMP",
 ];
 const MAX_LINE_BYTES: usize = 1_000;
 
@@ -65,7 +76,11 @@ fn command(reach: &Reach) -> std::io::Result<Command> {
     };
     let mut command = Command::new(program);
     command.args(args).env_clear();
-    command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(
+        INHERITED
+            .iter()
+            .filter_map(|name| Some((name, std::env::var_os(name)?))),
+    );
     command.envs(env.iter().map(|(name, value)| (name, value)));
     if let Some(cwd) = cwd {
         command.current_dir(cwd);
@@ -134,7 +149,12 @@ mod tests {
             .get_envs()
             .map(|(name, _)| name.to_string_lossy().into_owned())
             .collect();
-        assert!(names.iter().all(|name| name == "KEY" || INHERITED.contains(&name.as_str())), "{names:?}");
+        assert!(
+            names
+                .iter()
+                .all(|name| name == "KEY" || INHERITED.contains(&name.as_str())),
+            "{names:?}"
+        );
         assert!(names.contains(&"KEY".to_owned()) && names.contains(&"PATH".to_owned()));
     }
 }

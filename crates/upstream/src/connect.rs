@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rmcp::ClientHandler;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, RoleClient,
     RunningService, ServiceError,
 };
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::transport::DynamicTransportError;
-use rmcp::ClientHandler;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Notify;
 
 use crate::child::{self, Epitaph};

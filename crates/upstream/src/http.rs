@@ -60,7 +60,14 @@ impl Trouble {
             deepest = cause;
         }
         if deepest.is::<reqwest::Error>() {
-            return Self::Unreachable(if error.is_timeout() { "it took too long" } else { "no answer" }.to_owned());
+            return Self::Unreachable(
+                if error.is_timeout() {
+                    "it took too long"
+                } else {
+                    "no answer"
+                }
+                .to_owned(),
+            );
         }
         Self::Unreachable(deepest.to_string())
     }
@@ -98,7 +105,10 @@ pub(crate) fn transport(
     if let Some(bearer) = bearer {
         config = config.auth_header(bearer);
     }
-    Ok(StreamableHttpClientTransport::with_client(BoundedClient(client), config))
+    Ok(StreamableHttpClientTransport::with_client(
+        BoundedClient(client),
+        config,
+    ))
 }
 
 /// rmcp's own client reads answers whole, however long they are.
@@ -192,7 +202,11 @@ async fn sent(request: RequestBuilder) -> Result<Response, Trouble> {
 
 /// A message, or a stream of them.
 async fn answered(response: Response, message: &ClientJsonRpcMessage) -> Posted {
-    let session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let session = response
+        .headers()
+        .get(SESSION)
+        .and_then(|id| id.to_str().ok())
+        .map(str::to_owned);
     if is_of(&response, "text/event-stream") {
         return Ok(StreamableHttpPostResponse::Sse(events(response), session));
     }
@@ -254,7 +268,11 @@ async fn body_of(mut response: Response, most: usize) -> Result<Vec<u8>, Trouble
 }
 
 fn is_of(response: &Response, kind: &str) -> bool {
-    let given = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    let given = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .map(HeaderValue::as_bytes)
+        .unwrap_or_default();
     given.len() >= kind.len() && given[..kind.len()].eq_ignore_ascii_case(kind.as_bytes())
 }
 

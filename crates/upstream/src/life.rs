@@ -185,7 +185,10 @@ async fn listen(peer: &Peer<RoleClient>, era: Era, changed: &Notify) -> End {
         return std::future::pending().await;
     }
     loop {
-        if let Ok(mut subscription) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
+        if let Ok(mut subscription) = peer
+            .listen(SubscriptionFilter::builder().tools_list_changed().build())
+            .await
+        {
             while let Ok(Some(notification)) = subscription.next().await {
                 if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
                     changed.notify_one();

@@ -176,7 +176,10 @@ mod tests {
         );
         assert!(command.contains("API_KEY"), "{command}");
         for secret in ["s3cret", "pw", "k3y", "t0ken"] {
-            assert!(!url.contains(secret) && !command.contains(secret), "{secret}: {url} {command}");
+            assert!(
+                !url.contains(secret) && !command.contains(secret),
+                "{secret}: {url} {command}"
+            );
         }
     }
 }

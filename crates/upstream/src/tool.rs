@@ -119,9 +119,9 @@ impl UpstreamTool {
     fn not_connected(&self) -> Error {
         let server = &self.server.spec.name;
         match self.server.status() {
-            Status::Connecting => Error::unavailable(format!(
-                "server `{server}` is not connected yet; try again in a moment"
-            )),
+            Status::Connecting => {
+                Error::unavailable(format!("server `{server}` is not connected yet; try again in a moment"))
+            }
             _ => Error::unavailable(format!(
                 "server `{server}` is not there at the moment; it is being connected again, try later"
             )),

@@ -79,7 +79,9 @@ impl Upstreams {
     /// How each server is, in the order of the configuration.
     pub fn statuses(&self) -> Vec<(String, Status)> {
         let servers = self.board.servers.iter();
-        servers.map(|server| (server.spec.name.clone(), server.status())).collect()
+        servers
+            .map(|server| (server.spec.name.clone(), server.status()))
+            .collect()
     }
 
     /// Waits until each server is connected or has failed once, but no longer than `within`.
