@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{config, print};
 use crate::cli::{Check, Common};
 use crate::compose::{Parts, compose};
-use crate::config::{CachePlace, Exchange};
+use crate::config::{CachePlace, Exchange, StorePlace};
 
 pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
     let (config, _demo) = config(common)?;
@@ -39,6 +39,16 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
             })
         })
         .collect();
+    if config.tasks {
+        let kept = match &config.store {
+            StorePlace::Sqlite(path) => path.display().to_string(),
+            // Its address may hold a password.
+            StorePlace::Postgres(_) => "PostgreSQL".to_owned(),
+        };
+        sources.push(
+            json!({"name": tribune_tasks::NAME, "title": "Tasks", "path": kept, "live": true, "documents": null}),
+        );
+    }
     if let Some(market) = &config.market {
         let at = match &market.exchange {
             Exchange::At { rest_url, .. } => rest_url.as_str(),
@@ -78,6 +88,10 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
         "public_url": base,
         "sources": sources,
         "profiles": profiles,
+        "chat": match &service.chat {
+            Ok(chat) => json!({"model": chat.agent.settings().model, "at": chat.agent.settings().base_url}),
+            Err(no_chat) => json!({"model": null, "missing": no_chat.remedy()}),
+        },
         "warnings": config.warnings,
         "problems": problems,
     });
@@ -137,6 +151,14 @@ fn readable(report: &serde_json::Value) -> String {
             tools.join(", ")
         ));
     }
+    let chat = &report["chat"];
+    lines.push(match chat["model"].as_str() {
+        Some(model) => format!("chat           {model} at {}", text(&chat["at"])),
+        None => format!(
+            "chat           no model; missing: {}",
+            text(&chat["missing"]).replace('\n', "  ")
+        ),
+    });
     for warning in list(&report["warnings"]) {
         lines.push(format!("warning: {}", text(&warning)));
     }

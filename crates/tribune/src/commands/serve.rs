@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::Source;
 use tribune_corpus::DocumentsSource;
 use tribune_server::Service;
+use tribune_server::service::NoChat;
 
 use super::{config, plural, print, runtime, stop_asked};
 use crate::cli::{Common, Serve};
@@ -204,7 +205,11 @@ fn welcome(config: &Config, service: &Service) -> String {
     ));
     for source in service.sources() {
         let facts = source.facts();
-        let state = facts.counted().unwrap_or_else(|| "being prepared".to_owned());
+        let state = match facts.counted() {
+            _ if source.is_personal() => "to every user their own".to_owned(),
+            Some(count) => count,
+            None => "being prepared".to_owned(),
+        };
         line(format!("  {:<14} {} ({state})", facts.name, facts.title));
     }
     if service.sources().is_empty() {
@@ -217,6 +222,16 @@ fn welcome(config: &Config, service: &Service) -> String {
         "  MCP address       {base}/mcp        (paste it into your MCP client)"
     ));
     line(format!("  older clients     {base}/sse"));
+    if config.tasks {
+        line(match &service.chat {
+            Ok(chat) => format!(
+                "  chat              {base}/        (with {})",
+                chat.agent.settings().model
+            ),
+            Err(NoChat::Unconfigured) => "  chat              needs a model: [agent] in the configuration".to_owned(),
+            Err(NoChat::Unusable(reason)) => format!("  chat              cannot be used: {reason}"),
+        });
+    }
     line(String::new());
     match &config.file {
         Some(file) => line(format!(
