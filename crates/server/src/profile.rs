@@ -158,9 +158,9 @@ impl ProfileState {
         // Read before the facts: if the data changes in between, the next request sees it.
         let revision = revision(sources);
         let (mut registry, facts) = tools(spec, sources, making, Audience::Users)?;
-        let (for_anyone, facts_for_anyone) = tools(spec, sources, making, Audience::Anyone)?;
+        let (mut for_anyone, facts_for_anyone) = tools(spec, sources, making, Audience::Anyone)?;
         let is_less = for_anyone.names().ne(registry.names()) || facts_for_anyone.len() < facts.len();
-        registry.depends_on_caller = is_less;
+        (registry.depends_on_caller, for_anyone.depends_on_caller) = (is_less, is_less);
         let state = |registry: Registry, facts: &[SourceFacts], anyone| Self {
             revision,
             instructions: instructions(facts),
