@@ -46,7 +46,11 @@ impl PostgresPlace {
         let database = options.get_database().unwrap_or(options.get_username());
         let name = match options.get_socket() {
             Some(socket) => format!("PostgreSQL at {}, database {database}", socket.display()),
-            None => format!("PostgreSQL at {}:{}, database {database}", options.get_host(), options.get_port()),
+            None => format!(
+                "PostgreSQL at {}:{}, database {database}",
+                options.get_host(),
+                options.get_port()
+            ),
         };
         let options = options.application_name("tribune").disable_statement_logging();
         Ok(Self { options, name })
@@ -91,7 +95,8 @@ impl Postgres {
     pub(crate) async fn write<W: Write>(&self, write: W) -> Result<W::Output> {
         let shared = Arc::clone(&self.0);
         let task = tokio::spawn(async move { shared.in_time(shared.write(&write)).await });
-        task.await.map_err(|error| Error::internal("a change to the database failed unexpectedly").caused_by(error))?
+        task.await
+            .map_err(|error| Error::internal("a change to the database failed unexpectedly").caused_by(error))?
     }
 
     pub(crate) async fn close(&self) {
@@ -122,7 +127,12 @@ impl Shared {
         }
     }
 
-    async fn fetch(&self, seat: &Place<'_, PgConnection>, mut connection: PgConnection, statement: Statement) -> Result<Vec<Row>> {
+    async fn fetch(
+        &self,
+        seat: &Place<'_, PgConnection>,
+        mut connection: PgConnection,
+        statement: Statement,
+    ) -> Result<Vec<Row>> {
         let rows = Connection::Postgres(&mut connection).fetch(statement).await;
         let rows = rows.map_err(Failure::into_error);
         self.keep(seat, connection, rows.as_ref().err());

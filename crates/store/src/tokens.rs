@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use tribune_core::store::{Token, TokenStore};
 use tribune_core::Result;
+use tribune_core::store::{Token, TokenStore};
 
 use crate::check_key;
 use crate::connection::{Connection, Statement};
@@ -66,7 +66,9 @@ impl TokenStore for Tokens {
             "UPDATE tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING ",
             columns!()
         ));
-        self.database.write(Change(statement.bind(id).bind(Value::from(now)))).await
+        self.database
+            .write(Change(statement.bind(id).bind(Value::from(now))))
+            .await
     }
 
     async fn used(&self, id: &str, at: Timestamp) -> Result<()> {
@@ -74,7 +76,10 @@ impl TokenStore for Tokens {
             "UPDATE tokens SET last_used = $2 WHERE id = $1 AND (last_used IS NULL OR last_used < $2) RETURNING ",
             columns!()
         ));
-        self.database.write(Change(statement.bind(id).bind(Value::from(at)))).await.map(drop)
+        self.database
+            .write(Change(statement.bind(id).bind(Value::from(at))))
+            .await
+            .map(drop)
     }
 }
 
@@ -103,7 +108,6 @@ fn token(row: &Row) -> Result<Token> {
         revoked_at: row.maybe_time("revoked_at")?,
     })
 }
-
 
 fn hex(sha256: [u8; 32]) -> String {
     let mut text = String::with_capacity(64);

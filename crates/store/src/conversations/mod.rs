@@ -190,11 +190,7 @@ fn with_message(rows: &[Row]) -> Result<Vec<&Row>> {
 }
 
 /// `rows` are oldest first; if they are more than wanted, the oldest only shows that there are more.
-fn message_page(
-    rows: Vec<&Row>,
-    limit: usize,
-    before: Option<MessageCursor>,
-) -> Result<Page<Message, MessageCursor>> {
+fn message_page(rows: Vec<&Row>, limit: usize, before: Option<MessageCursor>) -> Result<Page<Message, MessageCursor>> {
     let more = rows.len().saturating_sub(limit.min(MAX_PAGE));
     let given = rows.get(more..).unwrap_or_default();
     let next = match (more, given.first()) {

@@ -180,7 +180,10 @@ impl Write for Complete {
                 )
             }
         };
-        let statement = Statement::new(sql).bind(&self.owner).bind(self.id).bind(Value::from(self.now));
+        let statement = Statement::new(sql)
+            .bind(&self.owner)
+            .bind(self.id)
+            .bind(Value::from(self.now));
         let row = connection.fetch_one(statement).await?;
         Ok(row.as_ref().map(task).transpose()?)
     }

@@ -57,12 +57,7 @@ impl Conditions {
 }
 
 /// The page and the number of all, in one statement: both are of the same moment.
-pub(super) fn page(
-    owner: &UserId,
-    filter: &TaskFilter,
-    limit: usize,
-    after: Option<TaskCursor>,
-) -> Result<Statement> {
+pub(super) fn page(owner: &UserId, filter: &TaskFilter, limit: usize, after: Option<TaskCursor>) -> Result<Statement> {
     let mut conditions = filtered(owner, filter)?;
     let all = conditions.sql.clone();
     if let Some(cursor) = after {
@@ -91,7 +86,11 @@ pub(super) fn read_page(rows: &[Row], limit: usize, after: Option<TaskCursor>) -
             with_task.push(row);
         }
     }
-    let tasks = with_task.iter().take(limit).map(|row| task(row)).collect::<Result<Vec<_>>>()?;
+    let tasks = with_task
+        .iter()
+        .take(limit)
+        .map(|row| task(row))
+        .collect::<Result<Vec<_>>>()?;
     let next = if with_task.len() > limit {
         tasks.last().map(TaskCursor::from).or(after)
     } else {
@@ -202,6 +201,12 @@ mod tests {
             ..TaskFilter::default()
         };
         let statement = page(&UserId::local(), &filter, 10, None).expect("a statement");
-        assert!(!format!("{statement:?}").split("values").next().expect("the SQL").contains("DROP"));
+        assert!(
+            !format!("{statement:?}")
+                .split("values")
+                .next()
+                .expect("the SQL")
+                .contains("DROP")
+        );
     }
 }
