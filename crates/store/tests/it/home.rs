@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
 use tempfile::TempDir;
@@ -61,7 +62,7 @@ impl Home {
         .await;
         let joint = if url.contains('?') { '&' } else { '?' };
         Self {
-            place: Place::Postgres(format!("{url}{joint}options=-csearch_path%3D{schema}")),
+            place: Place::Postgres(format!("{url}{joint}options=-csearch_path%3D{schema}&application_name={schema}")),
             _folder: None,
             _server: server,
         }
@@ -81,6 +82,21 @@ impl Home {
             Place::Sqlite(path) => path.clone(),
             Place::Postgres(_) => panic!("not SQLite"),
         }
+    }
+
+    /// Returns when the server has noticed that its clients are gone: until then it may still be making the last
+    /// change that they asked for.
+    pub async fn settled(&self) {
+        let Place::Postgres(url) = &self.place else {
+            return;
+        };
+        let others = "SELECT 1 FROM pg_stat_activity \
+                      WHERE application_name = current_setting('application_name') AND pid <> pg_backend_pid()";
+        let mut connection = sqlx::PgConnection::connect(url).await.expect("a connection");
+        while !sqlx::query(others).fetch_all(&mut connection).await.expect("an answer").is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        connection.close().await.expect("it closes");
     }
 
     /// Runs SQL behind the store's back.
