@@ -62,7 +62,11 @@ async fn begin_alone(connection: &mut Connection<'_>) -> Result<(), Failure> {
 async fn version(connection: &mut Connection<'_>) -> Result<i64, Failure> {
     let is_there = Statement::new(match connection {
         Connection::Sqlite(_) => "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tribune_schema'",
-        Connection::Postgres(_) => "SELECT 1 WHERE to_regclass('tribune_schema') IS NOT NULL",
+        // Not `to_regclass`, which may remember from before it waited for the lock.
+        Connection::Postgres(_) => {
+            "SELECT 1 FROM pg_catalog.pg_tables \
+             WHERE tablename = 'tribune_schema' AND schemaname = ANY (current_schemas(false))"
+        }
     });
     if connection.fetch_one(is_there).await?.is_none() {
         return Ok(0);

@@ -52,7 +52,11 @@ impl PostgresPlace {
                 options.get_port()
             ),
         };
-        let options = options.application_name("tribune").disable_statement_logging();
+        let options = match options.get_application_name() {
+            Some(_) => options,
+            None => options.application_name("tribune"),
+        };
+        let options = options.disable_statement_logging();
         Ok(Self { options, name })
     }
 

@@ -33,7 +33,9 @@ fn microseconds(time: Timestamp) -> i64 {
 }
 
 fn timestamp(microseconds: i64) -> Result<Timestamp> {
-    Timestamp::from_microsecond(microseconds).map_err(|error| unreadable("a time").caused_by(error))
+    // Not `from_microsecond`, which does not take the last second that there is.
+    let nanoseconds = i128::from(microseconds) * 1_000;
+    Timestamp::from_nanosecond(nanoseconds).map_err(|error| unreadable("a time").caused_by(error))
 }
 
 fn day_number(date: Date) -> i64 {

@@ -1,0 +1,120 @@
+//! A database for one test.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
+use tempfile::TempDir;
+use tribune_store::{Place, Store};
+
+use crate::postgres_server::PostgresServer;
+
+/// Empty at first, and gone when it is dropped.
+pub struct Home {
+    place: Place,
+    _folder: Option<TempDir>,
+    _server: Option<Arc<PostgresServer>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Home {
+    pub async fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Sqlite => Self::sqlite(),
+            Kind::Postgres => Self::postgres().await,
+        }
+    }
+
+    pub fn sqlite() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        Self {
+            place: Place::Sqlite(folder.path().join("tribune.db")),
+            _folder: Some(folder),
+            _server: None,
+        }
+    }
+
+    /// A schema of its own, in the server that `DATABASE_URL` names or in one that the tests start.
+    pub async fn postgres() -> Self {
+        let (url, server) = match std::env::var("DATABASE_URL") {
+            Ok(url) => (url, None),
+            Err(_) => {
+                let server = tokio::task::spawn_blocking(PostgresServer::shared)
+                    .await
+                    .expect("a server");
+                (server.url(), Some(server))
+            }
+        };
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let schema = format!("tribune_test_{}_{number}", std::process::id());
+        run_sql(
+            &url,
+            &format!("DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}"),
+        )
+        .await;
+        let joint = if url.contains('?') { '&' } else { '?' };
+        Self {
+            place: Place::Postgres(format!("{url}{joint}options=-csearch_path%3D{schema}&application_name={schema}")),
+            _folder: None,
+            _server: server,
+        }
+    }
+
+    /// A store as another process would have it.
+    pub fn store(&self) -> Store {
+        Store::new(self.place.clone()).expect("a store")
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub fn sqlite_path(&self) -> PathBuf {
+        match &self.place {
+            Place::Sqlite(path) => path.clone(),
+            Place::Postgres(_) => panic!("not SQLite"),
+        }
+    }
+
+    /// Returns when the server has noticed that its clients are gone: until then it may still be making the last
+    /// change that they asked for.
+    pub async fn settled(&self) {
+        let Place::Postgres(url) = &self.place else {
+            return;
+        };
+        let others = "SELECT 1 FROM pg_stat_activity \
+                      WHERE application_name = current_setting('application_name') AND pid <> pg_backend_pid()";
+        let mut connection = sqlx::PgConnection::connect(url).await.expect("a connection");
+        while !sqlx::query(others).fetch_all(&mut connection).await.expect("an answer").is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        connection.close().await.expect("it closes");
+    }
+
+    /// Runs SQL behind the store's back.
+    pub async fn run_sql(&self, sql: &str) {
+        match &self.place {
+            Place::Postgres(url) => run_sql(url, sql).await,
+            Place::Sqlite(path) => {
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+                let mut connection = options.connect().await.expect("a connection");
+                connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.expect(sql);
+                connection.close().await.expect("it closes");
+            }
+        }
+    }
+}
+
+async fn run_sql(url: &str, sql: &str) {
+    let mut connection = sqlx::PgConnection::connect(url).await.expect("a connection");
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.expect(sql);
+    connection.close().await.expect("it closes");
+}

@@ -1,0 +1,197 @@
+//! Opening and closing, and what can be wrong with a database.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use tribune_core::ErrorKind;
+use tribune_store::{Place, Store};
+
+use crate::home::{Home, Kind};
+use crate::things::{chain, task, user};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("a file").permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn a_new_store_touches_nothing_until_it_is_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("deep/er/what? 100%#&.db");
+    let store = Store::new(Place::Sqlite(path.clone())).expect("a store");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+
+    store.tasks().add(&user("ann"), &task("first")).await.expect("kept");
+    let mut names: Vec<_> = fs::read_dir(path.parent().expect("a folder"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    names.sort();
+    let beside = |suffix: &str| folder.path().join(format!("deep/er/what? 100%#&.db{suffix}"));
+    assert_eq!(names, [path, beside("-shm"), beside("-wal")]);
+    for name in names {
+        assert_eq!(mode(&name), 0o600, "{}", name.display());
+    }
+    assert_eq!(mode(&folder.path().join("deep")), 0o700);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_file_that_others_may_read_is_made_private() {
+    let home = Home::sqlite();
+    fs::write(home.sqlite_path(), "").expect("a file");
+    fs::set_permissions(home.sqlite_path(), fs::Permissions::from_mode(0o644)).expect("it is ours");
+    home.store().ready().await.expect("ready");
+    assert_eq!(mode(&home.sqlite_path()), 0o600);
+}
+
+#[tokio::test]
+async fn what_cannot_be_a_database_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("letter.txt");
+    fs::write(&file, "Dear Zoë, this is no database at all. ".repeat(100)).expect("a file");
+    let cases = [
+        (file.clone(), "not one of SQLite"),
+        (file.join("below.db"), "folder"),
+        (folder.path().to_owned(), "cannot be opened"),
+    ];
+    for (path, words) in cases {
+        let store = Store::new(Place::Sqlite(path.clone())).expect("a store");
+        let error = store.ready().await.expect_err("no database");
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{}", chain(&error));
+        assert!(error.message().contains(words), "{error}");
+        assert!(chain(&error).contains(&path.display().to_string()), "{}", chain(&error));
+    }
+    assert!(fs::read_to_string(&file).expect("the file").starts_with("Dear"));
+}
+
+async fn of_a_newer_version(kind: Kind) {
+    let home = Home::of(kind).await;
+    let store = home.store();
+    store.ready().await.expect("ready");
+    store.close().await;
+    home.run_sql("INSERT INTO tribune_schema (version) VALUES (7)").await;
+    for _ in 0..2 {
+        let error = home.store().ready().await.expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(
+            error.message().contains("version 7, which a newer Tribune made"),
+            "{error}"
+        );
+    }
+    home.run_sql("DELETE FROM tribune_schema WHERE version = 7").await;
+    home.store().ready().await.expect("ready");
+}
+
+#[tokio::test]
+async fn sqlite_of_a_newer_version_is_refused() {
+    of_a_newer_version(Kind::Sqlite).await;
+}
+
+#[tokio::test]
+async fn postgres_of_a_newer_version_is_refused() {
+    of_a_newer_version(Kind::Postgres).await;
+}
+
+#[test]
+fn an_address_never_shows_its_password() {
+    let place = Place::Postgres("postgres://ann:secret-word@localhost/tribune".to_owned());
+    assert_eq!(format!("{place:?}"), "Postgres(..)");
+    let store = Store::new(place).expect("a store");
+    assert!(!format!("{store:?}").contains("secret-word"));
+    for wrong in [
+        "postgres://ann:secret-word@localhost:99999999/x",
+        "secret-word",
+        "postgres://x?port=secret-word",
+    ] {
+        let error = Store::new(Place::Postgres(wrong.to_owned())).expect_err("no address");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(!chain(&error).contains("secret-word"), "{}", chain(&error));
+    }
+}
+
+/// Those who are waiting when it closes are served; those who come later are told.
+async fn closed(kind: Kind) {
+    let home = Home::of(kind).await;
+    let store = home.store();
+    let (tasks, ann) = (store.tasks(), user("ann"));
+    store.ready().await.expect("ready");
+    let given: Vec<_> = (0..10).map(|_| task("last minute")).collect();
+    let writes: Vec<_> = given
+        .iter()
+        .map(|given| {
+            let (tasks, ann, given) = (tasks.clone(), ann.clone(), given.clone());
+            tokio::spawn(async move { tasks.add(&ann, &given).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    store.close().await;
+    store.close().await;
+    let error = tasks.get(&ann, given[0].id).await.expect_err("closed");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let again = home.store();
+    for (write, given) in writes.into_iter().zip(given) {
+        let acknowledged = write.await.expect("it ended").is_ok();
+        let kept = again.tasks().get(&ann, given.id).await.expect("an answer").is_some();
+        assert_eq!(acknowledged, kept);
+    }
+}
+
+#[tokio::test]
+async fn closing_sqlite_keeps_what_was_under_way() {
+    closed(Kind::Sqlite).await;
+}
+
+#[tokio::test]
+async fn closing_postgres_keeps_what_was_under_way() {
+    closed(Kind::Postgres).await;
+}
+
+/// Each caller asks once and goes away at once; those who stay get what they asked for.
+async fn callers_who_go_away(kind: Kind) {
+    let home = Home::of(kind).await;
+    let store = home.store();
+    let (tasks, ann) = (store.tasks(), user("ann"));
+    store.ready().await.expect("ready");
+    for _ in 0..20 {
+        let leaving = task("leaving");
+        assert!(tasks.add(&ann, &leaving).now_or_never().is_none());
+        let staying = task("staying");
+        tasks.add(&ann, &staying).await.expect("kept");
+        assert_eq!(tasks.get(&ann, staying.id).await.expect("an answer"), Some(staying));
+        // Whole or not at all, and not in anybody's way.
+        let _ = tasks.get(&ann, leaving.id).now_or_never();
+        tasks.delete(&ann, leaving.id).await.expect("an answer");
+    }
+    store.close().await;
+}
+
+#[tokio::test]
+async fn sqlite_goes_on_without_callers_who_left() {
+    callers_who_go_away(Kind::Sqlite).await;
+}
+
+#[tokio::test]
+async fn postgres_goes_on_without_callers_who_left() {
+    callers_who_go_away(Kind::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_writer_waits_for_another_program() {
+    use sqlx::{ConnectOptions as _, Executor as _};
+    let home = Home::sqlite();
+    let store = home.store();
+    let ann = user("ann");
+    store.ready().await.expect("ready");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(home.sqlite_path());
+    let mut other = options.connect().await.expect("a connection");
+    other.execute("BEGIN IMMEDIATE").await.expect("a lock");
+    let tasks = store.tasks();
+    let write = tokio::spawn(async move { tasks.add(&ann, &task("patient")).await });
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    assert!(!write.is_finished());
+    other.execute("COMMIT").await.expect("no lock");
+    write.await.expect("it ended").expect("kept");
+}
