@@ -9,6 +9,9 @@ const MAX_NAMED: usize = 10;
 /// Said at the end of an answer that was longer than is taken.
 pub(crate) const CUT_SHORT: &str = "\n\n(The answer ends here because it has reached the longest that is allowed.)";
 
+/// The user cannot confirm what nobody has named to them.
+const UNCONFIRMED: &str = "\n- Not done: something that you would have to confirm first; ask for it again";
+
 /// The model failed after tools had run.
 pub(crate) fn failed<'a>(failure: &Failure, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
     let why = format!("I cannot finish my answer: {}.", failure.happened());
@@ -26,11 +29,10 @@ type Part = (&'static str, fn(&Outcome) -> bool);
 
 fn with_account<'a>(mut answer: String, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
     let outcomes: Vec<&Outcome> = outcomes.collect();
-    let parts: [Part; 4] = [
+    let parts: [Part; 3] = [
         ("Done:", |o| o.success && !o.read_only),
         ("Looked up:", |o| o.success && o.read_only),
         ("Did not work:", |o| o.ran && !o.success),
-        ("Not done yet:", |o| o.needs_confirmation),
     ];
     for (heading, belongs) in parts {
         let mut named: Vec<&str> = Vec::new();
@@ -48,6 +50,9 @@ fn with_account<'a>(mut answer: String, outcomes: impl Iterator<Item = &'a Outco
         if more > 0 {
             answer.push_str(&format!("; and {more} more"));
         }
+    }
+    if outcomes.iter().any(|outcome| outcome.needs_confirmation) {
+        answer.push_str(UNCONFIRMED);
     }
     answer
 }
@@ -87,7 +92,7 @@ mod tests {
              - Done: Buy milk\n\
              - Looked up: 3 tasks\n\
              - Did not work: no such task\n\
-             - Not done yet: waits for your confirmation"
+             - Not done: something that you would have to confirm first; ask for it again"
         );
     }
 

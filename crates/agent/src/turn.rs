@@ -67,7 +67,7 @@ impl Turn {
     pub async fn run(mut self, toolbox: Arc<dyn Toolbox>, cx: CallContext, events: &dyn Events) -> Result<ChatAnswer> {
         let shared = Arc::clone(&self.shared);
         let begun = shared.clock.monotonic();
-        let cx = cx.until(begun + shared.settings.turn_timeout);
+        let cx = cx.until(begun.checked_add(shared.settings.turn_timeout).unwrap_or(cx.deadline));
         let teller = Teller::new(events);
         events.emit(Event::Started {
             conversation_id: self.conversation.id,
@@ -79,21 +79,33 @@ impl Turn {
         let mut caller = Caller::new(toolbox, confirmations, events, Arc::clone(&shared.clock));
         let mut transcript = self.transcript();
         let end = converse(&shared, &mut transcript, &mut caller, &cx, &teller).await;
-        let mut outcome = end.as_str();
         let tools = caller.outcomes().count();
-        let answer = match written(end, &caller, &teller) {
-            Ok(message) => {
-                let kept = self.keep(message, caller.into_work(), &teller).await;
-                kept.inspect_err(|_| outcome = "not_kept")
-            }
-            Err(error) => Err(error),
-        };
+        let (outcome, answer) = self.conclude(end, caller, &teller).await;
         if let Some(claim) = confirming.filter(|_| refused && answer.is_err()) {
             // Nothing was kept, so what was asked about still waits; but the user has said no.
             claim.keep();
         }
         account(&shared, begun, &cx, outcome, transcript.rounds(), tools);
         answer
+    }
+
+    /// The answer, once it is kept, and what the metrics call this end.
+    async fn conclude(self, end: End, caller: Caller<'_>, teller: &Teller<'_>) -> (&'static str, Result<ChatAnswer>) {
+        let outcome = end.as_str();
+        let was_asked = matches!(end, End::Answered(_));
+        let message = match written(end, &caller, teller) {
+            Ok(message) => message,
+            Err(error) => return (outcome, Err(error)),
+        };
+        let mut work = caller.into_work();
+        if !was_asked {
+            // An answer of ours names nothing that could be confirmed.
+            work.pending.clear();
+        }
+        match self.keep(message, work, teller).await {
+            Ok(answer) => (outcome, Ok(answer)),
+            Err(error) => ("not_kept", Err(error)),
+        }
     }
 
     fn transcript(&mut self) -> Transcript {

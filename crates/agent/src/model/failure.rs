@@ -12,6 +12,10 @@ pub(crate) enum Cause {
     KeyRefused,
     /// 404: no such model, or no such address.
     UnknownModel,
+    /// 402, or a quota that is used up.
+    OutOfCredit,
+    /// More than the model takes at once.
+    TooLong,
     /// 429.
     TooManyRequests,
     /// 5xx.
@@ -40,6 +44,8 @@ impl Cause {
         match self {
             Self::KeyRefused => "key_refused",
             Self::UnknownModel => "unknown_model",
+            Self::OutOfCredit => "out_of_credit",
+            Self::TooLong => "too_long",
             Self::TooManyRequests => "too_many_requests",
             Self::ServerError => "server_error",
             Self::Rejected => "rejected",
@@ -54,12 +60,15 @@ impl Cause {
         }
     }
 
-    const fn of_status(status: u16) -> Self {
-        match status {
-            401 | 403 => Self::KeyRefused,
-            404 => Self::UnknownModel,
-            429 => Self::TooManyRequests,
-            500..=599 => Self::ServerError,
+    /// Some codes say more than the status that they come with.
+    fn of_status(status: u16, code: Option<&str>) -> Self {
+        match (status, code) {
+            (402, _) | (_, Some("insufficient_quota")) => Self::OutOfCredit,
+            (413, _) | (_, Some("context_length_exceeded")) => Self::TooLong,
+            (401 | 403, _) => Self::KeyRefused,
+            (404, _) => Self::UnknownModel,
+            (429, _) => Self::TooManyRequests,
+            (500..=599, _) => Self::ServerError,
             _ => Self::Rejected,
         }
     }
@@ -69,6 +78,8 @@ impl Cause {
         match self {
             Self::KeyRefused => "refused the key that this server has for it",
             Self::UnknownModel => "is not known at the address that this server has for it",
+            Self::OutOfCredit => "is not answering because its account is used up",
+            Self::TooLong => "cannot take a conversation of this length",
             Self::TooManyRequests => "has more requests than it takes",
             Self::ServerError => "has an error of its own",
             Self::Rejected => "did not accept the request",
@@ -84,8 +95,11 @@ impl Cause {
 
     const fn remedy(self) -> &'static str {
         match self {
-            Self::KeyRefused | Self::UnknownModel => "ask whoever runs this server to look at its model settings",
-            Self::Rejected => "try a shorter question or a new conversation",
+            Self::KeyRefused | Self::UnknownModel | Self::OutOfCredit => {
+                "ask whoever runs this server to look at its model settings"
+            }
+            Self::TooLong => "begin a new one",
+            Self::Rejected => "try another question or a new conversation",
             Self::TooManyRequests | Self::ServerError | Self::Unreachable => "try again in a minute",
             _ => "try again",
         }
@@ -104,10 +118,11 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn of_status(status: u16, body: &Value) -> Self {
+        let code = code(body);
         Self {
-            cause: Cause::of_status(status),
+            cause: Cause::of_status(status, code.as_deref()),
             status: Some(status),
-            code: code(body),
+            code,
         }
     }
 
@@ -115,9 +130,8 @@ impl Failure {
     pub(crate) fn reported(body: &Value) -> Self {
         let status = body["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         Self {
-            cause: status.map_or(Cause::ServerError, Cause::of_status),
             status,
-            code: code(body),
+            ..Self::of_status(status.unwrap_or(500), body)
         }
     }
 
@@ -184,9 +198,13 @@ mod tests {
             (429, Cause::TooManyRequests),
             (500, Cause::ServerError),
             (503, Cause::ServerError),
+            (402, Cause::OutOfCredit),
+            (413, Cause::TooLong),
         ] {
             assert_eq!(Failure::of_status(status, &Value::Null).cause, cause, "{status}");
         }
+        let used_up = Failure::of_status(429, &json!({"error": {"code": "insufficient_quota"}}));
+        assert!(used_up.cause == Cause::OutOfCredit && !used_up.is_passing());
     }
 
     #[test]

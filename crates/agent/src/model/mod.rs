@@ -43,7 +43,8 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
 const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
 /// How much of an error is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// A model that is done may take so long to end its stream; the connection can then be used again.
+/// An endpoint that has said what matters may take so long for the rest: the end of its stream, after which the
+/// connection can be used again, or the particulars of an error.
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// Is told text as it comes.
@@ -131,7 +132,8 @@ impl Model {
             on_text(text);
         };
         let mut backoff = FIRST_RETRY_AFTER;
-        for retries in 0.. {
+        let mut retries = 0;
+        loop {
             let failed = match self.try_once(&body, cx, &on_text).await {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
@@ -145,9 +147,9 @@ impl Model {
                 () = cx.cancel.cancelled() => return Err(Cause::Cancelled.into()),
                 () = tokio::time::sleep(wait) => {}
             }
+            retries += 1;
             backoff *= 2;
         }
-        Err(Cause::Unreachable.into())
     }
 
     /// One request, within its time and the turn's; counted and, if it fails, logged.
@@ -184,6 +186,7 @@ impl Model {
                 match failure.cause {
                     Cause::KeyRefused => "the model's endpoint refused the API key: check the agent's key",
                     Cause::UnknownModel => "the model's endpoint does not know the model: check its name and address",
+                    Cause::OutOfCredit => "the account at the model's endpoint is used up: check it",
                     _ => "a request to the model failed",
                 }
             );
@@ -225,7 +228,8 @@ impl Model {
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok()?.trim().parse::<u32>().ok())
             .map(|seconds| Duration::from_secs(seconds.into()));
-        let body = self.read_whole(response, MAX_ERROR_BYTES).await.unwrap_or_default();
+        let body = timeout(GOODBYE, self.read_whole(response, MAX_ERROR_BYTES)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Failed {
             failure: Failure::of_status(status, &body),

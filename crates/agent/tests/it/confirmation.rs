@@ -109,6 +109,26 @@ async fn a_yes_can_be_said_again_if_the_model_fails() {
 }
 
 #[tokio::test]
+async fn what_nobody_asked_about_cannot_be_confirmed() {
+    let milk = delete(MILK_ID);
+    let chat = Chat::new([
+        calls(&[("list_tasks", "{}"), ("delete_task", &milk)]),
+        status(400, &[], &json!({})),
+        deletes(MILK_ID),
+        says("Shall I delete “Buy milk”?"),
+    ])
+    .await;
+    let broken_off = chat.ask("delete milk").await.unwrap();
+    assert!(
+        broken_off
+            .message
+            .contains("Not done: something that you would have to confirm first")
+    );
+    assert_eq!(only_call(&chat.ask("yes").await.unwrap()), (false, true));
+    assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
+}
+
+#[tokio::test]
 async fn only_the_call_that_was_asked_about_is_run() {
     let chat = Chat::new([
         deletes(MILK_ID),

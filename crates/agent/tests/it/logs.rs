@@ -1,53 +1,12 @@
 //! What people say, and what tools answer, is in no log.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use serde_json::json;
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::support::Chat;
+use crate::support::log::logged;
 use crate::support::model::{Ending, calls_after, says, status, stream_of};
 
 const CANARY: &str = "canary-4711";
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("the log").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
-/// Everything that anything on this thread logs, at every level.
-async fn logged(work: impl Future<Output = ()>) -> String {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(LevelFilter::TRACE)
-        .with_writer(log.clone())
-        .with_ansi(false)
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
-    work.await;
-    drop(guard);
-    let bytes = log.0.lock().expect("the log").clone();
-    String::from_utf8(bytes).expect("UTF-8")
-}
 
 #[tokio::test]
 async fn nothing_that_was_said_is_logged() {

@@ -1,6 +1,7 @@
 //! An agent with everything around it.
 
 pub mod aimock;
+pub mod log;
 pub mod model;
 pub mod store;
 pub mod tools;
@@ -95,6 +96,7 @@ impl Chat {
 
     /// On an endpoint that is there already, or is not.
     pub fn on(settings: Settings) -> Self {
+        log::install();
         let store = Arc::new(Memory::default());
         let now = "2026-11-16T09:00:00Z".parse().expect("a time");
         let clock = Arc::new(ManualClock(Mutex::new(now)));
