@@ -85,6 +85,11 @@ def same_name() -> str:
     return "the other one"
 
 
+@server.tool(name="environment", structured_output=False)
+def same_name_behind_another_server() -> str:
+    return "the third one"
+
+
 @server.tool(structured_output=False)
 def die() -> str:
     print("died as it was told", file=sys.stderr, flush=True)

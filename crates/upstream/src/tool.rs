@@ -136,6 +136,7 @@ impl Tool for UpstreamTool {
     }
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        cx.check(Instant::now())?;
         let peer = self.server.peer().ok_or_else(|| self.not_connected())?;
         let _under_way = self.server.call_begins();
         let server = &self.server.spec.name;

@@ -95,6 +95,21 @@ async fn each_is_down_for_its_own_reason() {
         ("mute", url(answering("")), "did not answer in time"),
         ("endless", url(answering(endless)), "more than"),
         (
+            "endless_stream",
+            url(answering(concat!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n",
+                "data: …"
+            ))),
+            "it ended before it answered",
+        ),
+        (
+            "elsewhere",
+            url(answering(
+                "HTTP/1.1 307 No\r\nLocation: http://127.0.0.1:1/mcp\r\nContent-Length: 0\r\n\r\n",
+            )),
+            "HTTP 307",
+        ),
+        (
             "not_http",
             url(answering("SSH-2.0-OpenSSH_9.2\r\n")),
             "cannot be reached",
