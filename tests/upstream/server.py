@@ -6,6 +6,7 @@
 
 import os
 import sys
+import time
 
 import anyio
 
@@ -58,6 +59,13 @@ async def slow(seconds: float) -> str:
         raise
     mark("finished")
     return "at last"
+
+
+@server.tool(structured_output=False)
+async def freeze() -> str:
+    """Stops everything: nobody else is answered any more."""
+    time.sleep(120)
+    return "thawed"
 
 
 @server.tool()

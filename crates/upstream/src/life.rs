@@ -71,8 +71,7 @@ impl Keeper {
                 () = tokio::time::sleep(pause.next(fastrand::f64())) => {}
             }
         }
-        self.server.is_down("stopped".to_owned());
-        self.board.publish();
+        self.tell_stopped();
     }
 
     /// Watches a connection until it is lost or no longer wanted, and then ends it.
@@ -95,7 +94,7 @@ impl Keeper {
         // Nobody is to call what is about to go.
         match lost {
             Some(reason) => self.tell_down(last_words.after(&reason).await),
-            None => self.server.is_down("stopped".to_owned()),
+            None => self.tell_stopped(),
         }
         ending.cancel();
         drop(tokio::time::timeout(GOODBYE, ended).await);
@@ -143,6 +142,11 @@ impl Keeper {
             tracing::warn!(server = %name, "tool left out: {tool}");
         }
         self.server.is_up(peer, era, catalogue);
+        self.board.publish();
+    }
+
+    fn tell_stopped(&self) {
+        self.server.is_down("stopped".to_owned());
         self.board.publish();
     }
 

@@ -72,6 +72,10 @@ impl UpstreamTool {
     }
 
     fn ended(&self, why: &Ended) -> Error {
+        if matches!(why, Ended::TooSlow) {
+            // Slow work or a server that hangs: whoever looks after it finds out.
+            self.server.doubt.notify_one();
+        }
         let server = &self.server.spec.name;
         match why {
             Ended::Cancelled => Error::new(ErrorKind::Cancelled, "the caller cancelled the call"),

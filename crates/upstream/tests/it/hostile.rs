@@ -70,7 +70,6 @@ async fn each_is_down_for_its_own_reason() {
             url(format!("http://127.0.0.1:{}/mcp", free_port())),
             "refused",
         ),
-        ("unknown", url("http://tribune.invalid/mcp"), "cannot be reached"),
         (
             "not_found",
             url(answering(page("404 Not Found", "text/html", "<h1>No</h1>"))),
@@ -156,5 +155,32 @@ async fn waiting_has_an_end() {
     upstreams.ready(Duration::from_millis(200)).await;
     assert!(began.elapsed() < Duration::from_secs(2));
     assert_eq!(status(&upstreams, "x"), Status::Connecting);
+    upstreams.stop().await;
+}
+
+/// All that a server learns of us: the token that is meant for it, and our name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_learns_its_token_and_no_more() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a caller");
+        let mut asked = Vec::new();
+        while !String::from_utf8_lossy(&asked).contains("\"method\"") {
+            let mut part = [0; 4096];
+            let length = stream.read(&mut part).expect("a request");
+            asked.extend_from_slice(&part[..length]);
+        }
+        String::from_utf8(asked).expect("text")
+    });
+    let reach = Reach::Url {
+        url: format!("http://127.0.0.1:{port}/mcp"),
+        bearer: Some("s3cret".to_owned()),
+    };
+    let upstreams = started(vec![spec("x", reach)]).await;
+    let asked = asked.join().expect("a request").to_lowercase();
+    assert!(asked.contains("authorization: bearer s3cret\r\n"), "{asked}");
+    assert!(asked.contains(r#""name":"tribune""#), "{asked}");
+    assert!(!asked.contains("local") && !asked.contains("cookie"), "{asked}");
     upstreams.stop().await;
 }

@@ -55,6 +55,23 @@ async fn a_program_that_dies_is_started_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_hangs_is_started_again() {
+    let marks = Marks::new();
+    let mut hasty = by_command("x", Era::Legacy, &marks);
+    hasty.timeout = Duration::from_secs(3);
+    let upstreams = tribune_upstream::Upstreams::new(vec![hasty]).expect("good specs");
+    upstreams.start();
+    until("connected", || !names(&upstreams).is_empty()).await;
+    let frozen = call(&upstreams, "x_freeze", json!({})).await.expect_err("no answer");
+    assert!(frozen.message().contains("did not answer within 3 s"), "{frozen}");
+    until("it is down", || names(&upstreams).is_empty()).await;
+    until("its tools are back", || !names(&upstreams).is_empty()).await;
+    let sum = call(&upstreams, "x_add", json!({"a": 1, "b": 2})).await;
+    assert_eq!(sum.expect("a sum"), json!({"result": 3}));
+    upstreams.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_dead_among_two_costs_its_own_tools() {
     let marks = Marks::new();
     let upstreams = started(vec![
