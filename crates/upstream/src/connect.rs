@@ -51,6 +51,8 @@ enum Kind {
     Refusal,
     /// The same, after both ways have been tried.
     FinalRefusal,
+    /// Somebody answered the modern question after rmcp had ceased to wait for it: slow to start, not old.
+    Late,
 }
 
 impl Failure {
@@ -97,13 +99,11 @@ impl ClientHandler for Listener {
 /// old servers refuse, and then in the old way.
 pub(crate) async fn connect(spec: &ServerSpec, known: Option<Era>) -> Result<Connection, Failure> {
     let modern = vec![ProtocolVersion::LATEST];
+    let discover = ClientLifecycleMode::Discover {
+        preferred_versions: modern.clone(),
+    };
     match known {
-        Some(Era::Modern) => {
-            let discover = ClientLifecycleMode::Discover {
-                preferred_versions: modern,
-            };
-            attempt(spec, discover).await
-        }
+        Some(Era::Modern) => attempt(spec, discover).await,
         Some(Era::Legacy) => attempt(spec, ClientLifecycleMode::Initialize).await,
         None => {
             let auto = ClientLifecycleMode::Auto {
@@ -113,6 +113,7 @@ pub(crate) async fn connect(spec: &ServerSpec, known: Option<Era>) -> Result<Con
             match attempt(spec, auto).await {
                 // Some take the modern question for a reason to say nothing more, or to end.
                 Err(failure) if failure.may_like_the_old_way() => attempt(spec, ClientLifecycleMode::Initialize).await,
+                Err(failure) if failure.kind == Kind::Late => attempt(spec, discover).await,
                 other => other,
             }
         }
@@ -179,6 +180,7 @@ fn failure(error: &ClientInitializeError) -> Failure {
             };
             Failure { kind, ..last }
         }
+        ClientInitializeError::ConflictInitResponseId(..) => Failure::new(Kind::Late, "it answered too late"),
         ClientInitializeError::ConnectionClosed(_) => Failure::new(Kind::Silent, "it ended before it answered"),
         ClientInitializeError::TransportError { error, .. } => of_transport(error),
         ClientInitializeError::JsonRpcError(said) => {

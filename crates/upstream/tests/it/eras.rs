@@ -53,7 +53,7 @@ async fn is_told_of_a_cancelled_call(upstreams: &Upstreams, server: &str, marks:
     caller.cancel();
     let error = running.await.expect("no panic").expect_err("a cancelled call");
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert!(began.elapsed() < Duration::from_secs(1));
+    assert!(began.elapsed() < Duration::from_secs(5));
     until("cancelled at the server", || {
         marks.read().matches("cancelled").count() > cancelled
     })
