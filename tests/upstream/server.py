@@ -6,6 +6,7 @@
 
 import os
 import sys
+import time
 
 import anyio
 
@@ -60,6 +61,13 @@ async def slow(seconds: float) -> str:
     return "at last"
 
 
+@server.tool(structured_output=False)
+async def freeze() -> str:
+    """Stops everything: nobody else is answered any more."""
+    time.sleep(120)
+    return "thawed"
+
+
 @server.tool()
 def structured() -> dict[str, int]:
     return {"one": 1, "two": 2}
@@ -83,6 +91,11 @@ def environment() -> str:
 @server.tool(name="get_environment", structured_output=False)
 def same_name() -> str:
     return "the other one"
+
+
+@server.tool(name="environment", structured_output=False)
+def same_name_behind_another_server() -> str:
+    return "the third one"
 
 
 @server.tool(structured_output=False)

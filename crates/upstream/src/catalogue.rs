@@ -9,6 +9,7 @@ use tribune_core::lint::MAX_DESCRIPTION_CHARS;
 use tribune_core::{Hints, JsonObject};
 
 use crate::naming;
+use crate::spec::ServerSpec;
 use crate::words::{clean, cut, line};
 
 const MAX_TOOLS: usize = 200;
@@ -38,36 +39,37 @@ pub(crate) struct Offer {
     pub hints: Hints,
 }
 
-/// Asks for all pages, up to bounds that no honest server reaches.
-pub(crate) async fn read(peer: &Peer<RoleClient>) -> Result<(Vec<Theirs>, bool), ServiceError> {
-    let mut tools = Vec::new();
-    let mut cursor = None;
-    for _ in 0..MAX_PAGES {
-        let page = peer
-            .list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor.clone())))
-            .await?;
-        tools.extend(page.tools);
-        let more = page.next_cursor.filter(|next| cursor.as_ref() != Some(next));
-        if tools.len() > MAX_TOOLS {
-            break;
-        }
-        match more {
-            Some(next) => cursor = Some(next),
-            None => return Ok((tools, true)),
-        }
-    }
-    tools.truncate(MAX_TOOLS);
-    Ok((tools, false))
-}
-
 impl Catalogue {
-    /// `only` are the own names that are wanted, if not all are.
-    pub(crate) fn of(server: &str, tools: Vec<Theirs>, complete: bool, only: Option<&[String]>) -> Self {
+    /// Asks for all pages, up to bounds that no honest server reaches.
+    pub(crate) async fn read(peer: &Peer<RoleClient>, spec: &ServerSpec) -> Result<Self, ServiceError> {
+        let only = spec.tools.as_deref();
+        let is_wanted = |tool: &Theirs| only.is_none_or(|only| only.iter().any(|name| *name == tool.name));
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        let mut is_whole = false;
+        for _ in 0..MAX_PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
+            let page = peer.list_tools(Some(page)).await?;
+            tools.extend(page.tools.into_iter().filter(is_wanted));
+            // A page that leads to itself is the last.
+            let next = page.next_cursor.filter(|next| cursor.as_ref() != Some(next));
+            is_whole = next.is_none();
+            if is_whole || tools.len() > MAX_TOOLS {
+                break;
+            }
+            cursor = next;
+        }
+        let is_whole = is_whole && tools.len() <= MAX_TOOLS;
+        tools.truncate(MAX_TOOLS);
+        Ok(Self::of(&spec.name, tools, only.unwrap_or_default(), is_whole))
+    }
+
+    /// `wanted` are the own names that were asked for, if not all tools are.
+    fn of(server: &str, tools: Vec<Theirs>, wanted: &[String], is_whole: bool) -> Self {
         let mut catalogue = Self::default();
         let mut seen = HashSet::new();
         for tool in tools {
-            let wanted = only.is_none_or(|only| only.iter().any(|name| *name == tool.name));
-            if !wanted || !seen.insert(tool.name.to_string()) {
+            if !seen.insert(tool.name.to_string()) {
                 continue;
             }
             match Offer::of(server, &tool) {
@@ -75,17 +77,13 @@ impl Catalogue {
                 Err(why) => catalogue.left_out.push(format!("{}: {why}", line(&tool.name, 60))),
             }
         }
-        for name in only.unwrap_or_default() {
-            if !seen.contains(name) {
-                catalogue
-                    .left_out
-                    .push(format!("{}: the server has no such tool", line(name, 60)));
-            }
+        for name in wanted.iter().filter(|&name| !seen.contains(name)) {
+            let fault = format!("{}: the server does not list it", line(name, 60));
+            catalogue.left_out.push(fault);
         }
-        if !complete {
-            catalogue.left_out.push(format!(
-                "the list was cut: at most {MAX_TOOLS} tools on {MAX_PAGES} pages are read"
-            ));
+        if !is_whole {
+            let fault = format!("the list goes on: at most {MAX_TOOLS} tools on {MAX_PAGES} pages are read");
+            catalogue.left_out.push(fault);
         }
         // Servers list in any order; numbers after equal names must not depend on it.
         catalogue.offers.sort_by(|a, b| a.own_name.cmp(&b.own_name));
@@ -250,16 +248,15 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_ours_and_the_choice_the_operators() {
-        let tools = || vec![named("b"), named("a"), named("b"), named("c")];
-        let names = |catalogue: &Catalogue| -> Vec<String> {
-            catalogue.offers.iter().map(|offer| offer.own_name.clone()).collect()
-        };
-        let all = Catalogue::of("x", tools(), true, None);
-        assert_eq!(names(&all), ["a", "b", "c"]);
-        assert!(all.left_out.is_empty());
-        let some = Catalogue::of("x", tools(), true, Some(&["c".to_owned(), "z".to_owned()]));
-        assert_eq!(names(&some), ["c"]);
-        assert_eq!(some.left_out, ["z: the server has no such tool"]);
+    fn the_order_is_ours() {
+        let tools = vec![named("b"), named("a"), named("b"), named("c")];
+        let catalogue = Catalogue::of("x", tools, &["a".to_owned(), "z".to_owned()], false);
+        let names: Vec<&str> = catalogue.offers.iter().map(|offer| offer.own_name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        let faults = [
+            "z: the server does not list it",
+            "the list goes on: at most 200 tools on 20 pages are read",
+        ];
+        assert_eq!(catalogue.left_out, faults);
     }
 }

@@ -2,14 +2,16 @@
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use process_wrap::tokio::{CommandWrap, KillOnDrop};
 use rmcp::transport::TokioChildProcess;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
+use tokio_util::sync::CancellationToken;
 
 use crate::spec::Reach;
-use crate::words::line;
+use crate::words::{cut, line};
 
 /// What programs need to run at all. Anything else, keys above all, is given to a server by name.
 const INHERITED: [&str; 12] = [
@@ -27,41 +29,51 @@ const INHERITED: [&str; 12] = [
     "TEMP",
 ];
 const MAX_LINE_BYTES: usize = 1_000;
+const MAX_LAST_WORDS_CHARS: usize = 200;
+const A_MOMENT: Duration = Duration::from_millis(200);
 
 /// The last line that a child wrote to its standard error: mostly why it ended.
 #[derive(Clone, Default)]
-pub(crate) struct Epitaph(Arc<Mutex<String>>);
+pub(crate) struct LastWords(Option<Arc<Words>>);
 
-impl Epitaph {
-    /// `what` happened, and the last words if there were any.
-    pub(crate) fn text(&self, what: &str) -> String {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+#[derive(Default)]
+struct Words {
+    last: Mutex<String>,
+    /// Cancelled when there will be no more.
+    ended: CancellationToken,
+}
+
+impl LastWords {
+    /// What happened, and the last words if there are any. What was said is read a moment later than heard.
+    pub(crate) async fn after(&self, what: &str) -> String {
+        let Some(words) = &self.0 else {
+            return what.to_owned();
+        };
+        drop(tokio::time::timeout(A_MOMENT, words.ended.cancelled()).await);
+        let last = words.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_empty() {
             what.to_owned()
         } else {
             format!("{what}; its last words: {last}")
         }
     }
-
-    fn keep(&self, words: &str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = line(words, 200);
-    }
 }
 
 /// Starts the program. It ends when its standard input closes, as it does when we die, or when it is killed,
 /// as it is when the transport is dropped.
-pub(crate) fn spawn(server: &str, reach: &Reach) -> std::io::Result<(TokioChildProcess, Epitaph)> {
+pub(crate) fn spawn(server: &str, reach: &Reach) -> std::io::Result<(TokioChildProcess, LastWords)> {
     let mut command = CommandWrap::from(command(reach)?);
     command.wrap(KillOnDrop);
     // What it starts itself (`npx`, `uvx`, a shell) goes with it.
     #[cfg(unix)]
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
     let (child, stderr) = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn()?;
-    let epitaph = Epitaph::default();
-    if let Some(stderr) = stderr {
-        tokio::spawn(follow(server.to_owned(), stderr, epitaph.clone()));
-    }
-    Ok((child, epitaph))
+    let words = stderr.map(|stderr| {
+        let words = Arc::new(Words::default());
+        tokio::spawn(follow(server.to_owned(), stderr, Arc::clone(&words)));
+        words
+    });
+    Ok((child, LastWords(words)))
 }
 
 fn command(reach: &Reach) -> std::io::Result<Command> {
@@ -89,13 +101,14 @@ fn command(reach: &Reach) -> std::io::Result<Command> {
 }
 
 /// Everything a child says there goes to the log, a line at a time.
-async fn follow(server: String, stderr: ChildStderr, epitaph: Epitaph) {
+async fn follow(server: String, stderr: ChildStderr, words: Arc<Words>) {
+    let _until_here = words.ended.clone().drop_guard();
     let mut reader = BufReader::new(stderr);
     while let Some(said) = next_line(&mut reader).await {
         let said = line(&said, MAX_LINE_BYTES);
         if !said.is_empty() {
             tracing::debug!(%server, "stderr: {said}");
-            epitaph.keep(&said);
+            *words.last.lock().unwrap_or_else(PoisonError::into_inner) = cut(&said, MAX_LAST_WORDS_CHARS);
         }
     }
 }

@@ -11,6 +11,7 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, StatusCode};
+use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -22,6 +23,7 @@ use sse_stream::{Error as SseError, Sse, SseStream};
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Enough for an error of the protocol; nobody needs the rest of an error page.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+const MAX_REDIRECTS: usize = 3;
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const EITHER: &str = "text/event-stream, application/json";
@@ -88,7 +90,7 @@ impl From<Trouble> for StreamableHttpError<Trouble> {
     }
 }
 
-/// The way to one server. Follows no redirects: the token is for the address it was given for.
+/// The way to one server.
 pub(crate) fn transport(
     url: &str,
     bearer: Option<&str>,
@@ -96,9 +98,14 @@ pub(crate) fn transport(
 ) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
     // Fails if there is one already, which is as good.
     drop(rustls::crypto::ring::default_provider().install_default());
-    let client = reqwest::Client::builder()
+    let mut builder = reqwest::Client::builder()
         .connect_timeout(timeout.min(LONGEST_CONNECT))
-        .redirect(reqwest::redirect::Policy::none())
+        .redirect(within_the_server())
+        .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
+    if is_local(url) {
+        builder = builder.no_proxy();
+    }
+    let client = builder
         .build()
         .map_err(|error| format!("no HTTP client could be made: {}", Trouble::of(&error)))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).max_sse_event_size(MAX_MESSAGE_BYTES);
@@ -109,6 +116,30 @@ pub(crate) fn transport(
         BoundedClient(client),
         config,
     ))
+}
+
+fn is_local(url: &str) -> bool {
+    let url = reqwest::Url::parse(url).ok();
+    let host = url.as_ref().and_then(reqwest::Url::host_str);
+    matches!(host, Some("localhost" | "127.0.0.1" | "[::1]"))
+}
+
+/// Follows from `/mcp` to `/mcp/`, and nowhere else: the token is for the server that it was given for, and other
+/// redirects lose the question.
+fn within_the_server() -> Policy {
+    Policy::custom(|attempt| {
+        let keeps_body = matches!(
+            attempt.status(),
+            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+        );
+        let asked = attempt.previous().first();
+        let is_same = asked.is_some_and(|asked| asked.origin() == attempt.url().origin());
+        if keeps_body && is_same && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    })
 }
 
 /// rmcp's own client reads answers whole, however long they are.

@@ -1,15 +1,16 @@
 //! How one server is connected to, watched, lost and found again.
 
-use std::pin::pin;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use rmcp::model::{ServerNotification, SubscriptionFilter};
 use rmcp::service::{Peer, RoleClient};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::catalogue::{self, Catalogue};
+use crate::catalogue::Catalogue;
 use crate::connect::{self, Connection};
 use crate::server::{Era, Server, Status};
 use crate::upstreams::Board;
@@ -19,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A connection that held this long was a good one: the next pause is a short one again.
 const HELD_WELL: Duration = Duration::from_secs(10);
 /// How often an idle server is asked whether it is there and what it has.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// However often a server says that its list has changed.
 const LOOK_AT_MOST_EVERY: Duration = Duration::from_millis(500);
 /// Longer than a polite child takes, and what force needs.
@@ -41,79 +42,62 @@ struct Keeper {
     stopping: CancellationToken,
 }
 
-/// Why a connection is no longer watched.
-enum End {
-    Stopped,
-    Lost(String),
-}
-
 impl Keeper {
     async fn run(self) {
         let mut era = None;
         let mut pause = Pause::default();
         loop {
-            let began = Instant::now();
             let attempt = tokio::select! {
                 () = self.stopping.cancelled() => break,
                 attempt = connect::connect(&self.server.spec, era) => attempt,
             };
-            let reason = match attempt {
+            match attempt {
                 Ok(connection) => {
                     era = Some(connection.era);
-                    match self.hold(connection).await {
-                        End::Stopped => break,
-                        End::Lost(reason) => reason,
+                    let began = Instant::now();
+                    self.hold(connection).await;
+                    if began.elapsed() >= HELD_WELL {
+                        pause = Pause::default();
                     }
                 }
-                Err(reason) => {
-                    // It may speak otherwise when it comes back.
-                    era = era.filter(|_| !reason.speaks_otherwise);
-                    reason.to_string()
+                Err(failure) => {
+                    // One that refuses may have been replaced by one that speaks otherwise.
+                    era = era.filter(|_| !failure.is_refusal());
+                    self.tell_down(failure.to_string());
                 }
-            };
-            self.tell_down(reason);
-            if began.elapsed() >= HELD_WELL {
-                pause = Pause::default();
             }
             tokio::select! {
                 () = self.stopping.cancelled() => break,
                 () = tokio::time::sleep(pause.next(fastrand::f64())) => {}
             }
         }
-        self.server.is_down("stopped".to_owned());
-        self.board.publish();
+        self.tell_stopped();
     }
 
     /// Watches a connection until it is lost or no longer wanted, and then ends it.
-    async fn hold(&self, connection: Connection) -> End {
+    async fn hold(&self, connection: Connection) {
         let Connection {
-            running, era, changed, ..
+            running,
+            era,
+            changed,
+            last_words,
         } = connection;
         let peer = Arc::new(running.peer().clone());
         let ending = running.cancellation_token();
-        let mut ended = pin!(running.waiting());
-        let watched = async {
-            tokio::select! {
-                () = self.stopping.cancelled() => End::Stopped,
-                lost = self.watch(&peer, era, &changed) => End::Lost(lost),
-                never = listen(&peer, era, &changed) => never,
-            }
+        let ended = running.waiting().map(drop).shared();
+        let lost = tokio::select! {
+            () = self.stopping.cancelled() => None,
+            () = ended.clone() => Some("the connection ended".to_owned()),
+            lost = self.watch(&peer, era, &changed) => Some(lost),
+            never = listen(&peer, era, &changed) => match never {},
         };
-        let end = tokio::select! {
-            end = watched => Some(end),
-            _ = &mut ended => None,
-        };
-        match end {
-            Some(end) => {
-                // Nobody is to call what is about to go.
-                self.server.is_down("the connection is being closed".to_owned());
-                self.board.publish();
-                ending.cancel();
-                drop(tokio::time::timeout(GOODBYE, ended).await);
-                end
-            }
-            None => End::Lost(connection.epitaph.text("the connection ended")),
+        // Nobody is to call what is about to go.
+        match lost {
+            Some(reason) => self.tell_down(last_words.after(&reason).await),
+            None => self.tell_stopped(),
         }
+        ending.cancel();
+        drop(tokio::time::timeout(GOODBYE, ended).await);
     }
 
     /// Reads the list of tools now, when it has changed, when a call had trouble, and once in a while.
@@ -121,12 +105,8 @@ impl Keeper {
     async fn watch(&self, peer: &Arc<Peer<RoleClient>>, era: Era, changed: &Notify) -> String {
         loop {
             let patience = self.server.spec.timeout;
-            match tokio::time::timeout(patience, catalogue::read(peer)).await {
-                Ok(Ok((tools, complete))) => {
-                    let spec = &self.server.spec;
-                    let only = spec.tools.as_deref();
-                    self.tell_up(peer, era, Catalogue::of(&spec.name, tools, complete, only));
-                }
+            match tokio::time::timeout(patience, Catalogue::read(peer, &self.server.spec)).await {
+                Ok(Ok(catalogue)) => self.tell_up(peer, era, catalogue),
                 Ok(Err(error)) => return connect::reason_of(&error),
                 Err(_) => return "it does not say which tools it has".to_owned(),
             }
@@ -152,24 +132,32 @@ impl Keeper {
 
     fn tell_up(&self, peer: &Arc<Peer<RoleClient>>, era: Era, catalogue: Catalogue) {
         let name = &self.server.spec.name;
-        let was = self.server.status();
-        let news = *self.server.catalogue() != catalogue;
-        if matches!(was, Status::Connected { .. }) && !news {
-            return;
+        let tools = catalogue.offers.len();
+        match self.server.status() {
+            Status::Connected { .. } if *self.server.catalogue() == catalogue => return,
+            Status::Connected { .. } => tracing::info!(server = %name, tools, %era, "MCP server has other tools now"),
+            _ => tracing::info!(server = %name, tools, %era, "MCP server connected"),
         }
         for tool in &catalogue.left_out {
             tracing::warn!(server = %name, "tool left out: {tool}");
         }
-        tracing::info!(server = %name, tools = catalogue.offers.len(), %era, "MCP server connected");
         self.server.is_up(peer, era, catalogue);
+        self.board.publish();
+    }
+
+    fn tell_stopped(&self) {
+        self.server.is_down("stopped".to_owned());
         self.board.publish();
     }
 
     fn tell_down(&self, reason: String) {
         let name = &self.server.spec.name;
         match self.server.status() {
+            Status::Connected { tools, era } => {
+                tracing::info!(server = %name, tools, %era, reason, "MCP server lost; its tools are gone until it is back");
+            }
             Status::Down(before) if before == reason => tracing::debug!(server = %name, reason, "still no MCP server"),
-            _ => tracing::info!(server = %name, reason, "MCP server lost; its tools are gone until it is back"),
+            _ => tracing::warn!(server = %name, reason, "MCP server not connected; it is tried again"),
         }
         self.server.is_down(reason);
         self.board.publish();
@@ -178,7 +166,7 @@ impl Keeper {
 
 /// Modern servers tell of changes only to those who listen. One that does not let us is asked once in a while,
 /// as all are.
-async fn listen(peer: &Peer<RoleClient>, era: Era, changed: &Notify) -> End {
+async fn listen(peer: &Peer<RoleClient>, era: Era, changed: &Notify) -> Infallible {
     let offered = peer.peer_info().and_then(|info| info.capabilities.tools.clone());
     let tells = offered.and_then(|tools| tools.list_changed).unwrap_or(false);
     if era == Era::Legacy || !tells {

@@ -72,6 +72,10 @@ impl UpstreamTool {
     }
 
     fn ended(&self, why: &Ended) -> Error {
+        if matches!(why, Ended::TooSlow) {
+            // Slow work or a server that hangs: whoever looks after it finds out.
+            self.server.doubt.notify_one();
+        }
         let server = &self.server.spec.name;
         match why {
             Ended::Cancelled => Error::new(ErrorKind::Cancelled, "the caller cancelled the call"),
@@ -136,6 +140,7 @@ impl Tool for UpstreamTool {
     }
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        cx.check(Instant::now())?;
         let peer = self.server.peer().ok_or_else(|| self.not_connected())?;
         let _under_way = self.server.call_begins();
         let server = &self.server.spec.name;

@@ -1,8 +1,9 @@
 //! List and call over both reaches and in both eras.
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tribune_core::{ErrorKind, Hints};
 use tribune_upstream::{Era, Upstreams};
 
@@ -40,20 +41,56 @@ async fn works(upstreams: &Upstreams, name: &str) {
     assert!(!unannotated.read_only && unannotated.destructive && !unannotated.idempotent && unannotated.open_world);
 }
 
+async fn is_told_of_a_cancelled_call(upstreams: &Upstreams, server: &str, marks: &Marks) {
+    let slow = tool(upstreams, &format!("{server}_slow"));
+    let cx = context(PATIENCE);
+    let before = marks.read().matches("begun").count();
+    let caller = cx.cancel.clone();
+    let running = tokio::spawn(async move { slow.call(args(json!({"seconds": 60})), &cx).await });
+    until("begun", || marks.read().matches("begun").count() > before).await;
+    let cancelled = marks.read().matches("cancelled").count();
+    let began = Instant::now();
+    caller.cancel();
+    let error = running.await.expect("no panic").expect_err("a cancelled call");
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    until("cancelled at the server", || {
+        marks.read().matches("cancelled").count() > cancelled
+    })
+    .await;
+}
+
+async fn tells_of_a_changed_list(upstreams: &Upstreams, server: &str) {
+    let grown = format!("{server}_grown");
+    assert!(!names(upstreams).contains(&grown));
+    call(upstreams, &format!("{server}_grow"), json!({}))
+        .await
+        .expect("growth");
+    until(&grown, || names(upstreams).contains(&grown)).await;
+    assert_eq!(
+        call(upstreams, &grown, json!({})).await.expect("an answer")["result"],
+        "new"
+    );
+}
+
+async fn both_work(upstreams: &Upstreams, marks: &Marks) {
+    assert_eq!(era(upstreams, "old"), Era::Legacy);
+    assert_eq!(era(upstreams, "new"), Era::Modern);
+    for server in ["old", "new"] {
+        works(upstreams, server).await;
+        is_told_of_a_cancelled_call(upstreams, server, marks).await;
+        tells_of_a_changed_list(upstreams, server).await;
+    }
+    upstreams.stop().await;
+    assert!(names(upstreams).is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_of_both_eras() {
     let marks = Marks::new();
-    let upstreams = started(vec![
-        by_command("old", Era::Legacy, &marks),
-        by_command("new", Era::Modern, &marks),
-    ])
-    .await;
-    assert_eq!(era(&upstreams, "old"), Era::Legacy);
-    assert_eq!(era(&upstreams, "new"), Era::Modern);
-    works(&upstreams, "old").await;
-    works(&upstreams, "new").await;
-    upstreams.stop().await;
-    assert!(names(&upstreams).is_empty());
+    let old = by_command("old", Era::Legacy, &marks);
+    let new = by_command("new", Era::Modern, &marks);
+    both_work(&started(vec![old, new]).await, &marks).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,12 +98,8 @@ async fn urls_of_both_eras() {
     let marks = Marks::new();
     let old = Process::python(Era::Legacy, free_port(), &marks);
     let new = Process::python(Era::Modern, free_port(), &marks);
-    let upstreams = started(vec![spec("old", url(old.url())), spec("new", url(new.url()))]).await;
-    assert_eq!(era(&upstreams, "old"), Era::Legacy);
-    assert_eq!(era(&upstreams, "new"), Era::Modern);
-    works(&upstreams, "old").await;
-    works(&upstreams, "new").await;
-    upstreams.stop().await;
+    let specs = vec![spec("old", url(old.url())), spec("new", url(new.url()))];
+    both_work(&started(specs).await, &marks).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -98,47 +131,53 @@ async fn examples_of_the_typescript_sdk() {
     assert!(weather["temperature"]["celsius"].is_number(), "{weather}");
     let greeting = call(&upstreams, "simple_greet", json!({"name": "Ada"})).await;
     assert_eq!(greeting.expect("a greeting"), text("Hello, Ada!"));
-    // This one wants to ask the user something, and is told that it cannot.
+    // This one wants to ask the user something, and is told that nobody is there to be asked.
     let asked = call(&upstreams, "simple_collect_user_info", json!({"infoType": "contact"})).await;
-    assert!(asked.is_err() || asked.is_ok_and(|said| said["text"].is_string()));
+    let asked = asked.expect("an answer")["text"].to_string();
+    assert!(asked.contains("declined"), "{asked}");
     upstreams.stop().await;
 }
 
 /// What a server was asked is read from a copy of its standard input, made by `tee`.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_era_is_remembered() {
-    let marks = Marks::new();
+async fn is_asked(era_of_it: Era, at_first: &[&str], after_its_death: &[&str]) {
     let heard = tempfile::NamedTempFile::new().expect("a file");
-    let tapped = |era| {
-        let log = heard.path().display();
-        let line = format!(
-            "exec {} {} stdio < <(exec tee -a {log})",
-            python(era),
-            script("server.py")
-        );
-        command("bash", &["-c", &line])
-    };
+    let log = heard.path().display();
+    let line = format!(
+        "exec {} {} stdio < <(exec tee -a {log})",
+        python(era_of_it),
+        script("server.py")
+    );
     let asked = || -> Vec<String> {
         let heard = std::fs::read_to_string(heard.path()).expect("what was heard");
         let messages = heard
             .lines()
-            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let methods = messages.filter_map(|message| Some(message["method"].as_str()?.to_owned()));
         methods
             .filter(|method| method == "initialize" || method == "server/discover")
             .collect()
     };
-    let upstreams = started(vec![spec("old", tapped(Era::Legacy))]).await;
-    assert_eq!(era(&upstreams, "old"), Era::Legacy);
-    assert_eq!(asked(), ["server/discover", "initialize"]);
+    let upstreams = started(vec![spec("x", command("bash", &["-c", &line]))]).await;
+    assert_eq!(era(&upstreams, "x"), era_of_it);
+    assert_eq!(asked(), at_first);
 
-    let died = call(&upstreams, "old_die", json!({})).await.expect_err("a dead server");
+    let died = call(&upstreams, "x_die", json!({})).await.expect_err("a dead server");
     assert_eq!(died.kind(), ErrorKind::Unavailable);
     until("connected again", || {
-        asked().len() == 3 && names(&upstreams).contains(&"old_add".to_owned())
+        asked().len() > at_first.len() && names(&upstreams).contains(&"x_add".to_owned())
     })
     .await;
-    assert_eq!(asked(), ["server/discover", "initialize", "initialize"]);
+    assert_eq!(asked()[at_first.len()..], *after_its_death);
+    assert_eq!(era(&upstreams, "x"), era_of_it);
     upstreams.stop().await;
-    drop(marks);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_legacy_era_is_remembered() {
+    is_asked(Era::Legacy, &["server/discover", "initialize"], &["initialize"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_modern_era_is_remembered() {
+    is_asked(Era::Modern, &["server/discover"], &["server/discover"]).await;
 }

@@ -9,33 +9,32 @@ use tribune_upstream::{Era, Status};
 use crate::support::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_behind_a_url_comes_back() {
-    for era_of_it in [Era::Legacy, Era::Modern] {
-        let marks = Marks::new();
-        let port = free_port();
-        let first = Process::python(era_of_it, port, &marks);
-        let upstreams = started(vec![spec("x", url(first.url()))]).await;
-        let add = tool(&upstreams, "x_add");
-        drop(first);
-        let gone = add.call(args(json!({"a": 1, "b": 2})), &context(PATIENCE)).await;
-        let gone = gone.expect_err("nobody there");
-        assert_eq!(gone.kind(), ErrorKind::Unavailable, "{gone}");
-        assert!(gone.message().starts_with("server `x` "), "{gone}");
-        until("its tools are gone", || names(&upstreams).is_empty()).await;
-        assert!(matches!(status(&upstreams, "x"), Status::Down(_)));
+async fn servers_behind_urls_come_back() {
+    tokio::join!(comes_back(Era::Legacy), comes_back(Era::Modern));
+}
 
-        let second = Process::python(era_of_it, port, &marks);
-        until("its tools are back", || !names(&upstreams).is_empty()).await;
-        assert_eq!(era(&upstreams, "x"), era_of_it);
-        // Who held on to a tool has it again.
-        let sum = add
-            .call(args(json!({"a": 1, "b": 2})), &context(PATIENCE))
-            .await
-            .expect("a sum");
-        assert_eq!(sum.json(), r#"{"result":3}"#);
-        upstreams.stop().await;
-        drop(second);
-    }
+async fn comes_back(era_of_it: Era) {
+    let marks = Marks::new();
+    let port = free_port();
+    let first = Process::python(era_of_it, port, &marks);
+    let upstreams = started(vec![spec("x", url(first.url()))]).await;
+    let add = tool(&upstreams, "x_add");
+    drop(first);
+    let gone = add.call(args(json!({"a": 1, "b": 2})), &context(PATIENCE)).await;
+    let gone = gone.expect_err("nobody there");
+    assert_eq!(gone.kind(), ErrorKind::Unavailable, "{gone}");
+    assert!(gone.message().starts_with("server `x` "), "{gone}");
+    until("its tools are gone", || names(&upstreams).is_empty()).await;
+    assert!(matches!(status(&upstreams, "x"), Status::Down(_)));
+
+    let second = Process::python(era_of_it, port, &marks);
+    until("its tools are back", || !names(&upstreams).is_empty()).await;
+    assert_eq!(era(&upstreams, "x"), era_of_it);
+    // Who held on to a tool has it again.
+    let sum = add.call(args(json!({"a": 1, "b": 2})), &context(PATIENCE)).await;
+    assert_eq!(sum.expect("a sum").json(), r#"{"result":3}"#);
+    upstreams.stop().await;
+    drop(second);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -49,6 +48,23 @@ async fn a_program_that_dies_is_started_again() {
         || matches!(status(&upstreams, "x"), Status::Down(why) if why.contains("died as it was told")),
     )
     .await;
+    until("its tools are back", || !names(&upstreams).is_empty()).await;
+    let sum = call(&upstreams, "x_add", json!({"a": 1, "b": 2})).await;
+    assert_eq!(sum.expect("a sum"), json!({"result": 3}));
+    upstreams.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_hangs_is_started_again() {
+    let marks = Marks::new();
+    let mut hasty = by_command("x", Era::Legacy, &marks);
+    hasty.timeout = Duration::from_secs(4);
+    let upstreams = tribune_upstream::Upstreams::new(vec![hasty]).expect("good specs");
+    upstreams.start();
+    until("connected", || !names(&upstreams).is_empty()).await;
+    let frozen = call(&upstreams, "x_freeze", json!({})).await.expect_err("no answer");
+    assert!(frozen.message().contains("did not answer within 4 s"), "{frozen}");
+    until("it is down", || names(&upstreams).is_empty()).await;
     until("its tools are back", || !names(&upstreams).is_empty()).await;
     let sum = call(&upstreams, "x_add", json!({"a": 1, "b": 2})).await;
     assert_eq!(sum.expect("a sum"), json!({"result": 3}));
@@ -95,8 +111,25 @@ async fn stopping_ends_children_and_theirs() {
     .await;
     let began = Instant::now();
     upstreams.stop().await;
-    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     assert!(names(&upstreams).is_empty());
     assert_eq!(status(&upstreams, "polite"), Status::Down("stopped".to_owned()));
     until("all are gone", || marks.read().lines().all(|pid| !is_running(pid))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dropping_ends_children_too() {
+    let marks = Marks::new();
+    let line = format!(
+        "echo $$ >> {}; exec {} {} stdio",
+        marks.path(),
+        python(Era::Legacy),
+        script("server.py")
+    );
+    let upstreams = started(vec![spec("x", command("sh", &["-c", &line]))]).await;
+    assert!(names(&upstreams).contains(&"x_add".to_owned()));
+    let pid = marks.read().trim().to_owned();
+    assert!(is_running(&pid));
+    drop(upstreams);
+    until("it is gone", || !is_running(&pid)).await;
 }

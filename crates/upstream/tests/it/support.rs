@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tribune_core::{CallContext, Error, JsonObject, Principal, Tool};
 use tribune_upstream::{Era, Reach, ServerSpec, Status, Upstreams};
 
-pub const PATIENCE: Duration = Duration::from_secs(15);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
