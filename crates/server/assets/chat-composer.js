@@ -77,6 +77,7 @@ export class Composer {
 }
 
 function countText(left) {
-  if (left < 0) return `${(-left).toLocaleString('en')} characters too many`;
-  return `${left.toLocaleString('en')} characters left`;
+  const number = Math.abs(left).toLocaleString('en');
+  const characters = Math.abs(left) === 1 ? 'character' : 'characters';
+  return left < 0 ? `${number} ${characters} too many` : `${number} ${characters} left`;
 }

@@ -62,8 +62,10 @@ export class Log {
 
   /** Puts the complete answer in the place of the growing one, as one new thing to be read out. */
   complete(growing, { message, tool_calls: calls, citations }) {
-    growing.node.remove();
-    this.#add(completed(message, calls ?? [], citations ?? []));
+    const follows = this.#atEnd();
+    growing.node.replaceWith(completed(message, calls ?? [], citations ?? []));
+    if (follows) this.toEnd();
+    else this.#showNewest();
   }
 
   /** Messages that were kept, newest at the end; they are not read out. */

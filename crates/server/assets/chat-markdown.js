@@ -12,6 +12,8 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([\w+#.-]*)/;
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const QUOTE = /^ {0,3}> ?/;
+/** An address, and perhaps a title, which is left out. */
+const TARGET = /^(\S+)(?:\s+(?:"[^"]*"|'[^']*'))?$/;
 const ITEM = /^([ \t]*)([-*+•]|\d{1,9}[.)])[ \t]+(.*)$/;
 
 /** The nodes that `text` stands for. */
@@ -232,10 +234,9 @@ function link(text, at, depth) {
   if (close < 0 || text[close + 1] !== '(') return null;
   const end = matching(text, close + 1, '(', ')', MAX_ADDRESS);
   if (end < 0) return null;
-  // A title after the address is left out.
-  const [address = ''] = text.slice(close + 2, end).trim().split(/\s/);
-  const href = safeAddress(address.replace(/^<(.*)>$/, '$1'));
-  if (href === null || address === '') return null;
+  const [, address] = TARGET.exec(text.slice(close + 2, end).trim()) ?? [];
+  const href = address ? safeAddress(address.replace(/^<(.*)>$/, '$1')) : null;
+  if (href === null) return null;
   const label = text.slice(at + 1, close) || address;
   return { node: anchor(href, inline(label, depth + 1).map(withoutLink)), end: end + 1 };
 }

@@ -72,10 +72,9 @@ export class Tasks {
 
   async #tick(box) {
     const completed = box.checked;
-    box.disabled = true;
+    // Not disabled meanwhile: that would take the focus away.
     const done = await this.#change('complete_task', { task_id: box.dataset.task, completed });
     if (!done) box.checked = !completed;
-    box.disabled = false;
   }
 
   /** Runs a tool that changes something; says what went wrong beside the list. */

@@ -1,0 +1,77 @@
+// What the chat page shows to somebody who is not signed in, and where no model is configured.
+//
+//     node tests/page/states.spec.mjs OUT_DIR SIGN_IN_URL TOKEN USER NO_MODEL_URL
+//
+// SIGN_IN_URL is a Tribune that wants API tokens, TOKEN one of USER's; NO_MODEL_URL is one for the local user that
+// has no model. They may be the same binary with different configurations. Output and exit code as in chat.spec.mjs.
+
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { VIEWS, Watch, check, finish, openTab, sound, withBrowser } from './browser.mjs';
+
+const [out, signIn, token, user, noModel] = process.argv.slice(2);
+assert(noModel, 'usage: node states.spec.mjs OUT_DIR SIGN_IN_URL TOKEN USER NO_MODEL_URL');
+const slashed = (address) => `${address.replace(/\/$/, '')}/`;
+
+async function checkSignIn(browser, view) {
+  const page = await openTab(browser, view);
+  const watch = new Watch(page, signIn, (message) => /status of 401/.test(message.text()));
+  await page.goto(slashed(signIn));
+
+  await check(`${view.name}: a wrong token is told of`, async () => {
+    await page.getByLabel('API token').fill('wrong');
+    await page.getByLabel('API token').press('Enter');
+    await page.locator('#sign-in-problem:not(:empty)').waitFor();
+    assert.equal(await page.locator('#message, #tasks').count(), 0, 'nothing of the chat is there');
+    await sound(page, join(out, `${view.name}-sign-in.png`));
+  });
+
+  await check(`${view.name}: the right token signs in, and one can sign out`, async () => {
+    await page.getByLabel('API token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.locator('#tasks').waitFor({ state: 'attached' });
+    assert.equal(await page.locator('.account span').textContent(), user);
+    await page.locator('#tasks-note:not(:empty), #open-tasks li').first().waitFor({ state: 'attached' });
+    assert.doesNotMatch(await page.locator('#tasks-note').textContent(), /could not/);
+    assert(!(await page.evaluate(() => document.cookie)), 'scripts cannot read who it is');
+    await sound(page, join(out, `${view.name}-signed-in.png`));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API token').waitFor();
+  });
+
+  await watch.check(view.name);
+  await page.context().close();
+}
+
+async function checkNoModel(browser, view) {
+  const page = await openTab(browser, view);
+  const watch = new Watch(page, noModel, () => false);
+  await page.goto(slashed(noModel));
+
+  await check(`${view.name}: without a model the page says what is missing, and tasks work`, async () => {
+    await page.getByRole('heading', { name: 'The chat has no model yet' }).waitFor();
+    const missing = await page.locator('.welcome pre').innerText();
+    for (const key of ['base_url', 'model', 'api_key']) assert(missing.includes(key), missing);
+    assert.equal(await page.locator('#message').count(), 0);
+    if (view.width < 600) await page.click('[aria-controls=tasks]');
+    const title = `Without a model, ${view.name}`;
+    await page.getByLabel('New task').fill(title);
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.locator('#open-tasks li', { hasText: title }).waitFor();
+    await sound(page, join(out, `${view.name}-no-model.png`));
+  });
+
+  await watch.check(view.name);
+  await page.context().close();
+}
+
+await mkdir(out, { recursive: true });
+await withBrowser([], async (browser) => {
+  for (const view of VIEWS) {
+    await checkSignIn(browser, view);
+    await checkNoModel(browser, view);
+  }
+});
+finish();
