@@ -14,6 +14,7 @@ mod report;
 mod retrieval;
 mod scale;
 mod servers;
+mod store;
 mod words;
 
 use anyhow::{Context, Result, bail};
@@ -55,6 +56,8 @@ enum Command {
     Market(market::MarketArgs),
     #[command(hide = true, subcommand)]
     MarketStep(market::Step),
+    /// Add tasks to SQLite and PostgreSQL, and count what is acknowledged
+    Store(store::StoreArgs),
     #[command(hide = true)]
     ServeBare(ServeArgs),
     #[command(hide = true)]
@@ -74,6 +77,7 @@ fn main() -> Result<()> {
         Some(Command::RetrievalStep(step)) => retrieval::run_step(&step),
         Some(Command::Market(args)) => measure(market::run(&args)),
         Some(Command::MarketStep(step)) => market::run_step(&step),
+        Some(Command::Store(args)) => store::run(&args),
         Some(Command::ServeBare(args)) => servers::serve(Kind::Bare, &args),
         Some(Command::ServeBareJson(args)) => servers::serve(Kind::BareJson, &args),
         Some(Command::ServeRmcpJson(args)) => servers::serve(Kind::RmcpJson, &args),

@@ -50,7 +50,7 @@ pub(crate) fn explain(error: sqlx::Error) -> Error {
         }
         sqlx::Error::Database(told) => database(&**told),
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
-            unavailable("the connection to the database broke off")
+            unavailable("the connection to the database broke off, and what was being changed may be changed or not")
         }
         _ => Error::internal("the database was asked for something wrong, which is a bug; the log has the details"),
     };

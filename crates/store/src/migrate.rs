@@ -4,7 +4,6 @@ use tribune_core::{Error, Result};
 
 use crate::connection::{Connection, Statement};
 use crate::error::Failure;
-use crate::value::Value;
 
 struct Migration {
     sqlite: &'static str,
@@ -52,7 +51,7 @@ async fn begin_alone(connection: &mut Connection<'_>) -> Result<(), Failure> {
         Connection::Sqlite(_) => connection.script("BEGIN IMMEDIATE").await,
         Connection::Postgres(_) => {
             connection.script("BEGIN").await?;
-            let lock = Statement::new("SELECT pg_advisory_xact_lock($1)").bind(Value::from(POSTGRES_LOCK));
+            let lock = Statement::new("SELECT pg_advisory_xact_lock($1)").bind(POSTGRES_LOCK);
             connection.execute(lock).await.map(drop)
         }
     }

@@ -12,7 +12,7 @@ use crate::check_key;
 use crate::connection::{Connection, Statement};
 use crate::database::{Database, Write};
 use crate::error::Failure;
-use crate::value::{Row, Value};
+use crate::value::Row;
 
 pub(crate) struct Tokens {
     database: Arc<Database>,
@@ -66,9 +66,7 @@ impl TokenStore for Tokens {
             "UPDATE tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING ",
             columns!()
         ));
-        self.database
-            .write(Change(statement.bind(id).bind(Value::from(now))))
-            .await
+        self.database.write(Change(statement.bind(id).bind(now))).await
     }
 
     async fn used(&self, id: &str, at: Timestamp) -> Result<()> {
@@ -76,10 +74,7 @@ impl TokenStore for Tokens {
             "UPDATE tokens SET last_used = $2 WHERE id = $1 AND (last_used IS NULL OR last_used < $2) RETURNING ",
             columns!()
         ));
-        self.database
-            .write(Change(statement.bind(id).bind(Value::from(at))))
-            .await
-            .map(drop)
+        self.database.write(Change(statement.bind(id).bind(at))).await.map(drop)
     }
 }
 

@@ -3,7 +3,8 @@
 //! Every method takes the owner first and touches nothing of anybody else: an id of another user's
 //! is answered as one that does not exist. A method that changes something returns only when the
 //! change would survive the process being killed. Errors are of kind `Unavailable` when the database
-//! cannot be reached or is busy, and `Internal` otherwise.
+//! cannot be reached or is busy, `InvalidArgument` when it is asked to keep or to look for what it
+//! cannot, such as text with a NUL character or an id that is taken, and `Internal` otherwise.
 
 pub mod conversations;
 pub mod tasks;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::connection::Statement;
 use crate::database::Database;
-use crate::value::{Row, Value};
+use crate::value::Row;
 use crate::{MAX_PAGE, one_more};
 use record::Record;
 
@@ -125,7 +125,7 @@ fn list_statement(owner: &UserId, limit: usize, after: Option<(Timestamp, Uuid)>
         Some((active, id)) => Statement::new(listing!("AND (last_activity, id) < ($3, $4) "))
             .bind(owner)
             .bind(one_more(limit))
-            .bind(Value::from(active))
+            .bind(active)
             .bind(id),
     }
 }

@@ -1,6 +1,8 @@
 //! The one writer: takes whatever changes are waiting into one transaction, commits once, and only then tells
 //! their callers. Waiting for the disk is shared by all who wait, so that more callers means more changes a second.
 
+use std::sync::Mutex;
+
 use async_trait::async_trait;
 use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
@@ -18,8 +20,8 @@ const QUEUE: usize = 1_024;
 const BATCH: usize = 256;
 
 pub(super) struct Writer {
-    jobs: std::sync::Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
-    task: tokio::sync::Mutex<Option<tokio::task::JoinHandle<()>>>,
+    jobs: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
+    task: Mutex<Option<tokio::task::JoinHandle<()>>>,
 }
 
 impl Writer {
@@ -27,8 +29,8 @@ impl Writer {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let task = tokio::spawn(serve(place, connection, queue));
         Self {
-            jobs: std::sync::Mutex::new(Some(jobs)),
-            task: tokio::sync::Mutex::new(Some(task)),
+            jobs: Mutex::new(Some(jobs)),
+            task: Mutex::new(Some(task)),
         }
     }
 
@@ -48,7 +50,8 @@ impl Writer {
     /// Returns when everything that was waiting is done.
     pub(super) async fn close(&self) {
         self.jobs.lock().unwrap_or_else(|e| e.into_inner()).take();
-        if let Some(task) = self.task.lock().await.take() {
+        let task = self.task.lock().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(task) = task {
             let _ = task.await;
         }
     }

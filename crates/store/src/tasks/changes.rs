@@ -11,7 +11,7 @@ use crate::connection::{Connection, Statement};
 use crate::database::Write;
 use crate::error::Failure;
 use crate::text::{fold, search_text, tags_key};
-use crate::value::{Value, json, kept};
+use crate::value::{json, kept};
 
 /// What a task's columns for comparing hold.
 struct Keys {
@@ -180,10 +180,7 @@ impl Write for Complete {
                 )
             }
         };
-        let statement = Statement::new(sql)
-            .bind(&self.owner)
-            .bind(self.id)
-            .bind(Value::from(self.now));
+        let statement = Statement::new(sql).bind(&self.owner).bind(self.id).bind(self.now);
         let row = connection.fetch_one(statement).await?;
         Ok(row.as_ref().map(task).transpose()?)
     }

@@ -62,7 +62,9 @@ impl Home {
         .await;
         let joint = if url.contains('?') { '&' } else { '?' };
         Self {
-            place: Place::Postgres(format!("{url}{joint}options=-csearch_path%3D{schema}&application_name={schema}")),
+            place: Place::Postgres(format!(
+                "{url}{joint}options=-csearch_path%3D{schema}&application_name={schema}"
+            )),
             _folder: None,
             _server: server,
         }
@@ -93,7 +95,12 @@ impl Home {
         let others = "SELECT 1 FROM pg_stat_activity \
                       WHERE application_name = current_setting('application_name') AND pid <> pg_backend_pid()";
         let mut connection = sqlx::PgConnection::connect(url).await.expect("a connection");
-        while !sqlx::query(others).fetch_all(&mut connection).await.expect("an answer").is_empty() {
+        while !sqlx::query(others)
+            .fetch_all(&mut connection)
+            .await
+            .expect("an answer")
+            .is_empty()
+        {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         connection.close().await.expect("it closes");

@@ -19,6 +19,7 @@ mod market;
 mod nginx;
 mod nodes;
 mod operations;
+mod page;
 mod protocol;
 mod redis;
 mod reports;

@@ -19,6 +19,8 @@ pub enum Reply {
     BreaksOff,
     /// Not JSON at all.
     Garbage,
+    /// Says it piece by piece, with pauses.
+    Pieces(Vec<String>, Duration),
     /// Says it after a while.
     Slowly(Duration, String),
 }
@@ -127,6 +129,14 @@ fn reply(mut stream: &TcpStream, reply: Reply) -> std::io::Result<()> {
         Reply::Slowly(time, text) => {
             std::thread::sleep(time);
             send(stream, 200, "text/event-stream", &words(&text, true))
+        }
+        Reply::Pieces(pieces, pause) => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
+            for piece in pieces {
+                stream.write_all(event(&json!({"content": piece}), None).as_bytes())?;
+                std::thread::sleep(pause);
+            }
+            stream.write_all(words("", true).as_bytes())
         }
         Reply::Calls(calls) => send(stream, 200, "text/event-stream", &tool_calls(&calls)),
         Reply::Fails(status) => {

@@ -1,0 +1,106 @@
+//! The start page in a real browser. What is checked stands in `tests/page`.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::clients::{node, run};
+use crate::model::{Asked, Model, Reply, calls, says};
+use crate::people::token;
+use crate::support::{TestServer, root, sample};
+
+/// Four views of every check; each takes some seconds on a busy machine.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Where screenshots stay, for people to look at.
+fn screenshots(name: &str) -> PathBuf {
+    let folder = root().join("target/screenshots").join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn check(script: &str, args: &[&str]) {
+    let mut command = Command::new(node());
+    command.arg(root().join("tests/page").join(script)).args(args);
+    let ended = run(&mut command, LIMIT);
+    assert_eq!(ended.code, Some(0), "{script}:\n{}", ended.output);
+}
+
+/// The model that `tests/page/chat.spec.mjs` describes.
+fn script(asked: &Asked, breakdowns: &Mutex<usize>) -> Reply {
+    let question = asked.question().to_lowercase();
+    let results = asked.results();
+    let tomato = || -> Value {
+        let listed: Value = serde_json::from_str(results[0]).unwrap_or_default();
+        let tasks = listed["tasks"].as_array().cloned().unwrap_or_default();
+        let task = tasks.iter().find(|task| task["title"] == "Water the tomatoes");
+        json!({"task_id": task.map(|task| task["id"].clone())})
+    };
+    let is = |words: &str| question.contains(words);
+    if is("water the tomatoes") {
+        return match results.len() {
+            0 => calls("add_task", &json!({"title": "Water the tomatoes"})),
+            _ => says("Done: **Water the tomatoes** is on your list."),
+        };
+    }
+    if is("delete the tomato") || is("yes, go ahead") {
+        return match results.len() {
+            0 => calls("list_tasks", &json!({"status": "all"})),
+            1 => calls("delete_task", &tomato()),
+            _ if is("yes, go ahead") => says("It is deleted."),
+            _ => says("Shall I delete **Water the tomatoes**?"),
+        };
+    }
+    if is("find beans") {
+        return match results.len() {
+            0 => calls("search", &json!({"query": "beans"})),
+            _ => says("Beans are sown in *April*."),
+        };
+    }
+    if is("break down") {
+        // A turn tries three times; every view breaks down once.
+        let mut count = breakdowns.lock().expect("the lock");
+        *count += 1;
+        return if *count % 4 == 0 { says("Here I am again.") } else { Reply::Fails(500) };
+    }
+    if is("show me html") {
+        return says(HOSTILE);
+    }
+    if is("long story") {
+        let paragraphs = (1..=40).map(|number| format!("Paragraph {number} of a long story.\n\n"));
+        return Reply::Pieces(paragraphs.collect(), Duration::from_millis(50));
+    }
+    says("I heard you.")
+}
+
+const HOSTILE: &str = "<img src=x onerror=\"window.pwned=1\"><script>window.pwned=1</script>\n\n\
+    [x](javascript:window.pwned=1) and [y](data:text/html,hi) and ![p](https://evil.example/p.png)\n\n\
+    **bold [z](JaVaScRiPt:window.pwned=1)** <a href=\"javascript:window.pwned=1\">a</a>";
+
+#[test]
+fn a_whole_conversation_can_be_had_in_a_browser() {
+    let breakdowns = Mutex::new(0);
+    let model = Model::start(move |asked| script(asked, &breakdowns));
+    let server = TestServer::builder().documents(&sample()).tables(&model.table()).start();
+    let folder = screenshots("chat");
+    check("chat.spec.mjs", &[&server.url, &folder.display().to_string()]);
+}
+
+#[test]
+fn a_browser_signs_in_and_is_told_what_is_missing() {
+    let model = Model::start(|_| says("I heard you."));
+    let closed = TestServer::builder()
+        .documents(&sample())
+        .tables(&format!("{}[auth]\nrequired = true", model.table()))
+        .start();
+    let without_model = TestServer::builder().documents(&sample()).tables("[store]").start();
+    let folder = screenshots("states");
+    let token = token(&closed, "ann");
+    check(
+        "states.spec.mjs",
+        &[&folder.display().to_string(), &closed.url, &token, "ann", &without_model.url],
+    );
+}
