@@ -70,6 +70,7 @@ pub(super) async fn home(
     let user = caller.principal.user();
     let local = caller.principal == Principal::Local;
     let (model, missing_model) = chat::state(&service.chat);
+    let talk = query.is_empty() && (closed || model.is_some() || any_personal(service.sources()));
     let (results, problem) = if query.is_empty() || closed {
         (None, None)
     } else {
@@ -90,7 +91,7 @@ pub(super) async fn home(
             closed,
             model,
             missing_model,
-            tasks => service.profile("tasks").is_some(),
+            talk,
             sources,
             profiles,
             query,
@@ -98,6 +99,11 @@ pub(super) async fn home(
             problem,
         },
     )
+}
+
+/// Whether there is something to sign in for.
+fn any_personal(sources: &[Arc<dyn Source>]) -> bool {
+    sources.iter().any(|source| source.is_personal())
 }
 
 /// Runs the very tool that hosts call.

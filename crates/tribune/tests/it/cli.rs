@@ -30,7 +30,8 @@ fn help_is_enough_to_succeed() {
     let dir = tempfile::tempdir().expect("a folder");
     insta::assert_snapshot!("help", out(&tribune(dir.path(), &["--help"])));
     for verb in [
-        "serve", "stdio", "init", "check", "index", "search", "fetch", "call", "eval", "sim", "connect",
+        "serve", "stdio", "init", "check", "index", "search", "fetch", "call", "chat", "token", "eval", "sim",
+        "connect",
     ] {
         insta::assert_snapshot!(format!("help_{verb}"), out(&tribune(dir.path(), &[verb, "--help"])));
     }

@@ -64,7 +64,11 @@ fn script(asked: &Asked, breakdowns: &Mutex<usize>) -> Reply {
         // A turn tries three times; every view breaks down once.
         let mut count = breakdowns.lock().expect("the lock");
         *count += 1;
-        return if *count % 4 == 0 { says("Here I am again.") } else { Reply::Fails(500) };
+        return if *count % 4 == 0 {
+            says("Here I am again.")
+        } else {
+            Reply::Fails(500)
+        };
     }
     if is("show me html") {
         return says(HOSTILE);
@@ -84,7 +88,10 @@ const HOSTILE: &str = "<img src=x onerror=\"window.pwned=1\"><script>window.pwne
 fn a_whole_conversation_can_be_had_in_a_browser() {
     let breakdowns = Mutex::new(0);
     let model = Model::start(move |asked| script(asked, &breakdowns));
-    let server = TestServer::builder().documents(&sample()).tables(&model.table()).start();
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables(&model.table())
+        .start();
     let folder = screenshots("chat");
     check("chat.spec.mjs", &[&server.url, &folder.display().to_string()]);
 }
@@ -101,6 +108,12 @@ fn a_browser_signs_in_and_is_told_what_is_missing() {
     let token = token(&closed, "ann");
     check(
         "states.spec.mjs",
-        &[&folder.display().to_string(), &closed.url, &token, "ann", &without_model.url],
+        &[
+            &folder.display().to_string(),
+            &closed.url,
+            &token,
+            "ann",
+            &without_model.url,
+        ],
     );
 }
