@@ -24,6 +24,8 @@ const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Enough for an error of the protocol; nobody needs the rest of an error page.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const MAX_REDIRECTS: usize = 3;
+/// Shorter than servers keep one (five seconds is common): a call never meets one that is being closed.
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 const LONGEST_CONNECT: Duration = Duration::from_secs(10);
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const EITHER: &str = "text/event-stream, application/json";
@@ -100,6 +102,7 @@ pub(crate) fn transport(
     drop(rustls::crypto::ring::default_provider().install_default());
     let mut builder = reqwest::Client::builder()
         .connect_timeout(timeout.min(LONGEST_CONNECT))
+        .pool_idle_timeout(IDLE_CONNECTION)
         .redirect(within_the_server())
         .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
     if is_local(url) {

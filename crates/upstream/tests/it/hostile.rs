@@ -108,7 +108,7 @@ async fn each_is_down_for_its_own_reason() {
         (
             "elsewhere",
             url(answering(
-                "HTTP/1.1 307 No\r\nLocation: http://127.0.0.1:1/mcp\r\nContent-Length: 0\r\n\r\n",
+                "HTTP/1.1 307 No\r\nLocation: http://127.0.0.1:1/mcp\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
             )),
             "HTTP 307",
         ),
