@@ -486,7 +486,7 @@ fn the_agent_uses_tools_of_other_servers_and_one_that_is_dead_costs_only_its_own
     let python = crate::support::installed("py-mcp2/bin/python");
     let script = crate::support::root().join("tests/upstream/server.py");
     let tables = format!(
-        "{}[[agent.servers]]\nname = \"sums\"\ncommand = [\"{}\", \"{}\"]\n\
+        "{}[[agent.servers]]\nname = \"sums\"\ncommand = [\"{}\", \"{}\", \"stdio\"]\n\
          [[agent.servers]]\nname = \"neighbour\"\nurl = \"{}/mcp\"\n\
          [[agent.servers]]\nname = \"dead\"\nurl = \"http://127.0.0.1:1/mcp\"\n",
         model.table(),
