@@ -50,6 +50,15 @@ impl Check {
         }
     }
 
+    /// A check of answers that are no JSON-RPC: good ones hold this.
+    pub fn holding(word: &'static [u8]) -> Self {
+        Self {
+            result: Finder::new(word),
+            error_is_innocent: true,
+            ..Self::strict()
+        }
+    }
+
     /// A check that knows the good answer `sample`.
     pub fn knowing(sample: &[u8]) -> Self {
         let check = Self::strict();

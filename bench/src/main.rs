@@ -2,6 +2,7 @@
 //! on one machine and in one run. See `tribune-bench --help`.
 
 mod answers;
+mod chat;
 mod compare;
 mod corpus;
 mod http;
@@ -56,6 +57,8 @@ enum Command {
     Market(market::MarketArgs),
     #[command(hide = true, subcommand)]
     MarketStep(market::Step),
+    /// Chat with Tribune over a model that answers at once, a hundred at a time
+    Chat(chat::ChatArgs),
     /// Add tasks to SQLite and PostgreSQL, and count what is acknowledged
     Store(store::StoreArgs),
     #[command(hide = true)]
@@ -77,6 +80,7 @@ fn main() -> Result<()> {
         Some(Command::RetrievalStep(step)) => retrieval::run_step(&step),
         Some(Command::Market(args)) => measure(market::run(&args)),
         Some(Command::MarketStep(step)) => market::run_step(&step),
+        Some(Command::Chat(args)) => measure(chat::run(&args)),
         Some(Command::Store(args)) => store::run(&args),
         Some(Command::ServeBare(args)) => servers::serve(Kind::Bare, &args),
         Some(Command::ServeBareJson(args)) => servers::serve(Kind::BareJson, &args),

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Where `./test` has installed the packages. */
-const packages = createRequire(process.env.NODE_PACKAGES ?? new URL('../../.testenv/node/package.json', import.meta.url));
+const packages = createRequire(new URL('../../.testenv/node/package.json', import.meta.url));
 const { chromium } = packages('playwright-core');
 const AXE = await readFile(packages.resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -102,7 +102,7 @@ export class Watch {
 
 /** Nothing may be wider than the page, nor hard to see or to hear; and a picture is taken. */
 export async function sound(page, picture) {
-  await page.screenshot({ path: picture });
+  await page.screenshot({ path: picture, animations: 'disabled' });
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert(overflow <= 0, `the page is ${overflow} px too wide`);
   await page.evaluate(AXE);

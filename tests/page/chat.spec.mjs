@@ -31,6 +31,7 @@ const HOSTILE = [
   '[x](javascript:window.pwned=1) and [y](data:text/html,hi) and ![p](https://evil.example/p.png)',
   '**bold [z](JaVaScRiPt:window.pwned=1)** <a href="javascript:window.pwned=1">a</a>',
 ].join('\n\n');
+const HOSTILE_AS_SHOWN = HOSTILE.replace('![p](https://evil.example/p.png)', 'p').replaceAll('**', '').replaceAll('\n\n', ' ');
 
 /** A turn in which the model fails is tried several times, with pauses. */
 const LATER = 60_000;
@@ -49,7 +50,8 @@ class Visit {
 
   async open() {
     await this.page.goto(home);
-    await this.page.locator('#conversation-list li, #conversations-note:not(:empty)').first().waitFor({ state: 'attached' });
+    const read = this.page.locator('#conversation-list li, #conversations-note:not(:empty)');
+    await read.first().waitFor({ state: 'attached' });
   }
 
   async ask(text) {
@@ -192,10 +194,7 @@ const CHECKS = [
     await visit.answered('onerror');
     const body = page.locator('.answer').last().locator('.body');
     const shown = (await body.innerText()).replace(/\s+/g, ' ');
-    for (const part of ['<img src=x onerror="window.pwned=1">', '[x](javascript:window.pwned=1)', '<script>', 'bold [z](JaVaScRiPt:']) {
-      assert(shown.includes(part), `${part} is shown as text: ${shown}`);
-    }
-    assert(HOSTILE.includes('window.pwned'));
+    assert.equal(shown, HOSTILE_AS_SHOWN);
     assert.equal(await body.locator('img, script, iframe, [onerror]').count(), 0);
     const addresses = await body.locator('a').evaluateAll((links) => links.map((link) => link.href));
     assert.deepEqual(addresses, ['https://evil.example/p.png'], 'a picture is only a link, and nothing else is one');
@@ -235,7 +234,8 @@ const CHECKS = [
     assert(!page.url().includes('conversation='));
     await page.locator('.suggestions button').first().click();
     await visit.answered('I heard you');
-    await visit.atConversations((side) => side.locator('a', { hasText: 'Add a task to water the tomatoes' }).first().click());
+    const first = page.locator('#conversation-list a', { hasText: 'Add a task to water the tomatoes' }).first();
+    await visit.atConversations(() => first.click());
     await visit.answered('Paragraph 40');
     await page.goBack();
     await visit.answered('I heard you');
@@ -305,7 +305,7 @@ const CHECKS = [
       }, [module, source]);
       assert.equal(given, wanted, source);
     }
-    const worst = ['['.repeat(20_000), '**a '.repeat(5_000), '> '.repeat(5_000), '`'.repeat(20_000), '[a]('.repeat(5_000)];
+    const worst = ['['.repeat(20_000), '**a '.repeat(5_000), '> '.repeat(5_000), '`a'.repeat(10_000), '[a]('.repeat(5_000)];
     const started = Date.now();
     await visit.page.evaluate(async ([path, texts]) => {
       const { markdown } = await import(path);

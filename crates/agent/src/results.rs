@@ -8,6 +8,10 @@ use crate::text::{clip, plain};
 
 pub(crate) const MAX_PREVIEW_CHARS: usize = 200;
 const MAX_CITATIONS: usize = 20;
+/// Of an answer that names none of them.
+const MAX_UNNAMED: usize = 5;
+/// Shorter titles stand in other words too.
+const MIN_TITLE_CHARS: usize = 4;
 const MAX_TITLE_CHARS: usize = 300;
 const MAX_URL_BYTES: usize = 2048;
 
@@ -63,6 +67,21 @@ pub(crate) fn add_citation(citation: Citation, citations: &mut Vec<Citation>) {
     }
 }
 
+/// Those that an answer names, by address or title. One that names none may rest on any of the first.
+pub(crate) fn behind(answer: &str, mut citations: Vec<Citation>) -> Vec<Citation> {
+    let said = answer.to_lowercase();
+    let is_named = |citation: &Citation| {
+        let title = citation.title.to_lowercase();
+        answer.contains(&citation.url) || (title.chars().count() >= MIN_TITLE_CHARS && said.contains(&title))
+    };
+    if citations.iter().any(is_named) {
+        citations.retain(is_named);
+    } else {
+        citations.truncate(MAX_UNNAMED);
+    }
+    citations
+}
+
 fn citation(thing: &Value) -> Option<Citation> {
     let url = thing["url"].as_str().filter(|url| is_link(url))?;
     let title = clip(&plain(thing["title"].as_str()?), MAX_TITLE_CHARS);
@@ -109,6 +128,21 @@ mod tests {
         let output =
             ToolOutput::from_json("{}".into(), 0).with_text("deleted 018f6b1e-7c1d-7aaa-8bbb-0123456789ab".into());
         assert_eq!(preview(&output, &json!({})), "deleted …");
+    }
+
+    #[test]
+    fn an_answer_is_cited_by_what_it_names_or_else_by_the_first() {
+        let cited = |number: usize| Citation {
+            title: format!("Title {number:02}"),
+            url: format!("https://example.org/{number:02}"),
+        };
+        let all: Vec<Citation> = (0..10).map(cited).collect();
+        assert_eq!(
+            behind("See title 03 and https://example.org/07.", all.clone()),
+            [cited(3), cited(7)]
+        );
+        assert_eq!(behind("See above.", all.clone()), all[..MAX_UNNAMED]);
+        assert_eq!(behind("See above.", Vec::new()), []);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::fallback;
 use crate::model::failure::{Cause, Failure};
 use crate::model::request::{ToolUse, function};
 use crate::prompt::system_prompt;
+use crate::results::behind;
 use crate::toolbox::Toolbox;
 use crate::transcript::Transcript;
 
@@ -143,11 +144,12 @@ impl Turn {
             // Another process has answered the same request first: its answer is the one that stays.
             teller.replace(&kept.answer.content);
         }
+        let citations = behind(&kept.answer.content, work.citations);
         Ok(ChatAnswer {
             message: kept.answer.content,
             conversation_id: kept.conversation,
             tool_calls: did_something.then_some(work.summaries),
-            citations: work.citations,
+            citations,
         })
     }
 }

@@ -196,13 +196,19 @@ class Chat {
     try {
       const { items, next } = await this.#messages(id, { limit: MESSAGES_PAGE });
       if (this.#conversation !== id) return;
-      this.#log.history(items);
       if (next) this.#log.offerEarlier(() => this.#earlier(id, next));
+      this.#log.history(items);
     } catch (error) {
-      if (this.#conversation !== id) return;
-      const again = error.status === 404 ? ['New conversation', () => this.#choose(null)] : ['Try again', () => this.#show(id)];
-      const text = error.status === 404 ? 'There is no such conversation here.' : error.message;
-      this.#log.note(text, [again], 'failed');
+      if (this.#conversation === id) this.#explainMissing(error, id);
+    }
+  }
+
+  #explainMissing(error, id) {
+    if (error.status === 404) {
+      const text = 'There is no such conversation here.';
+      this.#log.note(text, [['New conversation', () => this.#choose(null)]], 'failed');
+    } else {
+      this.#log.note(error.message, [['Try again', () => this.#show(id)]], 'failed');
     }
   }
 

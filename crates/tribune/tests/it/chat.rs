@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::aimock::Aimock;
 use crate::model::{Asked, Model, Reply, calls, says};
 use crate::people::{Person, tribune};
 use crate::support::{TestServer, sample, text, wait_for};
@@ -507,4 +508,136 @@ fn the_agent_uses_tools_of_other_servers_and_one_that_is_dead_costs_only_its_own
     assert_eq!(found["tool_calls"][0]["success"], true, "{found}");
     assert!(text(&found["message"]).contains("Runner beans"), "{found}");
     assert!(server.log().contains("dead"), "the operator is told: {}", server.log());
+}
+
+/// A model server that this project did not write.
+#[test]
+fn the_agent_works_with_aimock() {
+    let model = Aimock::start(&["talk.json"]);
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables(&format!(
+            "[agent]\nbase_url = \"{}\"\nmodel = \"gpt-4o-mini\"\n",
+            model.url
+        ))
+        .start();
+    let me = Person::local(&server);
+    me.add("Buy milk");
+    let answer = me.chat("how many tasks do I have?");
+    assert_eq!(answer["message"], "You have two tasks.", "so it was told to say");
+    assert_eq!(
+        answer["tool_calls"][0]["result_preview"], "1 task",
+        "but the tool told the truth"
+    );
+    let body = json!({"message": "Please say hello"}).to_string();
+    let streamed = server.post("/chat", &[("accept", "text/event-stream")], &body);
+    let told = events(&streamed.body);
+    assert!(told.iter().filter(|(name, _)| name == "delta").count() > 1, "{told:?}");
+    assert_eq!(
+        told.last().expect("an answer").1["message"],
+        "Hello! I can help you with your tasks."
+    );
+}
+
+/// What one killed server had acknowledged: titles of tasks, and questions with their conversations.
+#[derive(Default)]
+struct Acknowledged {
+    tasks: Vec<String>,
+    questions: Vec<(String, String)>,
+}
+
+/// Writes until the server is gone.
+fn write_until_killed(address: &str, name: &str) -> Acknowledged {
+    let mut acknowledged = Acknowledged::default();
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_secs(5)))
+        .build()
+        .into();
+    for number in 0.. {
+        let question = format!("Add {name} {number}");
+        let body = json!({"message": question, "new_conversation": true}).to_string();
+        let Ok(mut answer) = agent.post(format!("{address}/chat")).send(&body) else {
+            break;
+        };
+        let Ok(answer) = answer.body_mut().read_to_string() else {
+            break;
+        };
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
+        acknowledged.tasks.push(format!("{name} {number}"));
+        acknowledged
+            .questions
+            .push((question, text(&answer["conversation_id"]).to_owned()));
+    }
+    acknowledged
+}
+
+#[test]
+fn a_killed_server_has_kept_what_it_acknowledged_and_no_half_conversation() {
+    const KILLS: usize = 8;
+    let model = Model::start(task_manager);
+    let mut server = server(&model);
+    let mut acknowledged = Acknowledged::default();
+    for kill in 0..KILLS {
+        let address = server.url.clone();
+        let writers: Vec<_> = (0..4)
+            .map(|writer| {
+                let (address, name) = (address.clone(), format!("kill {kill} writer {writer}"));
+                std::thread::spawn(move || write_until_killed(&address, &name))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(250));
+        let dir = server.dir.clone();
+        // Dropping it kills it.
+        drop(server);
+        for writer in writers {
+            let more = writer.join().expect("a writer");
+            acknowledged.tasks.extend(more.tasks);
+            acknowledged.questions.extend(more.questions);
+        }
+        server = TestServer::over(dir, &[], &[]);
+        server.wait_ready();
+    }
+    assert!(acknowledged.tasks.len() > KILLS * 4, "{}", acknowledged.tasks.len());
+    let me = Person::local(&server);
+    for (question, conversation) in &acknowledged.questions {
+        let messages = me.get(&format!("/conversations/{conversation}/messages")).json();
+        assert_eq!(messages.as_array().map(Vec::len), Some(2), "{messages}");
+        assert_eq!(messages[0]["content"], json!(question));
+    }
+    let mut kept = std::collections::HashSet::new();
+    let mut cursor = Value::Null;
+    loop {
+        let arguments = if cursor.is_null() {
+            json!({"limit": 100})
+        } else {
+            json!({"limit": 100, "cursor": cursor})
+        };
+        let page = me.call("list_tasks", &arguments);
+        kept.extend(
+            page["tasks"]
+                .as_array()
+                .expect("tasks")
+                .iter()
+                .map(|task| text(&task["title"]).to_owned()),
+        );
+        cursor = page["next_cursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    for title in &acknowledged.tasks {
+        assert!(kept.contains(title), "{title} was acknowledged and is lost");
+    }
+    let mut address = "/conversations?limit=100".to_owned();
+    while !address.is_empty() {
+        let page = me.get(&address);
+        for conversation in page.json().as_array().expect("a list") {
+            assert_eq!(conversation["message_count"], 2, "half a conversation: {conversation}");
+        }
+        let next = page
+            .header("link")
+            .strip_prefix('<')
+            .and_then(|link| link.split_once('>'));
+        address = next.map(|(next, _)| next.to_owned()).unwrap_or_default();
+    }
 }

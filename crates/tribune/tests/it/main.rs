@@ -1,5 +1,7 @@
 //! The shipped binary, tried as its users try it. One test binary, because each costs a link.
 
+#[path = "../../../agent/tests/it/support/aimock.rs"]
+mod aimock;
 mod model;
 mod people;
 mod support;
