@@ -55,7 +55,11 @@ fn title(answer: &Value) -> Option<&str> {
 
 /// Adds what an answer can be cited by, each address once.
 pub(crate) fn collect_citations(answer: &Value, citations: &mut Vec<Citation>) {
-    let listed = LISTS.iter().filter_map(|(list, _)| answer[*list].as_array()).flatten();
+    // The user's own list is no source of what is said about it, and what is gone cannot be opened.
+    if answer["deleted"] == true || answer["tasks"].is_array() {
+        return;
+    }
+    let listed = answer["results"].as_array().into_iter().flatten();
     for citation in std::iter::once(answer).chain(listed).filter_map(citation) {
         add_citation(citation, citations);
     }
@@ -167,6 +171,15 @@ mod tests {
             found,
             [("Top", "https://example.org/top"), ("One", "http://example.org/1")]
         );
+        let task = json!({"title": "Two", "url": "http://example.org/2"});
+        for own in [
+            json!({"tasks": [task]}),
+            json!({"title": "Two", "url": "http://example.org/2", "deleted": true}),
+        ] {
+            let mut citations = Vec::new();
+            collect_citations(&own, &mut citations);
+            assert_eq!(citations, []);
+        }
     }
 
     #[test]

@@ -39,6 +39,12 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
              {{\n  \"mcpServers\": {{\n    \"tribune\": {{ \"url\": \"{base}/mcp\" }}\n  }}\n}}\n"
         ),
     };
+    if config.tasks {
+        text.push_str(match args.host {
+            Host::Chatgpt => "\nChatGPT sends no API token: it sees what belongs to nobody in particular, and no tasks.\n",
+            _ => "\nFor tasks from another machine: make a token (`tribune token create --user NAME`) and have the client send\nthe header `Authorization: Bearer TOKEN`; on this machine none is needed.\n",
+        });
+    }
     let needs_public = matches!(args.host, Host::Chatgpt | Host::Claude);
     if needs_public && !is_public {
         text.push_str(&format!(

@@ -185,6 +185,18 @@ fn record_metrics() -> anyhow::Result<PrometheusHandle> {
         "tribune_report_symbols_written",
         "Symbols whose reports this process writes"
     );
+    metrics::describe_counter!("tribune_chat_turns_total", "Questions to the agent by outcome");
+    metrics::describe_histogram!(
+        "tribune_chat_turn_seconds",
+        metrics::Unit::Seconds,
+        "How long the agent took to answer"
+    );
+    metrics::describe_counter!("tribune_model_requests_total", "Requests to the model by outcome");
+    metrics::describe_histogram!(
+        "tribune_model_request_seconds",
+        metrics::Unit::Seconds,
+        "How long requests to the model took"
+    );
     metrics::describe_gauge!("tribune_source_ready", "1 if the source can answer");
     metrics::describe_gauge!("tribune_source_documents", "Documents the source holds");
     Ok(handle)
