@@ -70,9 +70,14 @@ fn out_of_time(tool: &Arc<dyn Tool>, left: std::time::Duration) -> Error {
     Error::new(
         ErrorKind::DeadlineExceeded,
         format!(
-            "{} did not finish within {} seconds and was stopped. Ask for less at once, or try again in a moment.",
+            "{} did not finish within {} seconds{}",
             tool.spec().name,
-            left.as_secs_f64().ceil()
+            left.as_secs_f64().ceil(),
+            if tool.spec().hints.read_only {
+                " and was stopped. Ask for less at once, or try again in a moment."
+            } else {
+                "; whether it was done is not known. Look before you try again."
+            }
         ),
     )
 }

@@ -66,7 +66,10 @@ impl Toolbox for ProfileTools {
     fn tools(&self) -> Vec<ToolSpec> {
         let state = self.profile.state();
         let own = state.shown_to(&self.principal).registry.specs().cloned();
-        own.chain(self.foreign.iter().map(|tool| tool.spec().clone())).collect()
+        // A name of ours means ours.
+        let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
+        let foreign = self.foreign.iter().filter(is_new).map(|tool| tool.spec().clone());
+        own.chain(foreign).collect()
     }
 
     async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput> {

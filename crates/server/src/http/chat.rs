@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 use tribune_agent::{Begun, ChatAnswer, ChatRequest, Event, Events, Turn};
 use tribune_core::{Error, ErrorKind, Result};
 
-use super::guard::Caller;
-use super::{App, problem};
+use super::callers::Caller;
+use super::{App, problem, read_limited};
 use crate::chat::Chat;
 use crate::mcp::rpc;
 use crate::service::NoChat;
@@ -32,12 +32,15 @@ pub(super) async fn chat(
     let Some(user) = caller.principal.user() else {
         return problem::unauthorized(SIGN_IN);
     };
+    if app.service.stopping.is_cancelled() {
+        return problem::of(&cut_off());
+    }
     let chat = match &app.service.chat {
         Ok(chat) => chat,
         Err(no_chat) => return not_configured(no_chat),
     };
     let streamed = wants_stream(request.headers());
-    let asked = match read(request).await {
+    let asked = match read(&app, request).await {
         Ok(asked) => asked,
         Err(refusal) => return *refusal,
     };
@@ -142,13 +145,10 @@ fn wants_stream(headers: &HeaderMap) -> bool {
         .any(|value| value.contains("text/event-stream"))
 }
 
-async fn read(request: Request<Body>) -> Result<ChatRequest, Box<Response>> {
+async fn read(app: &App, request: Request<Body>) -> Result<ChatRequest, Box<Response>> {
     let refuse =
         |status, message: &str| Box::new(problem::answer(status, ErrorKind::InvalidArgument.as_str(), message));
-    let Ok(body) = axum::body::to_bytes(request.into_body(), MAX_BODY_BYTES).await else {
-        let message = "the body is larger than a message can be, or did not arrive whole; send {\"message\": \"…\"} with at most 4,000 characters";
-        return Err(refuse(StatusCode::PAYLOAD_TOO_LARGE, message));
-    };
+    let body = read_limited(request.into_body(), MAX_BODY_BYTES, app).await?;
     serde_json::from_slice(&body).map_err(|error| {
         let message = format!(
             "the body is not a question: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\"}} (who asks comes from the token, not from the body)"

@@ -13,7 +13,7 @@ use tribune_core::store::ConversationStore;
 use tribune_core::{Error, Result, UserId};
 use uuid::Uuid;
 
-use super::guard::Caller;
+use super::callers::Caller;
 use super::{App, problem};
 use crate::mcp::rpc;
 

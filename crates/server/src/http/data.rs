@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
 use tribune_core::{CallContext, Cited, Document, Error, ErrorKind, Hit, Links, Principal, Source};
 
-use super::guard::Caller;
+use super::callers::Caller;
 use super::{App, last_part, page};
 use crate::contract::{FetchedDocument, cited, fetch_document, neighbours, related};
 use crate::mcp::rpc;

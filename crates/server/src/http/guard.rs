@@ -1,5 +1,5 @@
 //! What stands in front of every path: who may be addressed (Host), which pages may call (Origin,
-//! CORS), who calls (a token, or this machine), and the id that ties a request to its log lines.
+//! CORS), and the id that ties a request to its log lines. Who calls is asked of [`Callers`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,24 +11,14 @@ use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use serde_json::Value;
-use tribune_core::{Principal, UserId};
 
-use super::{App, page, session};
-use crate::identity::{Authenticator, sha256};
+use super::App;
+use super::callers::{Caller, Callers, Refusal, came_from_here};
 use crate::mcp::rpc;
 use crate::service::Service;
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 const MAX_CORRELATION_CHARS: usize = 64;
-/// Headers by which proxies say that they hand on what somebody else sent.
-const HANDED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
-
-/// Who sends a request, put into its extensions.
-#[derive(Clone)]
-pub struct Caller {
-    pub principal: Principal,
-    pub correlation_id: Arc<str>,
-}
 
 pub struct Guard {
     hosts: HashSet<String>,
@@ -38,13 +28,7 @@ pub struct Guard {
     any_origin: bool,
     /// Pages served from this machine may call a server that only this machine reaches.
     loopback_origins: bool,
-    /// Whether whoever reaches the server directly sits at this machine.
-    is_local: bool,
-    /// Whether nobody is served who has not said who they are.
-    auth_required: bool,
-    authenticator: Option<Arc<dyn Authenticator>>,
-    /// SHA-256 of the administrator's token: comparing digests tells nothing about the token by its time.
-    admin_token: Option<[u8; 32]>,
+    pub(super) callers: Callers,
     /// First half of the correlation ids made here: tells processes apart.
     process: u32,
     next: AtomicU32,
@@ -74,16 +58,7 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
-            // Behind a public address a proxy or a tunnel hands on what comes from anywhere.
-            is_local: loopback
-                && public
-                    .as_ref()
-                    .and_then(Uri::host)
-                    .map(bare_host)
-                    .is_some_and(is_loopback_name),
-            auth_required: settings.auth_required,
-            authenticator: service.authenticator.clone(),
-            admin_token: settings.admin_token.as_deref().map(sha256),
+            callers: Callers::new(service, public.as_ref()),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -99,71 +74,7 @@ impl Guard {
             return true;
         }
         let host = origin.parse::<Uri>().ok().and_then(|uri| uri.host().map(bare_host));
-        self.loopback_origins && host.is_some_and(is_loopback_name)
-    }
-
-    /// Who sends a request. A token that is not valid is refused and never taken for none.
-    async fn principal(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
-        let Some(token) = bearer(headers).or_else(|| session::token(headers)) else {
-            let handed_on = HANDED_ON.iter().any(|name| headers.contains_key(*name));
-            return match self.is_local && !handed_on {
-                _ if self.auth_required => Ok(Principal::Anonymous),
-                true => Ok(Principal::Local),
-                false => Ok(Principal::Anonymous),
-            };
-        };
-        if self.admin_token == Some(sha256(token)) {
-            return Ok(Principal::User(UserId::admin()));
-        }
-        let known = match &self.authenticator {
-            Some(authenticator) => authenticator.authenticate(token).await,
-            None => Ok(None),
-        };
-        match known {
-            Ok(Some(user)) => Ok(Principal::User(user)),
-            Ok(None) => Err(Refusal::Token),
-            Err(error) => {
-                tracing::error!(%error, "a token could not be checked");
-                Err(Refusal::Unchecked)
-            }
-        }
-    }
-
-    /// Whether a caller is let in to a path at all.
-    fn admits(&self, principal: &Principal, path: &str) -> bool {
-        // What a person needs to say who they are.
-        let open = path == "/" || path == "/session" || path.starts_with("/assets/");
-        !self.auth_required || open || *principal != Principal::Anonymous
-    }
-
-    /// Lets a request with the administrator's token through, as the administrator's.
-    pub(super) fn admit_admin(&self, request: &mut Request<Body>) -> Result<(), Box<Response>> {
-        let Some(wanted) = self.admin_token else {
-            let message = "the profile `admin` is closed to the network: set server.admin_token (for example \"env:TRIBUNE_ADMIN_TOKEN\"), or use it on this machine with `tribune stdio --profile admin`";
-            return Err(Box::new(rpc::error(
-                StatusCode::FORBIDDEN,
-                &Value::Null,
-                rpc::SERVER_ERROR,
-                message,
-            )));
-        };
-        let given = request.headers().contains_key(header::AUTHORIZATION);
-        let token = bearer(request.headers());
-        if token.map(sha256) != Some(wanted) {
-            let message = if given {
-                "that is not the token of server.admin_token"
-            } else {
-                "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token"
-            };
-            let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, &Value::Null, rpc::SERVER_ERROR, message);
-            let challenge = HeaderValue::from_static("Bearer realm=\"tribune admin\"");
-            refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-            return Err(Box::new(refusal));
-        }
-        if let Some(caller) = request.extensions_mut().get_mut::<Caller>() {
-            caller.principal = Principal::User(UserId::admin());
-        }
-        Ok(())
+        self.loopback_origins && host.is_some_and(|host| is_loopback_name(&host))
     }
 
     /// The caller's own id if it is fit to be logged, otherwise a new one.
@@ -180,8 +91,8 @@ impl Guard {
     }
 }
 
-fn is_loopback_name(host: String) -> bool {
-    matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1")
+pub(super) fn is_loopback_name(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "::1")
 }
 
 fn origin_of(uri: &Uri) -> Option<String> {
@@ -231,8 +142,9 @@ pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Nex
     } else if request.method() == Method::OPTIONS {
         preflight(request.headers())
     } else {
-        let answer = match guard.principal(request.headers()).await {
-            Ok(principal) if guard.admits(&principal, request.uri().path()) => {
+        let from_here = came_from_here(&request);
+        let answer = match guard.callers.identify(request.headers(), from_here).await {
+            Ok(principal) if guard.callers.admit(&principal, request.uri().path()) => {
                 request.extensions_mut().insert(Caller {
                     principal,
                     correlation_id: correlation_id.clone(),
@@ -242,7 +154,7 @@ pub async fn check(State(app): State<App>, mut request: Request<Body>, next: Nex
             Ok(_) => Refusal::Unknown,
             Err(refusal) => refusal,
         };
-        answer.response(&request)
+        guard.callers.refuse(answer, &request)
     };
 
     finish(response, &correlation_id, origin.filter(|_| origin_is_fine))
@@ -259,61 +171,6 @@ fn finish(mut response: Response, correlation_id: &str, origin: Option<HeaderVal
         allow_origin(headers, origin);
     }
     response
-}
-
-/// Why somebody is not let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refusal {
-    /// The token is not known, has expired or was revoked.
-    Token,
-    /// Whether it is cannot be told now.
-    Unchecked,
-    /// There is none, and there has to be.
-    Unknown,
-}
-
-impl Refusal {
-    fn response(self, request: &Request<Body>) -> Response {
-        let (status, message) = match self {
-            Self::Token => (
-                StatusCode::UNAUTHORIZED,
-                "the token is not valid here: it may be mistyped, expired or revoked; the operator makes another with `tribune token create --user NAME`",
-            ),
-            Self::Unchecked => (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the token could not be checked because the database does not answer; try again in a moment",
-            ),
-            Self::Unknown => (
-                StatusCode::UNAUTHORIZED,
-                "this server serves known users alone: send `Authorization: Bearer TOKEN`; the operator makes a token with `tribune token create --user NAME`",
-            ),
-        };
-        let path = request.uri().path();
-        let mut response = if path.starts_with("/mcp") || path.starts_with("/sse") {
-            rpc::error(status, &Value::Null, rpc::SERVER_ERROR, message)
-        } else {
-            page::refused(request.headers(), status, message)
-        };
-        if status == StatusCode::UNAUTHORIZED {
-            let challenge = match self {
-                Self::Token => "Bearer realm=\"tribune\", error=\"invalid_token\"",
-                _ => "Bearer realm=\"tribune\"",
-            };
-            let challenge = HeaderValue::from_static(challenge);
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-            // A browser that keeps showing a token that is no longer valid could never sign in again.
-            if session::token(request.headers()).is_some() {
-                session::forget(&mut response);
-            }
-        }
-        response
-    }
-}
-
-/// The token of `Authorization: Bearer TOKEN`. Other schemes are somebody else's: a proxy's, say.
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {

@@ -11,7 +11,7 @@ use minijinja::context;
 use serde_json::Value;
 use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, UserId};
 
-use super::guard::Caller;
+use super::callers::Caller;
 use super::{App, chat, page};
 use crate::call;
 

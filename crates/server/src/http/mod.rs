@@ -1,6 +1,7 @@
 //! The router, which reads like a table of contents, and its start and stop.
 
 mod assets;
+pub mod callers;
 mod chat;
 mod conversations;
 mod data;
@@ -120,6 +121,7 @@ pub async fn serve(
 /// A client gets this long to send the head of a request, the first or the next.
 const HEAD_WITHIN: Duration = Duration::from_secs(60);
 const LAST_CONNECTIONS: Duration = Duration::from_secs(5);
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 fn connection(stream: TcpStream, router: Router) -> impl GracefulConnection<Error = BoxError> + Send {
     // An answer is one write; waiting to fill a packet only delays it.
@@ -149,6 +151,8 @@ async fn drain(service: Arc<Service>) {
         tracing::warn!(calls = service.calls.len(), "calls still under way are cut off");
     }
     service.closing.cancel();
+    // What was told to end writes down how far it has come.
+    drop(tokio::time::timeout(LAST_WORDS, service.calls.wait()).await);
 }
 
 async fn mcp(State(app): State<App>, request: Request<Body>) -> Response {
@@ -159,7 +163,7 @@ async fn mcp(State(app): State<App>, request: Request<Body>) -> Response {
 async fn mcp_profile(State(app): State<App>, mut request: Request<Body>) -> Response {
     let name = last_part(request.uri(), "/mcp/");
     match app.service.profile(&name).cloned() {
-        Some(profile) if profile.spec().admin => match app.guard.admit_admin(&mut request) {
+        Some(profile) if profile.spec().admin => match app.guard.callers.admit_admin(&mut request) {
             Ok(()) => app.streamable.handle(&profile, request).await,
             Err(refusal) => *refusal,
         },
@@ -173,7 +177,7 @@ async fn mcp_profile(State(app): State<App>, mut request: Request<Body>) -> Resp
 }
 
 async fn sse(State(app): State<App>, request: Request<Body>) -> Response {
-    let caller = request.extensions().get::<guard::Caller>();
+    let caller = request.extensions().get::<callers::Caller>();
     let principal = caller.map_or(Principal::Anonymous, |caller| caller.principal.clone());
     app.sse.connect(&profile_by_host(&app, &request), principal)
 }
@@ -192,6 +196,26 @@ async fn sse_message(
     match read_body(body, &app.service.settings).await {
         Ok(body) => app.sse.message(&id, parts, &body).await,
         Err(refusal) => *refusal,
+    }
+}
+
+/// A small body, whole and in time.
+async fn read_limited(body: Body, most: usize, app: &App) -> Result<axum::body::Bytes, Box<Response>> {
+    let refuse = |status, message: &str| {
+        let code = tribune_core::ErrorKind::InvalidArgument.as_str();
+        Box::new(problem::answer(status, code, message))
+    };
+    let read = axum::body::to_bytes(body, most);
+    match tokio::time::timeout(app.service.settings.call_timeout, read).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) => Err(refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("the body is larger than {most} bytes, or did not arrive whole; send less"),
+        )),
+        Err(_) => Err(refuse(
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not arrive in time; send it again",
+        )),
     }
 }
 

@@ -96,8 +96,14 @@ pub(super) fn refused(headers: &HeaderMap, status: StatusCode, message: &str) ->
         };
         return super::problem::answer(status, code, message);
     }
-    let what = "You are not signed in";
-    let next = format!("{message}. The start page takes a token.");
+    let (what, next) = if status == StatusCode::UNAUTHORIZED {
+        (
+            "You are not signed in",
+            format!("{message}. The start page takes a token."),
+        )
+    } else {
+        ("Who you are cannot be told now", message.to_owned())
+    };
     render(status, "missing.html", minijinja::context! { what, next })
 }
 

@@ -12,7 +12,11 @@ pub(super) fn problem(kind: ErrorKind, message: &str) -> Response {
     answer(status_of(kind), kind.as_str(), message)
 }
 
+/// Its cause, if there is one, is for the log.
 pub(super) fn of(error: &Error) -> Response {
+    if let Some(cause) = std::error::Error::source(error) {
+        tracing::warn!(kind = error.kind().as_str(), %error, %cause, "a request failed");
+    }
     problem(error.kind(), error.message())
 }
 

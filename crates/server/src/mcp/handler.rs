@@ -15,7 +15,7 @@ use tribune_core::{CallContext, Principal, Progress, ProgressSink};
 
 use super::{LIST_TTL_MS, MODERN, render};
 use crate::call;
-use crate::http::guard::Caller;
+use crate::http::callers::Caller;
 use crate::profile::Profile;
 use crate::service::Service;
 
@@ -24,15 +24,38 @@ use crate::service::Service;
 pub struct Handler {
     service: Arc<Service>,
     profile: Arc<Profile>,
+    /// Who sends what says nothing of its sender.
+    otherwise: Principal,
 }
 
 impl Handler {
     pub fn new(service: Arc<Service>, profile: Arc<Profile>) -> Self {
-        Self { service, profile }
+        Self {
+            service,
+            profile,
+            otherwise: Principal::Anonymous,
+        }
+    }
+
+    /// For standard input, where it can only be the person at this machine.
+    #[must_use]
+    pub fn local(mut self) -> Self {
+        self.otherwise = Principal::Local;
+        self
+    }
+
+    /// Who sent a request.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+        let parts = context.extensions.get::<Parts>();
+        let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+        caller.cloned().unwrap_or_else(|| Caller {
+            principal: self.otherwise.clone(),
+            correlation_id: Arc::from("local"),
+        })
     }
 
     fn call_context(&self, context: &RequestContext<RoleServer>) -> CallContext {
-        let caller = caller(context);
+        let caller = self.caller(context);
         let deadline = self.service.clock.monotonic() + self.service.settings.call_timeout;
         let mut cx = CallContext::new(caller.principal, deadline);
         cx.cancel = context.ct.clone();
@@ -46,13 +69,6 @@ impl Handler {
         }
         cx
     }
-}
-
-/// Who sent a request; over standard input it can only be the person at this machine.
-fn caller(context: &RequestContext<RoleServer>) -> Caller {
-    let parts = context.extensions.get::<Parts>();
-    let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
-    caller.cloned().unwrap_or_else(Caller::local)
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
@@ -83,7 +99,7 @@ impl ServerHandler for Handler {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         let state = self.profile.state();
-        let shown = state.shown_to(&caller(&context).principal);
+        let shown = state.shown_to(&self.caller(&context).principal);
         result.instructions = Some(shown.instructions.clone());
         Ok(result)
     }
@@ -92,7 +108,7 @@ impl ServerHandler for Handler {
         let mut result =
             DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), self.get_info());
         let state = self.profile.state();
-        let shown = state.shown_to(&caller(&context).principal);
+        let shown = state.shown_to(&self.caller(&context).principal);
         result.instructions = Some(shown.instructions.clone());
         result.ttl_ms = LIST_TTL_MS;
         result.cache_scope = if state.registry.depends_on_caller {
@@ -109,7 +125,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let state = self.profile.state();
-        let shown = state.shown_to(&caller(&context).principal);
+        let shown = state.shown_to(&self.caller(&context).principal);
         Ok(render::list_tools(&shown.registry, is_modern(&context)))
     }
 
@@ -120,7 +136,8 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let state = self.profile.state();
         let Some(tool) = state.registry.lookup(&request.name) else {
-            let known: Vec<&str> = state.registry.names().collect();
+            let shown = state.shown_to(&self.caller(&context).principal);
+            let known: Vec<&str> = shown.registry.names().collect();
             let message = format!(
                 "unknown tool `{}`; this endpoint has: {}",
                 request.name,
@@ -212,15 +229,5 @@ impl ProgressSink for Notifications {
         // Tools report from any thread; a notification that cannot be delivered is not worth failing for.
         self.runtime
             .spawn(async move { drop(peer.notify_progress(progress).await) });
-    }
-}
-
-impl Caller {
-    /// The person at this machine.
-    pub fn local() -> Self {
-        Self {
-            principal: Principal::Local,
-            correlation_id: Arc::from("local"),
-        }
     }
 }

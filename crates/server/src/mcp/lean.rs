@@ -18,7 +18,7 @@ use tribune_core::{CallContext, JsonObject};
 
 use super::{MODERN, render, rpc};
 use crate::call;
-use crate::http::guard::Caller;
+use crate::http::callers::Caller;
 use crate::profile::Profile;
 use crate::service::Service;
 

@@ -9,10 +9,10 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use tribune_core::Principal;
 
 use super::streamable::SESSION_HEADER;
-use crate::http::guard::Caller;
+use crate::http::callers::Caller;
 use crate::profile::unpoisoned;
 
-/// The owners of sessions that users have begun. Those of nobody in particular are nobody's secret.
+/// The owners of sessions. Those of nobody in particular are nobody's secret.
 #[derive(Default)]
 pub struct Owners(Mutex<HashMap<String, Principal>>);
 
@@ -22,7 +22,7 @@ impl Owners {
 
     /// Notes whose a session is that has just begun.
     pub async fn note(&self, session: String, owner: Principal, open: &LocalSessionManager) {
-        if !matches!(owner, Principal::User(_)) {
+        if owner == Principal::Anonymous {
             return;
         }
         let count = {

@@ -22,7 +22,7 @@ use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
 use super::{Handler, collapse, rpc};
-use crate::http::guard::Caller;
+use crate::http::callers::Caller;
 use crate::profile::{Profile, unpoisoned};
 use crate::service::Service;
 

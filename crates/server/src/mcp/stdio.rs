@@ -17,7 +17,7 @@ pub enum StdioError {
 /// Serves until standard input ends or the service stops.
 pub async fn serve_stdio(service: Arc<Service>, profile: Arc<Profile>) -> Result<(), StdioError> {
     let stopping = service.stopping.clone();
-    let handler = Handler::new(service, profile);
+    let handler = Handler::new(service, profile).local();
     match serve_server_with_ct(handler, rmcp::transport::stdio(), stopping).await {
         Ok(running) => {
             drop(running.waiting().await);

@@ -22,7 +22,7 @@ use tribune_conformance::Conformance;
 
 use super::owners::{self, Owners};
 use super::{Handler, MODERN, collapse, lean, rpc};
-use crate::http::guard::Caller;
+use crate::http::callers::Caller;
 use crate::profile::Profile;
 use crate::service::Service;
 use crate::settings::Settings;
