@@ -85,7 +85,7 @@ impl Store {
     pub fn new(place: Place) -> Result<Self> {
         let place = match place {
             Place::Sqlite(path) => Where::Sqlite(SqlitePlace::new(&path)?),
-            Place::Postgres(url) => Where::Postgres(PostgresPlace::new(&url)?),
+            Place::Postgres(url) => Where::Postgres(Box::new(PostgresPlace::new(&url)?)),
         };
         Ok(Self {
             database: Arc::new(Database::new(place)),
