@@ -13,16 +13,16 @@
 //!
 //! The modules, in the order a reader wants them:
 //!
-//! - [`database`]: opened when it is first needed; what a change is;
-//! - [`sqlite`]: one writer that commits for many at once, and readers beside it;
-//! - [`postgres`]: many connections, each change a transaction;
-//! - [`spares`]: connections that are used again;
-//! - [`migrate`]: versions of the tables;
-//! - [`connection`]: statements that both databases understand;
-//! - [`value`]: how things are written in columns;
-//! - [`text`]: comparing without regard to case;
-//! - [`tasks`], [`conversations`], [`tokens`]: the three stores;
-//! - [`error`]: failures in words.
+//! - `database`: opened when it is first needed; what a change is;
+//! - `sqlite`: one writer that commits for many at once, and readers beside it;
+//! - `postgres`: many connections, each change a transaction;
+//! - `spares`: connections that are used again;
+//! - `migrate`: versions of the tables;
+//! - `connection`: statements that both databases understand;
+//! - `value`: how things are written in columns;
+//! - `text`: comparing without regard to case;
+//! - `tasks`, `conversations`, `tokens`: the three stores;
+//! - `error`: failures in words.
 
 mod connection;
 mod conversations;
