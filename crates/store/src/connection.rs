@@ -101,8 +101,8 @@ impl Connection<'_> {
     /// One or several statements without values.
     pub(crate) async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
         match self {
-            Self::Sqlite(connection) => drop(connection.execute(sqlx::raw_sql(sql)).await?),
-            Self::Postgres(connection) => drop(connection.execute(sqlx::raw_sql(sql)).await?),
+            Self::Sqlite(connection) => connection.execute(sqlx::raw_sql(sql)).await.map(|_| ())?,
+            Self::Postgres(connection) => connection.execute(sqlx::raw_sql(sql)).await.map(|_| ())?,
         }
         Ok(())
     }

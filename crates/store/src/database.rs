@@ -1,7 +1,7 @@
 //! A database that is opened when it is first needed, and tried again until it can be.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -28,7 +28,7 @@ pub(crate) trait Write: Send + Sync + 'static {
 
 pub(crate) enum Where {
     Sqlite(SqlitePlace),
-    Postgres(PostgresPlace),
+    Postgres(Box<PostgresPlace>),
 }
 
 enum Opened {
@@ -104,7 +104,7 @@ impl Database {
     }
 
     fn failure_since(&self, asked: Instant) -> Option<Error> {
-        let last = self.last_failure.lock().unwrap_or_else(|e| e.into_inner());
+        let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
         let (failed, failure) = last.as_ref()?;
         (*failed >= asked).then(|| error::copy(failure))
     }
@@ -112,7 +112,7 @@ impl Database {
     fn remember(&self, failure: &Error) {
         let cause = std::error::Error::source(failure).map(ToString::to_string);
         tracing::warn!(cause, "the database could not be opened: {failure}");
-        let mut last = self.last_failure.lock().unwrap_or_else(|e| e.into_inner());
+        let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Some((Instant::now(), error::copy(failure)));
     }
 }

@@ -13,16 +13,16 @@
 //!
 //! The modules, in the order a reader wants them:
 //!
-//! - [`database`]: opened when it is first needed; what a change is;
-//! - [`sqlite`]: one writer that commits for many at once, and readers beside it;
-//! - [`postgres`]: many connections, each change a transaction;
-//! - [`spares`]: connections that are used again;
-//! - [`migrate`]: versions of the tables;
-//! - [`connection`]: statements that both databases understand;
-//! - [`value`]: how things are written in columns;
-//! - [`text`]: comparing without regard to case;
-//! - [`tasks`], [`conversations`], [`tokens`]: the three stores;
-//! - [`error`]: failures in words.
+//! - `database`: opened when it is first needed; what a change is;
+//! - `sqlite`: one writer that commits for many at once, and readers beside it;
+//! - `postgres`: many connections, each change a transaction;
+//! - `spares`: connections that are used again;
+//! - `migrate`: versions of the tables;
+//! - `connection`: statements that both databases understand;
+//! - `value`: how things are written in columns;
+//! - `text`: comparing without regard to case;
+//! - `tasks`, `conversations`, `tokens`: the three stores;
+//! - `error`: failures in words.
 
 mod connection;
 mod conversations;
@@ -85,7 +85,7 @@ impl Store {
     pub fn new(place: Place) -> Result<Self> {
         let place = match place {
             Place::Sqlite(path) => Where::Sqlite(SqlitePlace::new(&path)?),
-            Place::Postgres(url) => Where::Postgres(PostgresPlace::new(&url)?),
+            Place::Postgres(url) => Where::Postgres(Box::new(PostgresPlace::new(&url)?)),
         };
         Ok(Self {
             database: Arc::new(Database::new(place)),

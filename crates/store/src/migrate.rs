@@ -19,7 +19,7 @@ const MIGRATIONS: [Migration; 1] = [Migration {
 const NEWEST: i64 = MIGRATIONS.len() as i64;
 
 /// Any number that nothing else on the server locks: `tribune` in ASCII.
-const POSTGRES_LOCK: i64 = 0x7472_6962_756e_65;
+const POSTGRES_LOCK: i64 = 0x0074_7269_6275_6e65;
 
 /// If it fails, close the connection: a transaction may be open on it.
 pub(crate) async fn migrate(connection: &mut Connection<'_>) -> Result<(), Failure> {

@@ -5,7 +5,7 @@
 //! statement succeed. What fails, or is dropped in the middle, is closed and never used again, which also undoes
 //! whatever it had begun.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -60,7 +60,7 @@ impl<C> Spares<C> {
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(C, Instant)>> {
-        self.idle.lock().unwrap_or_else(|e| e.into_inner())
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The one writer: takes whatever changes are waiting into one transaction, commits once, and only then tells
 //! their callers. Waiting for the disk is shared by all who wait, so that more callers means more changes a second.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use sqlx::Connection as _;
@@ -35,7 +35,7 @@ impl Writer {
     }
 
     pub(super) async fn write<W: Write>(&self, write: W) -> Result<W::Output> {
-        let jobs = self.jobs.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let jobs = jobs.ok_or_else(error::closed)?;
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Pending {
@@ -49,8 +49,8 @@ impl Writer {
 
     /// Returns when everything that was waiting is done.
     pub(super) async fn close(&self) {
-        self.jobs.lock().unwrap_or_else(|e| e.into_inner()).take();
-        let task = self.task.lock().unwrap_or_else(|e| e.into_inner()).take();
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = task {
             let _ = task.await;
         }
@@ -63,8 +63,8 @@ trait Job: Send {
     /// An error is one that concerns the whole transaction; what concerns this change alone is kept for its caller.
     async fn run(&mut self, connection: &mut SqliteConnection) -> Result<()>;
 
-    /// Tells the caller, if there still is one.
-    fn settle(self: Box<Self>, committed: Result<(), &Error>);
+    /// Tells the caller, if there still is one. `failure` is what kept the transaction from being committed.
+    fn settle(self: Box<Self>, failure: Option<&Error>);
 }
 
 struct Pending<W: Write> {
@@ -92,12 +92,12 @@ impl<W: Write> Job for Pending<W> {
         }
     }
 
-    fn settle(self: Box<Self>, committed: Result<(), &Error>) {
-        let outcome = match (committed, self.outcome) {
+    fn settle(self: Box<Self>, failure: Option<&Error>) {
+        let outcome = match (failure, self.outcome) {
             (_, Some(Err(error))) => Err(error),
-            (Err(error), _) => Err(error::copy(error)),
-            (Ok(()), Some(outcome)) => outcome,
-            (Ok(()), None) => Err(error::closed()),
+            (Some(error), _) => Err(error::copy(error)),
+            (None, Some(outcome)) => outcome,
+            (None, None) => Err(error::closed()),
         };
         let _ = self.reply.send(outcome);
     }
@@ -124,7 +124,7 @@ async fn serve(place: SqlitePlace, connection: SqliteConnection, mut queue: mpsc
             tracing::warn!(changes = batch.len(), cause, "changes could not be kept: {error}");
         }
         for job in batch.drain(..) {
-            job.settle(committed.as_ref().map(|()| ()));
+            job.settle(committed.as_ref().err());
         }
     }
     if let Some(connection) = connection {

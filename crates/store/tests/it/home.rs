@@ -11,7 +11,7 @@ use tribune_store::{Place, Store};
 
 use crate::postgres_server::PostgresServer;
 
-/// Empty at first, and gone when it is dropped.
+/// Empty at first, and gone when it is dropped; only in the server of `DATABASE_URL` its schema stays behind.
 pub struct Home {
     place: Place,
     _folder: Option<TempDir>,

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, Weak, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ impl PostgresServer {
     /// One for all tests that are running.
     pub fn shared() -> Arc<Self> {
         static SHARED: Mutex<Weak<PostgresServer>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(|e| e.into_inner());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.upgrade().unwrap_or_else(|| {
             let server = Arc::new(Self::start());
             *shared = Arc::downgrade(&server);

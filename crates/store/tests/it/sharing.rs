@@ -2,6 +2,7 @@
 
 use futures::future::join_all;
 use tribune_core::store::TaskFilter;
+use tribune_store::Store;
 use uuid::Uuid;
 
 use crate::home::{Home, Kind};
@@ -12,7 +13,7 @@ async fn opened_at_once(kind: Kind) {
     for _ in 0..3 {
         let home = Home::of(kind).await;
         let stores: Vec<_> = (0..6).map(|_| home.store()).collect();
-        for ready in join_all(stores.iter().map(|store| store.ready())).await {
+        for ready in join_all(stores.iter().map(Store::ready)).await {
             ready.expect("ready");
         }
         let ann = user("ann");

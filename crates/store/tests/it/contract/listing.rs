@@ -190,8 +190,10 @@ pub async fn lists_are_what_a_plain_list_would_be(store: &Store) {
         ..Config::default()
     };
     let runtime = tokio::runtime::Handle::current();
-    let run = || TestRunner::new(config).run(&cases(), |case| runtime.block_on(check(&case)));
-    tokio::task::block_in_place(run).expect("the same as a plain list");
+    tokio::task::block_in_place(|| {
+        let outcome = TestRunner::new(config).run(&cases(), |case| runtime.block_on(check(&case)));
+        outcome.expect("the same as a plain list");
+    });
 }
 
 pub async fn pages_neither_repeat_nor_skip_while_tasks_are_added(store: &Store) {
