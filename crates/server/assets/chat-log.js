@@ -10,6 +10,8 @@ const FOLLOW_PX = 80;
 export class Log {
   #box;
   #newest;
+  /** Whether the end was in view when something was last added or scrolled. */
+  #follows = true;
 
   constructor(box, newest) {
     this.#box = box;
@@ -36,7 +38,6 @@ export class Log {
     const node = element('div', { className: `notice ${kind}`.trim() }, element('p', {}, text));
     node.append(...buttons(actions, () => node.remove()));
     this.#add(node);
-    return node;
   }
 
   /** Asks for a yes or a no, which are said like any other message. */
@@ -112,8 +113,6 @@ export class Log {
     if (this.#follows) this.toEnd();
     else this.#showNewest();
   }
-
-  #follows = true;
 
   #atEnd() {
     return this.#box.scrollHeight - this.#box.scrollTop - this.#box.clientHeight < FOLLOW_PX;

@@ -1,13 +1,14 @@
 //! The agent, with the tools of a profile and of other servers, for whoever talks to it.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use tribune_agent::{Agent, Toolbox};
-use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, ToolSpec, UserId};
 
 use crate::call;
-use crate::profile::Profile;
+use crate::profile::{Profile, unpoisoned};
 use crate::service::Service;
 
 /// Tools that are not ours, as they are to be had now.
@@ -18,16 +19,28 @@ pub struct Chat {
     pub agent: Agent,
     profile: String,
     foreign: ForeignTools,
+    places: Arc<Places>,
 }
 
 impl Chat {
     /// `profile` is the name of one of the service's profiles.
-    pub fn new(agent: Agent, profile: String, foreign: ForeignTools) -> Self {
+    pub fn new(agent: Agent, profile: String, max_turns: usize, foreign: ForeignTools) -> Self {
+        let places = Places {
+            most: max_turns,
+            taken: Mutex::default(),
+        };
         Self {
             agent,
             profile,
             foreign,
+            places: Arc::new(places),
         }
+    }
+
+    /// A place for a turn, until it is dropped. `None` if all are taken: a turn costs money and minutes, and goes on
+    /// when whoever asked hangs up.
+    pub fn place(&self, user: &UserId) -> Option<Place> {
+        self.places.clone().take(user)
     }
 
     /// What the model may call for this caller.
@@ -51,6 +64,45 @@ impl Chat {
         // Not when the caller goes away: what was begun is finished and kept.
         cx.cancel = service.closing.child_token();
         cx
+    }
+}
+
+/// The turns that may be under way at once, of one user half as many.
+struct Places {
+    most: usize,
+    taken: Mutex<HashMap<UserId, usize>>,
+}
+
+/// One of them.
+pub struct Place {
+    places: Arc<Places>,
+    user: UserId,
+}
+
+impl Places {
+    fn take(self: Arc<Self>, user: &UserId) -> Option<Place> {
+        let mut taken = unpoisoned(&self.taken);
+        let of_all: usize = taken.values().sum();
+        let own = taken.get(user).copied().unwrap_or(0);
+        if of_all >= self.most || own >= self.most.div_ceil(2) {
+            return None;
+        }
+        taken.insert(user.clone(), own + 1);
+        drop(taken);
+        Some(Place {
+            places: self,
+            user: user.clone(),
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = unpoisoned(&self.places.taken);
+        match taken.get_mut(&self.user) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(taken.remove(&self.user)),
+        }
     }
 }
 
@@ -83,5 +135,31 @@ impl Toolbox for ProfileTools {
             Some(foreign) => call::run_foreign(&self.service, foreign, arguments, &cx).await,
             None => Err(Error::not_found(format!("there is no tool `{tool}`"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_user_has_half_of_the_places_and_gives_them_back() {
+        let places = Arc::new(Places {
+            most: 3,
+            taken: Mutex::default(),
+        });
+        let user = |name| UserId::new(name).expect("a name");
+        let take = |name| places.clone().take(&user(name));
+        let (first, second) = (take("ann"), take("ann"));
+        assert!(first.is_some() && second.is_some() && take("ann").is_none());
+        let third = take("bob");
+        assert!(third.is_some() && take("bob").is_none(), "all are taken");
+        drop(first);
+        assert!(take("bob").is_some());
+        drop((second, third));
+        assert!(
+            unpoisoned(&places.taken).is_empty(),
+            "nothing is remembered of those who left"
+        );
     }
 }

@@ -16,12 +16,13 @@ use tribune_core::{Error, ErrorKind, Result};
 
 use super::callers::Caller;
 use super::{App, problem, read_limited};
-use crate::chat::Chat;
+use crate::chat::{Chat, Place};
 use crate::mcp::rpc;
 use crate::service::NoChat;
 
 /// A message of 4,000 characters fits several times over.
 const MAX_BODY_BYTES: usize = 64 * 1024;
+const BUSY: &str = "as many questions are being answered as may be at once; ask again in a moment";
 const SIGN_IN: &str = "a conversation belongs to a user: send `Authorization: Bearer TOKEN`; the operator makes a token with `tribune token create --user NAME`";
 
 pub(super) async fn chat(
@@ -44,12 +45,15 @@ pub(super) async fn chat(
         Ok(asked) => asked,
         Err(refusal) => return *refusal,
     };
+    let Some(place) = chat.place(&user) else {
+        return problem::answer(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
+    };
     match chat.agent.begin(asked, &user).await {
         Err(error) => problem::of(&error),
         Ok(Begun::Answered(answer)) if streamed => events(&app, answered(answer)),
         Ok(Begun::Answered(answer)) => json_answer(&answer),
-        Ok(Begun::Turn(turn)) if streamed => events(&app, run(&app, chat, turn, caller).1),
-        Ok(Begun::Turn(turn)) => match run(&app, chat, turn, caller).0.await {
+        Ok(Begun::Turn(turn)) if streamed => events(&app, run(&app, chat, turn, caller, place).1),
+        Ok(Begun::Turn(turn)) => match run(&app, chat, turn, caller, place).0.await {
             Ok(Ok(answer)) => json_answer(&answer),
             Ok(Err(error)) => problem::of(&error),
             Err(_) => problem::of(&cut_off()),
@@ -63,6 +67,7 @@ fn run(
     chat: &Chat,
     turn: Turn,
     caller: Caller,
+    place: Place,
 ) -> (oneshot::Receiver<Result<ChatAnswer>>, mpsc::UnboundedReceiver<Bytes>) {
     let (outcome, waiting) = oneshot::channel();
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -75,7 +80,7 @@ fn run(
         events.last(&answer);
         // Nobody may be waiting any more.
         drop(outcome.send(answer));
-        drop(under_way);
+        drop((place, under_way));
     });
     (waiting, receiver)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
 use minijinja::context;
 use serde_json::Value;
 use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, UserId};
@@ -14,6 +14,7 @@ use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, Use
 use super::callers::Caller;
 use super::{App, chat, page};
 use crate::call;
+use crate::service::NoChat;
 
 pub(super) async fn home(
     State(app): State<App>,
@@ -70,6 +71,7 @@ pub(super) async fn home(
     let user = caller.principal.user();
     let local = caller.principal == Principal::Local;
     let (model, missing_model) = chat::state(&service.chat);
+    let unusable = matches!(service.chat, Err(NoChat::Unusable(_)));
     let talk = query.is_empty() && (closed || model.is_some() || any_personal(service.sources()));
     let (results, problem) = if query.is_empty() || closed {
         (None, None)
@@ -77,7 +79,7 @@ pub(super) async fn home(
         search(&app, query, caller).await
     };
     let base = service.links.base();
-    page::render(
+    let mut response = page::render(
         StatusCode::OK,
         "home.html",
         context! {
@@ -91,6 +93,7 @@ pub(super) async fn home(
             closed,
             model,
             missing_model,
+            unusable,
             talk,
             sources,
             profiles,
@@ -98,7 +101,12 @@ pub(super) async fn home(
             results => minijinja::value::Serde(&results),
             problem,
         },
-    )
+    );
+    if is_known {
+        let nowhere = HeaderValue::from_static("private, no-store");
+        response.headers_mut().insert(header::CACHE_CONTROL, nowhere);
+    }
+    response
 }
 
 /// Whether there is something to sign in for.

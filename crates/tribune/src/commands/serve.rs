@@ -48,6 +48,8 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
         }
     }
     let begun = parts.begin(Stay::Serving).await?;
+    // Only where somebody can chat: a client that starts `tribune stdio` may be one of those servers itself.
+    parts.people.upstreams.start();
     print(&welcome(config, &service))?;
     let work = CancellationToken::new();
     keep_indexed(config, &corpora, &work);

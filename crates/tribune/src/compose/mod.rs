@@ -44,10 +44,7 @@ impl Parts {
             Some(market) => Some(market.begin(stay).await?),
             None => None,
         };
-        let watching = (stay == Stay::Serving).then(|| {
-            self.people.upstreams.start();
-            self.people.watch()
-        });
+        let watching = (stay == Stay::Serving).then(|| self.people.watch());
         Ok(Begun {
             market,
             people: self.people.clone(),

@@ -59,6 +59,16 @@ impl People {
                 known.join(", ")
             );
         }
+        if let Some(agent) = &config.agent
+            && service
+                .profile(&agent.profile)
+                .is_some_and(|profile| profile.spec().admin)
+        {
+            anyhow::bail!(
+                "agent.profile = \"{}\" has tools that need the administrator's token, and everybody who chats would have them; choose another",
+                agent.profile
+            );
+        }
         let clock = Arc::new(SystemClock);
         let chat = match &config.agent {
             None => Err(NoChat::Unconfigured),
@@ -76,11 +86,8 @@ impl People {
     fn chat(&self, config: &AgentConfig) -> anyhow::Result<Chat> {
         let agent = Agent::new(config.settings()?, self.store.conversations(), Arc::new(SystemClock))?;
         let upstreams = self.upstreams.clone();
-        Ok(Chat::new(
-            agent,
-            config.profile.clone(),
-            Arc::new(move || upstreams.tools()),
-        ))
+        let foreign = Arc::new(move || upstreams.tools());
+        Ok(Chat::new(agent, config.profile.clone(), config.max_turns, foreign))
     }
 
     /// Looks after the database until what is given back is dropped, so that readiness tells the truth.

@@ -26,6 +26,7 @@ pub struct Agent {
     pub silence_secs: u64,
     pub request_timeout_secs: u64,
     pub turn_timeout_secs: u64,
+    pub max_turns: usize,
     pub idle_minutes: u64,
     pub instructions: Option<String>,
     pub servers: Vec<Server>,
@@ -45,6 +46,7 @@ impl Default for Agent {
             silence_secs: 60,
             request_timeout_secs: 120,
             turn_timeout_secs: 300,
+            max_turns: 200,
             idle_minutes: 30,
             instructions: None,
             servers: Vec::new(),
@@ -78,6 +80,8 @@ pub struct AgentConfig {
     settings: Settings,
     api_key: Option<Secret>,
     pub profile: String,
+    /// Questions that may be under way at once.
+    pub max_turns: usize,
     servers: Vec<(Server, PathBuf)>,
 }
 
@@ -95,6 +99,7 @@ impl Agent {
         within("silence_secs", self.silence_secs, 1, 3600)?;
         within("request_timeout_secs", self.request_timeout_secs, 1, 3600)?;
         within("turn_timeout_secs", self.turn_timeout_secs, 1, 3600)?;
+        within("max_turns", self.max_turns as u64, 1, 100_000)?;
         within("idle_minutes", self.idle_minutes, 1, 60 * 24 * 365)?;
         if self
             .temperature
@@ -135,6 +140,7 @@ impl Agent {
             settings,
             api_key: api_key.context("agent.api_key")?,
             profile: self.profile,
+            max_turns: self.max_turns,
             servers: self
                 .servers
                 .into_iter()

@@ -70,6 +70,12 @@ fn place(text: &str, base: &Path) -> anyhow::Result<CachePlace> {
 /// Whether an address names a user with a password.
 pub(super) fn has_password(url: &str) -> bool {
     url.split_once("://").is_some_and(|(_, rest)| {
+        if rest
+            .split_once('?')
+            .is_some_and(|(_, query)| query.to_lowercase().contains("password="))
+        {
+            return true;
+        }
         let authority = rest.split('/').next().unwrap_or_default();
         authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
     })

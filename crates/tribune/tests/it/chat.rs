@@ -373,6 +373,29 @@ fn nobody_reads_or_goes_on_with_the_conversations_of_another() {
 }
 
 #[test]
+fn no_more_questions_are_answered_at_once_than_may_be() {
+    let model = Model::start(task_manager);
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables(&format!("{}max_turns = 2", model.table()))
+        .start();
+    let me = Person::local(&server);
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| me.chat("Slow"));
+        wait_for("the model to be asked", || !model.asked().is_empty());
+        let refused = me.post("/chat", &json!({"message": "Hi"}));
+        assert_eq!(
+            refused.status, 429,
+            "half of the places are one user's: {}",
+            refused.body
+        );
+        assert_eq!(Person::new(&server, "ann").chat("Hi")["message"], "Hello.");
+        slow.join().expect("answered");
+    });
+    assert_eq!(me.chat("Hi")["message"], "Hello.");
+}
+
+#[test]
 fn what_is_said_stays_out_of_the_logs() {
     let model = Model::start(task_manager);
     let server = TestServer::builder()

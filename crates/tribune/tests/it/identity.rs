@@ -83,6 +83,34 @@ fn whoever_comes_through_a_proxy_reads_what_is_nobodys_and_no_more() {
 }
 
 #[test]
+fn whoever_is_addressed_by_another_name_or_from_another_page_is_not_local() {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .server("allowed_hosts = [\"*\"]\nallowed_origins = [\"*\"]")
+        .tables("[store]")
+        .start();
+    for headers in [
+        [("host", "tribune.example.org"), ("accept", "*/*")],
+        [("host", "localhost.evil.example"), ("accept", "*/*")],
+        [("origin", "https://evil.example"), ("accept", "*/*")],
+        [("origin", "null"), ("accept", "*/*")],
+        [("via", "1.1 tunnel"), ("accept", "*/*")],
+    ] {
+        assert_eq!(
+            Person::with(&server, &headers).tools(),
+            ["search", "fetch", "find_related"],
+            "{headers:?}"
+        );
+    }
+    for headers in [
+        [("host", "localhost"), ("accept", "*/*")],
+        [("origin", "http://localhost:3000"), ("accept", "*/*")],
+    ] {
+        assert_eq!(Person::with(&server, &headers).tools().len(), 8, "{headers:?}");
+    }
+}
+
+#[test]
 fn a_public_address_makes_nobody_local() {
     let server = TestServer::builder()
         .documents(&sample())
@@ -229,6 +257,11 @@ fn a_wrong_token_is_refused_and_never_taken_for_none() {
             assert_eq!(answer.status, 401, "{wrong}: {}", answer.body);
         }
     }
+    // A variable that was not set is no way to become somebody else.
+    for empty in ["Bearer", "Bearer ", "bearer  "] {
+        let somebody = Person::with(&server, &[("authorization", empty)]);
+        assert_eq!(somebody.modern("tools/list", json!({})).status, 401, "{empty:?}");
+    }
     // A proxy's own scheme is none of ours.
     let basic = Person::with(&server, &[("authorization", "Basic YTpi")]);
     assert_eq!(basic.modern("tools/list", json!({})).status, 200);
@@ -260,6 +293,22 @@ fn a_browser_signs_in_with_a_token_and_keeps_a_cookie_that_scripts_cannot_read()
     assert_eq!(page.status, 200);
     assert!(page.body.contains("Mow the lawn"));
     assert_eq!(page.header("cache-control"), "private, no-store");
+    // Another server on this machine does not take it for its own, and leaves it alone.
+    let other = with_store();
+    let elsewhere = Person::with(&other, &[("cookie", &pair)]);
+    let page = elsewhere.get("/");
+    assert_eq!((page.status, page.header("set-cookie")), (200, ""));
+    // One that is no longer valid is dropped, so that one can sign in again.
+    let (name, _) = pair.split_once('=').expect("a pair");
+    let stale = Person::with(&server, &[("cookie", &format!("{name}=tribune_stale"))]).get("/");
+    assert_eq!(stale.status, 401);
+    assert!(
+        stale
+            .header("set-cookie")
+            .starts_with(&format!("{name}=; Max-Age=0; Path=/;")),
+        "{:?}",
+        stale.headers
+    );
     // A page of another site cannot use it.
     let foreign = Person::with(&server, &[("cookie", &pair), ("origin", "https://evil.example")]);
     assert_eq!(foreign.modern("tools/list", json!({})).status, 403);
