@@ -13,9 +13,9 @@ use crate::claims::Claim;
 use crate::confirm::{Confirmations, MAX_ASKED, MAX_NOTE_BYTES, Verdict};
 use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
 use crate::results::{MAX_PREVIEW_CHARS, add_citation, collect_citations, preview};
+use crate::rounds::AnsweredCall;
 use crate::text::{Beginning, clip, plain};
 use crate::toolbox::Toolbox;
-use crate::transcript::AnsweredCall;
 
 /// Calls that are run of one round.
 const MAX_CALLS_PER_ROUND: usize = 16;

@@ -6,31 +6,13 @@ use async_openai::types::chat::ChatCompletionTools;
 use tribune_core::store::{Message as Kept, Role};
 
 use crate::model::request::{self, Message};
-use crate::text::{Beginning, cut};
+use crate::rounds::{AnsweredCall, Share, fit, message, tokens, tokens_of};
+use crate::text::cut;
 
-/// Tokens are counted roughly: three bytes are one. English has about four to a token, Chinese three, so that the
-/// count is rather too high than too low.
-const BYTES_PER_TOKEN: usize = 3;
-/// What a message takes beside its text.
-const MESSAGE_TOKENS: usize = 8;
-/// Results are not cut further than this: less would tell nothing.
-const LEAST_RESULT_CHARS: usize = 200;
-/// Arguments that are no longer than this are not left out.
-const LEAST_ARGUMENT_BYTES: usize = 200;
 /// The last exchange is always sent: "yes" and "the second one" mean nothing without it.
 const LAST_EXCHANGE: usize = 2;
 /// It is not cut further than this.
 const LEAST_MESSAGE_CHARS: usize = 1000;
-
-/// A call that was answered, as the model is shown it again.
-#[derive(Debug, Clone)]
-pub(crate) struct AnsweredCall {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    /// Always a JSON object: some servers fail on anything else in their own history.
-    pub(crate) arguments: String,
-    pub(crate) result: Beginning,
-}
 
 #[derive(Debug)]
 pub(crate) struct Transcript {
@@ -123,97 +105,10 @@ impl Transcript {
     }
 }
 
-/// How much is sent of a round.
-struct Share<'a> {
-    round: &'a [AnsweredCall],
-    result_chars: usize,
-    /// Long arguments are sent too.
-    all_arguments: bool,
-}
-
-impl<'a> Share<'a> {
-    fn whole(round: &'a [AnsweredCall]) -> Self {
-        let longest = round.iter().map(|call| call.result.chars()).max();
-        Self {
-            round,
-            result_chars: longest.unwrap_or_default(),
-            all_arguments: true,
-        }
-    }
-
-    fn tokens(&self) -> usize {
-        let call = |call: &AnsweredCall| {
-            let names = tokens(call.name.len() + 2 * call.id.len());
-            names + message(&self.arguments(call)) + message(&call.result.cut(self.result_chars))
-        };
-        self.round.iter().map(call).sum()
-    }
-
-    fn shorten_results(&mut self) -> bool {
-        let shorter = (self.result_chars / 2).max(LEAST_RESULT_CHARS);
-        let is_shorter = shorter < self.result_chars;
-        self.result_chars = self.result_chars.min(shorter);
-        is_shorter
-    }
-
-    fn leave_arguments_out(&mut self) -> bool {
-        std::mem::replace(&mut self.all_arguments, false)
-    }
-
-    /// Always a JSON object.
-    fn arguments<'b>(&self, call: &'b AnsweredCall) -> Cow<'b, str> {
-        let bytes = call.arguments.len();
-        if self.all_arguments || bytes <= LEAST_ARGUMENT_BYTES {
-            return Cow::Borrowed(&call.arguments);
-        }
-        Cow::Owned(format!("{{\"left_out\":\"{bytes} bytes of arguments, to save room\"}}"))
-    }
-
-    fn add_to(&self, messages: &mut Vec<Message>) {
-        let arguments: Vec<Cow<'_, str>> = self.round.iter().map(|call| self.arguments(call)).collect();
-        let calls = self.round.iter().zip(&arguments);
-        messages.push(request::calls(
-            calls.map(|(call, arguments)| (&*call.id, &*call.name, &**arguments)),
-        ));
-        let result = |call: &AnsweredCall| request::result(&call.id, &call.result.cut(self.result_chars));
-        messages.extend(self.round.iter().map(result));
-    }
-}
-
-fn tokens_of(shares: &[Share<'_>]) -> usize {
-    shares.iter().map(Share::tokens).sum()
-}
-
-/// Shortens what is oldest until all fits, or nothing is left to shorten.
-fn fit(shares: &mut [Share<'_>], room: usize) {
-    let mut taken = tokens_of(shares);
-    let (earlier, last) = shares.split_at_mut(shares.len().saturating_sub(1));
-    for part in [earlier, last] {
-        for shorten in [Share::shorten_results, Share::leave_arguments_out] {
-            for share in part.iter_mut() {
-                let mut before = share.tokens();
-                while taken > room && shorten(share) {
-                    let after = share.tokens();
-                    taken = taken - before + after;
-                    before = after;
-                }
-            }
-        }
-    }
-}
-
 /// What the definitions of tools take of the budget.
 pub(crate) fn definition_tokens(tools: &[ChatCompletionTools]) -> usize {
     let definition = |tool| serde_json::to_vec(tool).map_or(0, |json| tokens(json.len()));
     tools.iter().map(definition).sum()
-}
-
-const fn tokens(bytes: usize) -> usize {
-    bytes.div_ceil(BYTES_PER_TOKEN)
-}
-
-const fn message(text: &str) -> usize {
-    tokens(text.len()) + MESSAGE_TOKENS
 }
 
 #[cfg(test)]
@@ -224,6 +119,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::rounds::{BYTES_PER_TOKEN, LEAST_ARGUMENT_BYTES, LEAST_RESULT_CHARS};
+    use crate::text::Beginning;
 
     fn kept(role: Role, content: &str) -> Kept {
         Kept {
