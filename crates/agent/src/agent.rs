@@ -1,6 +1,7 @@
 //! The agent: takes a question, and finds the conversation that it belongs to.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) model: Model,
     pub(crate) conversations: Arc<dyn ConversationStore>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The operator was told that the tools take too much of the budget.
+    pub(crate) warned: AtomicBool,
 }
 
 /// A question that was accepted.
@@ -48,6 +51,7 @@ impl Agent {
                 model,
                 conversations,
                 clock,
+                warned: AtomicBool::new(false),
             }),
             claims: Claims::default(),
         })

@@ -9,12 +9,13 @@ use tracing::Instrument;
 use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput, ToolSpec};
 
 use crate::chat::{Citation, Event, Events, ToolCallSummary};
-use crate::confirm::{Confirmations, Verdict};
+use crate::claims::Claim;
+use crate::confirm::{Confirmations, MAX_ASKED, MAX_NOTE_BYTES, Verdict};
 use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
 use crate::results::{MAX_PREVIEW_CHARS, add_citation, collect_citations, preview};
-use crate::text::{clip, plain};
+use crate::rounds::AnsweredCall;
+use crate::text::{Beginning, clip, plain};
 use crate::toolbox::Toolbox;
-use crate::transcript::AnsweredCall;
 
 /// Calls that are run of one round.
 const MAX_CALLS_PER_ROUND: usize = 16;
@@ -26,12 +27,21 @@ const MAX_NAME_CHARS: usize = 64;
 const CONFIRMATION_NEEDED: &str = "CONFIRMATION NEEDED: nothing has been done. Ask the user to confirm, naming what it \
     is about, and wait for their next message. Call this again with the same arguments only if they agree.";
 const DECLINED: &str = "NOT DONE: the user declined. Do not call this again unless they ask for it anew.";
+const TOO_LONG_TO_ASK: &str = "this needs the user's confirmation, and a call of more than 4 KB cannot wait for it; \
+    nothing has been done: send less";
+const TOO_MANY_TO_ASK: &str = "this needs the user's confirmation, and 8 calls wait for it already; nothing has been \
+    done: ask about those first";
+
+const _: () = assert!(
+    MAX_NOTE_BYTES == 4 * 1024 && MAX_ASKED == 8,
+    "the sentences above say so"
+);
 
 /// What came of a call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
-    /// For the model.
-    pub(crate) result: String,
+    /// For the model, as much as it may see; taken out once the call is answered.
+    pub(crate) result: Beginning,
     /// For a person.
     pub(crate) preview: String,
     /// The tool was run, whatever came of it.
@@ -50,6 +60,7 @@ pub(crate) struct Caller<'a> {
     confirmations: Confirmations,
     events: &'a dyn Events,
     clock: Arc<dyn Clock>,
+    max_result_chars: usize,
     done: Vec<(ToolCallSummary, Outcome)>,
 }
 
@@ -59,6 +70,8 @@ pub(crate) struct Work {
     pub(crate) citations: Vec<Citation>,
     /// What the user is asked to confirm.
     pub(crate) pending: Vec<String>,
+    /// On what the user was asked to confirm before.
+    pub(crate) confirming: Option<Claim>,
 }
 
 enum Plan {
@@ -74,6 +87,7 @@ impl<'a> Caller<'a> {
         confirmations: Confirmations,
         events: &'a dyn Events,
         clock: Arc<dyn Clock>,
+        max_result_chars: usize,
     ) -> Self {
         Self {
             specs: toolbox.tools(),
@@ -81,6 +95,7 @@ impl<'a> Caller<'a> {
             confirmations,
             events,
             clock,
+            max_result_chars,
             done: Vec::new(),
         }
     }
@@ -103,11 +118,25 @@ impl<'a> Caller<'a> {
                 add_citation(citation, &mut citations);
             }
         }
+        let (pending, confirming) = self.confirmations.into_asked();
         Work {
             summaries,
             citations,
-            pending: self.confirmations.into_asked(),
+            pending,
+            confirming,
         }
+    }
+
+    /// The titles of the tools that the user is asked about.
+    pub(crate) fn asked_titles(&self) -> Vec<String> {
+        let title = |name: &str| {
+            self.specs
+                .iter()
+                .find(|spec| spec.name == name)
+                .map(|spec| plain(&spec.title))
+        };
+        let tools = self.confirmations.asked_tools();
+        tools.into_iter().filter_map(title).collect()
     }
 
     /// Runs the calls of one round.
@@ -131,20 +160,20 @@ impl<'a> Caller<'a> {
         }
         while let Some(joined) = running.join_next().await {
             let Ok((at, answer)) = joined else { continue };
-            ended[at] = Some(self.conclude(first + at, &calls[at], Outcome::of(answer)));
+            ended[at] = Some(self.conclude(first + at, &calls[at], self.outcome(answer)));
         }
         let ids = distinct_ids(&calls, first);
         let mut answered = Vec::with_capacity(calls.len());
         for (at, ((call, id), end)) in calls.into_iter().zip(ids).zip(ended).enumerate() {
-            let (summary, outcome) = end.unwrap_or_else(|| {
+            let (summary, mut outcome) = end.unwrap_or_else(|| {
                 let panicked = Error::internal("it stopped unexpectedly");
-                self.conclude(first + at, &call, Outcome::of(Err(panicked)))
+                self.conclude(first + at, &call, self.outcome(Err(panicked)))
             });
             answered.push(AnsweredCall {
                 id,
                 arguments: echoed(&call),
                 name: shown_name(&call),
-                result: outcome.result.clone(),
+                result: std::mem::take(&mut outcome.result),
             });
             self.done.push((summary, outcome));
         }
@@ -178,16 +207,12 @@ impl<'a> Caller<'a> {
         match self.confirmations.decide(&call.name, &arguments) {
             Verdict::Run => Plan::Run(arguments),
             Verdict::Ask => Plan::Not(Outcome {
-                result: CONFIRMATION_NEEDED.to_owned(),
-                preview: "waits for your confirmation".to_owned(),
                 needs_confirmation: true,
-                ..Outcome::default()
+                ..Outcome::not_run(CONFIRMATION_NEEDED, "waits for your confirmation")
             }),
-            Verdict::Refused => Plan::Not(Outcome {
-                result: DECLINED.to_owned(),
-                preview: "not done: you declined".to_owned(),
-                ..Outcome::default()
-            }),
+            Verdict::Refused => Plan::Not(Outcome::not_run(DECLINED, "not done: you declined")),
+            Verdict::TooLong => Plan::Not(Outcome::error(TOO_LONG_TO_ASK)),
+            Verdict::TooMany => Plan::Not(Outcome::error(TOO_MANY_TO_ASK)),
         }
     }
 
@@ -202,6 +227,10 @@ impl<'a> Caller<'a> {
             (at, answer.unwrap_or_else(|_| Err(out_of_time())))
         };
         running.spawn(call.in_current_span());
+    }
+
+    fn outcome(&self, answer: Result<ToolOutput>) -> Outcome {
+        Outcome::of(answer, self.max_result_chars)
     }
 
     fn conclude(&self, number: usize, call: &Call, mut outcome: Outcome) -> (ToolCallSummary, Outcome) {
@@ -222,13 +251,15 @@ impl<'a> Caller<'a> {
 }
 
 impl Outcome {
-    fn of(answer: Result<ToolOutput>) -> Self {
+    /// Keeps of an answer what is needed of it: there may be many, and long ones.
+    fn of(answer: Result<ToolOutput>, max_result_chars: usize) -> Self {
         let output = match answer {
             Ok(output) => output,
             Err(error) => {
+                let message = clip(error.message(), max_result_chars);
                 return Self {
                     ran: true,
-                    ..Self::error(error.message())
+                    ..Self::error(&message)
                 };
             }
         };
@@ -237,7 +268,7 @@ impl Outcome {
         collect_citations(&json, &mut citations);
         Self {
             preview: preview(&output, &json),
-            result: output.text().to_owned(),
+            result: Beginning::of(output.text(), max_result_chars),
             ran: true,
             success: true,
             citations,
@@ -245,11 +276,15 @@ impl Outcome {
         }
     }
 
-    /// One that was not run.
+    /// One that was not run because of what the model wrote.
     fn error(message: &str) -> Self {
+        Self::not_run(&format!("error: {message}"), &clip(&plain(message), MAX_PREVIEW_CHARS))
+    }
+
+    fn not_run(result: &str, preview: &str) -> Self {
         Self {
-            result: format!("error: {message}"),
-            preview: clip(&plain(message), MAX_PREVIEW_CHARS),
+            result: Beginning::of(result, usize::MAX),
+            preview: preview.to_owned(),
             ..Self::default()
         }
     }
@@ -262,6 +297,9 @@ fn out_of_time() -> Error {
 
 /// The arguments of a call; none at all are an empty object.
 fn arguments(call: &Call) -> Result<JsonObject, &'static str> {
+    if call.cut_off {
+        return Err("the call was cut off because the answer had become too long; make it again, with less around it");
+    }
     if call.too_long {
         return Err("the arguments are longer than 64 KB; send less");
     }
@@ -306,6 +344,8 @@ fn distinct_ids(calls: &[Call], first: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn call(id: &str, arguments: &str) -> Call {
@@ -314,6 +354,7 @@ mod tests {
             name: "look".into(),
             arguments: arguments.into(),
             too_long: false,
+            cut_off: false,
         }
     }
 
@@ -327,6 +368,26 @@ mod tests {
             assert_eq!(echoed(&call("", wrong)), "{}");
         }
         assert_eq!(echoed(&call("", "{ \"a\": 1 }")), "{ \"a\": 1 }");
+        let cut_off = Call {
+            cut_off: true,
+            ..call("", "")
+        };
+        assert!(arguments(&cut_off).is_err_and(|wrong| wrong.contains("was cut off")));
+    }
+
+    #[test]
+    fn of_a_long_answer_only_what_is_needed_is_kept() {
+        let filler = "é".repeat(100_000);
+        let found = json!({"results": [{"title": "Beans", "url": "https://example.org/beans", "text": filler}]});
+        let output = ToolOutput::structured(&found, 1).expect("an answer");
+        let outcome = Outcome::of(Ok(output), 50);
+        assert_eq!(outcome.result.chars(), 50);
+        // The whole is 100,000 characters and {"results":[{"title":"Beans","url":"https://example.org/beans","text":""}]}.
+        assert!(outcome.result.cut(50).ends_with("\n[cut here: 100025 more characters]"));
+        assert_eq!((outcome.preview.as_str(), outcome.citations.len()), ("1 result", 1));
+
+        let failed = Outcome::of(Err(Error::unavailable(filler)), 50);
+        assert_eq!(failed.result.chars(), "error: ".len() + 50);
     }
 
     #[test]

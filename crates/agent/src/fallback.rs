@@ -1,6 +1,7 @@
 //! Answers of our own, for when the model cannot give one: what was done is told all the same.
 
 use crate::calls::Outcome;
+use crate::consent::is_question;
 use crate::model::failure::Failure;
 
 /// How many things are named of each kind.
@@ -11,6 +12,12 @@ pub(crate) const CUT_SHORT: &str = "\n\n(The answer ends here because it has rea
 
 /// The user cannot confirm what nobody has named to them.
 const UNCONFIRMED: &str = "\n- Not done: something that you would have to confirm first; ask for it again";
+
+/// What is missing of an answer that asks nothing, though tools of these titles wait for the user's yes.
+pub(crate) fn missing_question(answer: &str, titles: &[String]) -> Option<String> {
+    (!titles.is_empty() && !is_question(answer))
+        .then(|| format!("\n\nThis needs your yes first: {}.", titles.join("; ")))
+}
 
 /// The model failed after tools had run.
 pub(crate) fn failed<'a>(failure: &Failure, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
@@ -94,6 +101,18 @@ mod tests {
              - Did not work: no such task\n\
              - Not done: something that you would have to confirm first; ask for it again"
         );
+    }
+
+    #[test]
+    fn a_question_that_the_model_forgot_is_asked() {
+        let titles = ["Delete a task".to_owned(), "Send".to_owned()];
+        assert_eq!(
+            missing_question("I will.", &titles).as_deref(),
+            Some("\n\nThis needs your yes first: Delete a task; Send.")
+        );
+        assert_eq!(missing_question("Shall I?", &titles), None);
+        assert_eq!(missing_question("消しますか？", &titles), None);
+        assert_eq!(missing_question("Hello.", &[]), None);
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //! - [`agent`]: [`Agent`], which takes questions and finds their conversations;
 //! - [`turn`]: [`Turn`], which answers one;
 //! - `model`: the endpoint, its requests and replies, and how they fail;
-//! - `prompt` and `transcript`: what the model is sent, kept within a budget;
-//! - `calls`, `confirm` and `results`: what it calls, what must be confirmed first, and what came of it;
+//! - `prompt`, `transcript` and `rounds`: what the model is sent, kept within a budget;
+//! - `calls`, `confirm`, `consent` and `results`: what it calls, what must be confirmed first, whether it was, and what
+//!   came of it;
 //! - `fallback`: what the user is told when the model cannot answer;
 //! - `claims` and `text`: small things that these need.
 
@@ -16,10 +17,12 @@ mod calls;
 pub mod chat;
 mod claims;
 mod confirm;
+mod consent;
 mod fallback;
 mod model;
 mod prompt;
 mod results;
+mod rounds;
 pub mod settings;
 mod text;
 pub mod toolbox;

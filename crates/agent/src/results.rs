@@ -188,7 +188,7 @@ mod tests {
             .map(|n| json!({"title": "t", "url": format!("https://example.org/{n}")}))
             .collect();
         let mut citations = Vec::new();
-        collect_citations(&json!({"tasks": many}), &mut citations);
+        collect_citations(&json!({"results": many}), &mut citations);
         assert_eq!(citations.len(), MAX_CITATIONS);
     }
 }

@@ -20,11 +20,42 @@ pub(crate) fn clip(text: &str, max: usize) -> String {
 
 /// The first `max` characters and a note of how much is missing.
 pub(crate) fn cut(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        None => text.to_owned(),
-        Some((end, _)) => {
-            let missing = text[end..].chars().count();
-            format!("{}\n[cut here: {missing} more characters]", &text[..end])
+    Beginning::of(text, max).cut(max)
+}
+
+/// How a text begins, and how much of it is missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Beginning {
+    text: String,
+    /// In characters.
+    missing: usize,
+}
+
+impl Beginning {
+    /// The first `max` characters.
+    pub(crate) fn of(text: &str, max: usize) -> Self {
+        let end = text.char_indices().nth(max).map_or(text.len(), |(end, _)| end);
+        Self {
+            text: text[..end].to_owned(),
+            missing: text[end..].chars().count(),
+        }
+    }
+
+    /// Without what is missing.
+    pub(crate) fn chars(&self) -> usize {
+        self.text.chars().count()
+    }
+
+    /// At most `max` characters of it, and a note of how much is missing.
+    pub(crate) fn cut(&self, max: usize) -> String {
+        let end = self
+            .text
+            .char_indices()
+            .nth(max)
+            .map_or(self.text.len(), |(end, _)| end);
+        match self.missing + self.text[end..].chars().count() {
+            0 => self.text.clone(),
+            missing => format!("{}\n[cut here: {missing} more characters]", &self.text[..end]),
         }
     }
 }
@@ -66,6 +97,10 @@ mod tests {
     fn cut_text_says_how_much_is_missing() {
         assert_eq!(cut("äöü", 3), "äöü");
         assert_eq!(cut("äöüß", 1), "ä\n[cut here: 3 more characters]");
+        let twice = Beginning::of("äöüß", 3);
+        assert_eq!(twice.chars(), 3);
+        assert_eq!(twice.cut(9), "äöü\n[cut here: 1 more characters]");
+        assert_eq!(twice.cut(1), "ä\n[cut here: 3 more characters]");
     }
 
     #[test]

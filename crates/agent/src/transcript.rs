@@ -1,54 +1,45 @@
 //! What a model is sent in a turn, kept within what it may be sent.
 
+use std::borrow::Cow;
+
 use async_openai::types::chat::ChatCompletionTools;
 use tribune_core::store::{Message as Kept, Role};
 
 use crate::model::request::{self, Message};
+use crate::rounds::{AnsweredCall, Share, fit, message, tokens, tokens_of};
 use crate::text::cut;
 
-/// Tokens are counted roughly: three bytes are one. English has about four to a token, Chinese three, so that the
-/// count is rather too high than too low.
-const BYTES_PER_TOKEN: usize = 3;
-/// What a message takes beside its text.
-const MESSAGE_TOKENS: usize = 8;
-/// Results are not cut further than this: less would tell nothing.
-const LEAST_RESULT_CHARS: usize = 200;
-
-/// A call that was answered, as the model is shown it again.
-#[derive(Debug, Clone)]
-pub(crate) struct AnsweredCall {
-    pub(crate) id: String,
-    pub(crate) name: String,
-    /// Always a JSON object: some servers fail on anything else in their own history.
-    pub(crate) arguments: String,
-    pub(crate) result: String,
-}
+/// The last exchange is always sent: "yes" and "the second one" mean nothing without it.
+const LAST_EXCHANGE: usize = 2;
+/// It is not cut further than this.
+const LEAST_MESSAGE_CHARS: usize = 1000;
 
 #[derive(Debug)]
 pub(crate) struct Transcript {
     system: String,
     history: Vec<Kept>,
+    /// What the model is told just before the question.
+    notice: Option<String>,
     question: String,
     rounds: Vec<Vec<AnsweredCall>>,
     budget_tokens: usize,
-    max_result_chars: usize,
 }
 
 impl Transcript {
     pub(crate) fn new(
         system: String,
         history: Vec<Kept>,
+        notice: Option<String>,
         question: String,
         budget_tokens: u32,
-        max_result_chars: usize,
     ) -> Self {
         Self {
             system,
             history,
+            notice,
             question,
             rounds: Vec::new(),
             budget_tokens: budget_tokens as usize,
-            max_result_chars,
         }
     }
 
@@ -60,81 +51,76 @@ impl Transcript {
         self.rounds.len()
     }
 
-    /// The messages of the next request. What does not fit gives way: first the oldest of the history, then the ends
-    /// of results. The system prompt and the question never do.
-    pub(crate) fn messages(&self, tools: &[ChatCompletionTools]) -> Vec<Message> {
-        let tools: usize = tools.iter().map(definition).sum();
-        let fixed = tools + message(&self.system) + message(&self.question);
+    /// The messages of the next request, beside definitions of tools that take so many tokens. What does not fit gives
+    /// way: first the oldest of the history, down to the last exchange; then the ends of the results of earlier
+    /// rounds, and their arguments; then those of the last round. System prompt, notice and question never do.
+    pub(crate) fn messages(&self, definitions: usize) -> Vec<Message> {
+        let notice = self.notice.as_deref();
+        let fixed = definitions + message(&self.system) + notice.map_or(0, message) + message(&self.question);
         let room = self.budget_tokens.saturating_sub(fixed);
-        let mut result_chars = self.max_result_chars;
-        let history = self.history_within(room.saturating_sub(self.round_tokens(result_chars)));
-        while self.round_tokens(result_chars) > room && result_chars > LEAST_RESULT_CHARS {
-            result_chars = (result_chars / 2).max(LEAST_RESULT_CHARS);
-        }
+        let mut shares: Vec<Share<'_>> = self.rounds.iter().map(|round| Share::whole(round)).collect();
+        let history = self.history_within(room.saturating_sub(tokens_of(&shares)));
+        let said: usize = history.iter().map(|(_, text)| message(text)).sum();
+        fit(&mut shares, room.saturating_sub(said));
+
         let mut messages = vec![request::system(&self.system)];
-        messages.extend(history.iter().map(|kept| match kept.role {
-            Role::User => request::user(&kept.content),
-            Role::Assistant => request::assistant(&kept.content),
+        messages.extend(history.iter().map(|(role, text)| match role {
+            Role::User => request::user(text),
+            Role::Assistant => request::assistant(text),
         }));
+        messages.extend(notice.map(request::system));
         messages.push(request::user(&self.question));
-        for round in &self.rounds {
-            let calls = round.iter().map(|call| (&*call.id, &*call.name, &*call.arguments));
-            messages.push(request::calls(calls));
-            let results = round
-                .iter()
-                .map(|call| request::result(&call.id, &cut(&call.result, result_chars)));
-            messages.extend(results);
+        for share in &shares {
+            share.add_to(&mut messages);
         }
         messages
     }
 
-    /// The last messages that fit. An answer is not left without its question.
-    fn history_within(&self, room: usize) -> &[Kept] {
+    /// The last messages that fit; the last exchange, cut if need be, even if it does not. An answer is not left
+    /// without its question.
+    fn history_within(&self, room: usize) -> Vec<(Role, Cow<'_, str>)> {
+        let last = self.history.len().saturating_sub(LAST_EXCHANGE);
+        let fits = |from: usize| {
+            let messages = self.history[from..].iter().map(|kept| message(&kept.content));
+            messages.sum::<usize>() <= room
+        };
         let mut from = 0;
-        while from < self.history.len()
-            && self.history[from..]
-                .iter()
-                .map(|kept| message(&kept.content))
-                .sum::<usize>()
-                > room
-        {
+        while from < last && !fits(from) {
             from += 1;
-            while self.history.get(from).is_some_and(|kept| kept.role == Role::Assistant) {
+            while from < last && self.history[from].role == Role::Assistant {
                 from += 1;
             }
         }
-        &self.history[from..]
+        let whole = fits(from);
+        let sent = self.history[from..].iter().map(|kept| {
+            let text = kept.content.as_str();
+            let text = if whole {
+                text.into()
+            } else {
+                cut(text, LEAST_MESSAGE_CHARS).into()
+            };
+            (kept.role, text)
+        });
+        sent.collect()
     }
-
-    fn round_tokens(&self, result_chars: usize) -> usize {
-        let call = |call: &AnsweredCall| {
-            let result = cut(&call.result, result_chars);
-            message(&call.arguments) + tokens(call.name.len() + 2 * call.id.len()) + message(&result)
-        };
-        self.rounds.iter().flatten().map(call).sum()
-    }
 }
 
-fn definition(tool: &ChatCompletionTools) -> usize {
-    serde_json::to_vec(tool).map_or(0, |json| tokens(json.len()))
-}
-
-const fn tokens(bytes: usize) -> usize {
-    bytes.div_ceil(BYTES_PER_TOKEN)
-}
-
-const fn message(text: &str) -> usize {
-    tokens(text.len()) + MESSAGE_TOKENS
+/// What the definitions of tools take of the budget.
+pub(crate) fn definition_tokens(tools: &[ChatCompletionTools]) -> usize {
+    let definition = |tool| serde_json::to_vec(tool).map_or(0, |json| tokens(json.len()));
+    tools.iter().map(definition).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
-    use serde_json::Value;
+    use serde_json::{Value, json};
     use uuid::Uuid;
 
     use super::*;
+    use crate::rounds::{BYTES_PER_TOKEN, LEAST_ARGUMENT_BYTES, LEAST_RESULT_CHARS};
+    use crate::text::Beginning;
 
     fn kept(role: Role, content: &str) -> Kept {
         Kept {
@@ -155,7 +141,7 @@ mod tests {
     }
 
     fn transcript(history: Vec<Kept>, budget: u32) -> Transcript {
-        Transcript::new("system".into(), history, "question".into(), budget, 1000)
+        Transcript::new("system".into(), history, None, "question".into(), budget)
     }
 
     fn answered(result: &str) -> AnsweredCall {
@@ -163,12 +149,12 @@ mod tests {
             id: "c".into(),
             name: "look".into(),
             arguments: "{}".into(),
-            result: result.into(),
+            result: Beginning::of(result, 1000),
         }
     }
 
     fn sent(transcript: &Transcript) -> Vec<Value> {
-        let messages = transcript.messages(&[]);
+        let messages = transcript.messages(0);
         messages
             .iter()
             .map(|m| serde_json::to_value(m).expect("JSON"))
@@ -206,52 +192,132 @@ mod tests {
             starts(&sent(&transcript(history(3, 300), two_exchanges - 1))),
             ["system", "q2", "a2", "question"]
         );
-        assert_eq!(starts(&sent(&transcript(history(3, 300), 1))), ["system", "question"]);
+        assert_eq!(
+            starts(&sent(&transcript(history(3, 300), 1))),
+            ["system", "q2", "a2", "question"],
+            "the last exchange never does"
+        );
     }
 
     #[test]
-    fn results_are_cut_when_no_history_is_left() {
-        let mut transcript = transcript(history(1, 300), 300);
+    fn the_last_exchange_is_cut_if_it_does_not_fit() {
+        let messages = sent(&transcript(history(2, 3000), 1000));
+        assert_eq!(starts(&messages), ["system", "q1", "a1", "question"]);
+        let answer = messages[2]["content"].as_str().expect("text");
+        // Of 3,003 characters.
+        assert!(answer.ends_with("x\n[cut here: 2003 more characters]"), "{answer}");
+    }
+
+    #[test]
+    fn definitions_that_take_everything_leave_the_last_exchange() {
+        let transcript = transcript(history(3, 10), 1000);
+        let sent_beside = |definitions: usize| transcript.messages(definitions).len();
+        assert_eq!((sent_beside(0), sent_beside(100_000)), (8, 4));
+    }
+
+    #[test]
+    fn a_notice_stands_just_before_the_question() {
+        let mut transcript = transcript(history(2, 300), 1);
+        transcript.notice = Some("waiting".into());
+        transcript.add_round(vec![answered("found")]);
+        let messages = sent(&transcript);
+        assert_eq!(
+            starts(&messages),
+            ["system", "q1", "a1", "waiting", "question", "calls", "found"]
+        );
+        assert_eq!(messages[3]["role"], "system");
+    }
+
+    #[test]
+    fn results_are_cut_when_the_older_history_is_gone() {
+        // The exchange is 218 tokens, system prompt and question are 21, and a call is 9 (`{}`), 2 (its names) and 8.
+        // What is left of 500 is 242 tokens, which 450 characters and the note are, but not 900.
+        let mut transcript = transcript(history(1, 300), 500);
         transcript.add_round(vec![answered(&"y".repeat(900))]);
         let messages = sent(&transcript);
-        assert_eq!(starts(&messages)[..2], ["system", "question"]);
-        let result = messages[3]["content"].as_str().expect("text");
-        assert_eq!(result, format!("{}\n[cut here: 400 more characters]", "y".repeat(500)));
+        assert_eq!(starts(&messages)[..4], ["system", "q0", "a0", "question"]);
+        let result = messages[5]["content"].as_str().expect("text");
+        assert_eq!(result, format!("{}\n[cut here: 450 more characters]", "y".repeat(450)));
     }
 
     #[test]
-    fn a_result_is_cut_to_its_own_limit_first() {
-        let mut transcript = transcript(Vec::new(), 100_000);
-        transcript.add_round(vec![answered(&"y".repeat(1001))]);
-        let messages = sent(&transcript);
-        assert!(
-            messages[3]["content"]
-                .as_str()
-                .expect("text")
-                .ends_with("[cut here: 1 more characters]")
-        );
+    fn what_is_old_gives_way_before_what_is_new() {
+        let long = |n: usize| AnsweredCall {
+            arguments: format!("{{\"text\":\"{}\"}}", "a".repeat(900)),
+            ..answered(&n.to_string().repeat(900))
+        };
+        let lengths = |budget: u32| -> Vec<(usize, usize)> {
+            let mut transcript = transcript(Vec::new(), budget);
+            (1..=3).for_each(|n| transcript.add_round(vec![long(n)]));
+            let messages = sent(&transcript);
+            let length = |text: &Value| text.as_str().map_or(0, str::len);
+            let arguments = |at: usize| length(&messages[at]["tool_calls"][0]["function"]["arguments"]);
+            let rounds = (2..8).step_by(2);
+            rounds
+                .map(|at| (arguments(at), length(&messages[at + 1]["content"])))
+                .collect()
+        };
+        // 911 bytes of arguments and 900 of a result are 304 and 300 tokens; with 18 beside them, a call is 622. Cut
+        // to 225 and to 200 characters with a note of 32, a result is 86 and 78 tokens. The note in place of the
+        // arguments is 51 bytes, 17 tokens.
+        let all = 21 + 3 * 622;
+        assert_eq!(lengths(all), [(911, 900), (911, 900), (911, 900)]);
+        assert_eq!(lengths(all - 200), [(911, 257), (911, 900), (911, 900)]);
+        assert_eq!(lengths(all - 300), [(911, 232), (911, 482), (911, 900)]);
+        assert_eq!(lengths(all - 500), [(51, 232), (911, 232), (911, 900)]);
+        assert_eq!(lengths(all - 1100), [(51, 232), (51, 232), (911, 482)]);
+        assert_eq!(lengths(1), [(51, 232), (51, 232), (51, 232)]);
+    }
+
+    /// Arguments as models write them: an id, or a text of any length.
+    fn arguments() -> impl Strategy<Value = String> {
+        let id = Just("{\"task_id\":\"018f6b1e-7c1d-7aaa-8bbb-000000000001\"}".to_owned());
+        let text = ("[a-zé\"\n ]{0,20}", 0_usize..300);
+        let text = text.prop_map(|(text, times)| json!({"title": text, "notes": text.repeat(times)}).to_string());
+        prop_oneof![id, text]
     }
 
     proptest! {
         #[test]
         fn what_is_sent_fits_unless_it_cannot(
             sizes in prop::collection::vec(0_usize..2000, 0..8),
-            results in prop::collection::vec(0_usize..5000, 0..6),
-            budget in 0_u32..4000,
+            rounds in prop::collection::vec(prop::collection::vec((arguments(), 0_usize..5000), 1..4), 0..5),
+            definitions in 0_usize..1000,
+            budget in 0_u32..8000,
         ) {
-            let history = sizes.iter().enumerate().map(|(n, size)| {
+            let history: Vec<Kept> = sizes.iter().enumerate().map(|(n, size)| {
                 kept(if n % 2 == 0 { Role::User } else { Role::Assistant }, &"h".repeat(*size))
             }).collect();
+            let last_exchange = history.len().min(LAST_EXCHANGE);
             let mut transcript = transcript(history, budget);
-            for size in &results {
-                transcript.add_round(vec![answered(&"é".repeat(*size))]);
+            for round in &rounds {
+                let call = |(arguments, size): &(String, usize)| AnsweredCall {
+                    arguments: arguments.clone(),
+                    ..answered(&"é".repeat(*size))
+                };
+                transcript.add_round(round.iter().map(call).collect());
             }
-            let messages = sent(&transcript);
+            let messages: Vec<Value> = transcript
+                .messages(definitions)
+                .iter()
+                .map(|message| serde_json::to_value(message).expect("JSON"))
+                .collect();
             prop_assert_eq!(&messages[0]["content"], "system");
-            prop_assert_eq!(messages.iter().filter(|m| m["content"] == "question").count(), 1);
-            let bytes: usize = messages.iter().filter_map(|m| m["content"].as_str()).map(str::len).sum();
-            let least = 1000 + 500 * results.len();
-            prop_assert!(bytes <= (budget as usize * BYTES_PER_TOKEN).max(least));
+            let question = messages.iter().position(|m| m["content"] == "question").expect("the question");
+            prop_assert!(question > last_exchange);
+            let sent: Vec<&str> = messages[question..].iter()
+                .flat_map(|m| m["tool_calls"].as_array().into_iter().flatten())
+                .filter_map(|call| call["function"]["arguments"].as_str())
+                .collect();
+            let calls = rounds.iter().flatten().count();
+            prop_assert_eq!(sent.len(), calls);
+            prop_assert!(sent.iter().all(|text| serde_json::from_str::<Value>(text).is_ok_and(|v| v.is_object())));
+            let texts = messages.iter().filter_map(|m| m["content"].as_str()).chain(sent);
+            let bytes = definitions * BYTES_PER_TOKEN + texts.map(str::len).sum::<usize>();
+            // Notes of cuts have at most 40 bytes.
+            let least = 14 + definitions * BYTES_PER_TOKEN + last_exchange * (LEAST_MESSAGE_CHARS + 40)
+                + calls * (2 * LEAST_RESULT_CHARS + 40 + LEAST_ARGUMENT_BYTES);
+            prop_assert!(bytes <= (budget as usize * BYTES_PER_TOKEN).max(least), "{bytes} of {budget}, {least}");
         }
     }
 }

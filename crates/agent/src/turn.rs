@@ -21,7 +21,7 @@ use crate::model::request::{ToolUse, function};
 use crate::prompt::system_prompt;
 use crate::results::behind;
 use crate::toolbox::Toolbox;
-use crate::transcript::Transcript;
+use crate::transcript::{Transcript, definition_tokens};
 
 /// A question that is to be answered. Owns what it needs, so that it can go on when whoever asked has gone.
 pub struct Turn {
@@ -73,19 +73,15 @@ impl Turn {
         events.emit(Event::Started {
             conversation_id: self.conversation.id,
         });
-        let pending = std::mem::take(&mut self.conversation.pending);
-        let confirmations = Confirmations::new(pending, &self.question);
-        let refused = confirmations.refused();
         let confirming = self.confirming.take();
-        let mut caller = Caller::new(toolbox, confirmations, events, Arc::clone(&shared.clock));
-        let mut transcript = self.transcript();
+        let confirmations = Confirmations::new(&self.conversation.pending, &self.question, confirming);
+        let mut transcript = self.transcript(confirmations.notice());
+        let max_result_chars = shared.settings.max_result_chars;
+        let clock = Arc::clone(&shared.clock);
+        let mut caller = Caller::new(toolbox, confirmations, events, clock, max_result_chars);
         let end = converse(&shared, &mut transcript, &mut caller, &cx, &teller).await;
         let tools = caller.outcomes().count();
         let (outcome, answer) = self.conclude(end, caller, &teller).await;
-        if let Some(claim) = confirming.filter(|_| refused && answer.is_err()) {
-            // Nothing was kept, so what was asked about still waits; but the user has said no.
-            claim.keep();
-        }
         account(&shared, begun, &cx, outcome, transcript.rounds(), tools);
         answer
     }
@@ -96,6 +92,7 @@ impl Turn {
         let was_asked = matches!(end, End::Answered(_));
         let message = match written(end, &caller, teller) {
             Ok(message) => message,
+            // What waited for the user's word still does, unless it was used up.
             Err(error) => return (outcome, Err(error)),
         };
         let mut work = caller.into_work();
@@ -109,14 +106,14 @@ impl Turn {
         }
     }
 
-    fn transcript(&mut self) -> Transcript {
+    fn transcript(&mut self, notice: Option<String>) -> Transcript {
         let settings = &self.shared.settings;
         Transcript::new(
             system_prompt(self.shared.clock.now(), settings.instructions.as_deref()),
             std::mem::take(&mut self.conversation.recent),
+            notice,
             self.question.clone(),
             settings.context_tokens,
-            settings.max_result_chars,
         )
     }
 
@@ -143,6 +140,9 @@ impl Turn {
         if kept.answer.id != exchange.answer.id {
             // Another process has answered the same request first: its answer is the one that stays.
             teller.replace(&kept.answer.content);
+        } else if let Some(confirming) = work.confirming {
+            // What waited has been replaced in the store.
+            confirming.settle();
         }
         let citations = behind(&kept.answer.content, work.citations);
         Ok(ChatAnswer {
@@ -167,10 +167,12 @@ async fn converse(
         0 => Vec::new(),
         _ => caller.specs().iter().map(function).collect(),
     };
+    let definitions = definition_tokens(&tools);
+    warn_of_definitions(shared, tools.len(), definitions);
     loop {
         let last = transcript.rounds() >= max_rounds;
         let tool_use = if last { ToolUse::Over } else { ToolUse::Allowed };
-        let messages = transcript.messages(&tools);
+        let messages = transcript.messages(definitions);
         let on_text = |text: &str| teller.tell(text);
         let reply = match shared.model.ask(messages, &tools, tool_use, cx, &on_text).await {
             Ok(reply) => reply,
@@ -197,7 +199,13 @@ async fn converse(
 /// The answer that is kept: the model's, or one of ours if something was done that must be told.
 fn written(end: End, caller: &Caller<'_>, teller: &Teller<'_>) -> Result<String> {
     let ours = match end {
-        End::Answered(text) => return Ok(text.trim().to_owned()),
+        End::Answered(mut text) => {
+            if let Some(question) = fallback::missing_question(&text, &caller.asked_titles()) {
+                teller.tell(&question);
+                text.push_str(&question);
+            }
+            return Ok(text.trim().to_owned());
+        }
         End::Stopped => fallback::stopped(caller.outcomes()),
         End::Failed(failure) if caller.outcomes().any(|outcome| outcome.ran) => {
             fallback::failed(&failure, caller.outcomes())
@@ -209,6 +217,20 @@ fn written(end: End, caller: &Caller<'_>, teller: &Teller<'_>) -> Result<String>
     };
     teller.replace(&ours);
     Ok(ours)
+}
+
+/// Tells the operator, once, that the model is left little room for anything but tools.
+fn warn_of_definitions(shared: &Shared, tools: usize, definitions: usize) {
+    let budget = shared.settings.context_tokens as usize;
+    if definitions > budget / 2 && !shared.warned.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            tools,
+            tokens = definitions,
+            budget,
+            "the definitions of the tools take more than half of what the model may be sent: give the agent fewer \
+             tools, or raise context_tokens if the model takes more"
+        );
+    }
 }
 
 fn not_kept(error: Error, did_something: bool) -> Error {

@@ -43,9 +43,11 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
 const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
 /// How much of an error is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// An endpoint that has said what matters may take so long for the rest: the end of its stream, after which the
-/// connection can be used again, or the particulars of an error.
+/// An endpoint that has said what matters may take so long for the end of its stream, after which the connection can
+/// be used again.
 const GOODBYE: Duration = Duration::from_millis(500);
+/// One that has refused may take so long for the particulars, which tell the operator what to do.
+const PARTICULARS: Duration = Duration::from_millis(2500);
 
 /// Is told text as it comes.
 pub(crate) type OnText<'a> = &'a (dyn Fn(&str) + Send + Sync);
@@ -228,7 +230,7 @@ impl Model {
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok()?.trim().parse::<u32>().ok())
             .map(|seconds| Duration::from_secs(seconds.into()));
-        let body = timeout(GOODBYE, self.read_whole(response, MAX_ERROR_BYTES)).await;
+        let body = timeout(PARTICULARS, self.read_whole(response, MAX_ERROR_BYTES)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Failed {

@@ -23,6 +23,9 @@ pub(crate) struct Call {
     pub(crate) arguments: String,
     /// There was more of the arguments than is taken.
     pub(crate) too_long: bool,
+    /// The model had said as much as it may before it was done with this: what is here may be a part, even if it
+    /// can be read.
+    pub(crate) cut_off: bool,
 }
 
 /// A whole answer of a model.
@@ -40,6 +43,10 @@ pub(super) struct Builder {
     reply: Reply,
     /// The number that the endpoint gives each call, beside `reply.calls`.
     numbers: Vec<Option<u64>>,
+    /// The call that the last piece belonged to.
+    writing: usize,
+    /// The model was stopped because it had said as much as it may.
+    out_of_length: bool,
     /// The model said that it is done.
     pub(super) finished: bool,
 }
@@ -65,7 +72,8 @@ impl Builder {
         }
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             self.finished = true;
-            self.reply.cut |= reason == "length";
+            self.out_of_length |= reason == "length";
+            self.reply.cut |= self.out_of_length;
         }
         Ok(text)
     }
@@ -75,7 +83,16 @@ impl Builder {
         self.reply.cut && !self.finished
     }
 
-    pub(super) fn build(self) -> Reply {
+    pub(super) fn build(mut self) -> Reply {
+        if self.out_of_length || self.is_full() {
+            // Pieces of several calls may come in turns.
+            let last = self.reply.calls.len().saturating_sub(1);
+            for at in [self.writing, last] {
+                if let Some(call) = self.reply.calls.get_mut(at) {
+                    call.cut_off = true;
+                }
+            }
+        }
         self.reply
     }
 
@@ -90,6 +107,7 @@ impl Builder {
     fn add_call(&mut self, piece: &Value) -> Result<(), Failure> {
         let name = piece["function"]["name"].as_str().unwrap_or_default();
         let at = self.place_of(piece, name)?;
+        self.writing = at;
         let Some(call) = self.reply.calls.get_mut(at) else {
             return Ok(());
         };
@@ -280,6 +298,28 @@ mod tests {
         let mut builder = Builder::default();
         let refused = (0..=MAX_CALLS).find_map(|index| builder.add(&piece(index, "{}")).err());
         assert_eq!(refused.expect("a refusal").cause, Cause::Garbage);
+    }
+
+    #[test]
+    fn a_call_that_was_being_written_at_the_limit_is_cut_off() {
+        let piece = |index: usize, arguments: &str, finish: Value| {
+            json!({"choices": [{"finish_reason": finish, "delta": {
+            "tool_calls": [{"index": index, "function": {"name": "one", "arguments": arguments}}]}}]})
+        };
+        let cut_off = |pieces: &[Value]| -> Vec<bool> { built(pieces).calls.iter().map(|call| call.cut_off).collect() };
+        let null = || Value::Null;
+        let two = [piece(0, "{}", null()), piece(1, "", json!("length"))];
+        assert_eq!(cut_off(&two), [false, true]);
+        let in_turns = [
+            piece(0, "", null()),
+            piece(1, "{}", null()),
+            piece(2, "", null()),
+            piece(0, "{", json!("length")),
+        ];
+        assert_eq!(cut_off(&in_turns), [true, false, true]);
+        assert_eq!(cut_off(&[piece(0, "{}", json!("tool_calls"))]), [false]);
+        let talks = json!({"choices": [{"delta": {"content": "x".repeat(MAX_TEXT_BYTES + 1)}}]});
+        assert_eq!(cut_off(&[piece(0, "", null()), talks]), [true]);
     }
 
     #[test]

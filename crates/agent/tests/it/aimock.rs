@@ -80,5 +80,5 @@ async fn its_faults_are_told_plainly() {
         told.message
     );
     assert!(told.message.contains("Looked up: 2 tasks"), "{}", told.message);
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(60));
 }

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tribune_agent::{Begun, ChatAnswer};
+use tribune_core::ErrorKind;
 
 use crate::support::model::{Answer, calls, says, status};
 use crate::support::tools::{BREAD_ID, MILK_ID};
@@ -200,4 +201,172 @@ async fn two_turns_at_once_do_not_both_have_the_confirmation() {
     let (first, second) = (begin().await, begin().await);
     assert_eq!(only_call(&chat.run(first).await.unwrap()), (true, false));
     assert_eq!(only_call(&chat.run(second).await.unwrap()), (false, true));
+}
+
+#[tokio::test]
+async fn the_model_is_told_the_exact_call_that_waits() {
+    let letter = json!({"to": "Ann", "text": "Dear Ann,\n\n\"yes\" é ".repeat(50), "price": 0.1});
+    // It knows what to repeat only from what it is told.
+    let chat = Chat::new([calls(&[("send_letter", &letter.to_string())]), says("Shall I send it?")]).await;
+    chat.ask("write to Ann").await.unwrap();
+    assert_eq!(
+        chat.requests()[0].contents("system").len(),
+        1,
+        "nothing waits before anything was asked"
+    );
+    let pending = chat.store.exchanges()[0].pending.clone();
+    chat.ask("yes").await.unwrap();
+    let requests = chat.requests();
+    let messages = requests.last().unwrap().messages();
+    let notice = &messages[messages.len() - 2];
+    assert_eq!((&messages[3], &notice["role"]), (notice, &json!("system")));
+    assert_eq!(messages[4]["content"], "yes");
+    let (_, call) = notice["content"].as_str().unwrap().split_once("\n- ").unwrap();
+    assert_eq!(call, pending[0]);
+    let told: Value = serde_json::from_str(call).unwrap();
+    assert_eq!(told, json!({"tool": "send_letter", "arguments": letter}));
+}
+
+#[tokio::test]
+async fn a_call_that_is_repeated_as_told_runs_with_the_same_arguments() {
+    let letter = json!({"to": "Ann", "text": "Dear Ann, ".repeat(200)});
+    let reordered = json!({"text": letter["text"], "to": "Ann"});
+    let chat = Chat::new([
+        calls(&[("send_letter", &letter.to_string())]),
+        says("Shall I send it?"),
+        calls(&[("send_letter", &reordered.to_string())]),
+        says("Sent."),
+    ])
+    .await;
+    chat.ask("write to Ann").await.unwrap();
+    assert_eq!(only_call(&chat.ask("Yes, go ahead").await.unwrap()), (true, false));
+    let sent = chat.tasks.letters.lock().unwrap().clone();
+    assert_eq!(sent, [letter.as_object().cloned().unwrap()]);
+}
+
+#[tokio::test]
+async fn what_is_too_much_to_wait_is_told_to_the_model() {
+    let long = json!({ "text": "x".repeat(4096) }).to_string();
+    let short: Vec<String> = (0..9).map(|n| json!({ "to": n }).to_string()).collect();
+    let mut nine: Vec<(&str, &str)> = short.iter().map(|letter| ("send_letter", letter.as_str())).collect();
+    nine.push(("send_letter", &long));
+    let chat = Chat::new([calls(&nine), says("Shall I?")]).await;
+    let answer = chat.ask("write to all").await.unwrap();
+    let waits: Vec<bool> = answer
+        .tool_calls
+        .unwrap()
+        .iter()
+        .map(|call| call.needs_confirmation)
+        .collect();
+    assert_eq!(waits, [vec![true; 8], vec![false; 2]].concat());
+    let requests = chat.requests();
+    let results = requests[1].contents("tool");
+    assert!(results[8].contains("8 calls wait for it already"), "{}", results[8]);
+    assert!(results[9].contains("more than 4 KB"), "{}", results[9]);
+    assert_eq!(chat.store.exchanges()[0].pending.len(), 8);
+    assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn what_is_no_yes_is_asked_about_again() {
+    let chat = Chat::new([
+        deletes(MILK_ID),
+        says("Shall I?"),
+        deletes(MILK_ID),
+        says("Shall I?"),
+        deletes(MILK_ID),
+        says("Done."),
+    ])
+    .await;
+    chat.ask("delete milk").await.unwrap();
+    let evaded = chat.ask("What is the weather like today").await.unwrap();
+    assert_eq!(only_call(&evaded), (false, true));
+    assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
+    // Asked again, the next yes is one.
+    assert_eq!(only_call(&chat.ask("ok").await.unwrap()), (true, false));
+    assert_eq!(chat.tasks.titles(), ["Buy bread"]);
+}
+
+#[tokio::test]
+async fn a_question_that_the_model_does_not_ask_is_asked_all_the_same() {
+    let chat = Chat::new([
+        calls(&[("send_letter", "{}")]),
+        says("I will send it. "),
+        calls(&[("send_letter", "{}")]),
+        says("送りますか？"),
+        says("All right."),
+    ])
+    .await;
+    let asked = chat.ask("write to Ann").await.unwrap();
+    assert_eq!(
+        asked.message,
+        "I will send it. \n\nThis needs your yes first: Send a letter."
+    );
+    assert_eq!(chat.heard.text(), asked.message);
+    assert_eq!(chat.store.exchanges()[0].answer.content, asked.message);
+    assert_eq!(chat.ask("hm").await.unwrap().message, "送りますか？");
+    assert_eq!(
+        chat.ask("no").await.unwrap().message,
+        "All right.",
+        "nothing waits any more"
+    );
+}
+
+#[tokio::test]
+async fn a_yes_is_used_up_even_if_the_answer_cannot_be_kept() {
+    let chat = Chat::new([
+        calls(&[("send_letter", "{}")]),
+        says("Shall I?"),
+        calls(&[("send_letter", "{}")]),
+        says("Sent."),
+        calls(&[("send_letter", "{}")]),
+        says("Shall I?"),
+    ])
+    .await;
+    chat.ask("write to Ann").await.unwrap();
+    chat.store.broken.store(true, Ordering::SeqCst);
+    assert_eq!(chat.fails("yes").await.kind(), ErrorKind::Unavailable);
+    assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 1);
+    chat.store.broken.store(false, Ordering::SeqCst);
+    assert_eq!(only_call(&chat.ask("yes").await.unwrap()), (false, true));
+    assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_yes_is_used_up_even_if_the_turn_is_given_up() {
+    let chat = Chat::new([
+        calls(&[("send_letter", "{}")]),
+        says("Shall I?"),
+        calls(&[("send_letter", "{}")]),
+        Answer::Silence,
+    ])
+    .await;
+    chat.ask("write to Ann").await.unwrap();
+    let Ok(Begun::Turn(turn)) = chat.agent.begin(request("yes"), &user()).await else {
+        panic!("a turn");
+    };
+    let sent = async {
+        while chat.tasks.runs.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = chat.run(turn) => panic!("the model is silent"),
+        () = sent => {}
+    }
+    // Begun again, it has nothing that was confirmed.
+    let Ok(Begun::Turn(again)) = chat.agent.begin(request("yes"), &user()).await else {
+        panic!("a turn");
+    };
+    let told = chat.requests().len();
+    let waits = async {
+        while chat.requests().len() == told {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = chat.run(again) => panic!("the model is silent"),
+        () = waits => {}
+    }
+    assert_eq!(chat.requests()[told].contents("system").len(), 1, "nothing waits");
 }

@@ -70,8 +70,12 @@ async fn what_is_sent_stays_within_the_budget() {
     );
     assert_eq!(
         requests[2].contents("user"),
-        ["second"],
-        "the history gave way to the results"
+        ["first", "second"],
+        "the last exchange stays"
+    );
+    assert!(
+        requests[2].contents("assistant")[0].ends_with("more characters]"),
+        "but it gave way to the results"
     );
     assert!(requests[2].contents("system")[0].ends_with("Be brief."));
     let results = requests[2].contents("tool");

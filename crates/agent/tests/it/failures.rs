@@ -56,7 +56,7 @@ async fn a_long_wait_is_not_waited_for() {
     let chat = Chat::new([status(429, &[("retry-after", "11")], &error("slow down"))]).await;
     let begun = Instant::now();
     let (kind, message) = failure(&chat).await;
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(kind, ErrorKind::Unavailable);
     assert!(
         message.contains("more requests than it takes; try again in a minute"),
@@ -177,7 +177,7 @@ async fn silence_is_not_waited_for_for_ever() {
         let (kind, message) = failure(&chat).await;
         assert_eq!(kind, ErrorKind::DeadlineExceeded);
         assert!(message.contains("silent for too long"), "{message}");
-        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert!(begun.elapsed() < Duration::from_secs(10));
     }
 }
 
@@ -187,7 +187,7 @@ async fn a_model_that_is_done_need_not_say_goodbye() {
     let chat = Chat::new([done]).await;
     let begun = Instant::now();
     assert_eq!(chat.ask("hello").await.unwrap().message, "Hello.");
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn requests_and_turns_end_in_time() {
         let chat = Chat::with([drip()], change).await;
         let begun = Instant::now();
         let failed = failure(&chat).await;
-        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert!(begun.elapsed() < Duration::from_secs(10));
         failed
     };
     for (kind, message) in [

@@ -68,3 +68,27 @@ async fn a_refused_key_is_told_to_the_operator() {
     assert!(warning.contains("code=\"invalid_api_key\""), "{warning}");
     assert!(!log.contains(CANARY), "{log}");
 }
+
+#[tokio::test]
+async fn the_operator_is_told_once_that_tools_take_too_much_room() {
+    let chat = Chat::with([says("Hello.")], |settings| settings.context_tokens = 300).await;
+    let log = logged(async {
+        chat.ask(CANARY).await.unwrap();
+        chat.ask(CANARY).await.unwrap();
+    })
+    .await;
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(
+        warnings[0].contains("more than half") && warnings[0].contains("tools=9") && warnings[0].contains("budget=300"),
+        "{warnings:?}"
+    );
+    assert!(!log.contains(CANARY) && !log.contains("list_tasks"), "{log}");
+
+    let roomy = Chat::new([says("Hello.")]).await;
+    let log = logged(async {
+        roomy.ask(CANARY).await.unwrap();
+    })
+    .await;
+    assert!(!log.contains("WARN"), "{log}");
+}

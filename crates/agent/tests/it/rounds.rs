@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tribune_agent::{Citation, Event, ToolCallSummary};
+use tribune_agent::{Event, ToolCallSummary};
 
 use crate::support::Chat;
 use crate::support::model::{calls, calls_after, says};
-use crate::support::tools::{BREAD_ID, MILK_ID};
+use crate::support::tools::MILK_ID;
 
 fn summary(tool: &str, success: bool, preview: &str) -> ToolCallSummary {
     ToolCallSummary {
@@ -59,14 +59,7 @@ async fn several_steps_list_then_complete() {
         ]
     );
     assert_eq!(chat.tasks.completed(), ["Buy milk"]);
-    let cited = |title: &str, id| Citation {
-        title: title.into(),
-        url: format!("https://example.org/tasks/{id}"),
-    };
-    assert_eq!(
-        answer.citations,
-        [cited("Buy milk", MILK_ID), cited("Buy bread", BREAD_ID)]
-    );
+    assert_eq!(answer.citations, [], "their own list is no source");
 
     let requests = chat.requests();
     assert_eq!(requests.len(), 3);
@@ -255,13 +248,13 @@ async fn a_tool_that_hangs_leaves_the_model_time_to_say_so() {
             says("It took too long."),
         ],
         |settings| {
-            settings.turn_timeout = Duration::from_secs(2);
+            settings.turn_timeout = Duration::from_secs(10);
         },
     )
     .await;
     let begun = Instant::now();
     let answer = chat.ask("wait").await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    assert!(begun.elapsed() < Duration::from_secs(10));
     assert_eq!(answer.message, "It took too long.");
     let success: Vec<bool> = answer.tool_calls.unwrap().iter().map(|call| call.success).collect();
     assert_eq!(success, [false, true]);

@@ -1,5 +1,7 @@
 //! The many ways in which endpoints write the same answer.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::json;
 
 use crate::support::Chat;
@@ -124,4 +126,29 @@ async fn huge_arguments_are_an_error_for_the_model() {
     let answer = chat.ask("complete it").await.unwrap();
     assert!(!answer.tool_calls.unwrap()[0].success);
     assert!(chat.requests()[1].contents("tool")[0].starts_with("error: the arguments are longer than 64 KB"));
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_off_is_not_run() {
+    let call = |index: usize, name: &str, arguments: &str| {
+        let function = json!({"name": name, "arguments": arguments});
+        delta(
+            &json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "function": function}]}),
+            None,
+        )
+    };
+    let cut = stream_of(
+        [
+            call(0, "list_tasks", ""),
+            call(1, "list_tasks", ""),
+            delta(&json!({}), Some("length")),
+        ],
+        Ending::Whole,
+    );
+    let chat = Chat::new([cut, says("Done.")]).await;
+    let answer = chat.ask("how many?").await.unwrap();
+    let success: Vec<bool> = answer.tool_calls.unwrap().iter().map(|call| call.success).collect();
+    assert_eq!(success, [true, false]);
+    assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 1);
+    assert!(chat.requests()[1].contents("tool")[1].starts_with("error: the call was cut off"));
 }

@@ -87,7 +87,7 @@ impl Chat {
     pub async fn with(answers: impl IntoIterator<Item = Answer>, change: impl FnOnce(&mut Settings)) -> Self {
         let model = ScriptedModel::start(answers).await;
         let mut settings = Settings::new(&model.url, "scripted");
-        settings.silence = Duration::from_secs(5);
+        settings.silence = Duration::from_secs(25);
         change(&mut settings);
         let mut chat = Self::on(settings);
         chat.model = Some(model);

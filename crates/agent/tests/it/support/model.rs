@@ -126,7 +126,7 @@ async fn respond(answer: Answer) -> Response {
             Ending::Whole => Ok(Bytes::new()),
             Ending::Broken => {
                 // What was said before must be on its way.
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::time::sleep(Duration::from_millis(250)).await;
                 Err(std::io::Error::other("broken"))
             }
             Ending::Hanging => futures::future::pending().await,

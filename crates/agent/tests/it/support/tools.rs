@@ -27,6 +27,8 @@ pub struct Tasks {
     meeting: Barrier,
     /// How often any tool was run.
     pub runs: AtomicUsize,
+    /// What `send_letter` was called with.
+    pub letters: Mutex<Vec<JsonObject>>,
 }
 
 impl Default for Tasks {
@@ -40,6 +42,7 @@ impl Default for Tasks {
             tasks: Mutex::new(vec![task(MILK_ID, "Buy milk"), task(BREAD_ID, "Buy bread")]),
             meeting: Barrier::new(2),
             runs: AtomicUsize::new(0),
+            letters: Mutex::default(),
         }
     }
 }
@@ -128,6 +131,10 @@ impl Toolbox for Tasks {
             spec("list_tasks", Hints::READ),
             spec("complete_task", WRITE),
             spec("delete_task", DESTROY),
+            ToolSpec {
+                title: "Send a letter".into(),
+                ..spec("send_letter", DESTROY)
+            },
             spec("meet", Hints::READ),
             spec("fail", WRITE),
             spec("hang", Hints::READ),
@@ -142,6 +149,10 @@ impl Toolbox for Tasks {
             "list_tasks" => self.list(),
             "complete_task" => self.complete(&arguments)?,
             "delete_task" => self.delete(&arguments)?,
+            "send_letter" => {
+                self.letters.lock().expect("letters").push(arguments);
+                json!({"title": "Sent"})
+            }
             "meet" => {
                 self.meeting.wait().await;
                 json!({"title": "Met", "who": arguments.get("who")})

@@ -1,0 +1,113 @@
+//! What is sent of the rounds of a turn: all of it, or less if there is no room.
+
+use std::borrow::Cow;
+
+use crate::model::request::{self, Message};
+use crate::text::Beginning;
+
+/// Tokens are counted roughly: three bytes are one. English has about four to a token, Chinese three, so that the
+/// count is rather too high than too low.
+pub(crate) const BYTES_PER_TOKEN: usize = 3;
+/// What a message takes beside its text.
+const MESSAGE_TOKENS: usize = 8;
+/// Results are not cut further than this: less would tell nothing.
+pub(crate) const LEAST_RESULT_CHARS: usize = 200;
+/// Arguments that are no longer than this are not left out.
+pub(crate) const LEAST_ARGUMENT_BYTES: usize = 200;
+
+/// A call that was answered, as the model is shown it again.
+#[derive(Debug, Clone)]
+pub(crate) struct AnsweredCall {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Always a JSON object: some servers fail on anything else in their own history.
+    pub(crate) arguments: String,
+    pub(crate) result: Beginning,
+}
+
+/// How much is sent of a round.
+pub(crate) struct Share<'a> {
+    round: &'a [AnsweredCall],
+    result_chars: usize,
+    /// Long arguments are sent too.
+    all_arguments: bool,
+}
+
+impl<'a> Share<'a> {
+    pub(crate) fn whole(round: &'a [AnsweredCall]) -> Self {
+        let longest = round.iter().map(|call| call.result.chars()).max();
+        Self {
+            round,
+            result_chars: longest.unwrap_or_default(),
+            all_arguments: true,
+        }
+    }
+
+    fn tokens(&self) -> usize {
+        let call = |call: &AnsweredCall| {
+            let names = tokens(call.name.len() + 2 * call.id.len());
+            names + message(&self.arguments(call)) + message(&call.result.cut(self.result_chars))
+        };
+        self.round.iter().map(call).sum()
+    }
+
+    fn shorten_results(&mut self) -> bool {
+        let shorter = (self.result_chars / 2).max(LEAST_RESULT_CHARS);
+        let is_shorter = shorter < self.result_chars;
+        self.result_chars = self.result_chars.min(shorter);
+        is_shorter
+    }
+
+    fn leave_arguments_out(&mut self) -> bool {
+        std::mem::replace(&mut self.all_arguments, false)
+    }
+
+    /// Always a JSON object.
+    fn arguments<'b>(&self, call: &'b AnsweredCall) -> Cow<'b, str> {
+        let bytes = call.arguments.len();
+        if self.all_arguments || bytes <= LEAST_ARGUMENT_BYTES {
+            return Cow::Borrowed(&call.arguments);
+        }
+        Cow::Owned(format!("{{\"left_out\":\"{bytes} bytes of arguments, to save room\"}}"))
+    }
+
+    pub(crate) fn add_to(&self, messages: &mut Vec<Message>) {
+        let arguments: Vec<Cow<'_, str>> = self.round.iter().map(|call| self.arguments(call)).collect();
+        let calls = self.round.iter().zip(&arguments);
+        messages.push(request::calls(
+            calls.map(|(call, arguments)| (&*call.id, &*call.name, &**arguments)),
+        ));
+        let result = |call: &AnsweredCall| request::result(&call.id, &call.result.cut(self.result_chars));
+        messages.extend(self.round.iter().map(result));
+    }
+}
+
+pub(crate) fn tokens_of(shares: &[Share<'_>]) -> usize {
+    shares.iter().map(Share::tokens).sum()
+}
+
+/// Shortens what is oldest until all fits, or nothing is left to shorten.
+pub(crate) fn fit(shares: &mut [Share<'_>], room: usize) {
+    let mut taken = tokens_of(shares);
+    let (earlier, last) = shares.split_at_mut(shares.len().saturating_sub(1));
+    for part in [earlier, last] {
+        for shorten in [Share::shorten_results, Share::leave_arguments_out] {
+            for share in part.iter_mut() {
+                let mut before = share.tokens();
+                while taken > room && shorten(share) {
+                    let after = share.tokens();
+                    taken = taken - before + after;
+                    before = after;
+                }
+            }
+        }
+    }
+}
+
+pub(crate) const fn tokens(bytes: usize) -> usize {
+    bytes.div_ceil(BYTES_PER_TOKEN)
+}
+
+pub(crate) const fn message(text: &str) -> usize {
+    tokens(text.len()) + MESSAGE_TOKENS
+}
