@@ -15,7 +15,7 @@ use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
 use crate::results::{MAX_PREVIEW_CHARS, add_citation, collect_citations, preview};
 use crate::rounds::AnsweredCall;
 use crate::text::{Beginning, clip, plain};
-use crate::toolbox::Toolbox;
+use crate::toolbox::{ToolSet, Toolbox};
 
 /// Calls that are run of one round.
 const MAX_CALLS_PER_ROUND: usize = 16;
@@ -56,7 +56,7 @@ pub(crate) struct Outcome {
 /// Calls tools for one turn, and remembers what came of it.
 pub(crate) struct Caller<'a> {
     toolbox: Arc<dyn Toolbox>,
-    specs: Vec<ToolSpec>,
+    tools: Arc<ToolSet>,
     confirmations: Confirmations,
     events: &'a dyn Events,
     clock: Arc<dyn Clock>,
@@ -90,7 +90,7 @@ impl<'a> Caller<'a> {
         max_result_chars: usize,
     ) -> Self {
         Self {
-            specs: toolbox.tools(),
+            tools: toolbox.tools(),
             toolbox,
             confirmations,
             events,
@@ -100,8 +100,8 @@ impl<'a> Caller<'a> {
         }
     }
 
-    pub(crate) fn specs(&self) -> &[ToolSpec] {
-        &self.specs
+    pub(crate) fn tools(&self) -> Arc<ToolSet> {
+        self.tools.clone()
     }
 
     /// What came of the calls so far.
@@ -130,7 +130,8 @@ impl<'a> Caller<'a> {
     /// The titles of the tools that the user is asked about.
     pub(crate) fn asked_titles(&self) -> Vec<String> {
         let title = |name: &str| {
-            self.specs
+            self.tools
+                .specs()
                 .iter()
                 .find(|spec| spec.name == name)
                 .map(|spec| plain(&spec.title))
@@ -191,8 +192,8 @@ impl<'a> Caller<'a> {
             let most = format!("at most {MAX_CALLS_PER_ROUND} calls are run at once; make the others afterwards");
             return Plan::Not(Outcome::error(&most));
         }
-        let Some(spec) = self.specs.iter().find(|spec| spec.name == call.name) else {
-            let names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
+        let Some(spec) = self.tools.find(&call.name) else {
+            let names: Vec<&str> = self.tools.specs().iter().map(|spec| spec.name.as_str()).collect();
             let mut outcome = Outcome::error(&format!("there is no such tool; there are: {}", names.join(", ")));
             outcome.preview = "there is no such tool".to_owned();
             return Plan::Not(outcome);
@@ -235,7 +236,12 @@ impl<'a> Caller<'a> {
 
     fn conclude(&self, number: usize, call: &Call, mut outcome: Outcome) -> (ToolCallSummary, Outcome) {
         let is_this = |spec: &&ToolSpec| spec.name == call.name;
-        outcome.read_only = self.specs.iter().find(is_this).is_some_and(|spec| spec.hints.read_only);
+        outcome.read_only = self
+            .tools
+            .specs()
+            .iter()
+            .find(is_this)
+            .is_some_and(|spec| spec.hints.read_only);
         let summary = ToolCallSummary {
             tool: shown_name(call),
             success: outcome.success,

@@ -32,5 +32,5 @@ pub mod turn;
 pub use agent::{Agent, Begun};
 pub use chat::{ChatAnswer, ChatRequest, Citation, Event, Events, ToolCallSummary};
 pub use settings::Settings;
-pub use toolbox::Toolbox;
+pub use toolbox::{ToolSet, Toolbox};
 pub use turn::Turn;

@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use async_openai::types::chat::ChatCompletionTools;
 use tribune_core::store::{Message as Kept, Role};
 
 use crate::model::request::{self, Message};
-use crate::rounds::{AnsweredCall, Share, fit, message, tokens, tokens_of};
+use crate::rounds::{AnsweredCall, Share, fit, message, tokens_of};
 use crate::text::cut;
 
 /// The last exchange is always sent: "yes" and "the second one" mean nothing without it.
@@ -103,12 +102,6 @@ impl Transcript {
         });
         sent.collect()
     }
-}
-
-/// What the definitions of tools take of the budget.
-pub(crate) fn definition_tokens(tools: &[ChatCompletionTools]) -> usize {
-    let definition = |tool| serde_json::to_vec(tool).map_or(0, |json| tokens(json.len()));
-    tools.iter().map(definition).sum()
 }
 
 #[cfg(test)]

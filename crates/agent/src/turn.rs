@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use async_openai::types::chat::ChatCompletionTools;
 use jiff::Timestamp;
 use tribune_core::store::{ConversationState, Exchange, Message, Role};
 use tribune_core::{CallContext, Error, Result, UserId};
@@ -17,11 +16,11 @@ use crate::claims::Claim;
 use crate::confirm::Confirmations;
 use crate::fallback;
 use crate::model::failure::{Cause, Failure};
-use crate::model::request::{ToolUse, function};
+use crate::model::request::ToolUse;
 use crate::prompt::system_prompt;
 use crate::results::behind;
 use crate::toolbox::Toolbox;
-use crate::transcript::{Transcript, definition_tokens};
+use crate::transcript::Transcript;
 
 /// A question that is to be answered. Owns what it needs, so that it can go on when whoever asked has gone.
 pub struct Turn {
@@ -163,12 +162,12 @@ async fn converse(
     teller: &Teller<'_>,
 ) -> End {
     let max_rounds = shared.settings.max_rounds;
-    let tools: Vec<ChatCompletionTools> = match max_rounds {
-        0 => Vec::new(),
-        _ => caller.specs().iter().map(function).collect(),
+    let tools = match max_rounds {
+        0 => Arc::default(),
+        _ => caller.tools(),
     };
-    let definitions = definition_tokens(&tools);
-    warn_of_definitions(shared, tools.len(), definitions);
+    let definitions = tools.tokens();
+    warn_of_definitions(shared, tools.specs().len(), definitions);
     loop {
         let last = transcript.rounds() >= max_rounds;
         let tool_use = if last { ToolUse::Over } else { ToolUse::Allowed };

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
-use tribune_agent::{Agent, Toolbox};
-use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, ToolSpec, UserId};
+use tribune_agent::{Agent, ToolSet, Toolbox};
+use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, UserId};
 
 use crate::call;
-use crate::profile::{Profile, unpoisoned};
+use crate::profile::{ProfileState, unpoisoned};
 use crate::service::Service;
 
 /// Tools that are not ours, as they are to be had now.
@@ -20,6 +21,22 @@ pub struct Chat {
     profile: String,
     foreign: ForeignTools,
     places: Arc<Places>,
+    /// The tools of the last turn: nearly always those of the next.
+    known: ArcSwapOption<Known>,
+}
+
+/// A set of tools, and what it was made of.
+struct Known {
+    state: Arc<ProfileState>,
+    foreign: Vec<Arc<dyn Tool>>,
+    set: Arc<ToolSet>,
+}
+
+impl Known {
+    fn is_of(&self, state: &Arc<ProfileState>, foreign: &[Arc<dyn Tool>]) -> bool {
+        let alike = self.foreign.iter().zip(foreign).all(|(a, b)| Arc::ptr_eq(a, b));
+        Arc::ptr_eq(&self.state, state) && self.foreign.len() == foreign.len() && alike
+    }
 }
 
 impl Chat {
@@ -34,6 +51,7 @@ impl Chat {
             profile,
             foreign,
             places: Arc::new(places),
+            known: ArcSwapOption::empty(),
         }
     }
 
@@ -45,15 +63,38 @@ impl Chat {
 
     /// What the model may call for this caller.
     pub fn toolbox(&self, service: &Arc<Service>, principal: &Principal) -> Arc<dyn Toolbox> {
-        let profile = service
-            .profile(&self.profile)
-            .unwrap_or_else(|| service.default_profile());
+        let profile = service.profile(&self.profile);
+        let state = profile.unwrap_or_else(|| service.default_profile()).state();
+        let foreign = (self.foreign)();
         Arc::new(ProfileTools {
             service: service.clone(),
-            profile: profile.clone(),
-            principal: principal.clone(),
-            foreign: (self.foreign)(),
+            set: self.tools(&state, &foreign, principal),
+            state,
+            foreign,
         })
+    }
+
+    fn tools(&self, state: &Arc<ProfileState>, foreign: &[Arc<dyn Tool>], principal: &Principal) -> Arc<ToolSet> {
+        let is_user = *principal != Principal::Anonymous;
+        if let Some(known) = &*self.known.load()
+            && is_user
+            && known.is_of(state, foreign)
+        {
+            return known.set.clone();
+        }
+        let own = state.shown_to(principal).registry.specs().cloned();
+        // A name of ours means ours.
+        let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
+        let others = foreign.iter().filter(is_new).map(|tool| tool.spec().clone());
+        let set = Arc::new(ToolSet::new(own.chain(others).collect()));
+        if is_user {
+            self.known.store(Some(Arc::new(Known {
+                state: state.clone(),
+                foreign: foreign.to_vec(),
+                set: set.clone(),
+            })));
+        }
+        set
     }
 
     /// What a turn of this caller carries.
@@ -108,27 +149,21 @@ impl Drop for Place {
 
 struct ProfileTools {
     service: Arc<Service>,
-    profile: Arc<Profile>,
-    principal: Principal,
+    state: Arc<ProfileState>,
     foreign: Vec<Arc<dyn Tool>>,
+    set: Arc<ToolSet>,
 }
 
 #[async_trait]
 impl Toolbox for ProfileTools {
-    fn tools(&self) -> Vec<ToolSpec> {
-        let state = self.profile.state();
-        let own = state.shown_to(&self.principal).registry.specs().cloned();
-        // A name of ours means ours.
-        let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
-        let foreign = self.foreign.iter().filter(is_new).map(|tool| tool.spec().clone());
-        own.chain(foreign).collect()
+    fn tools(&self) -> Arc<ToolSet> {
+        self.set.clone()
     }
 
     async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         // Each call has its own time, within that of the turn.
         let cx = cx.until(self.service.clock.monotonic() + self.service.settings.call_timeout);
-        let state = self.profile.state();
-        if let Some(registered) = state.registry.lookup(tool) {
+        if let Some(registered) = self.state.registry.lookup(tool) {
             return call::run(&self.service, &registered, arguments, &cx).await;
         }
         match self.foreign.iter().find(|foreign| foreign.spec().name == tool) {

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use async_openai::types::chat::ChatCompletionTools;
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{Client, Response, Url};
@@ -28,6 +27,7 @@ use tokio::time::timeout;
 use tribune_core::{CallContext, Clock, Error, Result};
 
 use crate::settings::Settings;
+use crate::toolbox::ToolSet;
 use failure::{Cause, Failure};
 use reply::{Builder, Reply};
 use request::{Message, OutputLimit, ToolUse};
@@ -121,11 +121,12 @@ impl Model {
     pub(crate) async fn ask(
         &self,
         messages: Vec<Message>,
-        tools: &[ChatCompletionTools],
+        tools: &ToolSet,
         tool_use: ToolUse,
         cx: &CallContext,
         on_text: OnText<'_>,
     ) -> Result<Reply, Failure> {
+        let tools = tools.definitions();
         let body = request::body(&self.name, self.temperature, self.limit, messages, tools, tool_use);
         let body = Bytes::from(serde_json::to_vec(&body).map_err(|_| Cause::Rejected)?);
         let told = AtomicBool::new(false);

@@ -6,7 +6,9 @@ use async_openai::types::chat::{
     ChatCompletionRequestUserMessage, ChatCompletionTool, ChatCompletionToolChoiceOption, ChatCompletionTools,
     CreateChatCompletionRequest, FunctionCall, FunctionObject, ToolChoiceOptions,
 };
+use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tribune_core::ToolSpec;
 
 pub(crate) type Message = ChatCompletionRequestMessage;
@@ -83,23 +85,31 @@ pub(crate) fn function(spec: &ToolSpec) -> ChatCompletionTools {
     })
 }
 
+/// A request, with tools as they were written once.
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    #[serde(flatten)]
+    request: CreateChatCompletionRequest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a RawValue>,
+}
+
 /// The old name of the limit is the only one that every compatible server knows.
 #[allow(deprecated)]
-pub(super) fn body(
+pub(super) fn body<'a>(
     model: &str,
     temperature: Option<f32>,
     limit: OutputLimit,
     messages: Vec<Message>,
-    tools: &[ChatCompletionTools],
+    tools: Option<&'a RawValue>,
     tool_use: ToolUse,
-) -> CreateChatCompletionRequest {
-    let over = !tools.is_empty() && tool_use == ToolUse::Over;
+) -> Body<'a> {
+    let over = tools.is_some() && tool_use == ToolUse::Over;
     let mut request = CreateChatCompletionRequest {
         model: model.to_owned(),
         messages,
         temperature,
         stream: Some(true),
-        tools: (!tools.is_empty()).then(|| tools.to_vec()),
         tool_choice: over.then_some(ChatCompletionToolChoiceOption::Mode(ToolChoiceOptions::None)),
         ..CreateChatCompletionRequest::default()
     };
@@ -107,7 +117,7 @@ pub(super) fn body(
         OutputLimit::MaxTokens(tokens) => request.max_tokens = Some(tokens),
         OutputLimit::MaxCompletionTokens(tokens) => request.max_completion_tokens = Some(tokens),
     }
-    request
+    Body { request, tools }
 }
 
 #[cfg(test)]
@@ -115,6 +125,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn tools_are_sent_as_they_were_written() {
+        let tools = RawValue::from_string("[{\"type\":\"function\"}]".to_owned()).expect("JSON");
+        let request = body(
+            "m",
+            None,
+            OutputLimit::MaxTokens(7),
+            Vec::new(),
+            Some(&tools),
+            ToolUse::Over,
+        );
+        let sent = serde_json::to_value(request).expect("JSON");
+        assert_eq!(
+            (&sent["tools"], &sent["tool_choice"]),
+            (&json!([{"type": "function"}]), &json!("none"))
+        );
+    }
 
     #[test]
     fn what_is_sent_is_what_every_server_understands() {
@@ -125,7 +153,7 @@ mod tests {
             result("c1", "found"),
             assistant("hi"),
         ];
-        let request = body("m", Some(0.5), OutputLimit::MaxTokens(7), messages, &[], ToolUse::Over);
+        let request = body("m", Some(0.5), OutputLimit::MaxTokens(7), messages, None, ToolUse::Over);
         assert_eq!(
             serde_json::to_value(request).expect("JSON"),
             json!({

@@ -7,6 +7,7 @@ mod specs;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use tribune_core::store::{Task, TaskCursor, TaskPage};
@@ -81,12 +82,12 @@ impl Tool for TaskTool {
             Verb::List => self.list(&owner, &args).await,
             Verb::Complete => {
                 let wanted = args.get("completed").and_then(Value::as_bool);
-                let (id, now) = (arguments::task_id(&args)?, self.source.clock.now());
+                let (id, now) = (arguments::task_id(&args)?, self.now());
                 self.one(self.source.store.complete(&owner, id, wanted, now).await?)
             }
             Verb::Update => {
                 let (id, changes) = (arguments::task_id(&args)?, arguments::changes(&args)?);
-                let now = self.source.clock.now();
+                let now = self.now();
                 self.one(self.source.store.update(&owner, id, &changes, now).await?)
             }
             Verb::Delete => {
@@ -98,8 +99,14 @@ impl Tool for TaskTool {
 }
 
 impl TaskTool {
-    async fn add(&self, owner: &UserId, args: &JsonObject) -> Result<ToolOutput> {
+    /// As exact as it is kept, so that a task is always told the same.
+    fn now(&self) -> Timestamp {
         let now = self.source.clock.now();
+        Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+    }
+
+    async fn add(&self, owner: &UserId, args: &JsonObject) -> Result<ToolOutput> {
+        let now = self.now();
         let task = arguments::new_task(args, new_id(&*self.source.clock), now)?;
         self.source.store.add(owner, &task).await?;
         self.answer(&task, false)

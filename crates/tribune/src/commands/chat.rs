@@ -184,7 +184,7 @@ async fn show_history(parts: &Parts, talk: &Talk) -> anyhow::Result<()> {
 
 fn show_tools(talk: &Talk) -> anyhow::Result<()> {
     let toolbox = talk.chat()?.toolbox(&talk.service, &Principal::Local);
-    for tool in toolbox.tools() {
+    for tool in toolbox.tools().specs() {
         print(&printable(&format!("{}: {}", tool.name, tool.title)))?;
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! A small task list and tools that misbehave.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
-use tribune_agent::Toolbox;
+use tribune_agent::{ToolSet, Toolbox};
 use tribune_core::{CallContext, Error, Hints, JsonObject, Result, ToolOutput, ToolSpec};
 
 /// An id that must never be seen by a person.
@@ -126,8 +126,8 @@ fn spec(name: &str, hints: Hints) -> ToolSpec {
 
 #[async_trait]
 impl Toolbox for Tasks {
-    fn tools(&self) -> Vec<ToolSpec> {
-        vec![
+    fn tools(&self) -> Arc<ToolSet> {
+        Arc::new(ToolSet::new(vec![
             spec("list_tasks", Hints::READ),
             spec("complete_task", WRITE),
             spec("delete_task", DESTROY),
@@ -140,7 +140,7 @@ impl Toolbox for Tasks {
             spec("hang", Hints::READ),
             spec("panic", Hints::READ),
             spec("long", Hints::READ),
-        ]
+        ]))
     }
 
     async fn call(&self, tool: &str, arguments: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
