@@ -17,6 +17,12 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    pub(crate) const fn error(&self) -> &Error {
+        match self {
+            Self::Collided(error) | Self::BrokeOff(error) | Self::Failed(error) => error,
+        }
+    }
+
     pub(crate) fn into_error(self) -> Error {
         match self {
             Self::Collided(error) | Self::BrokeOff(error) | Self::Failed(error) => error,

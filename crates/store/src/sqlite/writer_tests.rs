@@ -161,7 +161,9 @@ async fn a_full_disk_refuses_and_later_takes_again() {
     for kind in [Kind::Single, Kind::Several] {
         let desk = Desk::with_room("", Some(40)).await;
         desk.write_one(kind, "small").await.expect("there is room");
-        let large: Vec<String> = (0..40).map(|number| format!("{number} {}", "x".repeat(8_000))).collect();
+        let large: Vec<String> = (0..40)
+            .map(|number| format!("{number} {}", "x".repeat(8_000)))
+            .collect();
         let large: Vec<&str> = large.iter().map(String::as_str).collect();
         let outcomes = desk.write(kind, &large).await;
         for outcome in &outcomes {
