@@ -1,6 +1,7 @@
 //! The one writer: takes whatever changes are waiting into one transaction, commits once, and only then tells
 //! their callers. Waiting for the disk is shared by all who wait, so that more callers means more changes a second.
 
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -143,11 +144,10 @@ fn judged<T>(outcome: Result<T>) -> Outcome<T> {
 
 async fn serve(place: SqlitePlace, connection: SqliteConnection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
     let mut connection = Some(connection);
-    let mut batch = Vec::with_capacity(BATCH);
+    let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH).await > 0 {
         // In a task of its own, so that a change that panics takes only those with it that share its transaction.
-        let jobs = batch.drain(..).collect();
-        let kept = tokio::spawn(keep(place.clone(), connection.take(), jobs)).await;
+        let kept = tokio::spawn(keep(place.clone(), connection.take(), mem::take(&mut batch))).await;
         connection = kept.unwrap_or_else(|panic| {
             tracing::error!("changes were not kept, because of a bug: {panic}");
             None
