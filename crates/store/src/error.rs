@@ -11,13 +11,29 @@ use tribune_core::{Error, ErrorKind};
 pub(crate) enum Failure {
     /// A change at the same time was in the way; made again, this one may work.
     Collided(Error),
+    /// The connection is lost, and with it the answer.
+    BrokeOff(Error),
     Failed(Error),
 }
 
 impl Failure {
+    pub(crate) const fn error(&self) -> &Error {
+        match self {
+            Self::Collided(error) | Self::BrokeOff(error) | Self::Failed(error) => error,
+        }
+    }
+
     pub(crate) fn into_error(self) -> Error {
         match self {
-            Self::Collided(error) | Self::Failed(error) => error,
+            Self::Collided(error) | Self::BrokeOff(error) | Self::Failed(error) => error,
+        }
+    }
+
+    /// For a failure of what makes a change last: without an answer, nobody knows whether it did.
+    pub(crate) fn of_change(self) -> Self {
+        match self {
+            Self::BrokeOff(error) => Self::Failed(unknown_outcome(cause(&error))),
+            known => known,
         }
     }
 }
@@ -30,12 +46,14 @@ impl From<Error> for Failure {
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
-        let collided = error
-            .as_database_error()
-            .is_some_and(|error| matches!(&*code(error), "40001" | "40P01") || is_busy(&code(error)));
+        let code = error.as_database_error().map(code).unwrap_or_default();
+        let collided = matches!(&*code, "40001" | "40P01") || is_busy(&code);
+        let broke_off = is_broken_connection(&error) || ends_connection(&code);
         let error = explain(error);
         if collided {
             Self::Collided(error)
+        } else if broke_off {
+            Self::BrokeOff(error)
         } else {
             Self::Failed(error)
         }
@@ -49,9 +67,7 @@ pub(crate) fn explain(error: sqlx::Error) -> Error {
             Error::invalid_argument("there is one of that id already: add it under an id of its own")
         }
         sqlx::Error::Database(told) => database(&**told),
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
-            unavailable("the connection to the database broke off, and what was being changed may be changed or not")
-        }
+        broken if is_broken_connection(broken) => unavailable("the connection to the database broke off"),
         _ => Error::internal("the database was asked for something wrong, which is a bug; the log has the details"),
     };
     told.caused_by(error)
@@ -71,8 +87,26 @@ pub(crate) fn too_slow(place: &str) -> Error {
     unavailable("the database does not answer").caused_by(format!("{place}: no answer in time"))
 }
 
+/// For a change that was begun and never answered.
+pub(crate) fn unknown_outcome(cause: String) -> Error {
+    Error::unavailable(
+        "the database did not say whether it made the change, which may or may not have been made: \
+         look before trying again",
+    )
+    .caused_by(cause)
+}
+
+/// For whoever shared a transaction with a change that panicked.
+pub(crate) fn panicked() -> Error {
+    Error::internal("keeping the change failed unexpectedly, which is a bug, and nothing was changed; the log has more")
+}
+
 pub(crate) fn closed() -> Error {
     Error::unavailable("the database has been closed because Tribune is stopping; ask again when it runs")
+}
+
+fn cause(error: &Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// The same failure for each of several who share it.
@@ -88,6 +122,16 @@ fn unavailable(what: &str) -> Error {
     Error::unavailable(format!(
         "{what}: try again in a moment; if it stays so, see that it runs and that Tribune's settings lead to it"
     ))
+}
+
+fn is_broken_connection(error: &sqlx::Error) -> bool {
+    use sqlx::Error::{Io, Protocol, Tls, WorkerCrashed};
+    matches!(error, Io(_) | Tls(_) | Protocol(_) | WorkerCrashed)
+}
+
+/// Whether PostgreSQL says that it ends the connection, which it may do after having made a change.
+fn ends_connection(code: &str) -> bool {
+    code.starts_with("08") || matches!(code, "57P01" | "57P02" | "57P05")
 }
 
 /// Whether SQLite says that another connection is in the way.
@@ -144,6 +188,7 @@ fn postgres_advice(code: &str) -> Option<&'static str> {
         "3D000" => "PostgreSQL has no such database: create it, or correct its name in Tribune's settings",
         "3F000" => "PostgreSQL has no such schema: create it, or correct the search path in Tribune's settings",
         "42501" => "PostgreSQL does not let this user do that: grant it the right to create and use tables",
+        "57014" | "25P03" => "PostgreSQL gave up because it took too long: try again in a moment",
         _ => match code.get(..2)? {
             "08" | "57" => "PostgreSQL is stopping or starting, or ended the connection: try again in a moment",
             "28" => "PostgreSQL does not let this user in: correct the name or the password in Tribune's settings",

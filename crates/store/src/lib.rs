@@ -16,6 +16,7 @@
 //! - `database`: opened when it is first needed; what a change is;
 //! - `sqlite`: one writer that commits for many at once, and readers beside it;
 //! - `postgres`: many connections, each change a transaction;
+//! - `address`: what the address of PostgreSQL may be like;
 //! - `spares`: connections that are used again;
 //! - `migrate`: versions of the tables;
 //! - `connection`: statements that both databases understand;
@@ -24,6 +25,7 @@
 //! - `tasks`, `conversations`, `tokens`: the three stores;
 //! - `error`: failures in words.
 
+mod address;
 mod connection;
 mod conversations;
 mod database;
@@ -61,7 +63,9 @@ pub const MAX_WORD_BYTES: usize = 10_000;
 #[derive(Clone, PartialEq, Eq)]
 pub enum Place {
     Sqlite(PathBuf),
-    /// A URL, which may hold a password.
+    /// A URL, which may hold a password. Between Tribune and the server there may be a pooler that keeps a server
+    /// connection for each client as long as it is there, as PgBouncer does with `pool_mode = session`; with one that
+    /// changes them from transaction to transaction, prepared statements and time limits would be somebody else's.
     Postgres(String),
 }
 

@@ -1,6 +1,7 @@
 //! The one writer: takes whatever changes are waiting into one transaction, commits once, and only then tells
 //! their callers. Waiting for the disk is shared by all who wait, so that more callers means more changes a second.
 
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -44,7 +45,7 @@ impl Writer {
             reply,
         });
         jobs.send(job).await.map_err(|_| error::closed())?;
-        answer.await.map_err(|_| error::closed())?
+        answer.await.map_err(|_| error::panicked())?
     }
 
     /// Returns when everything that was waiting is done.
@@ -78,18 +79,12 @@ impl<W: Write> Job for Pending<W> {
     async fn run(&mut self, connection: &mut SqliteConnection) -> Result<()> {
         let mut connection = Connection::Sqlite(connection);
         let outcome = if W::SINGLE {
-            self.write.run(&mut connection).await
+            single(&self.write, &mut connection).await?
         } else {
-            undoable(&self.write, &mut connection).await
+            undoable(&self.write, &mut connection).await?
         };
-        match outcome.map_err(Failure::into_error) {
-            // The transaction is not what it was: SQLite may have undone all of it.
-            Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
-            outcome => {
-                self.outcome = Some(outcome);
-                Ok(())
-            }
-        }
+        self.outcome = Some(outcome);
+        Ok(())
     }
 
     fn settle(self: Box<Self>, failure: Option<&Error>) {
@@ -103,36 +98,85 @@ impl<W: Write> Job for Pending<W> {
     }
 }
 
-/// Several statements, all of which are undone if one fails.
-async fn undoable<W: Write>(write: &W, connection: &mut Connection<'_>) -> Result<W::Output, Failure> {
-    connection.script("SAVEPOINT change").await?;
-    let outcome = write.run(connection).await;
-    if outcome.is_err() {
-        connection.script("ROLLBACK TO change").await?;
+/// The outer error is one after which the transaction is not what it was, the inner one that of this change alone.
+type Outcome<T> = Result<Result<T>>;
+
+/// One statement, which undoes itself if it fails.
+async fn single<W: Write>(write: &W, connection: &mut Connection<'_>) -> Outcome<W::Output> {
+    match write.run(connection).await.map_err(Failure::into_error) {
+        Err(error) if !is_inside_transaction(connection).await => Err(error),
+        outcome => judged(outcome),
     }
-    connection.script("RELEASE change").await?;
-    outcome
+}
+
+/// Several statements, all of which are undone if one fails.
+async fn undoable<W: Write>(write: &W, connection: &mut Connection<'_>) -> Outcome<W::Output> {
+    let begun = connection.script("SAVEPOINT change").await;
+    begun.map_err(Failure::into_error)?;
+    match write.run(connection).await.map_err(Failure::into_error) {
+        Ok(output) => {
+            let released = connection.script("RELEASE change").await;
+            released.map_err(Failure::into_error)?;
+            Ok(Ok(output))
+        }
+        // What cannot be undone alone is undone with all the others, and the first error is the one to tell.
+        Err(error) => match connection.script("ROLLBACK TO change; RELEASE change").await {
+            Ok(()) => judged(Err(error)),
+            Err(_) => Err(error),
+        },
+    }
+}
+
+/// SQLite undoes the whole transaction by itself when the disk is full or broken, when memory runs out, or when a
+/// trigger says so. What comes after that would be kept at once, each statement for itself.
+async fn is_inside_transaction(connection: &mut Connection<'_>) -> bool {
+    // There is no transaction inside another, so this fails if there is one.
+    connection.script("BEGIN").await.is_err()
+}
+
+/// A disk or a lock that failed one change would fail the others too.
+fn judged<T>(outcome: Result<T>) -> Outcome<T> {
+    match outcome {
+        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
+        outcome => Ok(outcome),
+    }
 }
 
 async fn serve(place: SqlitePlace, connection: SqliteConnection, mut queue: mpsc::Receiver<Box<dyn Job>>) {
     let mut connection = Some(connection);
-    let mut batch = Vec::with_capacity(BATCH);
+    let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH).await > 0 {
-        let committed = commit(&place, &mut connection, &mut batch).await;
-        if let Err(error) = &committed {
-            let cause = std::error::Error::source(error).map(ToString::to_string);
-            tracing::warn!(changes = batch.len(), cause, "changes could not be kept: {error}");
-        }
-        for job in batch.drain(..) {
-            job.settle(committed.as_ref().err());
-        }
+        // In a task of its own, so that a change that panics takes only those with it that share its transaction.
+        let kept = tokio::spawn(keep(place.clone(), connection.take(), mem::take(&mut batch))).await;
+        connection = kept.unwrap_or_else(|panic| {
+            tracing::error!("changes were not kept, because of a bug: {panic}");
+            None
+        });
     }
     if let Some(connection) = connection {
         let _ = connection.close().await;
     }
 }
 
-/// A connection on which anything went wrong is closed, which undoes what it had begun; the next batch gets a new one.
+/// Gives back the connection if it can be used again.
+async fn keep(
+    place: SqlitePlace,
+    mut connection: Option<SqliteConnection>,
+    mut batch: Vec<Box<dyn Job>>,
+) -> Option<SqliteConnection> {
+    let committed = commit(&place, &mut connection, &mut batch).await;
+    if let Err(error) = &committed {
+        let cause = std::error::Error::source(error).map(ToString::to_string);
+        tracing::warn!(changes = batch.len(), cause, "changes could not be kept: {error}");
+    }
+    for job in batch {
+        job.settle(committed.as_ref().err());
+    }
+    connection
+}
+
+/// A connection on which anything went wrong is closed, which undoes what it had begun, before anybody is told that
+/// nothing was kept; the next batch gets a new one.
 async fn commit(
     place: &SqlitePlace,
     connection: &mut Option<SqliteConnection>,
@@ -142,9 +186,15 @@ async fn commit(
         Some(connection) => connection,
         None => place.connect_writer().await?,
     };
-    place.explain(transact(&mut usable, batch).await)?;
-    *connection = Some(usable);
-    Ok(())
+    let committed = transact(&mut usable, batch).await;
+    if committed.is_ok() {
+        *connection = Some(usable);
+    } else {
+        // Fails if SQLite was quicker.
+        let _ = Connection::Sqlite(&mut usable).script("ROLLBACK").await;
+        let _ = usable.close().await;
+    }
+    place.explain(committed)
 }
 
 async fn begin(connection: &mut SqliteConnection) -> Result<(), Failure> {
@@ -162,5 +212,10 @@ async fn transact(connection: &mut SqliteConnection, batch: &mut [Box<dyn Job>])
     for job in batch {
         job.run(connection).await?;
     }
-    Connection::Sqlite(connection).script("COMMIT").await
+    let committed = Connection::Sqlite(connection).script("COMMIT").await;
+    committed.map_err(Failure::of_change)
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

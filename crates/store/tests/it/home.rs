@@ -1,15 +1,18 @@
 //! A database for one test.
 
 use std::path::PathBuf;
+use std::str::FromStr as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
 use tempfile::TempDir;
 use tribune_store::{Place, Store};
 
 use crate::postgres_server::PostgresServer;
+use crate::proxy::Proxy;
 
 /// Empty at first, and gone when it is dropped; only in the server of `DATABASE_URL` its schema stays behind.
 pub struct Home {
@@ -73,6 +76,20 @@ impl Home {
     /// A store as another process would have it.
     pub fn store(&self) -> Store {
         Store::new(self.place.clone()).expect("a store")
+    }
+
+    /// A store whose way to PostgreSQL leads through a proxy.
+    pub async fn behind_proxy(&self) -> (Proxy, Store) {
+        let Place::Postgres(url) = &self.place else {
+            panic!("not PostgreSQL");
+        };
+        let server = PgConnectOptions::from_str(url).expect("an address");
+        let mut addresses = tokio::net::lookup_host((server.get_host(), server.get_port()))
+            .await
+            .expect("a host");
+        let proxy = Proxy::to(addresses.next().expect("an address")).await;
+        let place = Place::Postgres(format!("{url}&host=127.0.0.1&port={}", proxy.port()));
+        (proxy, Store::new(place).expect("a store"))
     }
 
     pub fn place(&self) -> &Place {

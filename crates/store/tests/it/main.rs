@@ -3,8 +3,10 @@
 mod contract;
 mod home;
 mod killed;
+mod lost;
 mod opening;
 mod outage;
 mod postgres_server;
+mod proxy;
 mod sharing;
 mod things;

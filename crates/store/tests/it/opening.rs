@@ -6,11 +6,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use tribune_core::ErrorKind;
+use tokio::time::timeout;
+use tribune_core::store::{Exchange, Task};
+use tribune_core::{ErrorKind, UserId};
 use tribune_store::{Place, Store};
+use uuid::Uuid;
 
 use crate::home::{Home, Kind};
-use crate::things::{chain, task, user};
+use crate::things::{chain, exchange, task, user};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("a file").permissions().mode() & 0o777
@@ -149,23 +152,60 @@ async fn closing_postgres_keeps_what_was_under_way() {
     closed(Kind::Postgres).await;
 }
 
-/// Each caller asks once and goes away at once; those who stay get what they asked for.
+/// Callers go away at any moment; what they asked for is there whole or not at all, and those who stay get what they
+/// asked for.
 async fn callers_who_go_away(kind: Kind) {
     let home = Home::of(kind).await;
     let store = home.store();
     let (tasks, ann) = (store.tasks(), user("ann"));
     store.ready().await.expect("ready");
-    for _ in 0..20 {
-        let leaving = task("leaving");
-        assert!(tasks.add(&ann, &leaving).now_or_never().is_none());
+    let mut left = Vec::new();
+    for round in 0..40 {
+        let leaving = (task("leaving"), exchange(Uuid::now_v7(), "leaving", 0));
+        if round % 2 == 0 {
+            assert!(tasks.add(&ann, &leaving.0).now_or_never().is_none());
+            let _ = store.conversations().record(&ann, &leaving.1).now_or_never();
+        } else {
+            let moment = Duration::from_millis(fastrand::u64(0..4));
+            let _ = timeout(moment, tasks.add(&ann, &leaving.0)).await;
+            let _ = timeout(moment, store.conversations().record(&ann, &leaving.1)).await;
+        }
+        left.push(leaving);
         let staying = task("staying");
         tasks.add(&ann, &staying).await.expect("kept");
         assert_eq!(tasks.get(&ann, staying.id).await.expect("an answer"), Some(staying));
-        // Whole or not at all, and not in anybody's way.
-        let _ = tasks.get(&ann, leaving.id).now_or_never();
-        tasks.delete(&ann, leaving.id).await.expect("an answer");
     }
     store.close().await;
+    home.settled().await;
+    let again = home.store();
+    let mut kept = 0;
+    for (task, exchange) in left {
+        kept += usize::from(is_whole_or_not_there(&again, &ann, &task, &exchange).await);
+    }
+    assert!(kept > 0, "nothing was there to be looked at");
+    again.close().await;
+}
+
+/// Whether the exchange is there.
+async fn is_whole_or_not_there(store: &Store, ann: &UserId, task: &Task, exchange: &Exchange) -> bool {
+    if let Some(found) = store.tasks().get(ann, task.id).await.expect("an answer") {
+        assert_eq!(&found, task);
+    }
+    let state = store.conversations().state(ann, exchange.conversation, 10).await;
+    let messages = store
+        .conversations()
+        .messages(ann, exchange.conversation, 10, None)
+        .await;
+    let messages = messages.expect("an answer").map(|page| page.items);
+    match state.expect("an answer") {
+        None => assert_eq!(messages, None),
+        Some(state) => {
+            let both = vec![exchange.question.clone(), exchange.answer.clone()];
+            assert_eq!(state.recent, both);
+            assert_eq!(messages.as_ref(), Some(&both));
+        }
+    }
+    messages.is_some()
 }
 
 #[tokio::test]
@@ -190,7 +230,8 @@ async fn a_writer_waits_for_another_program() {
     other.execute("BEGIN IMMEDIATE").await.expect("a lock");
     let tasks = store.tasks();
     let write = tokio::spawn(async move { tasks.add(&ann, &task("patient")).await });
-    tokio::time::sleep(Duration::from_millis(700)).await;
+    // Longer than SQLite waits by itself, and far shorter than we do.
+    tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!write.is_finished());
     other.execute("COMMIT").await.expect("no lock");
     write.await.expect("it ended").expect("kept");

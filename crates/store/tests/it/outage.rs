@@ -15,11 +15,12 @@ fn assert_told(error: &Error) {
     assert!(!chain(error).contains("secret-word"), "{}", chain(error));
 }
 
-/// How long starting and stopping take is not ours to judge: only the store is timed.
+/// How long starting and stopping take is not ours to judge: only the store is timed, and generously, since the
+/// machine may be busy. Each waiting for those before it would take far longer.
 async fn told_in_time<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let begun = Instant::now();
     let outcome = work.await;
-    assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     outcome
 }
 
