@@ -34,8 +34,9 @@ pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode
         questions.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
     let (mut config, _demo) = config(common)?;
-    // A market answers differently every second: there is nothing to measure.
+    // A market answers differently every second, and tasks to every user: there is nothing to measure.
     config.market = None;
+    config.tasks = false;
     let Parts { service, corpora, .. } = compose(&config, config.settings(config.listen, false))?;
     let mut notes = Vec::new();
     for corpus in &corpora {
