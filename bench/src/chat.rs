@@ -40,6 +40,7 @@ const PLAIN: &str = "How are you?";
 const WITH_A_TOOL: &str = "What is on my list?";
 const GOAL_MS: f64 = 50.0;
 
+#[allow(clippy::print_stdout)] // The table is the result.
 pub async fn run(args: &ChatArgs) -> Result<()> {
     let seconds = Duration::from_secs(args.seconds);
     let program = match &args.tribune {
@@ -67,6 +68,7 @@ pub async fn run(args: &ChatArgs) -> Result<()> {
     server.stop().await
 }
 
+#[allow(clippy::print_stdout)]
 fn print_row(name: &str, measured: &Measured) {
     println!(
         "| {name} | {CALLERS} | {:.0} | {:.2} | {:.2} |",

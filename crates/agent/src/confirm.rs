@@ -54,12 +54,12 @@ struct Noted {
 }
 
 impl Confirmations {
-    /// `pending` is what the last answer asked for, `message` what the user has said to it.
-    pub(crate) fn new(pending: &[String], message: &str, claim: Option<Claim>) -> Self {
+    /// `pending` is what the last answer, `asked`, was about, and `message` what the user has said to it.
+    pub(crate) fn new(pending: &[String], asked: &str, message: &str, claim: Option<Claim>) -> Self {
         let read = |note: &String| Noted::read(note).map(|noted| (noted, note.clone()));
         let mut confirmations = Self {
             waiting: pending.iter().take(MAX_ASKED).filter_map(read).collect(),
-            word: consent::word(message),
+            word: consent::word(message, asked),
             claim,
             asked: Vec::new(),
         };
@@ -185,7 +185,7 @@ mod tests {
     }
 
     fn after(pending: &[String], message: &str) -> Confirmations {
-        Confirmations::new(pending, message, None)
+        Confirmations::new(pending, "", message, None)
     }
 
     fn asked_for(arguments: &JsonObject) -> Vec<String> {

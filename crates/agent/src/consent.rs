@@ -56,6 +56,48 @@ const AFFIRMATIONS_ALONE: [&str; 5] = ["y", "right", "correct", "si", "da"];
 /// May stand before or after a word that means "yes" alone.
 const POLITE: [&str; 2] = ["please", "thanks"];
 
+/// What else a yes may hold. Any other word might take it back, in any language: then they are asked again.
+const HARMLESS: [&str; 38] = [
+    "a",
+    "all",
+    "am",
+    "and",
+    "bitte",
+    "both",
+    "danke",
+    "delete",
+    "do",
+    "favor",
+    "gracias",
+    "i",
+    "i'm",
+    "it",
+    "just",
+    "merci",
+    "my",
+    "now",
+    "plait",
+    "por",
+    "remove",
+    "run",
+    "s'il",
+    "send",
+    "so",
+    "task",
+    "tasks",
+    "thank",
+    "that",
+    "the",
+    "them",
+    "then",
+    "these",
+    "this",
+    "those",
+    "vous",
+    "you",
+    "お願いします",
+];
+
 /// Takes a yes back, or makes it depend on something.
 const RESERVATIONS: [&str; 9] = [
     "not", "cannot", "but", "if", "unless", "except", "instead", "later", "before",
@@ -92,17 +134,16 @@ const REFUSALS: [&str; 25] = [
 
 const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
 
-/// What the user's message says to a question that can be answered with yes or no.
-pub(crate) fn word(message: &str) -> Word {
-    let lower = message.to_lowercase().replace('’', "'");
-    let words: Vec<&str> = lower
-        .split(|c: char| !(c.is_alphanumeric() || c == '\''))
-        .filter(|word| !word.is_empty())
-        .collect();
+/// What the user's message says to `asked`, a question that can be answered with yes or no.
+pub(crate) fn word(message: &str, asked: &str) -> Word {
+    let (message_lower, asked_lower) = (lower(message), lower(asked));
+    let words = words_of(&message_lower);
     if begins_with_one_of(&REFUSALS, &words) {
         return Word::No;
     }
-    if is_affirmation(&words) && !is_question(message) && !has_reservation(&words) {
+    let of_question = words_of(&asked_lower);
+    let is_plain = words.iter().all(|word| is_harmless(word) || of_question.contains(word));
+    if is_affirmation(&words) && is_plain && !is_question(message) && !has_reservation(&words) {
         return Word::Yes;
     }
     Word::Neither
@@ -110,6 +151,24 @@ pub(crate) fn word(message: &str) -> Word {
 
 pub(crate) fn is_question(text: &str) -> bool {
     text.contains(QUESTION_MARKS)
+}
+
+fn lower(text: &str) -> String {
+    text.to_lowercase().replace('’', "'")
+}
+
+fn words_of(text: &str) -> Vec<&str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '\''))
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+fn is_harmless(word: &str) -> bool {
+    let of_affirmation = |phrase: &&str| phrase.split(' ').any(|part| part == word);
+    HARMLESS.contains(&word)
+        || POLITE.contains(&word)
+        || AFFIRMATIONS_ALONE.contains(&word)
+        || AFFIRMATIONS.iter().any(of_affirmation)
 }
 
 fn begins_with_one_of(phrases: &[&str], words: &[&str]) -> bool {
@@ -155,7 +214,7 @@ mod tests {
             "please don't delete it",
             "nein, danke",
         ] {
-            assert_eq!(word(no), Word::No, "{no}");
+            assert_eq!(word(no, ""), Word::No, "{no}");
         }
     }
 
@@ -187,7 +246,7 @@ mod tests {
             "はい、お願いします",
             "是",
         ] {
-            assert_eq!(word(yes), Word::Yes, "{yes}");
+            assert_eq!(word(yes, "Shall I delete **the tomatoes**?"), Word::Yes, "{yes}");
         }
     }
 
@@ -217,8 +276,28 @@ mod tests {
             "ok, what would that do?",
             "はい？",
             "why not",
+            "ok forget it",
+            "ok hold on",
+            "yes i changed my mind",
+            "yes tomorrow",
+            "yes the other one",
+            "ok, which task is that",
+            "sure, show me the list",
+            "ok I'll think about it",
+            "ja, aber später",
+            "ja, warte",
+            "oui, attends",
+            "sí, espera",
+            "да нет",
+            "да, подожди",
+            "はい、でもやめて",
+            "是的，不要",
         ] {
-            assert_eq!(word(neither), Word::Neither, "{neither}");
+            assert_eq!(
+                word(neither, "Shall I delete **the tomatoes**?"),
+                Word::Neither,
+                "{neither}"
+            );
         }
     }
 
@@ -229,14 +308,14 @@ mod tests {
             no in prop::sample::select(REFUSALS.to_vec()),
             between in "[ ,.!]{1,3}(the )?",
         ) {
-            prop_assert_eq!(word(yes), Word::Yes);
-            prop_assert_ne!(word(&format!("{yes}{between}{no}")), Word::Yes);
-            prop_assert_eq!(word(&format!("{no}{between}{yes}")), Word::No);
+            prop_assert_eq!(word(yes, ""), Word::Yes);
+            prop_assert_ne!(word(&format!("{yes}{between}{no}"), ""), Word::Yes);
+            prop_assert_eq!(word(&format!("{no}{between}{yes}"), ""), Word::No);
         }
 
         #[test]
         fn any_text_is_read(message in "\\PC{0,60}") {
-            let _ = word(&message);
+            let _ = word(&message, &message);
         }
     }
 }

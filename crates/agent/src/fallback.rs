@@ -13,10 +13,15 @@ pub(crate) const CUT_SHORT: &str = "\n\n(The answer ends here because it has rea
 /// The user cannot confirm what nobody has named to them.
 const UNCONFIRMED: &str = "\n- Not done: something that you would have to confirm first; ask for it again";
 
-/// What is missing of an answer that asks nothing, though tools of these titles wait for the user's yes.
+/// What is missing of an answer that asks nothing, or something else, though tools of these titles wait for the
+/// user's yes.
 pub(crate) fn missing_question(answer: &str, titles: &[String]) -> Option<String> {
-    (!titles.is_empty() && !is_question(answer))
-        .then(|| format!("\n\nThis needs your yes first: {}.", titles.join("; ")))
+    let said = answer.to_lowercase();
+    // `Delete a task` is asked about by whoever says "delete".
+    let verb = |title: &String| title.split(' ').next().unwrap_or_default().to_lowercase();
+    let is_about = |title: &String| said.contains(&verb(title));
+    let is_asked = is_question(answer) && (!answer.is_ascii() || titles.iter().all(is_about));
+    (!titles.is_empty() && !is_asked).then(|| format!("\n\nThis needs your yes first: {}.", titles.join("; ")))
 }
 
 /// The model failed after tools had run.
@@ -110,7 +115,8 @@ mod tests {
             missing_question("I will.", &titles).as_deref(),
             Some("\n\nThis needs your yes first: Delete a task; Send.")
         );
-        assert_eq!(missing_question("Shall I?", &titles), None);
+        assert_eq!(missing_question("Shall I delete it and send it?", &titles), None);
+        assert!(missing_question("Would you like to hear a joke?", &titles).is_some());
         assert_eq!(missing_question("消しますか？", &titles), None);
         assert_eq!(missing_question("Hello.", &[]), None);
     }

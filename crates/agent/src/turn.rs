@@ -73,7 +73,12 @@ impl Turn {
             conversation_id: self.conversation.id,
         });
         let confirming = self.confirming.take();
-        let confirmations = Confirmations::new(&self.conversation.pending, &self.question, confirming);
+        let asked = self
+            .conversation
+            .recent
+            .last()
+            .map_or("", |message| message.content.as_str());
+        let confirmations = Confirmations::new(&self.conversation.pending, asked, &self.question, confirming);
         let mut transcript = self.transcript(confirmations.notice());
         let max_result_chars = shared.settings.max_result_chars;
         let clock = Arc::clone(&shared.clock);

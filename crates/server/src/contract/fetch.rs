@@ -156,6 +156,10 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
             if let Some(document) = source.fetch(id, cx).await? {
                 return Ok(Some(document));
             }
+            // Nobody else has what belongs to users.
+            if source.is_personal() {
+                return Ok(None);
+            }
         }
     }
     // Callers of older servers pass the key alone (`x-coredata://A/ICNote/p12`, `garden.md`). A

@@ -154,6 +154,12 @@ async fn read(app: &App, request: Request<Body>) -> Result<ChatRequest, Box<Resp
     let refuse =
         |status, message: &str| Box::new(problem::answer(status, ErrorKind::InvalidArgument.as_str(), message));
     let body = read_limited(request.into_body(), MAX_BODY_BYTES, app).await?;
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(refuse(
+            StatusCode::BAD_REQUEST,
+            "the body is not a JSON object; send {\"message\": \"…\"}",
+        ));
+    }
     serde_json::from_slice(&body).map_err(|error| {
         let message = format!(
             "the body is not a question: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\"}} (who asks comes from the token, not from the body)"

@@ -1,25 +1,34 @@
 //! Where a list of tasks goes on, as callers pass it back.
 
-use tribune_core::store::{Priority, TaskCursor};
+use tribune_core::store::{Priority, TaskCursor, TaskSort};
 use tribune_core::{Error, Result};
 use uuid::Uuid;
 
-/// `high.2026-11-20.UUID`, or `-` for no date.
-pub fn write(cursor: &TaskCursor) -> String {
+/// `due.high.2026-11-20.UUID`: what the list is sorted by, and its last task, with `-` for no date.
+pub fn write(cursor: &TaskCursor, sort: TaskSort) -> String {
     let due = cursor.due_date.map_or_else(|| "-".to_owned(), |date| date.to_string());
-    format!("{}.{due}.{}", cursor.priority.as_str(), cursor.id)
+    format!("{}.{}.{due}.{}", name(sort), cursor.priority.as_str(), cursor.id)
 }
 
-pub fn read(text: &str) -> Result<TaskCursor> {
-    parse(text).ok_or_else(|| {
+/// A cursor of a list that was sorted otherwise would leave tasks out.
+pub fn read(text: &str, sort: TaskSort) -> Result<TaskCursor> {
+    parse(text, sort).ok_or_else(|| {
         Error::invalid_argument(
-            "`cursor` is not one that list_tasks gave: pass `next_cursor` on as it is, or leave it out to begin",
+            "`cursor` is not one that list_tasks gave for this `sort`: pass `next_cursor` on as it is, with the same arguments, or leave it out to begin",
         )
     })
 }
 
-fn parse(text: &str) -> Option<TaskCursor> {
-    let mut parts = text.split('.');
+fn name(sort: TaskSort) -> &'static str {
+    match sort {
+        TaskSort::Newest => "newest",
+        TaskSort::Due => "due",
+        TaskSort::Priority => "priority",
+    }
+}
+
+fn parse(text: &str, sort: TaskSort) -> Option<TaskCursor> {
+    let mut parts = text.strip_prefix(name(sort))?.strip_prefix('.')?.split('.');
     let (priority, due, id) = (parts.next()?, parts.next()?, parts.next()?);
     if parts.next().is_some() {
         return None;
@@ -47,9 +56,21 @@ mod tests {
                     due_date,
                     id: Uuid::from_u128(7),
                 };
-                assert_eq!(read(&write(&cursor)).expect("read"), cursor);
+                assert_eq!(
+                    read(&write(&cursor, TaskSort::Due), TaskSort::Due).expect("read"),
+                    cursor
+                );
             }
         }
+        let cursor = write(
+            &TaskCursor {
+                priority: Priority::Low,
+                due_date: None,
+                id: Uuid::nil(),
+            },
+            TaskSort::Newest,
+        );
+        assert!(read(&cursor, TaskSort::Due).is_err(), "sorted otherwise");
         for wrong in [
             "",
             "high",
@@ -57,7 +78,7 @@ mod tests {
             "high.-.00000000-0000-0000-0000-000000000007.x",
             "urgent.-.7",
         ] {
-            assert!(read(wrong).is_err(), "{wrong}");
+            assert!(read(wrong, TaskSort::Newest).is_err(), "{wrong}");
         }
     }
 }

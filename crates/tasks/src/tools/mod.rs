@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use tribune_core::store::{Task, TaskCursor, TaskPage};
+use tribune_core::store::{Task, TaskCursor, TaskPage, TaskSort};
 use tribune_core::wire::{MAX_WIRE_BYTES, wire_bytes};
 use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, Tool, ToolOutput, ToolSpec, UserId};
 use uuid::Uuid;
@@ -116,15 +116,15 @@ impl TaskTool {
         let filter = arguments::filter(args)?;
         let limit = arguments::limit(args);
         let after = match args.get("cursor").and_then(Value::as_str) {
-            Some(cursor) => Some(cursor::read(cursor)?),
+            Some(cursor) => Some(cursor::read(cursor, filter.sort)?),
             None => None,
         };
         let page = self.source.store.list(owner, &filter, limit, after).await?;
-        self.list_of(&page)
+        self.list_of(&page, filter.sort)
     }
 
     /// As many tasks as an answer has room for; the cursor leads to the others.
-    fn list_of(&self, page: &TaskPage) -> Result<ToolOutput> {
+    fn list_of(&self, page: &TaskPage, sort: TaskSort) -> Result<ToolOutput> {
         #[derive(Serialize)]
         struct List {
             tasks: Vec<Value>,
@@ -148,7 +148,7 @@ impl TaskTool {
         let list = List {
             tasks,
             total: page.total,
-            next_cursor: next.as_ref().map(cursor::write),
+            next_cursor: next.as_ref().map(|next| cursor::write(next, sort)),
         };
         ToolOutput::structured(&list, count)
     }

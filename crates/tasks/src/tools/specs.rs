@@ -27,7 +27,7 @@ pub fn add_task() -> ToolSpec {
 }
 
 pub fn list_tasks() -> ToolSpec {
-    let date = |what: &str| json!({"type": "string", "minLength": 10, "maxLength": 10, "description": what});
+    let date = |what: &str| json!({"type": "string", "maxLength": 100, "description": what});
     let input = json!({
         "type": "object",
         "properties": {
@@ -146,7 +146,7 @@ fn fields() -> Value {
         "priority": {"type": "string", "enum": view::priorities(), "default": "medium", "description": "How much it matters."},
         "category": {"type": "string", "maxLength": MAX_CATEGORY, "description": "What it belongs to, such as work or home."},
         "tags": {"type": "array", "maxItems": MAX_TAGS, "items": {"type": "string", "minLength": 1, "maxLength": MAX_TAG}, "description": "Up to 10 tags."},
-        "due_date": {"type": "string", "minLength": 10, "maxLength": 10, "description": "The day it is due, as YYYY-MM-DD."},
+        "due_date": {"type": "string", "maxLength": 100, "description": "The day it is due, as YYYY-MM-DD."},
     })
 }
 

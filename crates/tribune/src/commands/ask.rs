@@ -61,7 +61,7 @@ pub fn fetch(common: &Common, args: &Fetch) -> anyhow::Result<ExitCode> {
 pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
     let arguments: Value = serde_json::from_str(&args.arguments).with_context(|| {
         format!(
-            "the arguments are not JSON; write them like this: tribune call {} '{{\"query\": \"words\"}}'",
+            "the arguments are not JSON; write them like this: tribune call {} '{{\"argument\": \"value\"}}'",
             args.tool
         )
     })?;
@@ -82,10 +82,15 @@ fn ask(
     if let (Some(market), Some(_)) = (&mut config.market, &demo) {
         // The demo's folder goes with this command: a running demo knows nothing of it.
         market.keep_records = false;
+        if tool.ends_with("_task") || tool.ends_with("_tasks") {
+            eprintln!(
+                "tribune: without a tribune.toml this is the demo, whose tasks go with this command; `tribune init` begins one that keeps them"
+            );
+        }
     }
     let Value::Object(arguments) = arguments else {
         bail!(
-            "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"query\": \"words\"}}'"
+            "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"argument\": \"value\"}}'"
         );
     };
     let parts = compose(&config, config.settings(config.listen, false))?;

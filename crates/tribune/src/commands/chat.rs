@@ -88,7 +88,16 @@ impl Talk {
             Begun::Turn(turn) => {
                 let toolbox = chat.toolbox(&self.service, &Principal::Local);
                 let cx = chat.call_context(&self.service, Principal::Local, Arc::from("chat"));
-                turn.run(toolbox, cx, events).await?
+                let cancel = cx.cancel.clone();
+                let mut answer = std::pin::pin!(turn.run(toolbox, cx, events));
+                // Ctrl-C ends the answer, not the account of what was done for it.
+                tokio::select! {
+                    answer = &mut answer => answer?,
+                    _ = tokio::signal::ctrl_c() => {
+                        cancel.cancel();
+                        answer.await?
+                    }
+                }
             }
         };
         self.conversation = Some(answer.conversation_id);

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::{config, print};
+use tribune_server::service::NoChat;
+
 use crate::cli::{Check, Common};
 use crate::compose::{Parts, compose};
 use crate::config::{CachePlace, Exchange, StorePlace};
@@ -82,6 +84,10 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
             })
         })
         .collect();
+    let mut warnings = config.warnings.clone();
+    if let Err(NoChat::Unusable(reason)) = &service.chat {
+        warnings.push(format!("nobody can chat: {reason}"));
+    }
     let report = json!({
         "configuration": config.file.as_ref().map(|file| file.display().to_string()),
         "listen": config.listen.to_string(),
@@ -92,7 +98,7 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
             Ok(chat) => json!({"model": chat.agent.settings().model, "at": chat.agent.settings().base_url}),
             Err(no_chat) => json!({"model": null, "missing": no_chat.remedy()}),
         },
-        "warnings": config.warnings,
+        "warnings": warnings,
         "problems": problems,
     });
     if args.json {

@@ -313,6 +313,9 @@ pub(super) fn overlay_environment(table: &mut toml::Table, environment: &Environ
             _ => keys_of::<Market>(),
         };
         let is_plain = |key: &str| !matches!(key, "trading" | "servers");
+        if keys.contains(&name) && !is_plain(&name) {
+            bail!("the variable {variable} cannot set a whole table: write [{section}] `{name}` in the file");
+        }
         let Some(key) = keys.iter().find(|key| **key == name && is_plain(key)) else {
             let near = keys
                 .iter()
