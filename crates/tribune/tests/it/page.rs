@@ -64,7 +64,7 @@ fn script(asked: &Asked, breakdowns: &Mutex<usize>) -> Reply {
         // A turn tries three times; every view breaks down once.
         let mut count = breakdowns.lock().expect("the lock");
         *count += 1;
-        return if *count % 4 == 0 {
+        return if (*count).is_multiple_of(4) {
             says("Here I am again.")
         } else {
             Reply::Fails(500)
