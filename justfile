@@ -16,12 +16,14 @@ quick:
     cargo test --workspace --lib --bins
     cargo test -p tribune-corpus -p tribune-server
 
-# Tribune beside a bare axum handler and minimal rmcp servers, its search beside SQLite and tantivy, then its order books
+# Tribune beside a bare axum handler and minimal rmcp servers, its search beside SQLite and tantivy, then its order books, its store and its chat
 bench *ARGS:
     cargo build --release --workspace
     ./target/release/tribune-bench {{ARGS}}
     ./target/release/tribune-bench retrieval --passages 10000,100000 --set-limit 20
     ./target/release/tribune-bench market --messages 20000 --seconds 5
+    ./target/release/tribune-bench store
+    ./target/release/tribune-bench chat
 
 # Index and search of 10,000 to 1,000,000 passages beside SQLite FTS5 and plain tantivy; about a quarter of an hour
 bench-retrieval *ARGS:
@@ -32,6 +34,12 @@ bench-retrieval *ARGS:
 bench-market *ARGS:
     cargo build --release --workspace
     ./target/release/tribune-bench market {{ARGS}}
+
+# Task writes to SQLite (and PostgreSQL with --postgres URL), and a hundred chats at a time with a model that answers at once
+bench-chat *ARGS:
+    cargo build --release --workspace
+    ./target/release/tribune-bench store {{ARGS}}
+    ./target/release/tribune-bench chat
 
 # Index and search of 100,000 documents
 bench-scale *ARGS:
