@@ -8,7 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
 use futures::stream;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use http::{HeaderMap, Request, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tribune_agent::{Begun, ChatAnswer, ChatRequest, Event, Events, Turn};
@@ -124,15 +124,7 @@ fn events(app: &App, receiver: mpsc::UnboundedReceiver<Bytes>) -> Response {
         let event = next(&mut receiver, keep_alive).await?;
         Some((Ok::<_, Infallible>(event), receiver))
     });
-    let mut response = Response::new(Body::from_stream(stream));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(
-        header::CACHE_CONTROL,
-        HeaderValue::from_static("no-cache, no-transform"),
-    );
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
+    rpc::event_stream(Body::from_stream(stream))
 }
 
 /// The next event, or a comment that keeps proxies from closing a quiet connection.

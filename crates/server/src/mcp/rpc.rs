@@ -24,3 +24,16 @@ pub fn json_response(status: StatusCode, body: impl Into<Body>) -> Response {
         .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
+
+/// An answer that comes as events, each of which is to go out at once.
+pub fn event_stream(events: Body) -> Response {
+    let mut response = Response::new(events);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}

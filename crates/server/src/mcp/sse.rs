@@ -12,8 +12,8 @@ use axum::body::{Body, Bytes};
 use axum::response::Response;
 use futures::channel::mpsc;
 use futures::{SinkExt, Stream, StreamExt};
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode, header};
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions, ServerJsonRpcMessage};
 use serde_json::Value;
 use tokio::time::{Instant, Interval};
@@ -104,15 +104,7 @@ impl Sse {
                 id,
             },
         };
-        let mut response = Response::new(Body::from_stream(events));
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(
-            header::CACHE_CONTROL,
-            HeaderValue::from_static("no-cache, no-transform"),
-        );
-        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-        response
+        rpc::event_stream(Body::from_stream(events))
     }
 
     /// Takes a message for an open connection; the answer comes on its stream.

@@ -55,23 +55,8 @@ impl<'a> Person<'a> {
     }
 
     /// A request of the modern era at `/mcp`.
-    pub fn modern(&self, method: &str, mut params: Value) -> Answer {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let name = params["name"].as_str().unwrap_or_default().to_owned();
-        let mut headers = self.and(&[
-            ("content-type", "application/json"),
-            ("accept", "application/json, text/event-stream"),
-            ("mcp-protocol-version", "2026-07-28"),
-            ("mcp-method", method),
-        ]);
-        if !name.is_empty() {
-            headers.push(("mcp-name", &name));
-        }
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        self.server.post("/mcp", &headers, &body.to_string())
+    pub fn modern(&self, method: &str, params: Value) -> Answer {
+        self.server.modern_with("/mcp", method, params, &self.and(&[]))
     }
 
     pub fn tools(&self) -> Vec<String> {

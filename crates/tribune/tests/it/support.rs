@@ -113,7 +113,11 @@ impl TestServer {
 
     /// A request of the modern era, as its specification wants it.
     pub fn modern(&self, path: &str, method: &str, params: Value) -> Answer {
-        let mut params = params;
+        self.modern_with(path, method, params, &[])
+    }
+
+    /// The same, with further headers.
+    pub fn modern_with(&self, path: &str, method: &str, mut params: Value, more: &[(&str, &str)]) -> Answer {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
@@ -125,6 +129,7 @@ impl TestServer {
             ("mcp-protocol-version", "2026-07-28"),
             ("mcp-method", method),
         ];
+        headers.extend(more);
         if !name.is_empty() {
             headers.push(("mcp-name", &name));
         }
