@@ -140,6 +140,16 @@ impl<'a> Caller<'a> {
         tools.into_iter().filter_map(title).collect()
     }
 
+    /// Whether one of these calls would run by the user's yes.
+    pub(crate) fn uses_yes(&self, calls: &[Call]) -> bool {
+        let uses = |call: &Call| arguments(call).is_ok_and(|given| self.confirmations.uses_yes(&call.name, &given));
+        calls.iter().any(uses)
+    }
+
+    pub(crate) const fn lose_yes(&mut self) {
+        self.confirmations.lose_yes();
+    }
+
     /// Runs the calls of one round.
     pub(crate) async fn round(&mut self, calls: Vec<Call>, cx: &CallContext) -> Vec<AnsweredCall> {
         let first = self.done.len();

@@ -101,6 +101,17 @@ impl Confirmations {
         self.ask(tool, arguments)
     }
 
+    /// Whether this call would run by the user's yes.
+    pub(crate) fn uses_yes(&self, tool: &str, arguments: &JsonObject) -> bool {
+        let is_this = |(noted, _): &(Noted, String)| noted.tool == tool && noted.arguments == *arguments;
+        self.word == Word::Yes && self.waiting.iter().any(is_this)
+    }
+
+    /// Another process has used the yes: whatever is called now is asked about again.
+    pub(crate) const fn lose_yes(&mut self) {
+        self.word = Word::Neither;
+    }
+
     /// The tools that the user is asked about now, each once.
     pub(crate) fn asked_tools(&self) -> Vec<&str> {
         let mut tools: Vec<&str> = Vec::new();

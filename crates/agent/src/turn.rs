@@ -79,11 +79,16 @@ impl Turn {
             .last()
             .map_or("", |message| message.content.as_str());
         let confirmations = Confirmations::new(&self.conversation.pending, asked, &self.question, confirming);
+        let mut yes = Yes {
+            user: self.user.clone(),
+            conversation: self.conversation.id,
+            waiting: std::mem::take(&mut self.conversation.pending),
+        };
         let mut transcript = self.transcript(confirmations.notice());
         let max_result_chars = shared.settings.max_result_chars;
         let clock = Arc::clone(&shared.clock);
         let mut caller = Caller::new(toolbox, confirmations, events, clock, max_result_chars);
-        let end = converse(&shared, &mut transcript, &mut caller, &cx, &teller).await;
+        let end = converse(&shared, &mut transcript, &mut caller, &mut yes, &cx, &teller).await;
         let tools = caller.outcomes().count();
         let (outcome, answer) = self.conclude(end, caller, &teller).await;
         account(&shared, begun, &cx, outcome, transcript.rounds(), tools);
@@ -158,11 +163,38 @@ impl Turn {
     }
 }
 
+/// The user's yes to what waited, which of all processes that hear it one may use.
+struct Yes {
+    user: UserId,
+    conversation: Uuid,
+    /// Empty when it has been taken.
+    waiting: Vec<String>,
+}
+
+impl Yes {
+    /// Taken when it is first needed. If that cannot be told, it is not ours: the user is asked again.
+    async fn is_ours(&mut self, shared: &Shared) -> bool {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() {
+            return true;
+        }
+        let taken = shared
+            .conversations
+            .take_pending(&self.user, self.conversation, &waiting)
+            .await;
+        taken.unwrap_or_else(|error| {
+            tracing::warn!(%error, "whether a confirmation was used cannot be told");
+            false
+        })
+    }
+}
+
 /// Asks the model and runs what it calls until it answers.
 async fn converse(
     shared: &Shared,
     transcript: &mut Transcript,
     caller: &mut Caller<'_>,
+    yes: &mut Yes,
     cx: &CallContext,
     teller: &Teller<'_>,
 ) -> End {
@@ -194,6 +226,9 @@ async fn converse(
         teller.discard();
         if last {
             return End::Stopped;
+        }
+        if caller.uses_yes(&reply.calls) && !yes.is_ours(shared).await {
+            caller.lose_yes();
         }
         let answered = caller.round(reply.calls, cx).await;
         transcript.add_round(answered);

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use tribune_agent::{Begun, ChatAnswer};
 use tribune_core::ErrorKind;
+use tribune_core::store::ConversationStore;
 
 use crate::support::model::{Answer, calls, says, status};
 use crate::support::tools::{BREAD_ID, MILK_ID};
@@ -369,4 +370,29 @@ async fn a_yes_is_used_up_even_if_the_turn_is_given_up() {
         () = waits => {}
     }
     assert_eq!(chat.requests()[told].contents("system").len(), 1, "nothing waits");
+}
+
+#[tokio::test]
+async fn a_yes_that_another_process_has_used_is_asked_for_again() {
+    let chat = Chat::new([
+        deletes(MILK_ID),
+        says("Shall I delete “Buy milk”?"),
+        deletes(MILK_ID),
+        says("Shall I delete it?"),
+    ])
+    .await;
+    chat.ask("delete milk").await.unwrap();
+    let begun = chat.agent.begin(request("yes"), &user()).await.unwrap();
+    // Between hearing the yes and using it.
+    let kept = chat.store.exchanges().remove(0);
+    assert!(
+        chat.store
+            .take_pending(&user(), kept.conversation, &kept.pending)
+            .await
+            .unwrap()
+    );
+    let Begun::Turn(turn) = begun else { panic!("a turn") };
+    let answer = chat.run(turn).await.unwrap();
+    assert_eq!(only_call(&answer), (false, true));
+    assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
 }

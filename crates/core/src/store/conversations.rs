@@ -80,6 +80,10 @@ pub trait ConversationStore: Send + Sync {
     /// What a request of this key was answered with, if it was.
     async fn answered(&self, owner: &UserId, request_key: &str) -> Result<Option<Answered>>;
 
+    /// Takes off a conversation what waits there for the user's word, if it is still exactly this. Of all who try,
+    /// in however many processes, one succeeds.
+    async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool>;
+
     /// Keeps an exchange in one transaction. Exchanges of one conversation never interleave. Gives back what
     /// was kept: this exchange, or the one that was kept under its request key before. Fails with `NotFound` if
     /// the conversation is another user's.

@@ -12,9 +12,10 @@ use tribune_core::store::{
 use tribune_core::{Result, UserId};
 use uuid::Uuid;
 
-use crate::connection::Statement;
-use crate::database::Database;
-use crate::value::Row;
+use crate::connection::{Connection, Statement};
+use crate::database::{Database, Write};
+use crate::error::Failure;
+use crate::value::{Row, json};
 use crate::{MAX_PAGE, one_more};
 use record::Record;
 
@@ -43,6 +44,13 @@ impl ConversationStore for Conversations {
     async fn answered(&self, owner: &UserId, request_key: &str) -> Result<Option<Answered>> {
         let row = self.database.read_one(answered_before(owner, request_key)).await?;
         row.as_ref().map(answered).transpose()
+    }
+
+    async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool> {
+        let statement =
+            Statement::new("UPDATE conversations SET pending = $4 WHERE owner = $1 AND id = $2 AND pending = $3");
+        let statement = statement.bind(owner).bind(id).bind(json(pending)?).bind(json(&[])?);
+        self.database.write(Take(statement)).await
     }
 
     async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<Answered> {
@@ -84,6 +92,19 @@ impl ConversationStore for Conversations {
             return Ok(None);
         }
         message_page(with_message(&rows)?, limit, before).map(Some)
+    }
+}
+
+/// Says whether there was something to take.
+struct Take(Statement);
+
+#[async_trait]
+impl Write for Take {
+    type Output = bool;
+    const SINGLE: bool = true;
+
+    async fn run(&self, connection: &mut Connection<'_>) -> Result<bool, Failure> {
+        Ok(connection.execute(self.0.clone()).await? > 0)
     }
 }
 

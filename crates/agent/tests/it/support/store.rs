@@ -69,6 +69,20 @@ impl ConversationStore for Memory {
         }))
     }
 
+    async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool> {
+        let mut kept = self.kept.lock().expect("conversations");
+        let last = kept
+            .iter_mut()
+            .rfind(|(user, exchange)| user == owner && exchange.conversation == id);
+        Ok(last.is_some_and(|(_, exchange)| {
+            let is_this = exchange.pending == pending && !pending.is_empty();
+            if is_this {
+                exchange.pending.clear();
+            }
+            is_this
+        }))
+    }
+
     async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<Answered> {
         if self.broken.load(Ordering::SeqCst) {
             return Err(Error::internal("the disk is full"));

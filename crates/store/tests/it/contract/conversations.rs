@@ -386,3 +386,25 @@ pub async fn what_cannot_be_kept_leaves_nothing_behind(store: &Store) {
     assert_eq!(conversations.state(&ann, id, 10).await.expect("an answer"), None);
     assert_eq!(conversations.list(&ann, 10, None).await.expect("a page").items.len(), 1);
 }
+
+pub async fn what_waits_is_taken_by_one(store: &Store) {
+    let (conversations, ann, bob, id) = (store.conversations(), user("ann"), user("bob"), Uuid::now_v7());
+    let waiting = texts(&["delete x", "delete \"y\""]);
+    let said = Exchange {
+        pending: waiting.clone(),
+        ..exchange(id, "question", 0)
+    };
+    conversations.record(&ann, &said).await.expect("kept");
+    let take =
+        async |owner: &UserId, what: &[String]| conversations.take_pending(owner, id, what).await.expect("an answer");
+    assert!(!take(&bob, &waiting).await, "not another's");
+    assert!(!take(&ann, &waiting[..1]).await, "not something else");
+    let taken = join_all((0..8).map(|_| take(&ann, &waiting))).await;
+    assert_eq!(taken.into_iter().filter(|taken| *taken).count(), 1);
+    let state = conversations
+        .state(&ann, id, 10)
+        .await
+        .expect("an answer")
+        .expect("the conversation");
+    assert_eq!((state.pending, state.recent.len()), (Vec::new(), 2));
+}

@@ -51,6 +51,7 @@ promises! {
     conversations:
         an_exchange_comes_back,
         the_state_has_what_was_said_last,
+        what_waits_is_taken_by_one,
         the_latest_is_the_last_active,
         activity_never_goes_back,
         a_preview_is_a_hundred_characters,
