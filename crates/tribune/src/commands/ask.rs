@@ -84,7 +84,7 @@ fn ask(
         market.keep_records = false;
         if tool.ends_with("_task") || tool.ends_with("_tasks") {
             eprintln!(
-                "tribune: without a tribune.toml this is the demo, whose tasks go with this command; `tribune init` begins one that keeps them"
+                "tribune: without a tribune.toml this is the demo, whose tasks go with this command; with [store] in a configuration (`tribune init` writes one) they are kept"
             );
         }
     }
