@@ -1,12 +1,6 @@
 //! Chats over HTTP with a model that answers at once: what remains is what Tribune adds.
 
-use std::{
-    ffi::OsString,
-    fs,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use axum::{Router, body::Bytes, http::header::CONTENT_TYPE, response::IntoResponse, routing::post};
@@ -17,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     http::Connection,
     load::{self, Check, Measured, Target},
-    process::{self, Server},
+    process::Server,
 };
 
 #[derive(Args)]
@@ -35,7 +29,6 @@ const CALLERS: usize = 100;
 /// From one question of a caller to the next: 200 a second in all.
 const PACE: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_secs(1);
-const READY_WITHIN: Duration = Duration::from_secs(30);
 const PLAIN: &str = "How are you?";
 const WITH_A_TOOL: &str = "What is on my list?";
 const GOAL_MS: f64 = 50.0;
@@ -53,7 +46,8 @@ pub async fn run(args: &ChatArgs) -> Result<()> {
     println!("|---|---:|---:|---:|---:|");
     let alone = load_model(model, seconds).await?;
     print_row("the model alone, one request", &alone);
-    let server = start_tribune(&program, dir.path(), model).await?;
+    let tables = format!("[agent]\nbase_url = \"http://{model}/v1\"\nmodel = \"instant\"\n");
+    let server = Server::tribune(&program, dir.path(), &tables).await?;
     for (name, question) in [("an answer", PLAIN), ("an answer after a tool call", WITH_A_TOOL)] {
         let requests = begin_conversations(server.addr, question).await?;
         for (how, pace) in [("200 a second", Some(PACE)), ("as fast as it goes", None)] {
@@ -120,23 +114,6 @@ fn chunk(delta: &Value, finish: &str) -> String {
         part(delta, None),
         part(&json!({}), Some(finish))
     )
-}
-
-async fn start_tribune(program: &Path, dir: &Path, model: SocketAddr) -> Result<Server> {
-    let config = dir.join("tribune.toml");
-    let tables = format!("[agent]\nbase_url = \"http://{model}/v1\"\nmodel = \"instant\"\n");
-    fs::write(&config, tables).with_context(|| format!("write {}", config.display()))?;
-    let addr = process::free_addr()?;
-    let args: Vec<OsString> = vec![
-        "serve".into(),
-        "--log".into(),
-        "warn".into(),
-        "--config".into(),
-        config.into(),
-        "--listen".into(),
-        addr.to_string().into(),
-    ];
-    Server::start(program, &args, addr, &dir.join("log"), READY_WITHIN).await
 }
 
 fn http_post(addr: SocketAddr, path: &str, body: &Value) -> Vec<u8> {

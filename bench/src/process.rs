@@ -38,6 +38,25 @@ pub struct Server {
 }
 
 impl Server {
+    /// Tribune with these tables as its configuration, at home in a folder that is made for it.
+    pub async fn tribune(program: &Path, home: &Path, tables: &str) -> Result<Self> {
+        const READY_WITHIN: Duration = Duration::from_secs(30);
+        fs::create_dir_all(home).with_context(|| format!("make {}", home.display()))?;
+        let config = home.join("tribune.toml");
+        fs::write(&config, tables).with_context(|| format!("write {}", config.display()))?;
+        let addr = free_addr()?;
+        let args: Vec<OsString> = vec![
+            "serve".into(),
+            "--log".into(),
+            "warn".into(),
+            "--config".into(),
+            config.into(),
+            "--listen".into(),
+            addr.to_string().into(),
+        ];
+        Self::start(program, &args, addr, &home.join("log"), READY_WITHIN).await
+    }
+
     /// Starts `program` with its output in `log` and waits until `/readyz`
     /// answers 200.
     pub async fn start(

@@ -1,7 +1,6 @@
 //! `get_report` over HTTP, as many callers at once have it: from the server's memory, and from Redis.
 
 use std::{
-    ffi::OsString,
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -43,7 +42,7 @@ pub async fn measure(program: &Path, dir: &Path, seconds: u64) -> Result<Vec<Ser
         "[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n",
         exchange.rest_url()
     );
-    let memory = start(program, dir, "memory", &writer).await?;
+    let memory = Server::tribune(program, &dir.join("memory"), &writer).await?;
     let mut rows = Vec::new();
     for pace in [Some(PACE), None] {
         rows.push(Served {
@@ -59,9 +58,14 @@ pub async fn measure(program: &Path, dir: &Path, seconds: u64) -> Result<Vec<Ser
         return Ok(rows);
     };
     let cache = format!("[cache]\nurl = \"redis://{}\"\n", redis.addr);
-    let node = start(program, dir, "node", &format!("{writer}{cache}")).await?;
+    let node = Server::tribune(program, &dir.join("node"), &format!("{writer}{cache}")).await?;
     wait_for_report(node.addr).await?;
-    let reader = start(program, dir, "reader", &format!("[market]\nfeed = false\n{cache}")).await?;
+    let reader = Server::tribune(
+        program,
+        &dir.join("reader"),
+        &format!("[market]\nfeed = false\n{cache}"),
+    )
+    .await?;
     for pace in [Some(PACE), None] {
         rows.push(Served {
             place: "Redis, by a process without a feed",
@@ -74,24 +78,6 @@ pub async fn measure(program: &Path, dir: &Path, seconds: u64) -> Result<Vec<Ser
     node.stop().await?;
     drop::<Exchange>(exchange);
     Ok(rows)
-}
-
-async fn start(program: &Path, dir: &Path, name: &str, tables: &str) -> Result<Server> {
-    let home = dir.join(name);
-    fs::create_dir_all(&home).with_context(|| format!("make {}", home.display()))?;
-    let config = home.join("tribune.toml");
-    fs::write(&config, tables).with_context(|| format!("write {}", config.display()))?;
-    let addr = process::free_addr()?;
-    let args: Vec<OsString> = vec![
-        "serve".into(),
-        "--log".into(),
-        "warn".into(),
-        "--config".into(),
-        config.into(),
-        "--listen".into(),
-        addr.to_string().into(),
-    ];
-    Server::start(program, &args, addr, &home.join("log"), READY_WITHIN).await
 }
 
 async fn load(server: &Server, pace: Option<Duration>, measured: Duration) -> Result<Measured> {

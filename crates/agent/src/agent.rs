@@ -75,11 +75,7 @@ impl Agent {
             }
         }
         let asked_at = self.shared.clock.now();
-        let found = self.find(&request, user, asked_at).await?;
-        let (state, confirming) = match found {
-            Some(state) if !state.pending.is_empty() => self.claim_pending(state, user).await?,
-            other => (other, None),
-        };
+        let state = self.find(&request, user, asked_at).await?;
         let state = state.unwrap_or_else(|| ConversationState {
             id: new_id(asked_at),
             last_activity: asked_at,
@@ -94,13 +90,12 @@ impl Agent {
             asked_at,
             request_id: request.request_id,
             _answering: claim,
-            confirming,
         }))
     }
 
     fn claim_request(&self, user: &UserId, id: Uuid) -> Result<Claim> {
         self.claims
-            .take(format!("request {user} {id}"))
+            .take(format!("{user} {id}"))
             .ok_or_else(|| Error::unavailable("this request is being answered already; ask for it again in a moment"))
     }
 
@@ -117,27 +112,6 @@ impl Agent {
         }
         let latest = store.latest(user, recent).await?;
         Ok(latest.filter(|state| !is_idle(state.last_activity, now, self.shared.settings.idle_after)))
-    }
-
-    /// What waits for the user's word is for one turn only: of two at the same time, the second has nothing that
-    /// was confirmed. It is read again once it is ours, because a turn that has just ended may have used it.
-    async fn claim_pending(
-        &self,
-        mut state: ConversationState,
-        user: &UserId,
-    ) -> Result<(Option<ConversationState>, Option<Claim>)> {
-        let key = format!("confirmation {} {}", state.id, state.last_activity);
-        let Some(claim) = self.claims.take(key) else {
-            state.pending.clear();
-            return Ok((Some(state), None));
-        };
-        let recent = self.shared.settings.history;
-        let again = self.shared.conversations.state(user, state.id, recent).await?;
-        let mut again = again.ok_or_else(no_such_conversation)?;
-        if again.last_activity != state.last_activity {
-            again.pending.clear();
-        }
-        Ok((Some(again), Some(claim)))
     }
 }
 

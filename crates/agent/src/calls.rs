@@ -6,10 +6,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::Instrument;
-use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput};
 
 use crate::chat::{Citation, Event, Events, ToolCallSummary};
-use crate::claims::Claim;
 use crate::confirm::{Confirmations, MAX_ASKED, MAX_NOTE_BYTES, Verdict};
 use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
 use crate::results::{MAX_PREVIEW_CHARS, add_citation, collect_citations, preview};
@@ -70,8 +69,6 @@ pub(crate) struct Work {
     pub(crate) citations: Vec<Citation>,
     /// What the user is asked to confirm.
     pub(crate) pending: Vec<String>,
-    /// On what the user was asked to confirm before.
-    pub(crate) confirming: Option<Claim>,
 }
 
 enum Plan {
@@ -118,24 +115,16 @@ impl<'a> Caller<'a> {
                 add_citation(citation, &mut citations);
             }
         }
-        let (pending, confirming) = self.confirmations.into_asked();
         Work {
             summaries,
             citations,
-            pending,
-            confirming,
+            pending: self.confirmations.into_asked(),
         }
     }
 
     /// The titles of the tools that the user is asked about.
     pub(crate) fn asked_titles(&self) -> Vec<String> {
-        let title = |name: &str| {
-            self.tools
-                .specs()
-                .iter()
-                .find(|spec| spec.name == name)
-                .map(|spec| plain(&spec.title))
-        };
+        let title = |name: &str| self.tools.find(name).map(|spec| plain(&spec.title));
         let tools = self.confirmations.asked_tools();
         tools.into_iter().filter_map(title).collect()
     }
@@ -146,6 +135,7 @@ impl<'a> Caller<'a> {
         calls.iter().any(uses)
     }
 
+    /// See [`Confirmations::lose_yes`].
     pub(crate) const fn lose_yes(&mut self) {
         self.confirmations.lose_yes();
     }
@@ -245,13 +235,7 @@ impl<'a> Caller<'a> {
     }
 
     fn conclude(&self, number: usize, call: &Call, mut outcome: Outcome) -> (ToolCallSummary, Outcome) {
-        let is_this = |spec: &&ToolSpec| spec.name == call.name;
-        outcome.read_only = self
-            .tools
-            .specs()
-            .iter()
-            .find(is_this)
-            .is_some_and(|spec| spec.hints.read_only);
+        outcome.read_only = self.tools.find(&call.name).is_some_and(|spec| spec.hints.read_only);
         let summary = ToolCallSummary {
             tool: shown_name(call),
             success: outcome.success,

@@ -1,4 +1,4 @@
-//! What only one turn at a time may do, within this process.
+//! Requests that are being answered, within this process.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Claims(Arc<Mutex<HashSet<String>>>);
 
-/// Held for as long as it lives, or for ever once it is spent.
+/// Held for as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Claim {
     claims: Claims,
     key: String,
-    spent: bool,
 }
 
 impl Claims {
@@ -21,7 +20,6 @@ impl Claims {
         free.then(|| Claim {
             claims: self.clone(),
             key,
-            spent: false,
         })
     }
 
@@ -30,23 +28,9 @@ impl Claims {
     }
 }
 
-impl Claim {
-    /// Nobody takes it again for as long as the process lives, however this turn ends.
-    pub(crate) const fn spend(&mut self) {
-        self.spent = true;
-    }
-
-    /// What it was about is settled: there is nothing left to take, and its name can be forgotten.
-    pub(crate) fn settle(mut self) {
-        self.spent = false;
-    }
-}
-
 impl Drop for Claim {
     fn drop(&mut self) {
-        if !self.spent {
-            self.claims.lock().remove(&self.key);
-        }
+        self.claims.lock().remove(&self.key);
     }
 }
 
@@ -55,18 +39,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_free_again_unless_it_was_spent() {
+    fn a_claim_is_free_again_when_it_is_dropped() {
         let claims = Claims::default();
         let take = || claims.take("it".to_owned());
         let first = take().expect("it is free");
         assert!(take().is_none());
         drop(first);
-        let mut settled = take().expect("it is free again");
-        settled.spend();
-        settled.settle();
-        let mut spent = take().expect("it was settled");
-        spent.spend();
-        drop(spent);
-        assert!(take().is_none());
+        assert!(take().is_some());
     }
 }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use crate::claims::Claim;
 use crate::consent::{self, Word};
 
 /// What may be waiting for the user's word at a time.
@@ -37,10 +36,6 @@ pub(crate) struct Confirmations {
     /// The calls, and their notes as they were kept: a number that is written anew may become another one.
     waiting: Vec<(Noted, String)>,
     word: Word,
-    /// Of what waits. A word is used up by the first call that it decides about, even if the turn is not kept
-    /// afterwards: the store then still holds what waited, but nobody in this process takes it again. Another process,
-    /// or this one started anew, knows nothing of that; there another yes of the user would run the call once more.
-    claim: Option<Claim>,
     /// The tool and the note.
     asked: Vec<(String, String)>,
 }
@@ -55,18 +50,13 @@ struct Noted {
 
 impl Confirmations {
     /// `pending` is what the last answer, `asked`, was about, and `message` what the user has said to it.
-    pub(crate) fn new(pending: &[String], asked: &str, message: &str, claim: Option<Claim>) -> Self {
+    pub(crate) fn new(pending: &[String], asked: &str, message: &str) -> Self {
         let read = |note: &String| Noted::read(note).map(|noted| (noted, note.clone()));
-        let mut confirmations = Self {
+        Self {
             waiting: pending.iter().take(MAX_ASKED).filter_map(read).collect(),
             word: consent::word(message, asked),
-            claim,
             asked: Vec::new(),
-        };
-        if confirmations.word == Word::No {
-            confirmations.use_up();
         }
-        confirmations
     }
 
     /// Tells the model what waits: it has seen its calls in an earlier turn, and does not see them any more.
@@ -86,12 +76,10 @@ impl Confirmations {
     }
 
     pub(crate) fn decide(&mut self, tool: &str, arguments: &JsonObject) -> Verdict {
-        let is_this = |(noted, _): &(Noted, String)| noted.tool == tool && noted.arguments == *arguments;
-        if let Some(at) = self.waiting.iter().position(is_this) {
+        if let Some(at) = self.position(tool, arguments) {
             match self.word {
                 Word::Yes => {
                     self.waiting.remove(at);
-                    self.use_up();
                     return Verdict::Run;
                 }
                 Word::No => return Verdict::Refused,
@@ -103,11 +91,15 @@ impl Confirmations {
 
     /// Whether this call would run by the user's yes.
     pub(crate) fn uses_yes(&self, tool: &str, arguments: &JsonObject) -> bool {
-        let is_this = |(noted, _): &(Noted, String)| noted.tool == tool && noted.arguments == *arguments;
-        self.word == Word::Yes && self.waiting.iter().any(is_this)
+        self.word == Word::Yes && self.position(tool, arguments).is_some()
     }
 
-    /// Another process has used the yes: whatever is called now is asked about again.
+    /// Whether the user has said no to what waits.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.word == Word::No && !self.waiting.is_empty()
+    }
+
+    /// Another turn has used the yes: whatever is called now is asked about again.
     pub(crate) const fn lose_yes(&mut self) {
         self.word = Word::Neither;
     }
@@ -123,9 +115,14 @@ impl Confirmations {
         tools
     }
 
-    /// What the user is asked for now, and the claim on what they were asked for before.
-    pub(crate) fn into_asked(self) -> (Vec<String>, Option<Claim>) {
-        (self.asked.into_iter().map(|(_, note)| note).collect(), self.claim)
+    /// What the user is asked for now.
+    pub(crate) fn into_asked(self) -> Vec<String> {
+        self.asked.into_iter().map(|(_, note)| note).collect()
+    }
+
+    fn position(&self, tool: &str, arguments: &JsonObject) -> Option<usize> {
+        let is_this = |(noted, _): &(Noted, String)| noted.tool == tool && noted.arguments == *arguments;
+        self.waiting.iter().position(is_this)
     }
 
     fn ask(&mut self, tool: &str, arguments: &JsonObject) -> Verdict {
@@ -140,12 +137,6 @@ impl Confirmations {
         }
         self.asked.push((tool.to_owned(), note));
         Verdict::Ask
-    }
-
-    const fn use_up(&mut self) {
-        if let Some(claim) = &mut self.claim {
-            claim.spend();
-        }
     }
 }
 
@@ -196,13 +187,13 @@ mod tests {
     }
 
     fn after(pending: &[String], message: &str) -> Confirmations {
-        Confirmations::new(pending, "", message, None)
+        Confirmations::new(pending, "", message)
     }
 
     fn asked_for(arguments: &JsonObject) -> Vec<String> {
         let mut first = after(&[], "delete it");
         assert_eq!(first.decide("delete", arguments), Verdict::Ask);
-        first.into_asked().0
+        first.into_asked()
     }
 
     #[test]
@@ -223,7 +214,7 @@ mod tests {
             "asking twice is not a yes"
         );
         assert_eq!(first.asked_tools(), ["delete"]);
-        let (pending, _) = first.into_asked();
+        let pending = first.into_asked();
         assert_eq!(pending.len(), 1);
 
         let mut second = after(&pending, "yes");
@@ -231,15 +222,15 @@ mod tests {
         assert_eq!(second.decide("remove", &arguments), Verdict::Ask);
         assert_eq!(second.decide("delete", &arguments), Verdict::Run);
         assert_eq!(second.decide("delete", &arguments), Verdict::Ask);
-        assert_eq!(second.into_asked().0.len(), 3);
+        assert_eq!(second.into_asked().len(), 3);
 
         let mut refused = after(&pending, "No!");
         assert_eq!(refused.decide("delete", &arguments), Verdict::Refused);
-        assert_eq!(refused.into_asked().0, Vec::<String>::new());
+        assert_eq!(refused.into_asked(), Vec::<String>::new());
 
         let mut evaded = after(&pending, "What is the weather like?");
         assert_eq!(evaded.decide("delete", &arguments), Verdict::Ask);
-        assert_eq!(evaded.into_asked().0, pending, "it waits anew");
+        assert_eq!(evaded.into_asked(), pending, "it waits anew");
     }
 
     #[test]
@@ -274,7 +265,7 @@ mod tests {
             Verdict::Ask,
             "it is asked about already"
         );
-        assert_eq!(confirmations.into_asked().0.len(), MAX_ASKED);
+        assert_eq!(confirmations.into_asked().len(), MAX_ASKED);
     }
 
     #[test]
@@ -290,7 +281,7 @@ mod tests {
         let deep = (0..126).fold(json!(1), |inner, _| json!([inner]));
         let deep: JsonObject = serde_json::from_str(&json!({ "t": deep }).to_string()).expect("an object");
         assert_eq!(confirmations.decide("delete", &deep), Verdict::TooLong);
-        assert_eq!(confirmations.into_asked().0, Vec::<String>::new());
+        assert_eq!(confirmations.into_asked(), Vec::<String>::new());
     }
 
     proptest! {

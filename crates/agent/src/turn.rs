@@ -32,8 +32,6 @@ pub struct Turn {
     pub(crate) request_id: Option<Uuid>,
     /// Nobody else answers this request meanwhile.
     pub(crate) _answering: Option<Claim>,
-    /// Nobody else uses what waits for the user's word.
-    pub(crate) confirming: Option<Claim>,
 }
 
 /// How a conversation with the model ended.
@@ -72,23 +70,23 @@ impl Turn {
         events.emit(Event::Started {
             conversation_id: self.conversation.id,
         });
-        let confirming = self.confirming.take();
-        let asked = self
-            .conversation
-            .recent
-            .last()
-            .map_or("", |message| message.content.as_str());
-        let confirmations = Confirmations::new(&self.conversation.pending, asked, &self.question, confirming);
-        let mut yes = Yes {
+        let asked = self.conversation.recent.last();
+        let asked = asked.map_or("", |message| message.content.as_str());
+        let confirmations = Confirmations::new(&self.conversation.pending, asked, &self.question);
+        let mut waiting = Waiting {
             user: self.user.clone(),
             conversation: self.conversation.id,
-            waiting: std::mem::take(&mut self.conversation.pending),
+            notes: std::mem::take(&mut self.conversation.pending),
         };
+        if confirmations.is_refused() {
+            // At once: a no counts even if this turn fails.
+            waiting.take(&shared).await;
+        }
         let mut transcript = self.transcript(confirmations.notice());
         let max_result_chars = shared.settings.max_result_chars;
         let clock = Arc::clone(&shared.clock);
         let mut caller = Caller::new(toolbox, confirmations, events, clock, max_result_chars);
-        let end = converse(&shared, &mut transcript, &mut caller, &mut yes, &cx, &teller).await;
+        let end = converse(&shared, &mut transcript, &mut caller, &mut waiting, &cx, &teller).await;
         let tools = caller.outcomes().count();
         let (outcome, answer) = self.conclude(end, caller, &teller).await;
         account(&shared, begun, &cx, outcome, transcript.rounds(), tools);
@@ -149,9 +147,6 @@ impl Turn {
         if kept.answer.id != exchange.answer.id {
             // Another process has answered the same request first: its answer is the one that stays.
             teller.replace(&kept.answer.content);
-        } else if let Some(confirming) = work.confirming {
-            // What waited has been replaced in the store.
-            confirming.settle();
         }
         let citations = behind(&kept.answer.content, work.citations);
         Ok(ChatAnswer {
@@ -163,25 +158,25 @@ impl Turn {
     }
 }
 
-/// The user's yes to what waited, which of all processes that hear it one may use.
-struct Yes {
+/// What waits in the store for the user's word. A word is good for one turn: whoever acts on it takes what waits away
+/// first, so that no other turn, in this process or another, finds it there again.
+struct Waiting {
     user: UserId,
     conversation: Uuid,
     /// Empty when it has been taken.
-    waiting: Vec<String>,
+    notes: Vec<String>,
 }
 
-impl Yes {
-    /// Taken when it is first needed. If that cannot be told, it is not ours: the user is asked again.
-    async fn is_ours(&mut self, shared: &Shared) -> bool {
-        let waiting = std::mem::take(&mut self.waiting);
-        if waiting.is_empty() {
+impl Waiting {
+    /// Whether it was still there, or was taken by this turn before. If that cannot be told, it was not: the user is
+    /// asked again.
+    async fn take(&mut self, shared: &Shared) -> bool {
+        let notes = std::mem::take(&mut self.notes);
+        if notes.is_empty() {
             return true;
         }
-        let taken = shared
-            .conversations
-            .take_pending(&self.user, self.conversation, &waiting)
-            .await;
+        let store = &shared.conversations;
+        let taken = store.take_pending(&self.user, self.conversation, &notes).await;
         taken.unwrap_or_else(|error| {
             tracing::warn!(%error, "whether a confirmation was used cannot be told");
             false
@@ -194,7 +189,7 @@ async fn converse(
     shared: &Shared,
     transcript: &mut Transcript,
     caller: &mut Caller<'_>,
-    yes: &mut Yes,
+    waiting: &mut Waiting,
     cx: &CallContext,
     teller: &Teller<'_>,
 ) -> End {
@@ -227,7 +222,7 @@ async fn converse(
         if last {
             return End::Stopped;
         }
-        if caller.uses_yes(&reply.calls) && !yes.is_ours(shared).await {
+        if caller.uses_yes(&reply.calls) && !waiting.take(shared).await {
             caller.lose_yes();
         }
         let answered = caller.round(reply.calls, cx).await;

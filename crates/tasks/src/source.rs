@@ -173,6 +173,6 @@ fn metadata(task: &Task, links: &Links) -> JsonObject {
     for said in ["id", "title", "description", "url"] {
         fields.shift_remove(said);
     }
-    fields.retain(|_, value| !value.is_null());
+    fields.retain(|_, value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()));
     fields
 }

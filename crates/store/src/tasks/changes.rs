@@ -180,9 +180,11 @@ impl Write for Complete {
                 )
             }
         };
-        let statement = Statement::new(sql).bind(&self.owner).bind(self.id).bind(self.now);
-        let row = connection.fetch_one(statement).await?;
-        Ok(row.as_ref().map(task).transpose()?)
+        returned(
+            connection,
+            Statement::new(sql).bind(&self.owner).bind(self.id).bind(self.now),
+        )
+        .await
     }
 }
 
@@ -198,8 +200,12 @@ impl Write for Delete {
 
     async fn run(&self, connection: &mut Connection<'_>) -> Result<Option<Task>, Failure> {
         let sql = concat!("DELETE FROM tasks WHERE owner = $1 AND id = $2 RETURNING ", columns!());
-        let statement = Statement::new(sql).bind(&self.owner).bind(self.id);
-        let row = connection.fetch_one(statement).await?;
-        Ok(row.as_ref().map(task).transpose()?)
+        returned(connection, Statement::new(sql).bind(&self.owner).bind(self.id)).await
     }
+}
+
+/// The task that a statement gives back.
+async fn returned(connection: &mut Connection<'_>, statement: Statement) -> Result<Option<Task>, Failure> {
+    let row = connection.fetch_one(statement).await?;
+    Ok(row.as_ref().map(task).transpose()?)
 }

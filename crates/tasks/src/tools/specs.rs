@@ -135,7 +135,7 @@ fn spec(name: &str, title: &str, description: &str, input: Value, output: Value,
 }
 
 fn task_id() -> Value {
-    json!({"type": "string", "format": "uuid", "minLength": 32, "maxLength": 45, "description": "The task's id, from list_tasks."})
+    json!({"type": "string", "format": "uuid", "maxLength": 100, "description": "The task's id, from list_tasks."})
 }
 
 /// What a task is made of.

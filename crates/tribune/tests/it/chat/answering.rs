@@ -1,0 +1,280 @@
+//! Questions and answers: tools, streams, pages of conversations, limits, confirmation.
+
+use serde_json::{Value, json};
+
+use super::{events, next_page, server, task_manager};
+use crate::model::Model;
+use crate::people::Person;
+use crate::support::{TestServer, sample, text, wait_for};
+
+#[test]
+fn a_question_is_answered_with_tools_and_kept_with_its_answer() {
+    let model = Model::start(task_manager);
+    let server = server(&model);
+    let me = Person::local(&server);
+    let added = me.chat("Add Water the tomatoes");
+    assert!(text(&added["message"]).starts_with("Done: "), "{added}");
+    assert_eq!(added["tool_calls"][0]["tool"], "add_task");
+    assert_eq!(added["tool_calls"][0]["success"], true);
+    assert_eq!(me.titles(), ["Water the tomatoes"]);
+
+    let completed = me.chat("Complete the tomatoes");
+    let tools: Vec<&Value> = completed["tool_calls"]
+        .as_array()
+        .expect("calls")
+        .iter()
+        .map(|call| &call["tool"])
+        .collect();
+    assert_eq!(tools, ["list_tasks", "complete_task"]);
+    assert_eq!(
+        completed["conversation_id"], added["conversation_id"],
+        "a moment later it goes on"
+    );
+    assert_eq!(me.call("list_tasks", &json!({"status": "completed"}))["total"], 1);
+
+    let found = me.chat("Find beans");
+    assert_eq!(found["citations"][0]["title"], "Runner beans");
+    assert_eq!(
+        found["citations"][0]["url"],
+        format!("{}/data/docs:beans.md", server.url)
+    );
+
+    // The model was sent the instructions, what was said before, and the question once.
+    let sent = model.asked().last().expect("a request")["messages"].clone();
+    let said: Vec<&str> = sent
+        .as_array()
+        .expect("messages")
+        .iter()
+        .filter(|m| m["role"] == "user")
+        .map(|m| text(&m["content"]))
+        .collect();
+    assert_eq!(said, ["Add Water the tomatoes", "Complete the tomatoes", "Find beans"]);
+    assert!(!sent.to_string().contains("user_id"));
+
+    let id = text(&added["conversation_id"]).to_owned();
+    let listed = me.get("/conversations").json();
+    assert_eq!(listed[0]["id"], json!(id));
+    assert_eq!(listed[0]["message_count"], 6);
+    assert_eq!(listed[0]["preview"], "Add Water the tomatoes");
+    let messages = me.get(&format!("/conversations/{id}/messages")).json();
+    let roles: Vec<&str> = messages
+        .as_array()
+        .expect("messages")
+        .iter()
+        .map(|m| text(&m["role"]))
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant", "user", "assistant"]);
+
+    // Page by page, from the end.
+    let mut address = format!("/conversations/{id}/messages?limit=4");
+    let mut seen = Vec::new();
+    while !address.is_empty() {
+        let page = me.get(&address);
+        let mut items = page.json().as_array().expect("messages").clone();
+        items.extend(seen);
+        seen = items;
+        address = next_page(&page);
+    }
+    assert_eq!(Value::from(seen), messages);
+
+    let other = me
+        .post("/chat", &json!({"message": "Hi", "new_conversation": true}))
+        .json();
+    assert_ne!(other["conversation_id"], added["conversation_id"]);
+    assert_eq!(other["tool_calls"], Value::Null);
+    let back = me
+        .post("/chat", &json!({"message": "Hi", "conversation_id": id}))
+        .json();
+    assert_eq!(back["conversation_id"], json!(id));
+    let first = me.get("/conversations?limit=1");
+    assert!(first.header("link").contains("rel=\"next\""), "{:?}", first.headers);
+    let next = first
+        .header("link")
+        .trim_start_matches('<')
+        .split('>')
+        .next()
+        .expect("an address")
+        .to_owned();
+    assert_eq!(me.get(&next).json()[0]["id"], other["conversation_id"]);
+}
+
+#[test]
+fn an_answer_is_streamed_as_it_comes() {
+    let model = Model::start(task_manager);
+    let server = server(&model);
+    let ask = |message: &str| {
+        let body = json!({"message": message}).to_string();
+        let answer = server.post(
+            "/chat",
+            &[("accept", "text/event-stream"), ("x-correlation-id", "abc-1")],
+            &body,
+        );
+        assert_eq!(answer.header("x-correlation-id"), "abc-1");
+        assert_eq!(answer.header("content-type"), "text/event-stream");
+        events(&answer.body)
+    };
+    let told = ask("Add Mow the lawn");
+    let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names[..3], ["started", "tool_start", "tool_end"], "{names:?}");
+    assert_eq!(names.last(), Some(&"answer"));
+    let deltas: String = told
+        .iter()
+        .filter(|(name, _)| name == "delta")
+        .map(|(_, data)| text(&data["text"]))
+        .collect();
+    let (_, answer) = told.last().expect("an answer");
+    assert_eq!(text(&answer["message"]), deltas);
+    assert_eq!(answer["conversation_id"], told[0].1["conversation_id"]);
+    assert_eq!(told[2].1["tool"], "add_task");
+    assert_eq!(told[2].1["success"], true);
+    let failed = ask("Fail");
+    let (name, error) = failed.last().expect("an event");
+    assert_eq!(
+        (name.as_str(), &error["error"]["code"]),
+        ("error", &json!("unavailable"))
+    );
+}
+
+#[test]
+fn without_a_model_the_three_lines_are_told_and_everything_else_works() {
+    let server = TestServer::builder().documents(&sample()).tables("[store]").start();
+    let me = Person::local(&server);
+    let answer = me.post("/chat", &json!({"message": "hello"}));
+    assert_eq!(answer.status, 503);
+    let error = &answer.json()["error"];
+    assert_eq!(error["code"], "model_not_configured");
+    assert_eq!(error["missing"].as_array().expect("lines").len(), 3);
+    for key in ["base_url = ", "model = ", "api_key = "] {
+        assert!(text(&error["message"]).contains(key), "{error}");
+    }
+    assert_eq!(me.get("/conversations").json(), json!([]));
+    me.add("Mow the lawn");
+    // A key that is not there is told, and costs the chat alone.
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables("[agent]\napi_key = \"env:TRIBUNE_TEST_NO_SUCH_KEY\"")
+        .start();
+    let answer = Person::local(&server).post("/chat", &json!({"message": "hello"}));
+    assert_eq!(answer.status, 503);
+    assert!(answer.body.contains("TRIBUNE_TEST_NO_SUCH_KEY"), "{}", answer.body);
+}
+
+#[test]
+fn what_is_not_a_question_is_refused_with_a_sentence() {
+    let model = Model::start(task_manager);
+    let server = server(&model);
+    let me = Person::local(&server);
+    for (body, status) in [
+        (json!({}), 400),
+        (json!({"message": ""}), 400),
+        (json!({"message": "  \n"}), 400),
+        (json!({"message": "x".repeat(4001)}), 400),
+        (json!({"message": 7}), 400),
+        (json!({"message": "x", "user_id": "ann"}), 400),
+        (json!({"message": "x", "conversation_id": "7"}), 400),
+        (
+            json!({"message": "x", "conversation_id": "00000000-0000-7000-8000-000000000000"}),
+            404,
+        ),
+        (json!({"message": "x".repeat(100_000)}), 413),
+    ] {
+        let answer = me.post("/chat", &body);
+        assert_eq!(answer.status, status, "{}", answer.body);
+        assert!(!text(&answer.json()["error"]["message"]).is_empty(), "{}", answer.body);
+    }
+    assert_eq!(me.get("/conversations").json(), json!([]), "nothing of it is kept");
+    assert!(model.asked().is_empty(), "nothing of it reaches the model");
+    assert_eq!(me.post("/chat", &json!({"message": "ä".repeat(4000)})).status, 200);
+    for address in [
+        "/conversations?limit=0",
+        "/conversations?limit=x",
+        "/conversations?after=x",
+        "/conversations/x/messages",
+    ] {
+        let answer = me.get(address);
+        assert!(matches!(answer.status, 400 | 404), "{address}: {}", answer.body);
+    }
+}
+
+#[test]
+fn what_destroys_something_is_asked_about_first() {
+    let model = Model::start(task_manager);
+    let server = server(&model);
+    let me = Person::local(&server);
+    me.add("Water the tomatoes");
+    let asked = me.chat("Delete the tomatoes");
+    let last = asked["tool_calls"]
+        .as_array()
+        .expect("calls")
+        .last()
+        .expect("a call")
+        .clone();
+    assert_eq!(
+        (&last["tool"], &last["success"], &last["needs_confirmation"]),
+        (&json!("delete_task"), &json!(false), &json!(true))
+    );
+    assert_eq!(me.titles(), ["Water the tomatoes"]);
+    me.chat("No, leave it");
+    assert_eq!(
+        me.titles(),
+        ["Water the tomatoes"],
+        "no means no, whatever the model makes of it"
+    );
+    me.chat("Delete the tomatoes");
+    let done = me.chat("Yes, go ahead");
+    assert_eq!(
+        done["tool_calls"].as_array().expect("calls").last().expect("a call")["success"],
+        true,
+        "{done}"
+    );
+    assert_eq!(me.titles(), Vec::<String>::new());
+}
+
+#[test]
+fn no_more_questions_are_answered_at_once_than_may_be() {
+    let model = Model::start(task_manager);
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables(&format!("{}max_turns = 2", model.table()))
+        .start();
+    let me = Person::local(&server);
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| me.chat("Slow"));
+        wait_for("the model to be asked", || !model.asked().is_empty());
+        let refused = me.post("/chat", &json!({"message": "Hi"}));
+        assert_eq!(
+            refused.status, 429,
+            "half of the places are one user's: {}",
+            refused.body
+        );
+        assert_eq!(Person::new(&server, "ann").chat("Hi")["message"], "Hello.");
+        slow.join().expect("answered");
+    });
+    assert_eq!(me.chat("Hi")["message"], "Hello.");
+}
+
+#[test]
+fn the_interface_is_described_for_programs() {
+    let model = Model::start(task_manager);
+    let server = server(&model);
+    let document = server.get("/openapi.json", &[]).json();
+    assert_eq!(document["openapi"], "3.1.0");
+    // Every reference leads somewhere.
+    let whole = document.to_string();
+    for reference in whole.split("\"$ref\":\"#").skip(1) {
+        let path = reference.split('"').next().expect("a path");
+        assert!(document.pointer(path).is_some(), "{path}");
+    }
+    for (path, methods) in document["paths"].as_object().expect("paths") {
+        for method in methods.as_object().expect("methods").keys() {
+            let address = path.replace("{id}", "00000000-0000-7000-8000-000000000000");
+            let answer = match method.as_str() {
+                "get" => server.get(&address, &[]),
+                "post" => server.post(&address, &[], "{}"),
+                _ => continue,
+            };
+            let described = document["paths"][path][method]["responses"].get(answer.status.to_string());
+            assert!(described.is_some(), "{method} {path} answers {}", answer.status);
+        }
+    }
+}
