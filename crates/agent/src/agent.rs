@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tribune_core::store::{Answered, ConversationState, ConversationStore};
-use tribune_core::{Clock, Error, Result, UserId};
-use uuid::{NoContext, Uuid};
+use tribune_core::{Clock, Error, Result, UserId, id_of_time};
+use uuid::Uuid;
 
 use crate::chat::{ChatAnswer, ChatRequest};
 use crate::claims::{Claim, Claims};
@@ -77,7 +77,7 @@ impl Agent {
         let asked_at = self.shared.clock.now();
         let state = self.find(&request, user, asked_at).await?;
         let state = state.unwrap_or_else(|| ConversationState {
-            id: new_id(asked_at),
+            id: id_of_time(asked_at),
             last_activity: asked_at,
             recent: Vec::new(),
             pending: Vec::new(),
@@ -153,13 +153,6 @@ fn kept_answer(answered: Answered) -> ChatAnswer {
     }
 }
 
-/// An id that sorts by the time of its making.
-pub(crate) fn new_id(at: Timestamp) -> Uuid {
-    let seconds = u64::try_from(at.as_second()).unwrap_or_default();
-    let nanoseconds = u32::try_from(at.subsec_nanosecond()).unwrap_or_default();
-    Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanoseconds))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,13 +188,5 @@ mod tests {
         assert!(is_idle(last, at("2026-01-01T12:30:00.000000001Z"), half_an_hour));
         assert!(!is_idle(last, at("2026-01-01T11:00:00Z"), half_an_hour));
         assert!(!is_idle(last, at("2999-01-01T00:00:00Z"), Duration::MAX));
-    }
-
-    #[test]
-    fn ids_carry_the_time() {
-        let at: Timestamp = "2026-01-01T00:00:00.5Z".parse().expect("a time");
-        let (seconds, nanoseconds) = new_id(at).get_timestamp().expect("version 7").to_unix();
-        assert_eq!((seconds, nanoseconds), (1_767_225_600, 500_000_000));
-        assert_eq!(new_id(Timestamp::MIN).get_version_num(), 7);
     }
 }

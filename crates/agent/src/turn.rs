@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use tribune_core::store::{ConversationState, Exchange, Message, Role};
-use tribune_core::{CallContext, Error, Result, UserId};
+use tribune_core::{CallContext, Error, Result, UserId, id_of_time};
 use uuid::Uuid;
 
-use crate::agent::{Shared, new_id};
+use crate::agent::Shared;
 use crate::calls::{Caller, Work};
 use crate::chat::{ChatAnswer, Event, Events};
 use crate::claims::Claim;
@@ -128,7 +128,7 @@ impl Turn {
     async fn keep(self, message: String, work: Work, teller: &Teller<'_>) -> Result<ChatAnswer> {
         let answered_at = self.shared.clock.now().max(self.asked_at);
         let said = |role, content, at| Message {
-            id: new_id(at),
+            id: id_of_time(at),
             role,
             content,
             created_at: at,

@@ -30,7 +30,7 @@ pub mod tool;
 pub mod user;
 pub mod wire;
 
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SystemClock, id_of_time};
 pub use context::{CallContext, Principal, Progress, ProgressSink};
 pub use document::{Cited, Document, Hit};
 pub use error::{Error, ErrorKind, Result};

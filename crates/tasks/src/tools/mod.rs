@@ -12,8 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tribune_core::store::{Task, TaskCursor, TaskPage, TaskSort};
 use tribune_core::wire::{MAX_WIRE_BYTES, wire_bytes};
-use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, Tool, ToolOutput, ToolSpec, UserId};
-use uuid::Uuid;
+use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Result, Tool, ToolOutput, ToolSpec, UserId, id_of_time};
 
 use crate::source::TasksSource;
 use crate::view::TaskView;
@@ -107,7 +106,7 @@ impl TaskTool {
 
     async fn add(&self, owner: &UserId, args: &JsonObject) -> Result<ToolOutput> {
         let now = self.now();
-        let task = arguments::new_task(args, new_id(&*self.source.clock), now)?;
+        let task = arguments::new_task(args, id_of_time(now), now)?;
         self.source.store.add(owner, &task).await?;
         self.answer(&task, false)
     }
@@ -168,17 +167,6 @@ impl TaskTool {
         let task = TaskView::of(task, &self.source.links);
         ToolOutput::structured(&Answer { task, deleted }, 1)
     }
-}
-
-/// Grows with time, so that the newest task has the largest id.
-fn new_id(clock: &dyn Clock) -> Uuid {
-    let since = clock.now().as_nanosecond().max(0);
-    let (seconds, nanos) = (since / 1_000_000_000, since % 1_000_000_000);
-    Uuid::new_v7(uuid::Timestamp::from_unix(
-        uuid::NoContext,
-        u64::try_from(seconds).unwrap_or_default(),
-        u32::try_from(nanos).unwrap_or_default(),
-    ))
 }
 
 fn not_found() -> Error {
