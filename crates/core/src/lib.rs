@@ -5,6 +5,7 @@
 //! - [`id`]: [`DocumentId`], the name of one citable thing, exact through search, fetch and URL;
 //! - [`document`]: [`Document`] and [`Hit`], what sources give back;
 //! - [`source`]: the [`Source`] trait, anything that can be searched and fetched;
+//! - [`view`]: what a page shows of a document;
 //! - [`tool`]: [`Tool`], [`ToolSpec`] and [`ToolOutput`];
 //! - [`registry`]: the tools of one endpoint, in order, with their argument schemas compiled;
 //! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
@@ -28,6 +29,7 @@ pub mod source;
 pub mod store;
 pub mod tool;
 pub mod user;
+pub mod view;
 pub mod wire;
 
 pub use clock::{Clock, SystemClock, id_of_time};
@@ -40,3 +42,4 @@ pub use registry::Registry;
 pub use source::{Query, Source, SourceFacts, SourceStatus};
 pub use tool::{Hints, JsonObject, Tool, ToolOutput, ToolSpec};
 pub use user::{InvalidUser, UserId};
+pub use view::View;

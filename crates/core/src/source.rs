@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::context::CallContext;
@@ -10,6 +11,7 @@ use crate::document::{Cited, Document, Hit};
 use crate::error::Result;
 use crate::id::DocumentId;
 use crate::tool::Tool;
+use crate::view::View;
 
 /// What a caller looks for.
 #[derive(Debug, Clone)]
@@ -113,6 +115,13 @@ pub trait Source: Send + Sync {
     /// A document as it was when it was cited. `None` if the source's documents do not change under
     /// their ids, or if it keeps no such record.
     async fn cited(&self, _id: &DocumentId, _record: &str) -> Result<Option<Cited>> {
+        Ok(None)
+    }
+
+    /// How a page shows a document of this source: as it is now, or, with the time of its record, as it was cited. What
+    /// is shown of a record comes from the record alone. `None` if there is nothing to show but its text. A page that is
+    /// live asks again and again with the same document: what is current is then read anew, and nothing is cited.
+    async fn view(&self, _document: &Document, _cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
         Ok(None)
     }
 
