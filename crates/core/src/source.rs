@@ -138,6 +138,11 @@ pub trait Source: Send + Sync {
 
     fn facts(&self) -> SourceFacts;
 
+    /// When what it holds last changed, or was last confirmed to be so; `None` if it does not know.
+    fn updated(&self) -> Option<Timestamp> {
+        None
+    }
+
     fn status(&self) -> SourceStatus {
         SourceStatus::Ready
     }

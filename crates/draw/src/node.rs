@@ -44,24 +44,29 @@ impl Element {
 
     #[must_use]
     pub fn text(mut self, text: impl Into<Cow<'static, str>>) -> Self {
-        self.children.push(Node::Text(text.into()));
+        self.push(Node::Text(text.into()));
         self
     }
 
     #[must_use]
     pub fn child(mut self, child: impl Into<Node>) -> Self {
-        self.children.push(child.into());
+        self.push(child);
         self
     }
 
     #[must_use]
     pub fn children<N: Into<Node>>(mut self, children: impl IntoIterator<Item = N>) -> Self {
-        self.children.extend(children.into_iter().map(Into::into));
+        children.into_iter().for_each(|child| self.push(child));
         self
     }
 
+    /// Texts beside each other become one, as a parser of the HTML would have it: both writings make the same tree.
     pub fn push(&mut self, child: impl Into<Node>) {
-        self.children.push(child.into());
+        match (self.children.last_mut(), child.into()) {
+            (_, Node::Text(text)) if text.is_empty() => {}
+            (Some(Node::Text(before)), Node::Text(text)) => before.to_mut().push_str(&text),
+            (_, child) => self.children.push(child),
+        }
     }
 }
 
@@ -175,7 +180,9 @@ mod tests {
     fn what_is_text_stays_text_in_both_writings() {
         let node = Element::new("p")
             .class("a\"b")
-            .text("<script>alert('1')</script> & so on")
+            .text("<script>alert('1')")
+            .text("")
+            .text("</script> & so on")
             .child(Element::new("br"))
             .child(Element::new("b").text("bold"));
         assert_eq!(

@@ -8,11 +8,13 @@
 //! - [`identity`]: who calls, by the token that a request carries;
 //! - [`call`]: one tool call with its deadline, log line and metrics;
 //! - [`chat`]: the agent, with the tools of a profile;
+//! - [`connect`]: what to paste into each host;
 //! - [`mcp`]: the protocol, both eras, each transport;
 //! - [`http`]: the router, what guards it, pages and operations.
 
 pub mod call;
 pub mod chat;
+pub mod connect;
 pub mod contract;
 pub mod http;
 pub mod identity;

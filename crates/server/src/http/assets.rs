@@ -17,6 +17,10 @@ macro_rules! file {
 fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "tribune.css" => (CSS, file!("tribune.css")),
+        "home.css" => (CSS, file!("home.css")),
+        "live.js" => (JS, file!("live.js")),
+        "patch.js" => (JS, file!("patch.js")),
+        "search.js" => (JS, file!("search.js")),
         "chat.css" => (CSS, file!("chat.css")),
         "chat.js" => (JS, file!("chat.js")),
         "chat-api.js" => (JS, file!("chat-api.js")),

@@ -1,4 +1,4 @@
-//! `/`: what is served, how to connect, and a search to try.
+//! `/`: what is served, how to connect, a search over everything, and the chat.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,129 +6,183 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
-use http::{HeaderValue, StatusCode, header};
-use minijinja::context;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use minijinja::{Value as Page, context};
 use serde_json::Value;
-use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, UserId};
+use tribune_core::{CallContext, JsonObject, Links, Principal, Result, Source, UserId};
+
+use tribune_draw::Element;
 
 use super::callers::Caller;
-use super::{App, chat, page};
+use super::{App, chat, page, problem, sources};
 use crate::call;
-use crate::service::NoChat;
+use crate::connect::{Host, Reach};
+use crate::mcp::rpc;
+use crate::service::{NoChat, Service};
+
+/// A selection of so few is told by name.
+const FEW_TOOLS: usize = 5;
 
 pub(super) async fn home(
     State(app): State<App>,
     Query(asked): Query<HashMap<String, String>>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
 ) -> Response {
     let service = &app.service;
     let is_known = caller.principal != Principal::Anonymous;
     // Nobody is told more than how to say who they are.
     let closed = service.settings.auth_required && !is_known;
-    let shown = |source: &&Arc<dyn Source>| !closed && (is_known || !source.is_personal());
-    let sources: Vec<_> = service
-        .sources()
-        .iter()
-        .filter(shown)
-        .map(|source| {
-            let facts = source.facts();
-            let (status, reason) = match source.status() {
-                SourceStatus::Ready => ("ready", None),
-                SourceStatus::Degraded(reason) => ("degraded", Some(reason)),
-                SourceStatus::Unready(reason) => ("not ready", Some(reason)),
-            };
-            context! {
-                count => facts.counted(),
-                ids => facts.ids(),
-                name => facts.name,
-                title => facts.title,
-                description => facts.description,
-                dates => facts.dates.map(|(first, last)| {
-                    if first == last { first.to_string() } else { format!("{first} to {last}") }
-                }),
-                status,
-                reason,
-            }
-        })
-        .collect();
-    let profiles: Vec<_> = service
-        .profiles()
-        .filter(|_| !closed)
-        .map(|profile| {
-            let state = profile.state();
-            let state = state.shown_to(&caller.principal);
-            context! {
-                name => profile.name(),
-                address => match profile.name() {
-                    "default" => format!("{}/mcp", service.links.base()),
-                    name => format!("{}/mcp/{name}", service.links.base()),
-                },
-                tools => state.registry.names().collect::<Vec<_>>().join(", "),
-            }
-        })
-        .collect();
     let query = asked.get("q").map_or("", |query| query.trim());
-    let user = caller.principal.user();
-    let local = caller.principal == Principal::Local;
-    let (model, missing_model) = chat::state(&service.chat);
-    let unusable = matches!(service.chat, Err(NoChat::Unusable(_)));
-    let talk = query.is_empty() && (closed || model.is_some() || any_personal(service.sources()));
-    let (results, problem) = if query.is_empty() || closed {
-        (None, None)
-    } else {
-        search(&app, query, caller).await
+    let mut response = match query {
+        "" => overview(service, &caller.principal, closed),
+        _ if closed => overview(service, &caller.principal, closed),
+        _ => results(service, query, caller, &headers).await,
     };
-    let base = service.links.base();
-    let mut response = page::render(
-        StatusCode::OK,
-        "home.html",
-        context! {
-            base => service.links.path_prefix(),
-            address => format!("{base}/mcp"),
-            sse => format!("{base}/sse"),
-            public => base.starts_with("https://"),
-            version => env!("CARGO_PKG_VERSION"),
-            user => user.as_ref().map(UserId::as_str),
-            local,
-            closed,
-            model,
-            missing_model,
-            unusable,
-            talk,
-            sources,
-            profiles,
-            query,
-            results => minijinja::value::Serde(&results),
-            problem,
-        },
-    );
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("Accept, Cookie"));
     if is_known {
-        let nowhere = HeaderValue::from_static("private, no-store");
-        response.headers_mut().insert(header::CACHE_CONTROL, nowhere);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     }
     response
 }
 
-/// Whether there is something to sign in for.
-fn any_personal(sources: &[Arc<dyn Source>]) -> bool {
-    sources.iter().any(|source| source.is_personal())
+fn overview(service: &Service, principal: &Principal, closed: bool) -> Response {
+    let user = principal.user();
+    let base = service.links.base();
+    let (model, missing_model) = chat::state(&service.chat);
+    let guides: Vec<_> = Host::ALL.map(|host| guide(host, base)).into();
+    let sources = (!closed).then(|| sources::region(service, *principal != Principal::Anonymous));
+    page::render(
+        StatusCode::OK,
+        "home.html",
+        context! {
+            base => service.links.path_prefix(),
+            version => env!("CARGO_PKG_VERSION"),
+            user => user.as_ref().map(UserId::as_str),
+            local => *principal == Principal::Local,
+            closed,
+            model => &model,
+            missing_model,
+            unusable => matches!(service.chat, Err(NoChat::Unusable(_))),
+            // Whoever can chat came to chat; others want to know first where they are.
+            chat_first => closed || (model.is_some() && user.is_some()),
+            // There is something to sign in for.
+            talk => closed || model.is_some() || service.sources().iter().any(|source| source.is_personal()),
+            titles => titles(service.sources()),
+            sources => sources.map(|region| Page::from_safe_string(region.element.to_string())),
+            profiles => if closed { Vec::new() } else { profiles(service, principal) },
+            guides,
+            warning => Reach::of(base).warning(base),
+        },
+    )
 }
 
-/// Runs the very tool that hosts call.
-async fn search(app: &App, query: &str, caller: Caller) -> (Option<Value>, Option<String>) {
-    let service = &app.service;
-    let state = service.default_profile().state();
-    let Some(tool) = state.registry.lookup("search") else {
-        return (None, Some("this server has no search".to_owned()));
+/// What the chat may be asked about.
+fn titles(sources: &[Arc<dyn Source>]) -> Vec<String> {
+    let shared = sources.iter().filter(|source| !source.is_personal());
+    shared.map(|source| source.facts().title).collect()
+}
+
+fn guide(host: Host, base: &str) -> Page {
+    let guide = host.guide(base);
+    context! {
+        name => guide.name,
+        key => guide.name.to_lowercase().replace(' ', "-"),
+        steps => guide.steps,
+        paste => guide.paste,
+        note => guide.note.map(|note| Page::from_safe_string(ticked(&note).to_string())),
+        needs_public => guide.needs_public,
+    }
+}
+
+/// Text in which backticks set off what is exact.
+fn ticked(text: &str) -> Element {
+    let mut whole = Element::new("span");
+    for (at, part) in text.split('`').enumerate() {
+        if at % 2 == 0 {
+            whole.push(part.to_owned());
+        } else {
+            whole.push(Element::new("code").text(part.to_owned()));
+        }
+    }
+    whole
+}
+
+fn profiles(service: &Service, principal: &Principal) -> Vec<Page> {
+    let base = service.links.base();
+    let profile = |profile: &Arc<crate::Profile>| {
+        let state = profile.state();
+        let names: Vec<&str> = state.shown_to(principal).registry.names().collect();
+        let tools = match names.len() {
+            0..=FEW_TOOLS => names.join(", "),
+            many => format!("{many} tools"),
+        };
+        context! {
+            name => profile.name(),
+            address => match profile.name() {
+                "default" => format!("{base}/mcp"),
+                name => format!("{base}/mcp/{name}"),
+            },
+            tools,
+        }
     };
+    service.profiles().map(profile).collect()
+}
+
+/// What was found, as a page or, for the page that asks while somebody types, as JSON.
+async fn results(service: &Service, query: &str, caller: Caller, headers: &HeaderMap) -> Response {
+    let found = search(service, query, caller).await;
+    if page::wants_json(headers) {
+        return match found {
+            Ok(found) => rpc::json_response(StatusCode::OK, found.to_string()),
+            Err(error) => problem::of(&error),
+        };
+    }
+    let (found, problem) = match found {
+        Ok(found) => (Some(found), None),
+        Err(error) => (None, Some(error.message().to_owned())),
+    };
+    page::render(
+        StatusCode::OK,
+        "results.html",
+        context! {
+            base => service.links.path_prefix(),
+            query,
+            found => minijinja::value::Serde(&found),
+            problem,
+        },
+    )
+}
+
+/// Runs the very tool that hosts call; `href` of each result is its page on the address that the reader came by.
+async fn search(service: &Service, query: &str, caller: Caller) -> Result<Value> {
+    let state = service.default_profile().state();
+    let tool = state.registry.lookup("search");
+    let tool = tool.ok_or_else(|| tribune_core::Error::not_found("this server has no search"))?;
     let mut cx = CallContext::new(
         caller.principal,
         service.clock.monotonic() + service.settings.call_timeout,
     );
     cx.correlation_id = caller.correlation_id;
     let args = JsonObject::from_iter([("query".to_owned(), Value::from(query))]);
-    match call::run(service, &tool, args, &cx).await {
-        Ok(output) => (serde_json::from_str(output.json()).ok(), None),
-        Err(error) => (None, Some(error.message().to_owned())),
+    let output = call::run(service, &tool, args, &cx).await?;
+    let mut found: Value = serde_json::from_str(output.json())
+        .map_err(|error| tribune_core::Error::internal("the results are not JSON").caused_by(error))?;
+    for hit in found["results"].as_array_mut().into_iter().flatten() {
+        hit["href"] = href(service, hit).into();
+    }
+    Ok(found)
+}
+
+/// A person wants the present, not a record of it, and the page here, not the original.
+fn href(service: &Service, hit: &Value) -> String {
+    let url = hit["url"].as_str().unwrap_or_default();
+    let passage = url.split_once("?passage=").map(|(_, rest)| rest.split('#').next());
+    let passage = passage.flatten().and_then(|number| number.parse().ok());
+    let id = hit["id"].as_str().unwrap_or_default();
+    match tribune_core::DocumentId::parse(id) {
+        Ok(id) => Links::new(service.links.path_prefix()).citation(&id, passage),
+        Err(_) => url.to_owned(),
     }
 }

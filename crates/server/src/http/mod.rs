@@ -1,17 +1,20 @@
 //! The router, which reads like a table of contents, and its start and stop.
 
 mod assets;
+mod board;
 pub mod callers;
 mod chat;
 mod conversations;
 mod data;
 pub mod guard;
 mod home;
+mod live;
 mod openapi;
 mod ops;
 mod page;
 mod problem;
 mod session;
+mod sources;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,6 +48,7 @@ pub struct App {
     pub(crate) streamable: Arc<Streamable>,
     pub(crate) sse: Arc<Sse>,
     pub(crate) guard: Arc<Guard>,
+    pub(crate) live: Arc<live::Live>,
     pub(crate) metrics: Option<PrometheusHandle>,
 }
 
@@ -53,6 +57,7 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         streamable: Arc::new(Streamable::new(service.clone())),
         sse: Arc::new(Sse::new(service.clone())),
         guard: Arc::new(Guard::new(&service)),
+        live: Arc::new(live::Live::new()),
         service,
         metrics,
     };
@@ -66,6 +71,8 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/sse/messages", post(sse_message))
         .route("/sse/messages/", post(sse_message))
         .route("/data/{*id}", get(data::data))
+        .route("/live", get(live::overview))
+        .route("/live/{*id}", get(live::document))
         .route("/chat", post(chat::chat))
         .route("/conversations", get(conversations::list))
         .route("/conversations/{id}/messages", get(conversations::messages))

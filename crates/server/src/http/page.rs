@@ -1,5 +1,4 @@
-//! Pages for people: rendered on the server, everything escaped. Only the start page, with the chat, runs scripts,
-//! and only ours.
+//! Pages for people: rendered on the server, everything escaped; scripts are ours alone, and only add to what is there.
 
 use std::sync::LazyLock;
 
@@ -11,10 +10,12 @@ use minijinja::{Environment, Value};
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     for (name, source) in [
+        ("board.html", include_str!("../../templates/board.html")),
         ("base.html", include_str!("../../templates/base.html")),
         ("chat.html", include_str!("../../templates/chat.html")),
         ("data.html", include_str!("../../templates/data.html")),
         ("home.html", include_str!("../../templates/home.html")),
+        ("results.html", include_str!("../../templates/results.html")),
         ("missing.html", include_str!("../../templates/missing.html")),
     ] {
         if let Err(error) = environment.add_template(name, source) {
@@ -25,19 +26,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// Documents are other people's text: nothing in them may run, load or be framed.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-
-/// The start page shows what a model wrote: its scripts come from us alone, talk to us alone, and may not turn text
-/// into HTML, which browsers that know trusted types then refuse as well.
-const CHAT_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-
-fn policy(template: &str) -> &'static str {
-    match template {
-        "home.html" => CHAT_POLICY,
-        _ => POLICY,
-    }
-}
+/// Pages show other people's text and what models wrote. Nothing in it may run, load or be framed: scripts come from us
+/// alone, talk to us alone, and may not turn text into HTML, which browsers that know trusted types refuse as well.
+const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Response {
     let rendered = TEMPLATES
@@ -62,7 +53,7 @@ pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Respo
     );
     headers.insert(
         header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(policy(template)),
+        HeaderValue::from_static(POLICY),
     );
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response

@@ -2,42 +2,30 @@
 
 use std::process::ExitCode;
 
+use tribune_server::connect::{self, Guide, Reach};
+
 use super::{config, print};
 use crate::cli::{Common, Connect, Host};
+use crate::config::Config;
 
 pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
     let (config, _demo) = config(common)?;
     let settings = config.settings(config.listen, false);
     let base = settings.public_url.trim_end_matches('/');
-    let is_public = base.starts_with("https://");
     let mut text = match args.host {
-        Host::Chatgpt => format!(
-            "In ChatGPT (web): Settings > Connectors > Advanced settings > Developer mode: on.\n\
-             Then Settings > Connectors > Create, and fill in:\n\n\
-             \x20 Name            Tribune\n\
-             \x20 MCP server URL  {base}/mcp\n\
-             \x20 Authentication  No authentication\n\n\
-             For Deep Research use {base}/mcp/research instead: exactly `search` and `fetch`.\n\
-             After the data or tools change, press Refresh on the connector.\n"
-        ),
+        Host::Chatgpt => guide(connect::Host::ChatGpt, base),
         Host::Claude => format!(
-            "In Claude (web or desktop): Settings > Connectors > Add custom connector, and paste:\n\n\
-             \x20 {base}/mcp\n\n\
-             In Claude Code:\n\n\
-             \x20 claude mcp add --transport http tribune {base}/mcp\n\n\
-             In Claude Desktop without a public address, as a local program (claude_desktop_config.json):\n\n{}\n",
+            "{}\n{}\nIn Claude Desktop without a public address, as a local program (claude_desktop_config.json):\n\n{}\n",
+            guide(connect::Host::Claude, base),
+            guide(connect::Host::ClaudeCode, base),
             stdio_entry(&config, "mcpServers")
         ),
         Host::Vscode => format!(
-            "In VS Code, put this into .vscode/mcp.json:\n\n\
-             {{\n  \"servers\": {{\n    \"tribune\": {{ \"type\": \"http\", \"url\": \"{base}/mcp\" }}\n  }}\n}}\n\n\
-             Or as a local program:\n\n{}\n",
+            "{}\nOr as a local program:\n\n{}\n",
+            guide(connect::Host::VsCode, base),
             stdio_entry(&config, "servers")
         ),
-        Host::Cursor => format!(
-            "In Cursor, put this into ~/.cursor/mcp.json (or .cursor/mcp.json of a project):\n\n\
-             {{\n  \"mcpServers\": {{\n    \"tribune\": {{ \"url\": \"{base}/mcp\" }}\n  }}\n}}\n"
-        ),
+        Host::Cursor => guide(connect::Host::Cursor, base),
     };
     if config.tasks {
         text.push_str(match args.host {
@@ -46,24 +34,38 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
         });
     }
     let needs_public = matches!(args.host, Host::Chatgpt | Host::Claude);
-    if needs_public && !is_public {
-        text.push_str(&format!(
-            "\nNote: {} connects from its own servers, so it needs a public HTTPS address; {base} is not one.\n\
-             Put a reverse proxy or tunnel in front (deploy/ has nginx and Caddy examples) and set\n\
-             public_url in [server] to its address.\n",
-            if args.host == Host::Chatgpt {
-                "ChatGPT"
-            } else {
-                "Claude on the web"
-            }
-        ));
+    if let Some(warning) = Reach::of(base).warning(base).filter(|_| needs_public) {
+        text.push_str(&format!("\nNote: {warning}\ndeploy/ has examples for nginx and Caddy.\n"));
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// The steps, what to paste, and the note.
+fn guide(host: connect::Host, base: &str) -> String {
+    let Guide {
+        name,
+        steps,
+        paste,
+        note,
+        ..
+    } = host.guide(base);
+    let mut text = format!("{name}. {steps}\n\n");
+    let label_width = paste.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
+    for (label, pasted) in &paste {
+        match paste.len() {
+            1 => text.push_str(&format!("{pasted}\n")),
+            _ => text.push_str(&format!("  {label:label_width$}  {pasted}\n")),
+        }
+    }
+    if let Some(note) = note {
+        text.push_str(&format!("\n{note}\n"));
+    }
+    text
+}
+
 /// A client's entry that starts `tribune stdio` with this configuration.
-fn stdio_entry(config: &crate::config::Config, key: &str) -> String {
+fn stdio_entry(config: &Config, key: &str) -> String {
     let program = std::env::current_exe().map_or_else(|_| "tribune".to_owned(), |path| path.display().to_string());
     let mut arguments = vec!["stdio".to_owned()];
     if let Some(file) = &config.file {

@@ -122,7 +122,7 @@ fn connect_says_what_to_paste_where() {
         let text = out(&tribune(dir.path(), &["connect", host]));
         assert!(text.contains(told), "{text}");
     }
-    assert!(out(&tribune(dir.path(), &["connect", "chatgpt"])).contains("needs a public HTTPS address"));
+    assert!(out(&tribune(dir.path(), &["connect", "chatgpt"])).contains("need a public HTTPS address"));
 }
 
 #[test]

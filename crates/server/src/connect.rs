@@ -1,0 +1,213 @@
+//! How each host is connected: the exact text to paste, for the page and for the command line alike.
+
+/// One program that people connect from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Host {
+    ChatGpt,
+    Claude,
+    ClaudeCode,
+    VsCode,
+    Cursor,
+    Other,
+}
+
+/// What to do in a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guide {
+    pub host: Host,
+    pub name: &'static str,
+    /// Where to click, in the host's own words.
+    pub steps: &'static str,
+    /// What to paste there: `(what it is, the text)`.
+    pub paste: Vec<(&'static str, String)>,
+    pub note: Option<String>,
+    /// Whether it connects from its own servers, and so needs an address that the whole internet reaches.
+    pub needs_public: bool,
+}
+
+impl Host {
+    pub const ALL: [Self; 6] = [
+        Self::ChatGpt,
+        Self::Claude,
+        Self::ClaudeCode,
+        Self::VsCode,
+        Self::Cursor,
+        Self::Other,
+    ];
+
+    /// `base` is the public address, without a slash at the end.
+    pub fn guide(self, base: &str) -> Guide {
+        let mcp = format!("{base}/mcp");
+        let guide = |name, steps, paste: Vec<(&'static str, String)>| Guide {
+            host: self,
+            name,
+            steps,
+            paste,
+            note: None,
+            needs_public: matches!(self, Self::ChatGpt | Self::Claude),
+        };
+        match self {
+            Self::ChatGpt => Guide {
+                note: Some(format!(
+                    "For Deep Research use {base}/mcp/research instead: exactly `search` and `fetch`. After the data or tools change, press Refresh on the connector."
+                )),
+                ..guide(
+                    "ChatGPT",
+                    "On the web: Settings > Connectors > Advanced settings > Developer mode: on. Then Settings > Connectors > Create, and fill in:",
+                    vec![
+                        ("Name", "Tribune".to_owned()),
+                        ("MCP server URL", mcp),
+                        ("Authentication", "No authentication".to_owned()),
+                    ],
+                )
+            },
+            Self::Claude => guide(
+                "Claude",
+                "On the web or on the desktop: Settings > Connectors > Add custom connector, and paste:",
+                vec![("URL", mcp)],
+            ),
+            Self::ClaudeCode => guide(
+                "Claude Code",
+                "In a terminal:",
+                vec![("Command", format!("claude mcp add --transport http tribune {mcp}"))],
+            ),
+            Self::VsCode => guide(
+                "VS Code",
+                "Put this into .vscode/mcp.json:",
+                vec![(
+                    ".vscode/mcp.json",
+                    format!(
+                        "{{\n  \"servers\": {{\n    \"tribune\": {{ \"type\": \"http\", \"url\": \"{mcp}\" }}\n  }}\n}}"
+                    ),
+                )],
+            ),
+            Self::Cursor => guide(
+                "Cursor",
+                "Put this into ~/.cursor/mcp.json, or into .cursor/mcp.json of a project:",
+                vec![(
+                    ".cursor/mcp.json",
+                    format!("{{\n  \"mcpServers\": {{\n    \"tribune\": {{ \"url\": \"{mcp}\" }}\n  }}\n}}"),
+                )],
+            ),
+            Self::Other => guide(
+                "Other clients",
+                "Any client of the Model Context Protocol takes one of these:",
+                vec![
+                    ("Streamable HTTP", mcp),
+                    ("HTTP with SSE, for older clients", format!("{base}/sse")),
+                ],
+            ),
+        }
+    }
+}
+
+/// From where an address can be reached, as far as it says so itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// A loopback address.
+    ThisMachine,
+    /// A private address, or a name that only a local network knows.
+    ThisNetwork,
+    /// A public name, without encryption.
+    NotHttps,
+    /// HTTPS at a public name. Whether something answers there is not known here.
+    Public,
+}
+
+impl Reach {
+    pub fn of(base: &str) -> Self {
+        let uri: Option<http::Uri> = base.parse().ok();
+        let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        match host.parse::<std::net::IpAddr>() {
+            Ok(address) if address.is_loopback() || address.is_unspecified() => return Self::ThisMachine,
+            Ok(address) if is_private(address) => return Self::ThisNetwork,
+            Ok(_) => {}
+            Err(_) if host == "localhost" || host.ends_with(".localhost") => return Self::ThisMachine,
+            Err(_) if is_local_name(&host) => return Self::ThisNetwork,
+            Err(_) => {}
+        }
+        if base.starts_with("https://") {
+            Self::Public
+        } else {
+            Self::NotHttps
+        }
+    }
+
+    pub fn is_public(self) -> bool {
+        self == Self::Public
+    }
+
+    /// What a host on the internet makes of it, in a sentence; `None` if nothing stands in its way.
+    pub fn warning(self, base: &str) -> Option<String> {
+        let why = match self {
+            Self::ThisMachine => "only programs on this machine reach it",
+            Self::ThisNetwork => "only programs on its own network reach it",
+            Self::NotHttps => "it is not HTTPS",
+            Self::Public => return None,
+        };
+        Some(format!(
+            "ChatGPT and Claude connect from their own servers and need a public HTTPS address. This server's is {base}: {why}. Put a reverse proxy or a tunnel in front and set public_url in [server] to its address."
+        ))
+    }
+}
+
+fn is_private(address: std::net::IpAddr) -> bool {
+    match address {
+        std::net::IpAddr::V4(v4) => v4.is_private() || v4.is_link_local() || is_shared(v4),
+        std::net::IpAddr::V6(v6) => {
+            v6.is_unique_local()
+                || v6.is_unicast_link_local()
+                || v6.to_ipv4_mapped().is_some_and(|v4| is_private(v4.into()))
+        }
+    }
+}
+
+/// Addresses behind a provider's own translation, 100.64.0.0/10.
+fn is_shared(address: std::net::Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    first == 100 && (64..128).contains(&second)
+}
+
+fn is_local_name(host: &str) -> bool {
+    const LOCAL: [&str; 5] = [".local", ".lan", ".internal", ".home.arpa", ".test"];
+    !host.contains('.') || LOCAL.iter().any(|end| host.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_how_far_it_reaches() {
+        for (base, reach) in [
+            ("http://127.0.0.1:8080", Reach::ThisMachine),
+            ("http://[::1]:8080", Reach::ThisMachine),
+            ("https://localhost", Reach::ThisMachine),
+            ("http://0.0.0.0:8080", Reach::ThisMachine),
+            ("https://192.168.1.4", Reach::ThisNetwork),
+            ("https://100.100.1.4", Reach::ThisNetwork),
+            ("http://[fd00::1]", Reach::ThisNetwork),
+            ("https://tribune.local", Reach::ThisNetwork),
+            ("https://tribune", Reach::ThisNetwork),
+            ("http://tribune.example.org", Reach::NotHttps),
+            ("http://8.8.8.8", Reach::NotHttps),
+            ("https://tribune.example.org/t", Reach::Public),
+        ] {
+            assert_eq!(Reach::of(base), reach, "{base}");
+            assert_eq!(reach.warning(base).is_none(), reach.is_public(), "{base}");
+        }
+    }
+
+    #[test]
+    fn what_is_pasted_holds_the_address_and_is_valid() {
+        for host in Host::ALL {
+            let guide = host.guide("https://tribune.example.org");
+            let all: String = guide.paste.iter().map(|(_, text)| text.as_str()).collect();
+            assert!(all.contains("https://tribune.example.org/mcp"), "{host:?}");
+            for (_, text) in guide.paste.iter().filter(|(_, text)| text.starts_with('{')) {
+                serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The page of a market, a report or a task: figures and charts, as they are now or as they were cited.
+
+use axum::response::Response;
+use http::StatusCode;
+use jiff::Timestamp;
+use minijinja::context;
+use tribune_core::view::Board;
+use tribune_core::{Document, Links};
+
+use super::{App, page};
+
+/// A page shows this much of the text that a model is given.
+const MAX_TEXT_BYTES: usize = 200_000;
+
+pub(super) fn page(app: &App, document: &Document, board: &Board, cited: Option<Timestamp>) -> Response {
+    // Links within the site stay on the address that the reader came by.
+    let links = Links::new(app.service.links.path_prefix());
+    let mut regions = tribune_draw::regions(board, &links).into_iter();
+    let head = regions.next().map(|region| region.element.to_string());
+    let panels: String = regions.map(|region| region.element.to_string()).collect();
+    let current = links.citation(&document.id, None);
+    let is_live = board.is_live && cited.is_none();
+    let siblings: Vec<_> = board
+        .links
+        .iter()
+        .map(|link| {
+            context! {
+                title => &link.title,
+                note => &link.note,
+                url => links.citation(&link.id, None),
+                is_here => link.id == document.id,
+            }
+        })
+        .collect();
+    let end = document.text.floor_char_boundary(MAX_TEXT_BYTES);
+    page::render(
+        StatusCode::OK,
+        "board.html",
+        context! {
+            base => links.base(),
+            title => &board.title,
+            subtitle => &board.subtitle,
+            id => document.id.as_str(),
+            head => head.map(minijinja::Value::from_safe_string),
+            panels => minijinja::Value::from_safe_string(panels),
+            siblings,
+            current => &current,
+            json => format!("{current}?format=json"),
+            live => is_live.then(|| format!("{}/live/{}", links.base(), document.id.to_path_segment())),
+            cited_at => cited.map(written),
+            cite => document.url.as_deref().filter(|url| Links::cited_record(url).is_some()),
+            text => board.shows_text.then(|| &document.text[..end]),
+            cut => end < document.text.len(),
+        },
+    )
+}
+
+fn written(at: Timestamp) -> String {
+    at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()
+}

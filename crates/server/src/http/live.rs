@@ -1,0 +1,310 @@
+//! `/live`: what changes on a page, as it changes. Every page that shows the same thing is told by one feed: it looks
+//! about once a second while somebody is there, and sends the parts that have become others.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use futures::stream;
+use http::{StatusCode, Uri};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tribune_core::{CallContext, Document, DocumentId, Error, Links, Principal, Result, View};
+use tribune_draw::Region;
+
+use super::callers::Caller;
+use super::{App, last_part, problem, sources};
+use crate::contract::fetch_document;
+use crate::mcp::rpc;
+use crate::profile::unpoisoned;
+use crate::service::Service;
+
+/// How often it is looked whether something has changed.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Pages that are followed at the same time.
+const MAX_FOLLOWERS: usize = 512;
+const BUSY: &str = "as many pages are live as may be at once; this one shows how it was when it was opened";
+const NOT_LIVE: &str = "this page does not change by itself";
+
+/// The feeds that somebody follows.
+pub struct Live {
+    feeds: Mutex<HashMap<String, watch::Sender<Frame>>>,
+    places: Arc<Semaphore>,
+}
+
+/// What a page shows now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Frame {
+    /// By key, as JSON.
+    regions: Vec<(String, Arc<str>)>,
+    /// Why it could not be looked.
+    trouble: Option<String>,
+}
+
+impl Frame {
+    fn of(regions: Vec<Region>) -> Self {
+        let written = |region: Region| {
+            let json = serde_json::to_string(&region.element).unwrap_or_default();
+            (region.key, json.into())
+        };
+        Self {
+            regions: regions.into_iter().map(written).collect(),
+            trouble: None,
+        }
+    }
+
+    /// What somebody has to be told who has seen `before`.
+    fn since(&self, before: &Self) -> Option<Bytes> {
+        if let Some(trouble) = &self.trouble {
+            let data = serde_json::Value::from(trouble.as_str());
+            return (before.trouble.as_ref() != Some(trouble)).then(|| format!("event: trouble\ndata: {data}\n\n").into());
+        }
+        let is_new = |(key, json): &&(String, Arc<str>)| !before.regions.iter().any(|(k, j)| k == key && j == json);
+        let mut event = String::from("event: regions\ndata: {");
+        let start = event.len();
+        for (key, json) in self.regions.iter().filter(is_new) {
+            let comma = if event.len() > start { "," } else { "" };
+            event.push_str(&format!("{comma}{}:{json}", serde_json::Value::from(key.as_str())));
+        }
+        if event.len() == start && before.trouble.is_none() {
+            return None;
+        }
+        event.push_str("}\n\n");
+        Some(event.into())
+    }
+}
+
+impl Live {
+    pub fn new() -> Self {
+        Self {
+            feeds: Mutex::default(),
+            places: Arc::new(Semaphore::new(MAX_FOLLOWERS)),
+        }
+    }
+
+    /// Follows what `look` sees, under a name that all who would see the same have in common.
+    fn follow<F>(self: &Arc<Self>, name: String, service: &Arc<Service>, look: impl Fn() -> F + Send + 'static) -> Response
+    where
+        F: Future<Output = Frame> + Send,
+    {
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            return problem::answer(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
+        };
+        let frames = self.feed(name, service, look);
+        let follower = Follower {
+            frames,
+            seen: Frame::default(),
+            keep_alive: service.settings.keep_alive,
+            ending: service.stopping.clone(),
+            _place: place,
+        };
+        let events = stream::unfold(follower, |mut follower| async move {
+            let event = follower.next().await?;
+            Some((Ok::<_, Infallible>(event), follower))
+        });
+        rpc::event_stream(Body::from_stream(events))
+    }
+
+    fn feed<F>(
+        self: &Arc<Self>,
+        name: String,
+        service: &Arc<Service>,
+        look: impl Fn() -> F + Send + 'static,
+    ) -> watch::Receiver<Frame>
+    where
+        F: Future<Output = Frame> + Send,
+    {
+        let mut feeds = unpoisoned(&self.feeds);
+        if let Some(feed) = feeds.get(&name) {
+            return feed.subscribe();
+        }
+        let (feed, frames) = watch::channel(Frame::default());
+        feeds.insert(name.clone(), feed.clone());
+        let live = self.clone();
+        let ending = service.stopping.clone();
+        tokio::spawn(async move {
+            // Its place is given back also if looking panics.
+            let _forget = Forget { live: live.clone(), name: name.clone() };
+            while !live.is_left(&name, &feed) && !ending.is_cancelled() {
+                let frame = look().await;
+                feed.send_if_modified(|last| {
+                    let is_new = *last != frame;
+                    if is_new {
+                        *last = frame;
+                    }
+                    is_new
+                });
+                tokio::time::sleep(PERIOD).await;
+            }
+        });
+        frames
+    }
+
+    /// Forgets a feed that nobody follows. Nobody can begin to in between.
+    fn is_left(&self, name: &str, feed: &watch::Sender<Frame>) -> bool {
+        let mut feeds = unpoisoned(&self.feeds);
+        let is_left = feed.receiver_count() == 0;
+        if is_left {
+            feeds.remove(name);
+        }
+        is_left
+    }
+}
+
+struct Forget {
+    live: Arc<Live>,
+    name: String,
+}
+
+impl Drop for Forget {
+    fn drop(&mut self) {
+        unpoisoned(&self.live.feeds).remove(&self.name);
+    }
+}
+
+/// One page that is told.
+struct Follower {
+    frames: watch::Receiver<Frame>,
+    seen: Frame,
+    keep_alive: Duration,
+    ending: CancellationToken,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let frame = self.frames.borrow_and_update().clone();
+            let event = frame.since(&self.seen);
+            self.seen = frame;
+            if event.is_some() {
+                return event;
+            }
+            tokio::select! {
+                () = self.ending.cancelled() => return None,
+                changed = self.frames.changed() => changed.ok()?,
+                () = tokio::time::sleep(self.keep_alive) => return Some(Bytes::from_static(b": keep-alive\n\n")),
+            }
+        }
+    }
+}
+
+/// The sources, as the start page shows them.
+pub(super) async fn overview(State(app): State<App>, Extension(caller): Extension<Caller>) -> Response {
+    let is_known = caller.principal != Principal::Anonymous;
+    let name = if is_known { "sources of users" } else { "sources" };
+    let service = app.service.clone();
+    app.live.follow(name.to_owned(), &app.service, move || {
+        let regions = vec![sources::region(&service, is_known)];
+        async move { Frame::of(regions) }
+    })
+}
+
+/// A document that changes by itself, and belongs to nobody in particular.
+pub(super) async fn document(State(app): State<App>, uri: Uri) -> Response {
+    let id = last_part(&uri, "/live/");
+    let is_live = |id: &DocumentId| {
+        let mut sources = app.service.sources().iter();
+        sources.any(|source| source.owns(id.scheme()) && source.facts().live && !source.is_personal())
+    };
+    let Some(id) = DocumentId::parse(&id).ok().filter(is_live) else {
+        return problem::answer(StatusCode::NOT_FOUND, "not_found", NOT_LIVE);
+    };
+    let followed = Arc::new(Followed {
+        service: app.service.clone(),
+        id,
+        document: OnceCell::new(),
+    });
+    let name = followed.id.as_str().to_owned();
+    app.live.follow(name, &app.service, move || {
+        let followed = followed.clone();
+        async move {
+            followed.look().await.unwrap_or_else(|error| Frame {
+                trouble: Some(error.message().to_owned()),
+                ..Frame::default()
+            })
+        }
+    })
+}
+
+struct Followed {
+    service: Arc<Service>,
+    id: DocumentId,
+    /// Fetched once: fetching is citing.
+    document: OnceCell<Document>,
+}
+
+impl Followed {
+    async fn look(&self) -> Result<Frame> {
+        let service = &self.service;
+        let deadline = service.clock.monotonic() + service.settings.source_timeout;
+        let cx = CallContext::new(Principal::Anonymous, deadline);
+        let looking = async {
+            let sources = service.sources();
+            let fetch = || async {
+                let found = fetch_document(sources, self.id.as_str(), &cx).await?;
+                found.ok_or_else(|| Error::not_found("there is no such document"))
+            };
+            let document = self.document.get_or_try_init(fetch).await?;
+            let owner = sources.iter().find(|source| source.owns(document.id.scheme()));
+            match owner {
+                Some(owner) => owner.view(document, None, &cx).await,
+                None => Ok(None),
+            }
+        };
+        let view = tokio::time::timeout(service.settings.source_timeout, looking).await;
+        match view.map_err(|_| Error::unavailable("the source did not answer in time"))?? {
+            Some(View::Board(board)) if board.is_live => {
+                let links = Links::new(service.links.path_prefix());
+                Ok(Frame::of(tribune_draw::regions(&board, &links)))
+            }
+            _ => Err(Error::not_found(NOT_LIVE)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(regions: &[(&str, &str)], trouble: Option<&str>) -> Frame {
+        let regions = regions.iter().map(|(key, json)| ((*key).to_owned(), (*json).into()));
+        Frame {
+            regions: regions.collect(),
+            trouble: trouble.map(str::to_owned),
+        }
+    }
+
+    fn told(frame: &Frame, before: &Frame) -> Option<String> {
+        let event = frame.since(before)?;
+        Some(String::from_utf8(event.to_vec()).expect("UTF-8"))
+    }
+
+    #[test]
+    fn a_page_is_told_what_has_changed_and_nothing_else() {
+        let nothing = Frame::default();
+        let first = frame(&[("head", "[1]"), ("panel-x", "[2]")], None);
+        let second = frame(&[("head", "[1]"), ("panel-x", "[3]")], None);
+        let all = "event: regions\ndata: {\"head\":[1],\"panel-x\":[2]}\n\n";
+        assert_eq!(told(&first, &nothing).as_deref(), Some(all));
+        assert_eq!(told(&first, &first), None);
+        let changed = "event: regions\ndata: {\"panel-x\":[3]}\n\n";
+        assert_eq!(told(&second, &first).as_deref(), Some(changed));
+    }
+
+    #[test]
+    fn trouble_is_told_once_and_so_is_its_end() {
+        let fine = frame(&[("head", "[1]")], None);
+        let broken = frame(&[], Some("the exchange is \"down\"\nnow"));
+        let event = "event: trouble\ndata: \"the exchange is \\\"down\\\"\\nnow\"\n\n";
+        assert_eq!(told(&broken, &fine).as_deref(), Some(event));
+        assert_eq!(told(&broken, &broken), None);
+        assert_eq!(told(&fine, &broken).as_deref(), Some("event: regions\ndata: {\"head\":[1]}\n\n"));
+    }
+}
