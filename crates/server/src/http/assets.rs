@@ -17,6 +17,7 @@ macro_rules! file {
 fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "tribune.css" => (CSS, file!("tribune.css")),
+        "board.css" => (CSS, file!("board.css")),
         "chat.css" => (CSS, file!("chat.css")),
         "chat.js" => (JS, file!("chat.js")),
         "chat-api.js" => (JS, file!("chat-api.js")),
