@@ -39,8 +39,11 @@ pub fn regions(board: &Board, links: &Links) -> Vec<Region> {
 }
 
 fn head(board: &Board) -> Element {
-    let badges = (!board.badges.is_empty())
-        .then(|| Element::new("p").class("badges").children(spaced(board.badges.iter().map(badge))));
+    let badges = (!board.badges.is_empty()).then(|| {
+        Element::new("p")
+            .class("badges")
+            .children(spaced(board.badges.iter().map(badge)))
+    });
     let notes = board
         .notes
         .iter()
@@ -98,7 +101,11 @@ fn age(shown: &Headline) -> Option<Element> {
     if as_of.is_none() && old.is_none() {
         return None;
     }
-    Some(Element::new("p").class("age").children(spaced(old.into_iter().chain(as_of))))
+    Some(
+        Element::new("p")
+            .class("age")
+            .children(spaced(old.into_iter().chain(as_of))),
+    )
 }
 
 /// An age in words, with how to take it.
@@ -122,7 +129,10 @@ pub fn panel(panel: &Panel, links: &Links) -> Element {
         Width::Half => "panel",
         Width::Whole => "panel whole",
     };
-    let note = panel.note.clone().map(|note| Element::new("p").class("about").text(note));
+    let note = panel
+        .note
+        .clone()
+        .map(|note| Element::new("p").class("about").text(note));
     Element::new("section")
         .class(class)
         .with("data-region", format!("panel-{}", panel.key))

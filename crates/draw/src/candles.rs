@@ -220,6 +220,10 @@ fn caption(shown: &Candles, candles: &[Candle]) -> String {
         number::short(volume),
         shown.volume_unit,
     );
-    caption.push_str(if last.is_open { "; the last can still change." } else { "." });
+    caption.push_str(if last.is_open {
+        "; the last can still change."
+    } else {
+        "."
+    });
     caption
 }

@@ -96,11 +96,7 @@ impl Chart {
             .class("drawn")
             .children(self.legend)
             .child(sides)
-            .child(
-                Element::new("figcaption")
-                    .with("id", caption_id)
-                    .text(self.caption),
-            )
+            .child(Element::new("figcaption").with("id", caption_id).text(self.caption))
     }
 }
 
@@ -141,7 +137,10 @@ fn word(word: Word) -> Element {
 
 fn right_side(rows: &[Mark], tags: Vec<Tag>) -> Element {
     let is_free = |row: &&Mark| tags.iter().all(|tag| (tag.at - row.at).abs() >= LABEL_SHARE * 0.9);
-    let labels = rows.iter().map(|row| &row.label).chain(tags.iter().map(|tag| &tag.label));
+    let labels = rows
+        .iter()
+        .map(|row| &row.label)
+        .chain(tags.iter().map(|tag| &tag.label));
     let longest = labels.map(|label| label.chars().count()).max().unwrap_or(0);
     let marks = rows.iter().filter(is_free).map(|row| {
         Element::new("text")
@@ -151,7 +150,10 @@ fn right_side(rows: &[Mark], tags: Vec<Tag>) -> Element {
             .text(row.label.clone())
     });
     layer("right")
-        .with("width", format!("{}em", crate::svg::coordinate(longest as f64 * 0.6 + 1.3)))
+        .with(
+            "width",
+            format!("{}em", crate::svg::coordinate(longest as f64 * 0.56 + 1.3)),
+        )
         .children(marks)
         .children(tags.iter().map(drawn_tag))
 }

@@ -132,7 +132,8 @@ impl Sketch {
             text: text.to_owned(),
             anchor,
         };
-        let mut words = Vec::new();
+        let middle = number::fixed(self.middle, shown.price_places);
+        let mut words = vec![word(0.5, &middle, Anchor::Middle)];
         if !shown.bids.is_empty() {
             words.push(word(0.02, "Bids", Anchor::Start));
         }

@@ -23,7 +23,10 @@ fn figure(figure: &Figure) -> Element {
         Some(known) => value.children(marker(figure.tone, &known.text)).children(amount(known)),
         None => value.child(Element::new("span").class("soft").text("unknown")),
     };
-    let note = figure.note.clone().map(|note| Element::new("dd").class("about").text(note));
+    let note = figure
+        .note
+        .clone()
+        .map(|note| Element::new("dd").class("about").text(note));
     Element::new("div")
         .child(Element::new("dt").text(figure.label.clone()))
         .child(value)
@@ -61,7 +64,10 @@ pub fn sign(tone: Tone) -> Vec<Node> {
         Tone::Up => ("▲", "up: "),
         Tone::Down => ("▼", "down: "),
     };
-    let glyph = Element::new("span").class("sign").with("aria-hidden", "true").text(glyph);
+    let glyph = Element::new("span")
+        .class("sign")
+        .with("aria-hidden", "true")
+        .text(glyph);
     let word = Element::new("span").class("unseen").text(word);
     vec![glyph.into(), word.into()]
 }

@@ -23,7 +23,8 @@ pub fn ladder(shown: &Ladder, place: Place<'_>) -> Element {
         if unit.is_empty() {
             return head;
         }
-        head.text(" ").child(Element::new("span").class("unit").text(unit.clone()))
+        head.text(" ")
+            .child(Element::new("span").class("unit").text(unit.clone()))
     });
     Element::new("table")
         .class("ladder")
@@ -55,10 +56,7 @@ fn rung(rung: &Rung) -> Element {
         .class("number barred")
         .child(bar(rung.share))
         .child(Element::new("span").text(grouped(&rung.total)));
-    Element::new("tr")
-        .child(price)
-        .child(cell(&rung.quantity))
-        .child(total)
+    Element::new("tr").child(price).child(cell(&rung.quantity)).child(total)
 }
 
 fn spread(shown: &Ladder) -> Element {

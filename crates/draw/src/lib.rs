@@ -27,5 +27,8 @@ pub mod table;
 pub mod text;
 pub mod time;
 
+#[cfg(test)]
+mod hostile;
+
 pub use board::{Region, badge, panel, regions};
 pub use node::{Element, Node};

@@ -205,7 +205,11 @@ fn caption(shown: &Lines) -> String {
         )
     };
     let lines: Vec<String> = shown.lines.iter().map(line).collect();
-    let gaps = if has_gaps(shown) { " Gaps: nothing was known then." } else { "" };
+    let gaps = if has_gaps(shown) {
+        " Gaps: nothing was known then."
+    } else {
+        ""
+    };
     format!("{}; {span}.{gaps}", lines.join("; "))
 }
 
@@ -221,7 +225,11 @@ mod tests {
         let at = |index: usize| Timestamp::from_second(index as i64).expect("in range");
         Line {
             label: "spread".to_owned(),
-            points: values.iter().enumerate().map(|(index, value)| (at(index), *value)).collect(),
+            points: values
+                .iter()
+                .enumerate()
+                .map(|(index, value)| (at(index), *value))
+                .collect(),
         }
     }
 

@@ -53,7 +53,9 @@ impl Sketch {
     fn shapes(&self, shown: &ProfileChart, bins: &[ProfileBin]) -> Vec<Element> {
         let is_inside = |bin: &&ProfileBin| {
             let middle = bin.from / 2.0 + bin.to / 2.0;
-            shown.value_area.is_some_and(|(low, high)| (low..=high).contains(&middle))
+            shown
+                .value_area
+                .is_some_and(|(low, high)| (low..=high).contains(&middle))
         };
         let (inside, outside): (Vec<&ProfileBin>, Vec<&ProfileBin>) = bins.iter().partition(is_inside);
         let parts = [
@@ -136,7 +138,7 @@ impl Sketch {
             Some(self.y(price) / HEIGHT)
         };
         let word = |y, text: &str| Word {
-            x: 1.0,
+            x: 0.985,
             y,
             text: text.to_owned(),
             anchor: Anchor::End,

@@ -6,6 +6,9 @@ use tribune_core::view::{
     Panel, ProfileBin, ProfileChart, Rung, Table, Tone, Width,
 };
 
+const LAST_PRICE: f64 = 61_234.5;
+const LAST_CANDLE: usize = 95;
+
 /// Everything a board can show.
 pub fn board() -> Board {
     Board {
@@ -33,17 +36,58 @@ pub fn board() -> Board {
 
 fn panels() -> Vec<Panel> {
     let half = |key, title: &str, note: &str, content| panel(key, title, note, Width::Half, content);
-    let candles = panel("candles", "Candles", "1h, the last four days", Width::Whole, Content::Candles(candles()));
+    let candles = panel(
+        "candles",
+        "Candles",
+        "1h, the last four days",
+        Width::Whole,
+        Content::Candles(candles()),
+    );
     vec![
         candles,
         half("depth", "Depth", "Within 1 % of the middle", Content::Depth(depth())),
-        half("ladder", "Order book", "The best 8 levels of each side", Content::Ladder(ladder())),
-        half("profile", "Volume by price", "The last four days, 40 bins", Content::Profile(profile())),
-        half("spread", "Spread and imbalance", "The last five minutes", Content::Lines(lines())),
-        half("imbalance", "Imbalance", "From −1 (all asks) to 1 (all bids)", Content::Lines(imbalance())),
-        half("costs", "Cost to trade", "Against the middle, now", Content::Table(costs())),
-        half("figures", "Figures", "Exact unless said otherwise", Content::Figures(figures())),
-        half("missing", "Trades", "The last ten", Content::Missing("Nothing was traded in the last hour.".to_owned())),
+        half(
+            "ladder",
+            "Order book",
+            "The best 8 levels of each side",
+            Content::Ladder(ladder()),
+        ),
+        half(
+            "profile",
+            "Volume by price",
+            "The last four days, 40 bins",
+            Content::Profile(profile()),
+        ),
+        half(
+            "spread",
+            "Spread and impact",
+            "The last five minutes",
+            Content::Lines(lines()),
+        ),
+        half(
+            "imbalance",
+            "Imbalance",
+            "From −1 (all asks) to 1 (all bids)",
+            Content::Lines(imbalance()),
+        ),
+        half(
+            "costs",
+            "Cost to trade",
+            "Against the middle, now",
+            Content::Table(costs()),
+        ),
+        half(
+            "figures",
+            "Figures",
+            "Exact unless said otherwise",
+            Content::Figures(figures()),
+        ),
+        half(
+            "missing",
+            "Trades",
+            "The last ten",
+            Content::Missing("Nothing was traded in the last hour.".to_owned()),
+        ),
     ]
 }
 
@@ -93,11 +137,14 @@ pub fn headline() -> Headline {
 }
 
 pub fn candles() -> Candles {
-    let mut close = 60_200.0;
+    let mut close = 59_700.0;
     let candle = |index: usize| {
         let open = close;
         let drift = (index as f64 / 13.0).sin() * 90.0;
         close = open + drift + (noise(index, 1) - 0.5) * 420.0;
+        if index == LAST_CANDLE {
+            close = LAST_PRICE;
+        }
         Candle {
             opened: after(index * 3600),
             open,
@@ -105,12 +152,12 @@ pub fn candles() -> Candles {
             low: f64::min(open, close) - noise(index, 3) * 160.0,
             close,
             volume: 90.0 + noise(index, 4) * 160.0 + (close - open).abs() * 0.5,
-            is_open: index == 95,
+            is_open: index == LAST_CANDLE,
         }
     };
     Candles {
         interval: "1h".to_owned(),
-        candles: (0..96).map(candle).collect(),
+        candles: (0..=LAST_CANDLE).map(candle).collect(),
         price_unit: "USD".to_owned(),
         volume_unit: "SAMPLE".to_owned(),
         price_places: 2,
@@ -122,7 +169,7 @@ pub fn depth() -> DepthChart {
         let mut total = 0.0;
         let level = |index: usize| {
             total += noise(index, salt) * 1.6 + if index % 17 == 11 { 6.0 } else { 0.0 };
-            (61_234.5 + direction * (0.1 + index as f64 * 6.1), total)
+            (LAST_PRICE + direction * (0.1 + index as f64 * 6.1), total)
         };
         (0..100).map(level).collect()
     };
@@ -142,14 +189,14 @@ pub fn profile() -> ProfileChart {
         ProfileBin {
             from,
             to: from + 50.0,
-            volume: 40.0 + 900.0 * hill(60_700.0, 320.0) + 420.0 * hill(61_300.0, 150.0) + noise(index, 7) * 120.0,
+            volume: 40.0 + 900.0 * hill(60_700.0, 320.0) + 420.0 * hill(61_300.0, 150.0) + noise(index, 7) * 60.0,
         }
     };
     ProfileChart {
         bins: (0..40).map(bin).collect(),
-        poc: Some(60_725.0),
+        poc: Some(60_675.0),
         value_area: Some((60_350.0, 61_300.0)),
-        last_price: Some(61_234.5),
+        last_price: Some(LAST_PRICE),
         price_unit: "USD".to_owned(),
         volume_unit: "SAMPLE".to_owned(),
         price_places: 2,
@@ -162,7 +209,7 @@ pub fn lines() -> Lines {
         points: (0..150)
             .map(|index| {
                 let is_known = !(60..68).contains(&index);
-                let value = base + (index as f64 / 19.0).sin() * 0.4 + noise(index, salt) * 0.5;
+                let value = base + (index as f64 / 19.0).sin() * 0.4 + noise(index / 4, salt) * 0.3;
                 (after(index * 2), is_known.then_some(value))
             })
             .collect(),
@@ -177,7 +224,7 @@ pub fn lines() -> Lines {
 
 pub fn imbalance() -> Lines {
     let point = |index: usize| {
-        let value = (index as f64 / 23.0).sin() * 0.5 + (noise(index, 10) - 0.5) * 0.5;
+        let value = (index as f64 / 23.0).sin() * 0.5 + (noise(index / 3, 10) - 0.5) * 0.3;
         (after(index * 2), Some(value))
     };
     Lines {
@@ -221,7 +268,12 @@ pub fn costs() -> Table {
         title: title.to_owned(),
         is_number,
     };
-    let rows = [("1000", "0.02", "0.03"), ("10000", "0.41", "0.38"), ("100000", "2.10", "2.64"), ("1000000", "14.90", "")];
+    let rows = [
+        ("1000", "0.02", "0.03"),
+        ("10000", "0.41", "0.38"),
+        ("100000", "2.10", "2.64"),
+        ("1000000", "14.90", ""),
+    ];
     let row = |(size, buy, sell): (&str, &str, &str)| {
         let cell = |text: &str, tone| Cell {
             text: text.to_owned(),
@@ -244,7 +296,11 @@ pub fn costs() -> Table {
         vec![size, cell(buy, Tone::Plain), sell]
     };
     Table {
-        columns: vec![column("Size, USD", true), column("Buying, bps", true), column("Selling, bps", true)],
+        columns: vec![
+            column("Size, USD", true),
+            column("Buying, bps", true),
+            column("Selling, bps", true),
+        ],
         rows: rows.into_iter().map(row).collect(),
     }
 }

@@ -72,15 +72,15 @@ impl Scale {
         (((value.clamp(self.low, self.high)) - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// About as many round values as wanted, at steps of 1, 2 or 5 times a power of ten.
+    /// About as many round values as wanted, at the nearest step of 1, 2 or 5 times a power of ten.
     pub fn ticks(self, about: usize) -> Ticks {
         let wanted = (self.high - self.low) / about.clamp(1, 20) as f64;
         let power = wanted.log10().floor();
         let unit = 10f64.powf(power);
         let (step, power) = match wanted / unit {
-            ..=1.0 => (unit, power),
-            ..=2.0 => (2.0 * unit, power),
-            ..=5.0 => (5.0 * unit, power),
+            ..1.5 => (unit, power),
+            ..3.0 => (2.0 * unit, power),
+            ..7.0 => (5.0 * unit, power),
             _ => (10.0 * unit, power + 1.0),
         };
         let first = (self.low / step).ceil();
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(ticks.values, [94_500.0, 95_000.0, 95_500.0, 96_000.0]);
         assert_eq!(ticks.places, 0);
         let ticks = over(&[0.0, 0.1]).ticks(4);
-        assert_eq!(ticks.values, [0.0, 0.05, 0.1]);
+        assert_eq!(ticks.values, [0.0, 0.02, 0.04, 0.06, 0.08, 0.1]);
         assert_eq!(ticks.places, 2);
         let ticks = over(&[-1.0, 1.0]).ticks(4);
         assert_eq!(ticks.values, [-1.0, -0.5, 0.0, 0.5, 1.0]);

@@ -23,7 +23,7 @@ pub fn table(shown: &Table, place: Place<'_>, links: &Links) -> Element {
     // What is too wide for a phone is scrolled, and so has to be reached by keyboard.
     Element::new("div")
         .class("scroll")
-        .with("role", "region")
+        .with("role", "group")
         .with("tabindex", "0")
         .with("aria-labelledby", named)
         .child(table)
@@ -31,7 +31,10 @@ pub fn table(shown: &Table, place: Place<'_>, links: &Links) -> Element {
 
 fn head(column: &Column) -> Element {
     let class = if column.is_number { "number" } else { "words" };
-    Element::new("th").class(class).with("scope", "col").text(column.title.clone())
+    Element::new("th")
+        .class(class)
+        .with("scope", "col")
+        .text(column.title.clone())
 }
 
 fn row(cells: &[Cell], columns: &[Column], links: &Links) -> Element {
@@ -116,6 +119,10 @@ mod tests {
             key: "costs",
             width: tribune_core::view::Width::Half,
         };
-        insta::assert_snapshot!(table(&shown, place, &Links::new("http://here")).to_string().replace("><", ">\n<"));
+        insta::assert_snapshot!(
+            table(&shown, place, &Links::new("http://here"))
+                .to_string()
+                .replace("><", ">\n<")
+        );
     }
 }
