@@ -21,6 +21,7 @@ fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
         "live.js" => (JS, file!("live.js")),
         "patch.js" => (JS, file!("patch.js")),
         "search.js" => (JS, file!("search.js")),
+        "board.css" => (CSS, file!("board.css")),
         "chat.css" => (CSS, file!("chat.css")),
         "chat.js" => (JS, file!("chat.js")),
         "chat-api.js" => (JS, file!("chat-api.js")),

@@ -1,0 +1,229 @@
+//! Candles over time, with the volume of each below. Those that rose are hollow, those that fell are filled.
+
+use jiff::Timestamp;
+use tribune_core::view::{Candle, Candles, Width};
+
+use crate::Element;
+use crate::chart::{Anchor, Chart, Mark, Place, Tag, Word, nothing};
+use crate::number;
+use crate::scale::Scale;
+use crate::svg::{HEIGHT, Path, WIDTH};
+use crate::time::{self, Window};
+
+/// Of the height: prices above, then a gap, then volume.
+const PRICES_END: f64 = 0.76;
+const VOLUME_BEGINS: f64 = 0.82;
+/// Of a candle's time: the rest is the gap to the next.
+const BODY: f64 = 0.64;
+
+pub fn candles(shown: &Candles, place: Place<'_>) -> Element {
+    let drawable: Vec<Candle> = shown.candles.iter().copied().filter(is_drawable).collect();
+    let Some(sketch) = Sketch::new(&drawable) else {
+        return nothing(format!("There are no candles of {} to draw.", shown.interval));
+    };
+    let is_wide = place.width == Width::Whole;
+    let rows = sketch.price_marks().into_iter().chain(sketch.volume_mark()).collect();
+    Chart {
+        shapes: sketch.shapes(&drawable),
+        words: sketch.volume_word(&shown.volume_unit).into_iter().collect(),
+        rows,
+        columns: sketch.time_marks(if is_wide { 10 } else { 6 }),
+        tags: vec![sketch.last_tag(shown.price_places)],
+        legend: None,
+        caption: caption(shown, &drawable),
+    }
+    .draw(place)
+}
+
+fn is_drawable(candle: &Candle) -> bool {
+    let Candle {
+        open, high, low, close, ..
+    } = candle;
+    [open, high, low, close].into_iter().all(|price| price.is_finite())
+}
+
+/// Scales, and what has to be known of all candles before one is drawn.
+struct Sketch {
+    prices: Scale,
+    window: Window,
+    /// Largest of all, if anything was traded.
+    volume: Option<f64>,
+    /// Of the width: what one candle has.
+    slot: f64,
+    last: f64,
+}
+
+impl Sketch {
+    fn new(candles: &[Candle]) -> Option<Self> {
+        let (first, last) = (candles.first()?, candles.last()?);
+        let prices = Scale::over(candles.iter().flat_map(|candle| [candle.high, candle.low]))?.with_room(0.04);
+        let step = step(candles);
+        let end = last.opened.as_millisecond().saturating_add(step);
+        let end = Timestamp::from_millisecond(end).unwrap_or(last.opened);
+        let window = Window::new(first.opened, end);
+        let volumes = candles.iter().map(|candle| candle.volume);
+        let volume = volumes.filter(|volume| volume.is_finite()).fold(0.0, f64::max);
+        Some(Self {
+            prices,
+            window,
+            volume: (volume > 0.0).then_some(volume),
+            slot: (step as f64 / window.millis() as f64).clamp(0.0, 1.0),
+            last: last.close,
+        })
+    }
+
+    /// Where prices end: they have it all where nothing was traded.
+    fn floor(&self) -> f64 {
+        if self.volume.is_some() { PRICES_END } else { 1.0 }
+    }
+
+    fn height_of(&self, price: f64) -> f64 {
+        (1.0 - self.prices.share(price)) * self.floor()
+    }
+
+    fn middle_of(&self, at: Timestamp) -> f64 {
+        self.window.share(at) + self.slot / 2.0
+    }
+
+    fn shapes(&self, candles: &[Candle]) -> Vec<Element> {
+        let (rose, fell): (Vec<&Candle>, Vec<&Candle>) = candles.iter().partition(|candle| candle.close >= candle.open);
+        let mut last = Path::default();
+        let height = self.height_of(self.last) * HEIGHT;
+        last.line((0.0, height), (WIDTH, height));
+        let parts = [
+            self.volumes(&rose).element("volume rise"),
+            self.volumes(&fell).element("volume fall"),
+            self.wicks(&rose).element("wick rise"),
+            self.wicks(&fell).element("wick fall"),
+            self.bodies(&rose).element("body rise"),
+            self.bodies(&fell).element("body fall"),
+            last.element("last"),
+        ];
+        parts.into_iter().flatten().collect()
+    }
+
+    fn wicks(&self, candles: &[&Candle]) -> Path {
+        let mut path = Path::default();
+        for candle in candles {
+            let x = self.middle_of(candle.opened) * WIDTH;
+            let (high, low) = (self.height_of(candle.high), self.height_of(candle.low));
+            path.line((x, high * HEIGHT), (x, low * HEIGHT));
+        }
+        path
+    }
+
+    fn bodies(&self, candles: &[&Candle]) -> Path {
+        let mut path = Path::default();
+        let width = self.slot * BODY * WIDTH;
+        for candle in candles {
+            let (open, close) = (self.height_of(candle.open), self.height_of(candle.close));
+            let left = self.middle_of(candle.opened) * WIDTH - width / 2.0;
+            path.rectangle(left, open.min(close) * HEIGHT, width, (open - close).abs() * HEIGHT);
+        }
+        path
+    }
+
+    fn volumes(&self, candles: &[&Candle]) -> Path {
+        let mut path = Path::default();
+        let Some(largest) = self.volume else {
+            return path;
+        };
+        let width = self.slot * BODY * WIDTH;
+        for candle in candles.iter().filter(|candle| candle.volume > 0.0) {
+            let height = (candle.volume / largest).clamp(0.0, 1.0) * (1.0 - VOLUME_BEGINS) * HEIGHT;
+            let left = self.middle_of(candle.opened) * WIDTH - width / 2.0;
+            path.rectangle(left, HEIGHT - height, width, height);
+        }
+        path
+    }
+
+    fn price_marks(&self) -> Vec<Mark> {
+        let ticks = self.prices.ticks(5);
+        let mark = |price: &f64| Mark {
+            at: self.height_of(*price),
+            label: number::fixed(*price, ticks.places),
+            has_line: true,
+        };
+        ticks.values.iter().map(mark).collect()
+    }
+
+    fn volume_mark(&self) -> Option<Mark> {
+        self.volume.map(|volume| Mark {
+            at: VOLUME_BEGINS,
+            label: number::compact(volume),
+            has_line: false,
+        })
+    }
+
+    fn volume_word(&self, unit: &str) -> Option<Word> {
+        self.volume.map(|_| Word {
+            x: 0.0,
+            y: VOLUME_BEGINS,
+            text: format!("Volume, {unit}"),
+            anchor: Anchor::Start,
+        })
+    }
+
+    fn time_marks(&self, most: usize) -> Vec<Mark> {
+        let ticks = self.window.ticks(most).into_iter();
+        let mark = |(at, label)| Mark {
+            at: self.middle_of(at),
+            label,
+            has_line: true,
+        };
+        ticks.map(mark).filter(|mark| mark.at <= 1.0).collect()
+    }
+
+    fn last_tag(&self, places: usize) -> Tag {
+        Tag {
+            at: self.height_of(self.last),
+            label: number::fixed(self.last, places),
+            class: "last",
+        }
+    }
+}
+
+/// What lies between two candles, in milliseconds: the shortest step, unless that would leave hairlines.
+fn step(candles: &[Candle]) -> i64 {
+    let opened = |candle: &Candle| candle.opened.as_millisecond();
+    let span = match candles {
+        [first, .., last] => opened(last) - opened(first),
+        _ => return 60_000,
+    };
+    let steps = candles.windows(2).map(|pair| opened(&pair[1]) - opened(&pair[0]));
+    let shortest = steps.filter(|step| *step > 0).min().unwrap_or(60_000);
+    let count = i64::try_from(candles.len()).unwrap_or(i64::MAX);
+    shortest.max(span / count.saturating_mul(4))
+}
+
+fn caption(shown: &Candles, candles: &[Candle]) -> String {
+    let (Some(first), Some(last)) = (candles.first(), candles.last()) else {
+        return String::new();
+    };
+    let price = |price: f64| number::fixed(price, shown.price_places);
+    let high = candles.iter().map(|candle| candle.high).fold(f64::MIN, f64::max);
+    let low = candles.iter().map(|candle| candle.low).fold(f64::MAX, f64::min);
+    let volumes = candles.iter().map(|candle| candle.volume);
+    let volume: f64 = volumes.filter(|volume| volume.is_finite()).sum();
+    let change = number::change(first.open, last.close).map_or(String::new(), |change| format!(" ({change})"));
+    let count = candles.len();
+    let what = if count == 1 { "candle" } else { "candles" };
+    let span = time::span(first.opened, last.opened);
+    let mut caption = format!(
+        "{count} {what} of {}, opened {span}: first price {}, last {}{change}, high {}, low {} {}; {} {} traded. Hollow candles rose, filled ones fell",
+        shown.interval,
+        price(first.open),
+        price(last.close),
+        price(high),
+        price(low),
+        shown.price_unit,
+        number::short(volume),
+        shown.volume_unit,
+    );
+    caption.push_str(if last.is_open {
+        "; the last can still change."
+    } else {
+        "."
+    });
+    caption
+}

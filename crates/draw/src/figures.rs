@@ -1,0 +1,108 @@
+//! Named values, one by one.
+
+use tribune_core::view::{Amount, Figure, Tone};
+
+use crate::chart::nothing;
+use crate::number::{grouped, is_decimal, is_signed};
+use crate::{Element, Node};
+
+/// Figures in a row that wraps.
+pub fn figures(shown: &[Figure]) -> Element {
+    if shown.is_empty() {
+        return nothing("There are no figures.");
+    }
+    Element::new("dl").class("figures").children(shown.iter().map(figure))
+}
+
+fn figure(figure: &Figure) -> Element {
+    let value = Element::new("dd").class(match tone_class(figure.tone) {
+        Some(tone) => format!("value {tone}"),
+        None => "value".to_owned(),
+    });
+    let value = match &figure.value {
+        Some(known) => value.children(marker(figure.tone, &known.text)).children(amount(known)),
+        None => value.child(Element::new("span").class("soft").text("unknown")),
+    };
+    let note = figure
+        .note
+        .clone()
+        .map(|note| Element::new("dd").class("about").text(note));
+    Element::new("div")
+        .child(Element::new("dt").text(figure.label.clone()))
+        .child(value)
+        .children(note)
+}
+
+/// A number and its unit, which never stand on two lines.
+pub fn amount(amount: &Amount) -> Vec<Node> {
+    let class = if is_decimal(&amount.text) { "num" } else { "words" };
+    let mut nodes: Vec<Node> = vec![Element::new("span").class(class).text(grouped(&amount.text)).into()];
+    if let Some(unit) = amount.unit.as_ref().filter(|unit| !unit.is_empty()) {
+        nodes.push("\u{a0}".into());
+        nodes.push(Element::new("span").class("unit").text(unit.clone()).into());
+    }
+    nodes
+}
+
+/// What tells a number's tone without its colour. A sign does that too, and words speak for themselves.
+pub fn marker(tone: Tone, text: &str) -> Vec<Node> {
+    if is_decimal(text) && !is_signed(text) {
+        sign(tone)
+    } else {
+        Vec::new()
+    }
+}
+
+/// A glyph for the eye and a word for the ear.
+pub fn sign(tone: Tone) -> Vec<Node> {
+    let (glyph, word) = match tone {
+        Tone::Plain => return Vec::new(),
+        Tone::Good => ("✓", "good: "),
+        Tone::Warning => ("!", "mind: "),
+        Tone::Bad => ("✕", "bad: "),
+        Tone::Simulated => ("~", "simulated: "),
+        Tone::Up => ("▲", "up: "),
+        Tone::Down => ("▼", "down: "),
+    };
+    let glyph = Element::new("span")
+        .class("sign")
+        .with("aria-hidden", "true")
+        .text(glyph);
+    let word = Element::new("span").class("unseen").text(word);
+    vec![glyph.into(), word.into()]
+}
+
+pub fn tone_class(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Good => Some("good"),
+        Tone::Warning => Some("warning"),
+        Tone::Bad => Some("bad"),
+        Tone::Simulated => Some("simulated"),
+        Tone::Up => Some("up"),
+        Tone::Down => Some("down"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_figure_says_why() {
+        let html = figures(&[Figure::unknown("Spread", "the book is not live")]).to_string();
+        assert_eq!(
+            html,
+            r#"<dl class="figures"><div><dt>Spread</dt><dd class="value"><span class="soft">unknown</span></dd><dd class="about">the book is not live</dd></div></dl>"#
+        );
+    }
+
+    #[test]
+    fn a_tone_is_told_without_its_colour() {
+        assert!(marker(Tone::Plain, "1.5").is_empty());
+        assert!(marker(Tone::Up, "+1.5").is_empty(), "the sign says it");
+        assert!(marker(Tone::Up, "buy").is_empty(), "the word says it");
+        let marked: String = marker(Tone::Down, "1.5").iter().map(Node::to_string).collect();
+        assert!(marked.contains('▼') && marked.contains("down"), "{marked}");
+    }
+}

@@ -1,0 +1,72 @@
+//! The best levels of an order book, as a table: what is offered above, what is bid below, the best next to each other.
+
+use tribune_core::view::{Ladder, Rung};
+
+use crate::Element;
+use crate::chart::{Place, nothing};
+use crate::figures::amount;
+use crate::number::grouped;
+use crate::table::bar;
+
+pub fn ladder(shown: &Ladder, place: Place<'_>) -> Element {
+    if shown.bids.is_empty() && shown.asks.is_empty() {
+        return nothing("The book has no levels.");
+    }
+    let named = format!("panel-{}-title", place.key);
+    let heads = [
+        ("Price", &shown.price_unit),
+        ("Quantity", &shown.quantity_unit),
+        ("Total", &shown.quantity_unit),
+    ];
+    let heads = heads.map(|(name, unit)| {
+        let head = Element::new("th").class("number").with("scope", "col").text(name);
+        if unit.is_empty() {
+            return head;
+        }
+        head.text(" ")
+            .child(Element::new("span").class("unit").text(unit.clone()))
+    });
+    Element::new("table")
+        .class("ladder")
+        .with("aria-labelledby", named)
+        .child(Element::new("thead").child(Element::new("tr").children(heads)))
+        .child(side("asks", "Asks", shown.asks.iter().rev()))
+        .child(spread(shown))
+        .child(side("bids", "Bids", shown.bids.iter()))
+}
+
+fn side<'a>(class: &'static str, name: &'static str, rungs: impl Iterator<Item = &'a Rung>) -> Element {
+    let title = Element::new("th")
+        .with("colspan", "3")
+        .with("scope", "rowgroup")
+        .text(name);
+    Element::new("tbody")
+        .class(class)
+        .child(Element::new("tr").class("side-name").child(title))
+        .children(rungs.map(rung))
+}
+
+fn rung(rung: &Rung) -> Element {
+    let cell = |text: &str| Element::new("td").class("number").text(grouped(text));
+    let price = Element::new("th")
+        .class("number price")
+        .with("scope", "row")
+        .text(grouped(&rung.price));
+    let total = Element::new("td")
+        .class("number barred")
+        .child(bar(rung.share))
+        .child(Element::new("span").text(grouped(&rung.total)));
+    Element::new("tr").child(price).child(cell(&rung.quantity)).child(total)
+}
+
+fn spread(shown: &Ladder) -> Element {
+    let name = Element::new("th").class("number").with("scope", "row").text("Spread");
+    let value = Element::new("td").class("number").with("colspan", "2");
+    let value = match &shown.spread {
+        Some(spread) => value.children(amount(spread)),
+        None => value.text("unknown"),
+    };
+    Element::new("tbody")
+        .class("spread")
+        .child(Element::new("tr").child(name).child(value))
+}
