@@ -17,6 +17,8 @@ macro_rules! file {
 fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "tribune.css" => (CSS, file!("tribune.css")),
+        "try.css" => (CSS, file!("try.css")),
+        "copy.js" => (JS, file!("copy.js")),
         "chat.css" => (CSS, file!("chat.css")),
         "chat.js" => (JS, file!("chat.js")),
         "chat-api.js" => (JS, file!("chat-api.js")),

@@ -12,6 +12,7 @@ mod ops;
 mod page;
 mod problem;
 mod session;
+mod try_it;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -66,6 +67,10 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/sse/messages", post(sse_message))
         .route("/sse/messages/", post(sse_message))
         .route("/data/{*id}", get(data::data))
+        .route("/try", get(try_it::all))
+        .route("/try/", get(try_it::all))
+        .route("/try/{profile}", get(try_it::profile))
+        .route("/try/{profile}/{tool}", get(try_it::show).post(try_it::submit))
         .route("/chat", post(chat::chat))
         .route("/conversations", get(conversations::list))
         .route("/conversations/{id}/messages", get(conversations::messages))

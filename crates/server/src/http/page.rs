@@ -1,5 +1,5 @@
-//! Pages for people: rendered on the server, everything escaped. Only the start page, with the chat, runs scripts,
-//! and only ours.
+//! Pages for people: rendered on the server, everything escaped. Those that run scripts run only ours, and work
+//! without them, the chat excepted.
 
 use std::sync::LazyLock;
 
@@ -16,6 +16,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("data.html", include_str!("../../templates/data.html")),
         ("home.html", include_str!("../../templates/home.html")),
         ("missing.html", include_str!("../../templates/missing.html")),
+        ("try.html", include_str!("../../templates/try.html")),
+        ("try_profile.html", include_str!("../../templates/try_profile.html")),
+        ("try_tool.html", include_str!("../../templates/try_tool.html")),
     ] {
         if let Err(error) = environment.add_template(name, source) {
             // Templates are compiled by the tests; a broken one cannot ship.
@@ -32,8 +35,13 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 /// into HTML, which browsers that know trusted types then refuse as well.
 const CHAT_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/// Pages whose scripts make using them easier and talk to nobody.
+const SCRIPT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The strictest that a page can do with.
 fn policy(template: &str) -> &'static str {
     match template {
+        "try.html" | "try_profile.html" | "try_tool.html" => SCRIPT_POLICY,
         "home.html" => CHAT_POLICY,
         _ => POLICY,
     }
