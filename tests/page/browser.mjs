@@ -101,8 +101,8 @@ export class Watch {
 }
 
 /** Nothing may be wider than the page, nor hard to see or to hear; and a picture is taken. */
-export async function sound(page, picture) {
-  await page.screenshot({ path: picture, animations: 'disabled' });
+export async function sound(page, picture, { fullPage = false } = {}) {
+  await page.screenshot({ path: picture, animations: 'disabled', fullPage });
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert(overflow <= 0, `the page is ${overflow} px too wide`);
   await page.evaluate(AXE);

@@ -22,6 +22,8 @@ fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
         "patch.js" => (JS, file!("patch.js")),
         "search.js" => (JS, file!("search.js")),
         "board.css" => (CSS, file!("board.css")),
+        "try.css" => (CSS, file!("try.css")),
+        "copy.js" => (JS, file!("copy.js")),
         "chat.css" => (CSS, file!("chat.css")),
         "chat.js" => (JS, file!("chat.js")),
         "chat-api.js" => (JS, file!("chat-api.js")),

@@ -15,6 +15,7 @@ mod page;
 mod problem;
 mod session;
 mod sources;
+mod try_it;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -73,6 +74,10 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/data/{*id}", get(data::data))
         .route("/live", get(live::overview))
         .route("/live/{*id}", get(live::document))
+        .route("/try", get(try_it::all))
+        .route("/try/", get(try_it::all))
+        .route("/try/{profile}", get(try_it::profile))
+        .route("/try/{profile}/{tool}", get(try_it::show).post(try_it::submit))
         .route("/chat", post(chat::chat))
         .route("/conversations", get(conversations::list))
         .route("/conversations/{id}/messages", get(conversations::messages))

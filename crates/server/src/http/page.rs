@@ -17,6 +17,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("home.html", include_str!("../../templates/home.html")),
         ("results.html", include_str!("../../templates/results.html")),
         ("missing.html", include_str!("../../templates/missing.html")),
+        ("try.html", include_str!("../../templates/try.html")),
+        ("try_profile.html", include_str!("../../templates/try_profile.html")),
+        ("try_tool.html", include_str!("../../templates/try_tool.html")),
     ] {
         if let Err(error) = environment.add_template(name, source) {
             // Templates are compiled by the tests; a broken one cannot ship.

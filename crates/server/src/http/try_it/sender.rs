@@ -1,0 +1,98 @@
+//! Which page a request was sent from. A cookie, or sitting at this machine, says who a request is from; only its page
+//! says whether that person meant it.
+
+use http::{HeaderMap, Uri, header};
+
+/// What a change has to come from.
+pub(super) const REFUSED: &str = "A change is only taken from a page of this server, and this request does not show that it came from one. Open the tool here and run it again; programs send it to the MCP address instead.";
+
+/// Whether a form was sent by a page of this server. Pages of other origins may be allowed to call the server, with what
+/// they know; a form of theirs would act with what its reader's browser knows.
+pub(super) fn is_own_page(headers: &HeaderMap, public_url: &str) -> bool {
+    let site = text(headers, "sec-fetch-site");
+    let origin = text(headers, header::ORIGIN.as_str());
+    let site_is_own = site.is_none_or(|site| matches!(site, "same-origin" | "none"));
+    let origin_is_own = origin.is_none_or(|origin| is_own_origin(origin, headers, public_url));
+    (site.is_some() || origin.is_some()) && site_is_own && origin_is_own
+}
+
+/// Whether a page elsewhere loads this as a part of itself, such as an image, where nobody asked for anything.
+pub(super) fn is_part_of_another_page(headers: &HeaderMap) -> bool {
+    let is_elsewhere = text(headers, "sec-fetch-site").is_some_and(|site| matches!(site, "cross-site" | "same-site"));
+    let is_opened = text(headers, "sec-fetch-dest").is_none_or(|what| what == "document");
+    is_elsewhere && !is_opened
+}
+
+/// The origin that the request is addressed to, or the one that everybody knows the server by.
+fn is_own_origin(origin: &str, headers: &HeaderMap, public_url: &str) -> bool {
+    let Some((scheme, authority)) = origin.split_once("://") else {
+        return false;
+    };
+    let addressed = text(headers, header::HOST.as_str()).is_some_and(|host| host.eq_ignore_ascii_case(authority));
+    let public = public_url.parse::<Uri>().ok();
+    let is_public = public.is_some_and(|public| {
+        public.scheme_str() == Some(scheme)
+            && public
+                .authority()
+                .is_some_and(|known| known.as_str().eq_ignore_ascii_case(authority))
+    });
+    addressed || is_public
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    // What cannot be read is not what it should be, but it is there.
+    headers.get(name).map(|value| value.to_str().unwrap_or("?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
+        let given = given
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
+        given.collect()
+    }
+
+    #[test]
+    fn a_change_comes_from_a_page_of_ours() {
+        let host = ("host", "127.0.0.1:8080");
+        let own = ("origin", "http://127.0.0.1:8080");
+        for (given, is_own) in [
+            (vec![host, own], true),
+            (vec![host, own, ("sec-fetch-site", "same-origin")], true),
+            (vec![host, ("sec-fetch-site", "none")], true),
+            (vec![host, ("origin", "https://tribune.example.org")], true),
+            (vec![host], false),
+            (vec![host, ("origin", "null")], false),
+            (vec![host, ("origin", "http://tribune.example.org")], false),
+            (vec![host, ("origin", "https://evil.example")], false),
+            (vec![host, ("origin", "http://127.0.0.1:3000")], false),
+            (vec![host, own, ("sec-fetch-site", "same-site")], false),
+            (vec![host, own, ("sec-fetch-site", "cross-site")], false),
+            (
+                vec![host, ("origin", "https://evil.example"), ("sec-fetch-site", "none")],
+                false,
+            ),
+        ] {
+            assert_eq!(
+                is_own_page(&headers(&given), "https://tribune.example.org/t"),
+                is_own,
+                "{given:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_link_is_followed_and_an_image_is_not() {
+        let link = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")];
+        let image = [("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "image")];
+        let own = [("sec-fetch-site", "same-origin"), ("sec-fetch-dest", "empty")];
+        assert!(!is_part_of_another_page(&headers(&link)));
+        assert!(is_part_of_another_page(&headers(&image)));
+        assert!(!is_part_of_another_page(&headers(&own)));
+        assert!(!is_part_of_another_page(&headers(&[])));
+    }
+}
