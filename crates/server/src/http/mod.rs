@@ -5,6 +5,7 @@ pub mod callers;
 mod chat;
 mod conversations;
 mod data;
+mod design;
 pub mod guard;
 mod home;
 mod openapi;
@@ -66,6 +67,7 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/sse/messages", post(sse_message))
         .route("/sse/messages/", post(sse_message))
         .route("/data/{*id}", get(data::data))
+        .route("/design", get(design::design))
         .route("/chat", post(chat::chat))
         .route("/conversations", get(conversations::list))
         .route("/conversations/{id}/messages", get(conversations::messages))
