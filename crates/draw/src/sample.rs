@@ -192,9 +192,11 @@ pub fn profile() -> ProfileChart {
             volume: 40.0 + 900.0 * hill(60_700.0, 320.0) + 420.0 * hill(61_300.0, 150.0) + noise(index, 7) * 60.0,
         }
     };
+    let bins: Vec<ProfileBin> = (0..40).map(bin).collect();
+    let most = bins.iter().max_by(|a, b| a.volume.total_cmp(&b.volume));
     ProfileChart {
-        bins: (0..40).map(bin).collect(),
-        poc: Some(60_675.0),
+        poc: most.map(|bin| bin.from / 2.0 + bin.to / 2.0),
+        bins,
         value_area: Some((60_350.0, 61_300.0)),
         last_price: Some(LAST_PRICE),
         price_unit: "USD".to_owned(),

@@ -16,6 +16,7 @@ macro_rules! file {
 
 fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
+        "design.css" => (CSS, file!("design.css")),
         "tribune.css" => (CSS, file!("tribune.css")),
         "home.css" => (CSS, file!("home.css")),
         "live.js" => (JS, file!("live.js")),

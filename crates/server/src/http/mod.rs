@@ -6,6 +6,7 @@ pub mod callers;
 mod chat;
 mod conversations;
 mod data;
+mod design;
 pub mod guard;
 mod home;
 mod live;
@@ -78,6 +79,7 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/try/", get(try_it::all))
         .route("/try/{profile}", get(try_it::profile))
         .route("/try/{profile}/{tool}", get(try_it::show).post(try_it::submit))
+        .route("/design", get(design::design))
         .route("/chat", post(chat::chat))
         .route("/conversations", get(conversations::list))
         .route("/conversations/{id}/messages", get(conversations::messages))

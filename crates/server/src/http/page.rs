@@ -14,6 +14,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("base.html", include_str!("../../templates/base.html")),
         ("chat.html", include_str!("../../templates/chat.html")),
         ("data.html", include_str!("../../templates/data.html")),
+        ("design.html", include_str!("../../templates/design.html")),
         ("home.html", include_str!("../../templates/home.html")),
         ("results.html", include_str!("../../templates/results.html")),
         ("missing.html", include_str!("../../templates/missing.html")),
