@@ -10,6 +10,7 @@
 //! - [`market`]: all of these together
 //! - [`answers`]: what is answered about a market, for documents and tools alike; `brief`: the short of it
 //! - [`citations`], [`records`]: what was cited, as it was
+//! - `view`: what pages show of a market
 //! - [`source`], `tools`: the market as Tribune has it
 //! - [`report`]: the whole state of a symbol in one object, computed all the time; a source of its own
 //! - [`trading`]: account and order tools, where they are switched on
@@ -33,5 +34,6 @@ pub mod symbols;
 pub mod tape;
 mod tools;
 pub mod trading;
+mod view;
 
 pub use source::{MarketSource, NAME};

@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::json;
+use tribune_core::view::View;
 use tribune_core::wire::clip;
 use tribune_core::{
     CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts,
@@ -19,6 +21,7 @@ use crate::rest::{self, Governor, Rest};
 use crate::symbols::{AnalyticsKind, Kind, MarketId, Match, search};
 use crate::tools;
 use crate::trading::{self, BestPrices};
+use crate::view;
 
 /// The name of the source, and its profile.
 pub const NAME: &str = "market";
@@ -41,6 +44,7 @@ pub struct MarketSource {
     governor: Arc<Governor>,
     records: Records,
     trading_tools: Vec<Arc<dyn Tool>>,
+    pages: view::Pages,
     clock: Arc<dyn Clock>,
 }
 
@@ -72,6 +76,7 @@ impl MarketSource {
             governor,
             records,
             trading_tools,
+            pages: view::Pages::default(),
             clock,
         })
     }
@@ -94,6 +99,11 @@ impl MarketSource {
         self.running.market()
     }
 
+    /// What pages keep between looks.
+    pub(crate) fn pages(&self) -> &view::Pages {
+        &self.pages
+    }
+
     pub(crate) fn cite(&self, document: &Document) -> String {
         self.records.cite(document)
     }
@@ -105,7 +115,7 @@ impl MarketSource {
         document
     }
 
-    async fn answer(&self, id: &MarketId) -> Result<Answer> {
+    pub(crate) async fn answer(&self, id: &MarketId) -> Result<Answer> {
         let market = self.market()?;
         let symbol = id.symbol();
         match id.kind() {
@@ -204,6 +214,17 @@ impl Source for MarketSource {
 
     async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
         self.records.cited(id, record)
+    }
+
+    async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
+        let board = match cited {
+            Some(_) => view::then(document),
+            None => match self.meant(&document.id)? {
+                Some(id) => Some(view::now(self, &id).await?),
+                None => None,
+            },
+        };
+        Ok(board.map(|board| View::Board(Box::new(board))))
     }
 
     fn facts(&self) -> SourceFacts {

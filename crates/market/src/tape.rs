@@ -130,6 +130,11 @@ impl Tape {
         }
     }
 
+    /// Trades from this time on are all here; `None` if nothing is known.
+    pub fn complete_from(&self) -> Option<Millis> {
+        self.lock().complete_from
+    }
+
     pub fn last(&self) -> Option<Trade> {
         let inner = self.lock();
         let sealed = || inner.sealed.back().and_then(|part| part.last());

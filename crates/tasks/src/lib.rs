@@ -3,9 +3,10 @@
 //!
 //! - [`source`]: [`TasksSource`], which finds and cites tasks;
 //! - [`tools`]: the five tools;
-//! - [`view`]: a task as answers show it;
+//! - [`view`]: a task as answers show it; `board`: as its page does;
 //! - [`words`]: which tasks a query is about.
 
+mod board;
 mod source;
 mod tools;
 mod view;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::Value;
 use tribune_core::store::{Task, TaskFilter, TaskStore};
+use tribune_core::view::View;
 use tribune_core::wire::clip;
 use tribune_core::{
     CallContext, Clock, Document, DocumentId, Error, Hit, JsonObject, Links, Query, Result, Source, SourceFacts,
@@ -12,7 +14,7 @@ use tribune_core::{
 };
 use uuid::Uuid;
 
-use crate::{tools, view, words};
+use crate::{board, tools, view, words};
 
 /// The source's name, and its profile's.
 pub const NAME: &str = "tasks";
@@ -68,6 +70,17 @@ impl TasksSource {
         Ok(self.store.list(owner, &open, limit, None).await?.tasks)
     }
 
+    /// The task of an id, if it is the caller's.
+    async fn own(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Task>> {
+        let key = (id.scheme() == SCHEME)
+            .then(|| Uuid::try_parse(id.key()).ok())
+            .flatten();
+        let (Some(key), Some(owner)) = (key, cx.principal.user()) else {
+            return Ok(None);
+        };
+        self.store.get(&owner, key).await
+    }
+
     fn hit(&self, task: &Task, coverage: f32) -> Hit {
         let text = view::text(task).replace('\n', " ");
         Hit {
@@ -118,13 +131,7 @@ impl Source for TasksSource {
     }
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
-        let key = (id.scheme() == SCHEME)
-            .then(|| Uuid::try_parse(id.key()).ok())
-            .flatten();
-        let (Some(key), Some(owner)) = (key, cx.principal.user()) else {
-            return Ok(None);
-        };
-        let task = self.store.get(&owner, key).await?;
+        let task = self.own(id, cx).await?;
         Ok(task.map(|task| Document {
             id: view::document_id(task.id),
             title: task.title.clone(),
@@ -134,6 +141,12 @@ impl Source for TasksSource {
             metadata: metadata(&task, &self.links),
             passages: Vec::new(),
         }))
+    }
+
+    /// Read again, by the same rule as a fetch: whoever is not its owner sees nothing, whatever document they hold.
+    async fn view(&self, document: &Document, _cited: Option<Timestamp>, cx: &CallContext) -> Result<Option<View>> {
+        let task = self.own(&document.id, cx).await?;
+        Ok(task.map(|task| View::Board(Box::new(board::board(&task, self.clock.now())))))
     }
 
     fn facts(&self) -> SourceFacts {

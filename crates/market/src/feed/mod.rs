@@ -6,13 +6,14 @@
 //! - `tracked`: the writer's side of a symbol; `published`: the readers'; `heartbeat`: when a connection last spoke
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last day of every symbol; `pulse`: how lively one is; `watch`: what was seen of
-//!   its book for a while
+//!   its book for a while; `history`: spread and imbalance of the last minutes
 //! - `alone`: one book without a connection, to be measured
 
 mod alone;
 mod board;
 pub mod event;
 mod heartbeat;
+mod history;
 mod published;
 mod pulse;
 mod shard;
@@ -34,6 +35,7 @@ use tribune_core::Clock;
 #[doc(hidden)]
 pub use alone::Alone;
 pub use board::{Board, Day};
+pub use history::{HISTORY_SECS, IMBALANCE_LEVELS, Sample};
 pub use published::{BookState, BookView, Published, Status};
 pub use pulse::{Beats, Pulse};
 pub use watch::Watch;

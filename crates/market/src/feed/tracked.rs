@@ -273,7 +273,7 @@ impl Tracked {
                     .watch
                     .look(&view, &self.published.tape, beats, exchange_millis);
             }
-            None => self.published.watch.interrupted(),
+            None => self.published.watch.interrupted(exchange_millis),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use super::history::{History, Sample};
 use super::published::BookView;
 use super::pulse::Beats;
 use crate::analytics::anomalies::{Anomalies, Baseline, iceberg_check, liquidity_stress, quote_rate, vanished_check};
@@ -43,6 +44,7 @@ struct Watching {
     /// Spread in basis points and the band near the mid, when last looked at.
     now: Option<(f64, Band)>,
     beats: Beats,
+    history: History,
 }
 
 impl Watch {
@@ -61,6 +63,7 @@ impl Watch {
                 spread: Baseline::new(SAMPLES),
                 now: None,
                 beats: Beats::default(),
+                history: History::default(),
             }),
         }
     }
@@ -70,11 +73,12 @@ impl Watch {
     }
 
     /// The book is not exact: what is seen next has nothing to do with what was seen before.
-    pub(super) fn interrupted(&self) {
+    pub(super) fn interrupted(&self, time: Millis) {
         self.with(|watching| {
             watching.walls.reset();
             watching.icebergs.reset();
             watching.now = None;
+            watching.history.interrupted(time);
         });
     }
 
@@ -86,6 +90,11 @@ impl Watch {
     /// Levels that are far larger than others, and stay.
     pub fn walls(&self) -> Walls {
         self.with(|watching| watching.walls.walls())
+    }
+
+    /// Spread and imbalance of the last minutes, oldest first, with gaps where the book was not exact.
+    pub fn history(&self) -> Vec<Sample> {
+        self.with(|watching| watching.history.samples())
     }
 
     /// The book's differences from its own past, with `more` that others have found.
@@ -114,6 +123,7 @@ impl Watching {
         let _: Result<(), Unavailable> = self.walls.observe(&view.depth, &trades, time);
         let _: Result<(), Unavailable> = self.icebergs.observe(&view.depth, &trades, time);
         self.now = breadth(view);
+        self.history.look(&view.depth, time);
         self.looks += 1;
         if self.looks.is_multiple_of(SAMPLE_SECS) && beats.seconds >= SAMPLE_SECS {
             if beats.trades > 0 {

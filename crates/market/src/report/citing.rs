@@ -14,6 +14,9 @@ use super::template::Template;
 use crate::records::Records;
 use crate::symbols::MarketId;
 
+/// Where the record has the whole report: its page is drawn from that.
+pub(super) const REPORT: &str = "report";
+
 pub(super) struct Citing {
     records: Records,
     /// The last of each symbol.
@@ -62,7 +65,8 @@ impl Citing {
         self.records.cited(id, record)
     }
 
-    /// The report for a person or a model to read; its record is the same word for word.
+    /// The report for a person or a model to read; its record is the same word for word, and has the whole report
+    /// beside it, some 5 KB: the figures that a text leaves out are cited too, by those who were given the JSON.
     pub(super) fn document(&self, aged: &Aged) -> Result<Document> {
         let report = aged.now();
         let mut document = Document {
@@ -74,7 +78,9 @@ impl Citing {
             metadata: metadata(&report),
             passages: Vec::new(),
         };
-        let url = self.records.cite(&document);
+        let mut record = document.clone();
+        record.metadata.insert(REPORT.to_owned(), json!(report));
+        let url = self.records.cite(&record);
         let answer = |report| Answer {
             id: &document.id,
             title: &document.title,

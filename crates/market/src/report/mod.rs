@@ -8,6 +8,7 @@
 //! - [`reader`]: reports as they are read, older by the time that has passed since
 //! - [`markdown`]: a report for a model or a person to read
 //! - `template`, `citing`: one text and one record for all who ask for the same report
+//! - `view`: what a page shows of a report
 //! - `directory`, [`source`], `tools`: reports as Tribune has them
 
 pub mod cache;
@@ -27,6 +28,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod tools;
+mod view;
 
 pub use engine::Engine;
 pub use source::{NAME, ReportsSource};

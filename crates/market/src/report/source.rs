@@ -4,8 +4,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tribune_core::view::View;
 use tribune_core::wire::clip;
 use tribune_core::{
     CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts,
@@ -18,7 +20,7 @@ use super::directory::{Directory, Listing};
 use super::engine::WritingTrouble;
 use super::markdown;
 use super::reader::{Aged, Reader, Reading};
-use super::tools;
+use super::{tools, view};
 use crate::market::Market;
 use crate::model::SymbolStatus;
 use crate::records::Records;
@@ -231,6 +233,17 @@ impl ReportsSource {
         }
     }
 
+    /// The symbol that an id is about; `None` if it is not one of ours.
+    fn meant(&self, id: &DocumentId) -> Result<Option<Arc<str>>> {
+        Ok(match id.scheme() {
+            NAME => Some(self.spelled(id.key()).into()),
+            _ => match MarketId::parse(id)? {
+                Some(MarketId::Report(symbol)) => Some(symbol),
+                _ => None,
+            },
+        })
+    }
+
     fn hit(&self, found: &Match, aged: &Aged) -> Result<Hit> {
         let report = aged.now();
         let mut metadata = JsonObject::new();
@@ -315,12 +328,8 @@ impl Source for ReportsSource {
     }
 
     async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
-        let symbol: Arc<str> = match id.scheme() {
-            NAME => self.spelled(id.key()).into(),
-            _ => match MarketId::parse(id)? {
-                Some(MarketId::Report(symbol)) => symbol,
-                _ => return Ok(None),
-            },
+        let Some(symbol) = self.meant(id)? else {
+            return Ok(None);
         };
         let report = self.report(&symbol).await?;
         self.citing.document(&report).map(Some)
@@ -328,6 +337,17 @@ impl Source for ReportsSource {
 
     async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
         self.citing.cited(id, record)
+    }
+
+    async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
+        let board = match cited {
+            Some(_) => view::then(document),
+            None => match self.meant(&document.id)? {
+                Some(symbol) => view::now(&self.report(&symbol).await?.now()),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(View::Board(Box::new(board))))
     }
 
     fn facts(&self) -> SourceFacts {

@@ -1,0 +1,275 @@
+//! Pictures of an order book: how much rests where, and how spread and balance were in the last minutes.
+
+use jiff::Timestamp;
+use tribune_core::view::{Amount, Content, DepthChart, Ladder, Line, Lines, Panel, Rung, Width};
+
+use super::parts::{noted, panel, panel_or_why};
+use crate::analytics::Unavailable;
+use crate::analytics::quotes::Touch;
+use crate::book::{Depth, Level};
+use crate::feed::{HISTORY_SECS, IMBALANCE_LEVELS, Sample};
+use crate::model::Millis;
+use crate::number::Quantity;
+
+/// Levels a side of the ladder.
+const RUNGS: usize = 12;
+/// How far from the mid the depth chart goes, in percent.
+const CHART_PCT: f64 = 1.0;
+/// It has so many levels a side, however far they are.
+const FEWEST_LEVELS: usize = 20;
+/// Points a side that are drawn: more cannot be told apart.
+const MOST_POINTS: usize = 160;
+/// Fewer samples make no line.
+const FEWEST_SAMPLES: usize = 3;
+
+/// What prices and quantities of a market are counted in.
+#[derive(Debug, Clone)]
+pub(crate) struct Pair {
+    pub(crate) base: String,
+    pub(crate) quote: String,
+    pub(crate) price_places: usize,
+}
+
+/// A level, and the quantity up to it.
+struct Step {
+    level: Level,
+    total: Quantity,
+}
+
+/// Best first; ends where the sum cannot be counted.
+fn steps(levels: impl Iterator<Item = Level>) -> impl Iterator<Item = Step> {
+    levels.scan(Quantity::ZERO, |total, level| {
+        *total = total.checked_add(level.quantity)?;
+        Some(Step { level, total: *total })
+    })
+}
+
+pub(crate) fn depth_chart(depth: &Depth, pair: &Pair) -> Panel {
+    let drawn = Touch::of(depth).map_err(why).map(|touch| {
+        let mid = (touch.bid().price.as_f64() + touch.ask().price.as_f64()) / 2.0;
+        let (bids, asks) = (near(depth.known_bids(), mid), near(depth.known_asks(), mid));
+        let note = format!(
+            "Quantity up to each price in {}, of {} bid and {} ask levels within {CHART_PCT} % of the mid or the best {FEWEST_LEVELS} of a side. Exact.",
+            pair.base,
+            bids.len(),
+            asks.len(),
+        );
+        let chart = DepthChart {
+            bids: thinned(bids),
+            asks: thinned(asks),
+            price_unit: pair.quote.clone(),
+            quantity_unit: pair.base.clone(),
+            price_places: pair.price_places,
+        };
+        (Content::Depth(chart), Some(note))
+    });
+    panel_or_why("depth", "Depth", Width::Half, drawn)
+}
+
+fn near(levels: impl Iterator<Item = Level>, mid: f64) -> Vec<(f64, f64)> {
+    let is_near = |price: f64| (price - mid).abs() <= mid * CHART_PCT / 100.0;
+    steps(levels)
+        .map(|step| (step.level.price.as_f64(), step.total.as_f64()))
+        .enumerate()
+        .take_while(|(at, (price, _))| *at < FEWEST_LEVELS || is_near(*price))
+        .map(|(_, point)| point)
+        .collect()
+}
+
+/// At most [`MOST_POINTS`] of the points, evenly, with the first and the last. Each that stays is exact.
+fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    if points.len() <= MOST_POINTS {
+        return points;
+    }
+    let last = points.len() - 1;
+    (0..MOST_POINTS)
+        .map(|at| points[at * last / (MOST_POINTS - 1)])
+        .collect()
+}
+
+pub(crate) fn ladder(depth: &Depth, pair: &Pair) -> Panel {
+    let bids: Vec<Step> = steps(depth.known_bids().take(RUNGS)).collect();
+    let asks: Vec<Step> = steps(depth.known_asks().take(RUNGS)).collect();
+    if depth.is_crossed() {
+        let why = "the best bid is not below the best ask: the book is wrong until it is fetched again";
+        return panel("ladder", "Order book", Width::Half, Content::Missing(why.to_owned()));
+    }
+    let largest = bids.iter().chain(&asks).map(|step| step.total.as_f64()).fold(0.0, f64::max);
+    if largest <= 0.0 {
+        let why = "the book is empty: nobody bids or offers now";
+        return panel("ladder", "Order book", Width::Half, Content::Missing(why.to_owned()));
+    }
+    let rung = |step: &Step| Rung {
+        price: step.level.price.to_string(),
+        quantity: step.level.quantity.to_string(),
+        total: step.total.to_string(),
+        share: (step.total.as_f64() / largest).clamp(0.0, 1.0),
+    };
+    let note = format!(
+        "The best {} bids and {} asks; quantities in {}, totals from the best price on. Exact.",
+        bids.len(),
+        asks.len(),
+        pair.base
+    );
+    let ladder = Ladder {
+        spread: Touch::of(depth)
+            .ok()
+            .map(|touch| Amount::new(touch.spread().to_string(), &pair.quote)),
+        bids: bids.iter().map(rung).collect(),
+        asks: asks.iter().map(rung).collect(),
+        price_unit: pair.quote.clone(),
+        quantity_unit: pair.base.clone(),
+    };
+    noted(panel("ladder", "Order book", Width::Half, Content::Ladder(ladder)), note)
+}
+
+pub(crate) fn spread_line(samples: &[Sample], now: Millis) -> Panel {
+    let lines = line(samples, now, |sample| sample.spread_bps()).map(|line| Lines {
+        unit: "bps".to_owned(),
+        places: 2,
+        range: None,
+        lines: vec![labelled("Spread", line)],
+    });
+    let note = format!("In basis points of the mid, {}. Exact.", window());
+    let content = lines.map(|lines| (Content::Lines(lines), Some(note)));
+    panel_or_why("spread", "Spread", Width::Half, content)
+}
+
+pub(crate) fn imbalance_line(samples: &[Sample], now: Millis) -> Panel {
+    let lines = line(samples, now, |sample| sample.imbalance()).map(|line| Lines {
+        unit: String::new(),
+        places: 2,
+        range: Some((-1.0, 1.0)),
+        lines: vec![labelled("Imbalance", line)],
+    });
+    let note = format!(
+        "(bid − ask)/(bid + ask) of the best {IMBALANCE_LEVELS} levels a side, {}: 1 is all bids, −1 all asks. Sound, but short-lived.",
+        window()
+    );
+    let content = lines.map(|lines| (Content::Lines(lines), Some(note)));
+    panel_or_why("imbalance", "Order book imbalance", Width::Half, content)
+}
+
+fn window() -> String {
+    format!(
+        "sampled every 2 s for {} minutes; gaps are where the book was not live",
+        HISTORY_SECS / 60
+    )
+}
+
+fn labelled(label: &str, points: Vec<(Timestamp, Option<f64>)>) -> Line {
+    Line {
+        label: label.to_owned(),
+        points,
+    }
+}
+
+fn line(
+    samples: &[Sample],
+    now: Millis,
+    figure: impl Fn(&Sample) -> Option<f32>,
+) -> Result<Vec<(Timestamp, Option<f64>)>, String> {
+    let known = samples.iter().filter(|sample| figure(sample).is_some()).count();
+    if known < FEWEST_SAMPLES {
+        return Err("the book has been watched for a few seconds only; the line begins now".to_owned());
+    }
+    let four_places = |value: f32| (f64::from(value) * 10_000.0).round() / 10_000.0;
+    let at = |millis| Timestamp::from_millisecond(millis).ok();
+    let mut points: Vec<_> = samples
+        .iter()
+        .filter_map(|sample| Some((at(sample.time)?, figure(sample).map(four_places))))
+        .collect();
+    // A book that is not live any more ends before the present, and the line shows that.
+    let last = samples.last().map_or(now, |sample| sample.time);
+    if now.saturating_sub(last) > 6_000 {
+        points.extend(at(last.saturating_add(2_000)).map(|time| (time, None)));
+        points.extend(at(now).map(|time| (time, None)));
+    }
+    Ok(points)
+}
+
+fn why(reason: Unavailable) -> String {
+    reason.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::{books, depth};
+    use proptest::prelude::*;
+
+    pub(crate) fn pair() -> Pair {
+        Pair {
+            base: "BTC".to_owned(),
+            quote: "USDT".to_owned(),
+            price_places: 2,
+        }
+    }
+
+    fn missing(panel: &Panel) -> &str {
+        match &panel.content {
+            Content::Missing(why) => why,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_ladder_worked_by_hand() {
+        let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1.5"), ("102", "4.5"), ("103", "0.5")]);
+        let Content::Ladder(ladder) = ladder(&book, &pair()).content else {
+            panic!("a ladder")
+        };
+        // Bids: 1, then 1 + 2 = 3. Asks: 1.5, 6, 6.5, which is the largest. 3/6.5 = 0.4615….
+        let totals: Vec<&str> = ladder.asks.iter().map(|rung| &*rung.total).collect();
+        assert_eq!(totals, ["1.5", "6", "6.5"]);
+        assert_eq!((&*ladder.bids[1].price, &*ladder.bids[1].total), ("98", "3"));
+        assert_eq!(ladder.bids[1].share, 3.0 / 6.5);
+        assert_eq!((ladder.asks[2].share, ladder.spread), (1.0, Some(Amount::new("2", "USDT"))));
+    }
+
+    #[test]
+    fn depth_is_cumulated_from_the_best_price_outwards() {
+        let book = depth(&[("99", "1"), ("98", "2"), ("50", "7")], &[("101", "1.5")]);
+        let Content::Depth(chart) = depth_chart(&book, &pair()).content else {
+            panic!("a chart")
+        };
+        // Few levels are drawn however far they are.
+        assert_eq!(chart.bids, [(99.0, 1.0), (98.0, 3.0), (50.0, 10.0)]);
+        assert_eq!(chart.asks, [(101.0, 1.5)]);
+    }
+
+    #[test]
+    fn many_levels_are_thinned_and_stay_exact() {
+        let points: Vec<(f64, f64)> = (0..1_000).map(|at| (f64::from(at), f64::from(at) * 2.0)).collect();
+        let thin = thinned(points);
+        assert_eq!((thin.len(), thin[0], thin[159]), (160, (0.0, 0.0), (999.0, 1_998.0)));
+        assert!(thin.iter().all(|(price, total)| *total == price * 2.0));
+    }
+
+    #[test]
+    fn books_that_are_empty_or_wrong_say_so() {
+        let empty = Depth::default();
+        assert_eq!(missing(&depth_chart(&empty, &pair())), "the book has no bids");
+        assert!(missing(&ladder(&empty, &pair())).contains("empty"));
+        let crossed = depth(&[("101", "1")], &[("100", "1")]);
+        assert!(missing(&ladder(&crossed, &pair())).contains("not below"));
+        assert!(missing(&depth_chart(&crossed, &pair())).contains("not below"));
+        let one_sided = ladder(&depth(&[("99", "1")], &[]), &pair());
+        assert!(matches!(one_sided.content, Content::Ladder(ladder) if ladder.spread.is_none() && ladder.asks.is_empty()));
+    }
+
+    proptest! {
+        #[test]
+        fn shares_and_totals_are_in_order(book in books()) {
+            let Content::Ladder(ladder) = ladder(&book, &pair()).content else { return Ok(()) };
+            for side in [&ladder.bids, &ladder.asks] {
+                prop_assert!(side.iter().all(|rung| (0.0..=1.0).contains(&rung.share)));
+                prop_assert!(side.windows(2).all(|pair| pair[0].share <= pair[1].share));
+            }
+            let Content::Depth(chart) = depth_chart(&book, &pair()).content else { return Ok(()) };
+            prop_assert!(chart.bids.windows(2).all(|pair| pair[0].0 > pair[1].0 && pair[0].1 <= pair[1].1));
+            prop_assert!(chart.asks.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
+            prop_assert!(chart.bids.len() <= MOST_POINTS && chart.asks.len() <= MOST_POINTS);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What pages ask for again and again, and the exchange is asked for now and then.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::OnceCell;
+use tribune_core::{Clock, Result};
+
+/// More different things than these are not looked at at once by people; the oldest makes room.
+const MAX_ENTRIES: usize = 256;
+/// A failure is given again for a shorter time: pages recover soon after the exchange does.
+const KEEP_FAILURE: Duration = Duration::from_secs(2);
+
+/// What was found, or why not.
+pub(crate) type Found<T> = std::result::Result<Arc<T>, String>;
+
+/// Answers by what was asked. Callers who ask the same at the same time share one request; if the one who waits for it
+/// goes away, another takes over.
+pub(crate) struct Cache<T> {
+    entries: Mutex<HashMap<String, Arc<Entry<T>>>>,
+}
+
+struct Entry<T> {
+    /// When it was first asked for: the answer is no older.
+    asked: Instant,
+    keep: Duration,
+    found: OnceCell<Found<T>>,
+}
+
+impl<T> Entry<T> {
+    fn is_fresh(&self, now: Instant) -> bool {
+        let keep = match self.found.get() {
+            Some(Err(_)) => self.keep.min(KEEP_FAILURE),
+            _ => self.keep,
+        };
+        now.saturating_duration_since(self.asked) < keep
+    }
+}
+
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Self {
+            entries: Mutex::default(),
+        }
+    }
+}
+
+impl<T> Cache<T> {
+    /// What was found under `key` within the time `keep`, or what `ask` finds now.
+    pub(crate) async fn get<F>(&self, key: String, keep: Duration, clock: &dyn Clock, ask: F) -> Found<T>
+    where
+        F: Future<Output = Result<T>> + Send,
+    {
+        let entry = self.entry(key, keep, clock.monotonic());
+        let ask = || async { ask.await.map(Arc::new).map_err(|error| error.to_string()) };
+        entry.found.get_or_init(ask).await.clone()
+    }
+
+    fn entry(&self, key: String, keep: Duration, now: Instant) -> Arc<Entry<T>> {
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get(&key).filter(|entry| entry.is_fresh(now)) {
+            return entry.clone();
+        }
+        if entries.len() >= MAX_ENTRIES {
+            make_room(&mut entries, now);
+        }
+        let entry = Arc::new(Entry {
+            asked: now,
+            keep,
+            found: OnceCell::new(),
+        });
+        entries.insert(key, entry.clone());
+        entry
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry<T>>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn make_room<T>(entries: &mut HashMap<String, Arc<Entry<T>>>, now: Instant) {
+    entries.retain(|_, entry| entry.is_fresh(now));
+    while entries.len() >= MAX_ENTRIES {
+        let oldest = entries.iter().min_by_key(|(_, entry)| entry.asked);
+        let Some(key) = oldest.map(|(key, _)| key.clone()) else {
+            return;
+        };
+        entries.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rest::testing::ManualClock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tribune_core::Error;
+
+    const KEEP: Duration = Duration::from_secs(5);
+
+    #[tokio::test]
+    async fn one_request_serves_all_until_its_time_is_over() {
+        let (cache, clock, asked) = (Cache::<usize>::default(), ManualClock::at(0), AtomicUsize::new(0));
+        let ask = || async {
+            tokio::task::yield_now().await;
+            Ok(asked.fetch_add(1, Ordering::SeqCst) + 1)
+        };
+        let get = || cache.get("candles".to_owned(), KEEP, &clock, ask());
+        let (first, second) = tokio::join!(get(), get());
+        assert_eq!((first.as_deref(), second.as_deref()), (Ok(&1), Ok(&1)));
+        clock.advance_ms(4_999);
+        assert_eq!(get().await.as_deref(), Ok(&1));
+        clock.advance_ms(1);
+        assert_eq!(get().await.as_deref(), Ok(&2));
+        let other = cache.get("profile".to_owned(), KEEP, &clock, ask()).await;
+        assert_eq!(other.as_deref(), Ok(&3));
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_kept_for_a_moment_and_who_goes_away_takes_nothing_with_him() {
+        let (cache, clock) = (Cache::<usize>::default(), ManualClock::at(0));
+        let get = |ask: Result<usize>| cache.get("ticker".to_owned(), KEEP, &clock, async { ask });
+        let failed = get(Err(Error::unavailable("no answer"))).await;
+        assert_eq!(failed, Err("no answer".to_owned()));
+        clock.advance_ms(1_999);
+        assert!(get(Ok(1)).await.is_err());
+        clock.advance_ms(1);
+        assert_eq!(get(Ok(2)).await.as_deref(), Ok(&2));
+
+        let never = cache.get("book".to_owned(), KEEP, &clock, std::future::pending());
+        assert!(tokio::time::timeout(Duration::from_millis(5), never).await.is_err());
+        let after = cache.get("book".to_owned(), KEEP, &clock, async { Ok(3) }).await;
+        assert_eq!(after.as_deref(), Ok(&3));
+    }
+
+    #[tokio::test]
+    async fn it_is_bounded() {
+        let (cache, clock) = (Cache::<usize>::default(), ManualClock::at(0));
+        for at in 0..MAX_ENTRIES + 10 {
+            clock.advance_ms(1);
+            let found = cache.get(at.to_string(), KEEP, &clock, async { Ok(at) }).await;
+            assert_eq!(found.as_deref(), Ok(&at));
+        }
+        let entries = cache.lock();
+        assert_eq!(entries.len(), MAX_ENTRIES);
+        assert!(!entries.contains_key("9") && entries.contains_key("10"), "the oldest went");
+    }
+}

@@ -1,0 +1,191 @@
+//! What it would cost to trade now, in several sizes.
+
+use rust_decimal::Decimal;
+use tribune_core::view::{Cell, Content, Panel, Tone, Width};
+
+use super::book::Pair;
+use super::parts::{cell, noted, numbers, panel, table, toned, words};
+use super::ticker::RATIO_PLACES;
+use crate::analytics::cost::{Action, Cost, Size, cost};
+use crate::book::Depth;
+use crate::number::{Notional, PLACES};
+
+/// How many sizes, each ten times the one before.
+const SIZES: u32 = 4;
+/// The largest is about this part of what is traded in a day: what few orders are.
+const PART_OF_DAY: i128 = 1_000;
+/// Powers of ten of the largest size: where nothing is known of the day a million.
+const USUAL_TOP: i32 = 6;
+const TOPS: std::ops::RangeInclusive<i32> = -3..=12;
+
+/// Sizes in the quote asset, by what is traded in a day: a thousand units are little of one asset and a fortune of
+/// another.
+pub(crate) fn sizes(day: Option<Notional>) -> Vec<Notional> {
+    let places = 2 * PLACES as i32;
+    let of_day = |day: Notional| {
+        let part = day.units() / PART_OF_DAY;
+        (part > 0).then(|| part.ilog10() as i32 - places)
+    };
+    let top = day.and_then(of_day).unwrap_or(USUAL_TOP).clamp(*TOPS.start(), *TOPS.end());
+    let size = |down: u32| {
+        let power = u32::try_from(top + places - down as i32).unwrap_or(0);
+        Notional::from_units(10i128.pow(power))
+    };
+    (0..SIZES).rev().map(size).collect()
+}
+
+pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Panel {
+    let title = "Cost to trade";
+    let worked: Result<Vec<(Notional, Cost)>, _> = [Action::Buy, Action::Sell]
+        .into_iter()
+        .flat_map(|side| sizes.iter().map(move |size| (side, *size)))
+        .map(|(side, size)| cost(depth, side, Size::Quote(size)).map(|cost| (size, cost)))
+        .collect();
+    let worked = match worked {
+        Ok(worked) => worked,
+        Err(reason) => return panel("cost", title, Width::Whole, Content::Missing(reason.to_string())),
+    };
+    let most = worked.iter().filter_map(|(_, cost)| cost.cost_bps).fold(0.0, f64::max);
+    let columns = vec![
+        words("Order"),
+        numbers(format!("Size ({})", pair.quote)),
+        numbers(format!("Average price ({})", pair.quote)),
+        numbers("From mid (bps)"),
+        numbers(format!("Cost ({})", pair.quote)),
+        numbers("Levels"),
+        words("Filled"),
+    ];
+    let rows = worked.iter().map(|(size, cost)| row(*size, cost, pair, most)).collect();
+    noted(
+        panel("cost", title, Width::Whole, table(columns, rows)),
+        "Market orders through the known levels, best price first; cost is against the mid, fees not included. Hidden orders and what others do meanwhile are not known. Exact.",
+    )
+}
+
+fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
+    let side = match cost.side {
+        Action::Buy => toned("Buy", Tone::Up),
+        Action::Sell => toned("Sell", Tone::Down),
+    };
+    let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
+    let bps = cost.slippage_bps.and_then(|bps| Decimal::try_from(bps).ok());
+    let bps = bps.map(|bps| bps.round_dp(RATIO_PLACES).normalize().to_string());
+    let share = cost.cost_bps.filter(|_| most > 0.0).map(|bps| (bps / most).clamp(0.0, 1.0));
+    let money = cost.cost_quote.map(|money| money.round_dp(cost_places(size)).normalize().to_string());
+    let unknown = || "unknown".to_owned();
+    vec![
+        side,
+        cell(size.to_string()),
+        cell(average.to_string()),
+        Cell {
+            share,
+            ..cell(bps.unwrap_or_else(unknown))
+        },
+        cell(money.unwrap_or_else(unknown)),
+        cell(cost.levels_used.to_string()),
+        filled(cost, pair),
+    ]
+}
+
+/// Of large sums the hundredths are enough; of small ones as many digits count.
+fn cost_places(size: Notional) -> u32 {
+    let whole_digits = size.decimal().trunc().to_string().len() as u32;
+    if size.decimal() >= Decimal::ONE_HUNDRED {
+        8u32.saturating_sub(whole_digits).max(2)
+    } else {
+        PLACES
+    }
+}
+
+fn filled(cost: &Cost, pair: &Pair) -> Cell {
+    match (cost.filled, cost.complete) {
+        (true, true) => toned("yes", Tone::Good),
+        (true, false) => toned("yes, at this price or better: the book is not known so far", Tone::Warning),
+        (false, _) => toned(
+            format!("no: the known levels hold {} {}", cost.filled_quote, pair.quote),
+            Tone::Warning,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::{depth, money};
+    use tribune_core::view::Table;
+
+    fn pair() -> Pair {
+        Pair {
+            base: "BTC".to_owned(),
+            quote: "USDT".to_owned(),
+            price_places: 2,
+        }
+    }
+
+    fn rows(panel: &Panel) -> Vec<Vec<String>> {
+        let Content::Table(Table { rows, .. }) = &panel.content else {
+            panic!("{panel:?}")
+        };
+        rows.iter()
+            .map(|row| row.iter().map(|cell| cell.text.clone()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn sizes_follow_the_day() {
+        let of = |day: Option<&str>| -> Vec<String> {
+            sizes(day.map(money)).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(of(Some("1500000000")), ["1000", "10000", "100000", "1000000"]);
+        assert_eq!(of(None), ["1000", "10000", "100000", "1000000"]);
+        // 1,200 of a dear asset a day: its thousandth is 1.2.
+        assert_eq!(of(Some("1200")), ["0.001", "0.01", "0.1", "1"]);
+        assert_eq!(of(Some("0.00000001")), ["0.000001", "0.00001", "0.0001", "0.001"]);
+        assert_eq!(of(Some("0")), of(None));
+        assert_eq!(
+            sizes(Some(Notional::from_units(i128::MAX))).last().map(ToString::to_string).as_deref(),
+            Some("1000000000000")
+        );
+    }
+
+    #[test]
+    fn costs_worked_by_hand() {
+        let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
+        let table = cost_table(&book, &pair(), &[money("203"), money("1000")]);
+        // Buying: 101 of the first level, the other 102 of the second: 203 for 2, average 101.5, mid 100: 150 bps, and
+        // 2 · 1.5 = 3. All asks: 101 + 204 = 305 for 3: 101.666…; 166.667 bps; 3 · 1.666… = 5.
+        let rows = rows(&table);
+        assert_eq!(rows[0], ["Buy", "203", "101.5", "150", "3", "2", "yes"]);
+        assert_eq!(
+            rows[1],
+            ["Buy", "1000", "101.6667", "166.667", "5", "2", "no: the known levels hold 305 USDT"]
+        );
+        // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
+        assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);
+        assert!(rows[2][3].starts_with("-151.48"), "{:?}", rows[2]);
+    }
+
+    #[test]
+    fn the_dearest_has_the_longest_bar() {
+        let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
+        let panel = cost_table(&book, &pair(), &[money("101"), money("203")]);
+        let Content::Table(table) = &panel.content else { panic!() };
+        let shares: Vec<f64> = table.rows.iter().filter_map(|row| row[3].share).collect();
+        // 101 costs 100 bps, 203 costs 150; selling 203 is the dearest.
+        assert_eq!(shares.len(), 4);
+        assert_eq!(shares[3], 1.0);
+        assert!(shares[0] < shares[1] && shares[1] < shares[3]);
+    }
+
+    #[test]
+    fn a_book_that_is_empty_or_wrong_has_no_costs() {
+        for (book, why) in [
+            (Depth::default(), "no bids"),
+            (depth(&[("101", "1")], &[("100", "1")]), "not below"),
+            (depth(&[("1", "1")], &[]), "no asks"),
+        ] {
+            let panel = cost_table(&book, &pair(), &sizes(None));
+            assert!(matches!(&panel.content, Content::Missing(reason) if reason.contains(why)), "{panel:?}");
+        }
+    }
+}

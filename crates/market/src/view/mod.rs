@@ -1,0 +1,105 @@
+//! What pages show of a market. A page of the present and a page of a citation are drawn by the same functions, from an
+//! answer as it was told:
+//!
+//! - `record`: what an answer said, read back from its document; `words`: its names for people
+//! - `ticker`, `book`, `candles`, `profile`, `flow`, `cost`, `lists`: one picture a family; `figures`: the rest
+//! - `parts`: panels, badges, links
+//! - `now`: the board of the present, from the live book, the tape, and a few requests that `cache` keeps for all
+//!   viewers; it cites nothing
+
+mod book;
+mod cache;
+mod candles;
+mod cost;
+mod figures;
+mod flow;
+pub(crate) mod lists;
+mod now;
+pub(crate) mod parts;
+mod profile;
+mod record;
+#[cfg(test)]
+mod tests;
+mod ticker;
+pub(crate) mod words;
+
+use tribune_core::Document;
+use tribune_core::view::{Board, Headline, Panel};
+
+pub(crate) use book::{Pair, depth_chart, ladder};
+pub(crate) use now::{Pages, now};
+use record::{Told, places};
+use ticker::{Bests, Day};
+
+/// The board of what was cited, from its record alone; `None` if there is only a text.
+pub(crate) fn then(document: &Document) -> Option<Board> {
+    let told = Told::read(document)?;
+    let what = told.what.clone();
+    let mut board = parts::frame(&parts::About::of(&told), Some(&what));
+    let (headline, panels) = drawn(&told, None);
+    board.headline = headline;
+    board.panels = panels;
+    board.links = parts::links(told.kind, &told.symbol, false);
+    Some(board)
+}
+
+/// Everything that an answer has a picture for, then what is left of it.
+fn drawn(told: &Told, last_price: Option<f64>) -> (Option<Headline>, Vec<Panel>) {
+    let mut shown: Vec<&str> = lists::LISTS.to_vec();
+    let headline = headline(told, &mut shown);
+    let mut panels: Vec<Panel> = Vec::new();
+    panels.extend(candles::candles(told));
+    panels.extend(profile::chart(told, last_price));
+    if let Some(depth) = told.depth() {
+        let pair = pair_of(told);
+        panels.push(depth_chart(&depth, &pair));
+        panels.push(ladder(&depth, &pair));
+    }
+    panels.extend(flow::trades(told));
+    panels.extend(lists::panels(told));
+    panels.extend(figures::rest(told, &shown));
+    (headline, panels)
+}
+
+/// The first that the answer has, with the names of what it shows.
+fn headline(told: &Told, shown: &mut Vec<&str>) -> Option<Headline> {
+    if let Some(day) = Day::of(told) {
+        shown.extend([
+            "last_price",
+            "price_change_pct",
+            "high_price",
+            "low_price",
+            "volume_base",
+            "quote_volume",
+        ]);
+        shown.extend(["best_bid", "best_ask", "spread_bps"]);
+        return Some(day.headline(&Bests::of(told), told));
+    }
+    if let Some(headline) = lists::headline(told) {
+        shown.extend(["score", "weights_used", "found", "checked"]);
+        return Some(headline);
+    }
+    if let Some(headline) = profile::headline(told) {
+        shown.extend(profile::HEADLINE);
+        return Some(headline);
+    }
+    if let Some(headline) = flow::last_trade(told) {
+        return Some(headline);
+    }
+    if let Some(headline) = flow::headline(told) {
+        shown.extend(flow::HEADLINE);
+        return Some(headline);
+    }
+    let headline = ticker::mid_headline(told)?;
+    shown.extend(["mid", "best_bid", "best_ask", "spread_bps"]);
+    Some(headline)
+}
+
+fn pair_of(told: &Told) -> Pair {
+    let listed = ["bids", "asks"].into_iter().filter_map(|name| told.table(name)?.select(["price"]));
+    Pair {
+        base: told.base.clone(),
+        quote: told.quote.clone(),
+        price_places: places(listed.flatten().map(|[price]| price)),
+    }
+}

@@ -1,0 +1,179 @@
+//! The price of a market and its last day.
+
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use serde_json::Value;
+use tribune_core::view::{Amount, Figure, Headline};
+
+use super::parts::{signed, tone_of};
+use super::record::Told;
+use crate::analytics::quotes::Quotes;
+
+/// Places of percentages and basis points on a page.
+pub(crate) const RATIO_PLACES: u32 = 3;
+
+/// What a ticker says, exact, and in the words of the source.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Day {
+    pub(crate) last: Option<Decimal>,
+    pub(crate) open: Option<Decimal>,
+    pub(crate) high: Option<Decimal>,
+    pub(crate) low: Option<Decimal>,
+    pub(crate) change_pct: Option<Decimal>,
+    pub(crate) volume: Option<String>,
+    pub(crate) worth: Option<String>,
+    pub(crate) trades: Option<String>,
+    pub(crate) as_of: Option<Timestamp>,
+    pub(crate) age_ms: Option<u64>,
+}
+
+/// A best price and what rests there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Best {
+    pub(crate) price: String,
+    pub(crate) quantity: String,
+}
+
+/// The best prices of both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Bests {
+    pub(crate) bid: Option<Best>,
+    pub(crate) ask: Option<Best>,
+    pub(crate) spread_bps: Option<Decimal>,
+}
+
+impl Day {
+    /// `None` if no price is told of.
+    pub(crate) fn of(told: &Told) -> Option<Self> {
+        let decimal = |name: &str| Decimal::from_str(told.text(name)?).ok();
+        let text = |name: &str| told.text(name).map(str::to_owned);
+        told.fields.get("last_price")?;
+        Some(Self {
+            last: decimal("last_price"),
+            open: decimal("open_price"),
+            high: decimal("high_price"),
+            low: decimal("low_price"),
+            change_pct: decimal("price_change_pct"),
+            volume: text("volume_base"),
+            worth: text("quote_volume"),
+            trades: text("trades"),
+            as_of: told.as_of,
+            age_ms: told.age_ms(),
+        })
+    }
+
+    /// A newer trade than the ticker knows of: the change and the range follow it.
+    pub(crate) fn trade(&mut self, price: Decimal, as_of: Option<Timestamp>, age_ms: u64) {
+        self.last = Some(price);
+        self.high = self.high.map(|high| high.max(price));
+        self.low = self.low.map(|low| low.min(price));
+        let share = self.open.and_then(|open| (price - open).checked_div(open));
+        let change = share.and_then(|share| share.checked_mul(Decimal::ONE_HUNDRED));
+        self.change_pct = change.or(self.change_pct);
+        (self.as_of, self.age_ms) = (as_of.or(self.as_of), Some(age_ms));
+    }
+
+    pub(crate) fn headline(&self, bests: &Bests, told: &Told) -> Headline {
+        let (base, quote) = (&told.base, &told.quote);
+        let unknown = "nothing was traded in 24 hours";
+        let price = |label: &str, value: Option<Decimal>| match value {
+            Some(value) => Figure::new(label, Amount::new(value.normalize().to_string(), quote)),
+            None => Figure::unknown(label, unknown),
+        };
+        let sum = |label: &str, value: &Option<String>, unit: &str| match value {
+            Some(value) => Figure::new(label, Amount::new(value, unit)),
+            None => Figure::unknown(label, "the exchange did not say"),
+        };
+        let mut figures = vec![
+            price("24 h high", self.high),
+            price("24 h low", self.low),
+            sum("24 h volume", &self.volume, base),
+            sum("24 h worth", &self.worth, quote),
+        ];
+        figures.extend(bests.figures(base, quote));
+        let change = self.change_pct.map(|change| {
+            let shown = change.round_dp(RATIO_PLACES).normalize();
+            (Amount::new(signed(&shown.to_string()), "% in 24 h"), tone_of(shown.to_f64()))
+        });
+        Headline {
+            label: "Last price".to_owned(),
+            value: self.last.map_or_else(
+                || Amount::plain("not traded"),
+                |last| Amount::new(last.normalize().to_string(), quote),
+            ),
+            change,
+            as_of: self.as_of,
+            age_ms: self.age_ms,
+            figures,
+        }
+    }
+}
+
+impl Bests {
+    pub(crate) fn of(told: &Told) -> Self {
+        let best = |name: &str| {
+            let parts = told.parts(name)?;
+            let text = |name: &str| parts.get(name).and_then(Value::as_str).map(str::to_owned);
+            Some(Best {
+                price: text("price")?,
+                quantity: text("quantity_base")?,
+            })
+        };
+        Self {
+            bid: best("best_bid"),
+            ask: best("best_ask"),
+            spread_bps: told.text("spread_bps").and_then(|bps| Decimal::from_str(bps).ok()),
+        }
+    }
+
+    pub(crate) fn quoted(quotes: &Quotes) -> Self {
+        let best = |quote: crate::analytics::quotes::Quote| Best {
+            price: quote.price.to_string(),
+            quantity: quote.quantity_base.to_string(),
+        };
+        Self {
+            bid: quotes.best_bid.map(best),
+            ask: quotes.best_ask.map(best),
+            spread_bps: quotes.spread_bps.and_then(|bps| Decimal::try_from(bps).ok()),
+        }
+    }
+
+    pub(crate) fn figures(&self, base: &str, quote: &str) -> [Figure; 3] {
+        let best = |label: &str, best: &Option<Best>, nobody: &str| match best {
+            Some(best) => Figure {
+                note: Some(format!("for {} {base}", best.quantity)),
+                ..Figure::new(label, Amount::new(&best.price, quote))
+            },
+            None => Figure::unknown(label, nobody),
+        };
+        let spread = match self.spread_bps {
+            Some(bps) => Figure::new("Spread", Amount::new(bps.round_dp(RATIO_PLACES).normalize().to_string(), "bps")),
+            None => Figure::unknown("Spread", "it takes a bid and an ask"),
+        };
+        [
+            best("Best bid", &self.bid, "nobody bids"),
+            best("Best ask", &self.ask, "nobody offers"),
+            spread,
+        ]
+    }
+}
+
+/// What a book alone says: the middle of its best prices.
+pub(crate) fn mid_headline(told: &Told) -> Option<Headline> {
+    told.fields.get("best_bid")?;
+    let value = match told.text("mid") {
+        Some(mid) => Amount::new(mid, &told.quote),
+        None => Amount::plain("one side is empty"),
+    };
+    Some(Headline {
+        label: "Mid price".to_owned(),
+        value,
+        change: None,
+        as_of: told.as_of,
+        age_ms: told.age_ms(),
+        figures: Bests::of(told).figures(&told.base, &told.quote).into(),
+    })
+}

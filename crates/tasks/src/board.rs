@@ -1,0 +1,200 @@
+//! A task as its page shows it.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use tribune_core::store::{Priority, Task};
+use tribune_core::view::{Amount, Badge, Board, Content, Figure, Panel, Tone, Width};
+
+use crate::view;
+
+/// `now` says what is overdue: days are those of UTC, for the server knows no other place.
+pub fn board(task: &Task, now: Timestamp) -> Board {
+    let description = task.description.as_ref().filter(|text| !text.trim().is_empty());
+    let description = description.map(|text| Panel {
+        key: "description",
+        title: "Description".to_owned(),
+        note: None,
+        width: Width::Whole,
+        content: Content::Markdown(text.clone()),
+    });
+    let facts = Panel {
+        key: "facts",
+        title: "Facts".to_owned(),
+        note: None,
+        width: Width::Whole,
+        content: Content::Figures(facts(task, now)),
+    };
+    Board {
+        title: task.title.clone(),
+        badges: badges(task, today(now)),
+        panels: description.into_iter().chain([facts]).collect(),
+        ..Board::default()
+    }
+}
+
+fn today(now: Timestamp) -> Date {
+    now.to_zoned(TimeZone::UTC).date()
+}
+
+fn is_overdue(task: &Task, today: Date) -> bool {
+    task.completed_at.is_none() && task.due_date.is_some_and(|due| due < today)
+}
+
+fn badges(task: &Task, today: Date) -> Vec<Badge> {
+    let status = match task.completed_at {
+        Some(_) => badge(view::status(task), Tone::Good, "It is done."),
+        None => badge(view::status(task), Tone::Plain, "It is not done yet."),
+    };
+    let (label, tone) = match task.priority {
+        Priority::High => ("high priority", Tone::Warning),
+        Priority::Medium => ("medium priority", Tone::Plain),
+        Priority::Low => ("low priority", Tone::Plain),
+    };
+    let priority = badge(label, tone, "How much it matters.");
+    let overdue = badge("overdue", Tone::Bad, "The day it was due is over (by UTC).");
+    let overdue = is_overdue(task, today).then_some(overdue);
+    [status, priority].into_iter().chain(overdue).collect()
+}
+
+fn badge(label: &str, tone: Tone, meaning: &str) -> Badge {
+    Badge {
+        label: label.to_owned(),
+        tone,
+        meaning: Some(meaning.to_owned()),
+    }
+}
+
+fn facts(task: &Task, now: Timestamp) -> Vec<Figure> {
+    let words = |label: &str, text: String| Figure::new(label, Amount::plain(text));
+    let due = match task.due_date {
+        Some(due) => Figure {
+            tone: if is_overdue(task, today(now)) {
+                Tone::Bad
+            } else {
+                Tone::Plain
+            },
+            note: task.completed_at.is_none().then(|| days(today(now), due)).flatten(),
+            ..words("Due", due.to_string())
+        },
+        None => Figure::unknown("Due", "no day is set"),
+    };
+    let mut facts = vec![due];
+    facts.extend(task.category.clone().map(|category| words("Category", category)));
+    facts.extend((!task.tags.is_empty()).then(|| words("Tags", task.tags.join(", "))));
+    facts.push(words("Added", written(task.created_at)));
+    facts.push(words("Changed", written(task.updated_at)));
+    facts.extend(task.completed_at.map(|at| words("Completed", written(at))));
+    facts
+}
+
+/// `in 3 days`, `yesterday`; `None` where the days are too many to count.
+fn days(today: Date, due: Date) -> Option<String> {
+    let days = today.until(due).ok()?.get_days();
+    Some(match days {
+        0 => "today".to_owned(),
+        1 => "tomorrow".to_owned(),
+        -1 => "yesterday".to_owned(),
+        days if days > 0 => format!("in {days} days"),
+        days => format!("{} days ago", days.unsigned_abs()),
+    })
+}
+
+fn written(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const NOW: &str = "2026-03-10T23:30:00Z";
+
+    fn time(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    fn task() -> Task {
+        Task {
+            id: Uuid::nil(),
+            title: "Water the <b>tomatoes</b>".to_owned(),
+            description: Some("Twice a *day*.".to_owned()),
+            priority: Priority::High,
+            category: Some("garden".to_owned()),
+            tags: vec!["green".to_owned(), "red".to_owned()],
+            due_date: Some("2026-03-09".parse().expect("a date")),
+            created_at: time("2026-03-01T08:00:00Z"),
+            updated_at: time("2026-03-02T09:05:00Z"),
+            completed_at: None,
+        }
+    }
+
+    fn labels(board: &Board) -> Vec<&str> {
+        board.badges.iter().map(|badge| &*badge.label).collect()
+    }
+
+    fn due(board: &Board) -> Figure {
+        let facts = board.panels.last().expect("facts");
+        match &facts.content {
+            Content::Figures(figures) => figures[0].clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_task_is_shown_with_all_that_is_known_of_it() {
+        let board = board(&task(), time(NOW));
+        assert_eq!(board.title, "Water the <b>tomatoes</b>");
+        assert_eq!(labels(&board), ["pending", "high priority", "overdue"]);
+        assert_eq!(board.panels[0].content, Content::Markdown("Twice a *day*.".to_owned()));
+        assert_eq!(due(&board).note.as_deref(), Some("yesterday"));
+        let Content::Figures(facts) = &board.panels[1].content else {
+            panic!("facts")
+        };
+        let facts: Vec<_> = facts
+            .iter()
+            .map(|fact| (&*fact.label, fact.value.as_ref().map(|value| &*value.text)))
+            .collect();
+        assert_eq!(
+            facts,
+            [
+                ("Due", Some("2026-03-09")),
+                ("Category", Some("garden")),
+                ("Tags", Some("green, red")),
+                ("Added", Some("2026-03-01 08:00 UTC")),
+                ("Changed", Some("2026-03-02 09:05 UTC")),
+            ]
+        );
+        assert!(!board.is_live && !board.shows_text && board.links.is_empty() && board.headline.is_none());
+    }
+
+    #[test]
+    fn a_day_is_over_when_it_is_over_in_utc() {
+        let mut task = task();
+        task.due_date = Some("2026-03-10".parse().expect("a date"));
+        assert_eq!(labels(&board(&task, time(NOW))), ["pending", "high priority"]);
+        assert_eq!(due(&board(&task, time(NOW))).note.as_deref(), Some("today"));
+        let midnight = board(&task, time("2026-03-11T00:00:00Z"));
+        assert_eq!(labels(&midnight)[2], "overdue");
+        task.due_date = Some("2026-03-20".parse().expect("a date"));
+        assert_eq!(due(&board(&task, time(NOW))).note.as_deref(), Some("in 10 days"));
+    }
+
+    #[test]
+    fn what_is_done_is_not_overdue_and_what_is_not_set_is_said_to_be() {
+        let mut task = task();
+        task.completed_at = Some(time("2026-03-10T10:00:00Z"));
+        task.description = Some(" \n".to_owned());
+        let done = board(&task, time(NOW));
+        assert_eq!(labels(&done), ["completed", "high priority"]);
+        assert_eq!((done.panels.len(), due(&done).note), (1, None));
+        task.due_date = None;
+        let free = due(&board(&task, time(NOW)));
+        assert_eq!((free.value, free.note.as_deref()), (None, Some("no day is set")));
+        task.due_date = Some(Date::MIN);
+        assert!(!labels(&board(&task, Timestamp::MAX)).contains(&"overdue"), "it is done");
+        task.completed_at = None;
+        assert!(labels(&board(&task, Timestamp::MAX)).contains(&"overdue"));
+    }
+}
