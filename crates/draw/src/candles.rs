@@ -21,13 +21,13 @@ pub fn candles(shown: &Candles, place: Place<'_>) -> Element {
     let Some(sketch) = Sketch::new(&drawable) else {
         return nothing(format!("There are no candles of {} to draw.", shown.interval));
     };
-    let is_wide = place.width == Width::Whole;
+    let most_times = if place.width == Width::Whole { 10 } else { 6 };
     let rows = sketch.price_marks().into_iter().chain(sketch.volume_mark()).collect();
     Chart {
         shapes: sketch.shapes(&drawable),
         words: sketch.volume_word(&shown.volume_unit).into_iter().collect(),
         rows,
-        columns: sketch.time_marks(if is_wide { 10 } else { 6 }),
+        columns: sketch.time_marks(drawable.len().min(most_times)),
         tags: vec![sketch.last_tag(shown.price_places)],
         legend: None,
         caption: caption(shown, &drawable),
@@ -204,21 +204,24 @@ fn caption(shown: &Candles, candles: &[Candle]) -> String {
     let high = candles.iter().map(|candle| candle.high).fold(f64::MIN, f64::max);
     let low = candles.iter().map(|candle| candle.low).fold(f64::MAX, f64::min);
     let volumes = candles.iter().map(|candle| candle.volume);
-    let volume: f64 = volumes.filter(|volume| volume.is_finite()).sum();
+    let known: Vec<f64> = volumes.filter(|volume| volume.is_finite()).collect();
+    let volume = if known.is_empty() {
+        "volume unknown".to_owned()
+    } else {
+        format!("{} {} traded", number::short(known.iter().sum()), shown.volume_unit)
+    };
     let change = number::change(first.open, last.close).map_or(String::new(), |change| format!(" ({change})"));
     let count = candles.len();
     let what = if count == 1 { "candle" } else { "candles" };
     let span = time::span(first.opened, last.opened);
     let mut caption = format!(
-        "{count} {what} of {}, opened {span}: first price {}, last {}{change}, high {}, low {} {}; {} {} traded. Hollow candles rose, filled ones fell",
+        "{count} {what} of {}, opened {span}: first price {}, last {}{change}, high {}, low {} {}; {volume}. Hollow candles rose, filled ones fell",
         shown.interval,
         price(first.open),
         price(last.close),
         price(high),
         price(low),
         shown.price_unit,
-        number::short(volume),
-        shown.volume_unit,
     );
     caption.push_str(if last.is_open {
         "; the last can still change."

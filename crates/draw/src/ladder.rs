@@ -6,7 +6,7 @@ use crate::Element;
 use crate::chart::{Place, nothing};
 use crate::figures::amount;
 use crate::number::grouped;
-use crate::table::bar;
+use crate::table::{bar, scrolled};
 
 pub fn ladder(shown: &Ladder, place: Place<'_>) -> Element {
     if shown.bids.is_empty() && shown.asks.is_empty() {
@@ -26,13 +26,14 @@ pub fn ladder(shown: &Ladder, place: Place<'_>) -> Element {
         head.text(" ")
             .child(Element::new("span").class("unit").text(unit.clone()))
     });
-    Element::new("table")
+    let table = Element::new("table")
         .class("ladder")
-        .with("aria-labelledby", named)
+        .with("aria-labelledby", named.clone())
         .child(Element::new("thead").child(Element::new("tr").children(heads)))
         .child(side("asks", "Asks", shown.asks.iter().rev()))
         .child(spread(shown))
-        .child(side("bids", "Bids", shown.bids.iter()))
+        .child(side("bids", "Bids", shown.bids.iter()));
+    scrolled(table, named)
 }
 
 fn side<'a>(class: &'static str, name: &'static str, rungs: impl Iterator<Item = &'a Rung>) -> Element {

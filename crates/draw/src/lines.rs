@@ -11,7 +11,12 @@ use crate::svg::{HEIGHT, Path, WIDTH};
 use crate::time::{self, Window};
 
 /// How lines are told apart, by dashes as well as by colour; after the last it begins again.
-const STYLES: [&str; 4] = ["line first", "line second", "line third", "line fourth"];
+const STYLES: [(&str, &str); 4] = [
+    ("line first", "dot first"),
+    ("line second", "dot second"),
+    ("line third", "dot third"),
+    ("line fourth", "dot fourth"),
+];
 /// More tags than this would hide the axis.
 const MOST_TAGS: usize = 4;
 /// Points that a chart can show side by side; of more, each column keeps its extremes.
@@ -57,8 +62,12 @@ impl Sketch {
 
     fn shapes(&self, shown: &Lines) -> Vec<Element> {
         let lines = shown.lines.iter().enumerate();
-        let drawn = lines.filter_map(|(index, line)| self.line(line).element(style(index)));
-        self.zero().into_iter().chain(drawn).collect()
+        let drawn = lines.flat_map(|(index, line)| {
+            let (connected, alone): (Vec<_>, Vec<_>) = runs(line).into_iter().partition(|run| run.len() > 1);
+            let (line, dot) = STYLES[index % STYLES.len()];
+            [self.connected(&connected).element(line), self.dots(&alone).element(dot)]
+        });
+        self.zero().into_iter().chain(drawn.flatten()).collect()
     }
 
     /// Where it matters on which side of nothing a value is.
@@ -71,20 +80,31 @@ impl Sketch {
         path.element("zero")
     }
 
-    fn line(&self, line: &Line) -> Path {
+    fn place(&self, (at, value): (Timestamp, f64)) -> (f64, f64) {
+        (self.window.share(at) * WIDTH, self.y(value))
+    }
+
+    fn connected(&self, runs: &[Run]) -> Path {
         let mut path = Path::default();
-        for run in runs(line) {
-            for (index, (at, value)) in thinned(&run).into_iter().enumerate() {
-                let (x, y) = (self.window.share(at) * WIDTH, self.y(value));
+        for run in runs {
+            for (index, point) in thinned(run).into_iter().enumerate() {
+                let (x, y) = self.place(point);
                 if index == 0 {
                     path.move_to(x, y);
                 } else {
                     path.line_to(x, y);
                 }
             }
-            if run.len() == 1 {
-                path.dot();
-            }
+        }
+        path
+    }
+
+    /// What stands between two gaps.
+    fn dots(&self, runs: &[Run]) -> Path {
+        let mut path = Path::default();
+        for point in runs.iter().flatten() {
+            let (x, y) = self.place(*point);
+            path.dot(x, y);
         }
         path
     }
@@ -123,7 +143,7 @@ impl Sketch {
 }
 
 fn style(index: usize) -> &'static str {
-    STYLES[index % STYLES.len()]
+    STYLES[index % STYLES.len()].0
 }
 
 fn known(line: &Line) -> impl DoubleEndedIterator<Item = (Timestamp, f64)> {
@@ -132,7 +152,9 @@ fn known(line: &Line) -> impl DoubleEndedIterator<Item = (Timestamp, f64)> {
 }
 
 /// What is known without a gap.
-fn runs(line: &Line) -> Vec<Vec<(Timestamp, f64)>> {
+type Run = Vec<(Timestamp, f64)>;
+
+fn runs(line: &Line) -> Vec<Run> {
     let is_known = |point: &(Timestamp, Option<f64>)| point.1.is_some_and(f64::is_finite);
     let runs = line.points.chunk_by(|a, b| is_known(a) && is_known(b));
     let values = |run: &[(Timestamp, Option<f64>)]| -> Vec<_> {

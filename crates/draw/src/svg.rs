@@ -50,8 +50,9 @@ impl Path {
         self.line_to(to.0, to.1);
     }
 
-    /// A point of a line that goes nowhere: round ends make a dot of it.
-    pub fn dot(&mut self) {
+    /// A line that goes nowhere: round ends make a dot of it.
+    pub fn dot(&mut self, x: f64, y: f64) {
+        self.move_to(x, y);
         self.0.push_str("h0");
     }
 
