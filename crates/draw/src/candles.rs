@@ -88,8 +88,7 @@ impl Sketch {
     fn shapes(&self, candles: &[Candle]) -> Vec<Element> {
         let (rose, fell): (Vec<&Candle>, Vec<&Candle>) = candles.iter().partition(|candle| candle.close >= candle.open);
         let mut last = Path::default();
-        let height = self.height_of(self.last) * HEIGHT;
-        last.line((0.0, height), (WIDTH, height));
+        last.level(self.height_of(self.last) * HEIGHT);
         let parts = [
             self.volumes(&rose).element("volume rise"),
             self.volumes(&fell).element("volume fall"),
@@ -107,7 +106,7 @@ impl Sketch {
         for candle in candles {
             let x = self.middle_of(candle.opened) * WIDTH;
             let (high, low) = (self.height_of(candle.high), self.height_of(candle.low));
-            path.line((x, high * HEIGHT), (x, low * HEIGHT));
+            path.upright(x, high * HEIGHT, low * HEIGHT);
         }
         path
     }
@@ -229,4 +228,93 @@ fn caption(shown: &Candles, candles: &[Candle]) -> String {
         "."
     });
     caption
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candle(index: i64, prices: [f64; 4], volume: f64) -> Candle {
+        let [open, high, low, close] = prices;
+        Candle {
+            opened: Timestamp::from_second(index * 3600).expect("in range"),
+            open,
+            high,
+            low,
+            close,
+            volume,
+            is_open: false,
+        }
+    }
+
+    fn drawn(candles: Vec<Candle>) -> String {
+        let shown = Candles {
+            interval: "1h".to_owned(),
+            candles,
+            price_unit: "USD".to_owned(),
+            volume_unit: "BTC".to_owned(),
+            price_places: 1,
+        };
+        let place = Place {
+            key: "candles",
+            width: Width::Half,
+        };
+        super::candles(&shown, place).to_string()
+    }
+
+    /// Prices go from 7.76 to 14.24 (8 to 14 with 4 % of room) over 304 units, volumes over the last 72.
+    #[test]
+    fn two_candles_are_where_they_belong() {
+        let html = drawn(vec![
+            candle(0, [10.0, 14.0, 8.0, 12.0], 100.0),
+            candle(1, [12.0, 13.0, 9.0, 10.0], 50.0),
+        ]);
+        for (class, path) in [
+            ("volume rise", "M90 328h320v72h-320z"),
+            ("volume fall", "M590 364h320v36h-320z"),
+            ("wick rise", "M250 11.3V292.7"),
+            ("wick fall", "M750 58.2V245.8"),
+            ("body rise", "M90 105.1h320v93.8h-320z"),
+            ("body fall", "M590 105.1h320v93.8h-320z"),
+            ("last", "M0 198.9H1000"),
+        ] {
+            let wanted = format!("<path class=\"{class}\" d=\"{path}\">");
+            assert!(html.contains(&wanted), "{wanted} in {html}");
+        }
+        let caption = "2 candles of 1h, opened from 1970-01-01 00:00 to 01:00 UTC: first price 10.0, last 10.0 (0.00\u{a0}%), high 14.0, low 8.0 USD; 150.0 BTC traded. Hollow candles rose, filled ones fell.";
+        assert!(html.contains(caption), "{html}");
+    }
+
+    #[test]
+    fn without_volume_prices_take_it_all() {
+        let html = drawn(vec![candle(0, [10.0, 14.0, 8.0, 12.0], f64::NAN)]);
+        assert!(
+            html.contains("volume unknown") && !html.contains("class=\"volume"),
+            "{html}"
+        );
+        assert!(
+            html.contains("<path class=\"wick rise\" d=\"M500 14.8V385.2\">"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn nothing_to_draw_says_so() {
+        let html = drawn(vec![candle(0, [f64::NAN, 14.0, 8.0, 12.0], 1.0)]);
+        assert_eq!(html, "<p class=\"nothing\">There are no candles of 1h to draw.</p>");
+    }
+
+    #[test]
+    fn a_hole_in_time_stays_a_hole() {
+        let prices = [10.0, 14.0, 8.0, 12.0];
+        let html = drawn(vec![
+            candle(0, prices, 1.0),
+            candle(1, prices, 1.0),
+            candle(3, prices, 1.0),
+        ]);
+        assert!(
+            html.contains("d=\"M125 11.3V292.7M375 11.3V292.7M875 11.3V292.7\""),
+            "{html}"
+        );
+    }
 }

@@ -71,3 +71,32 @@ fn spread(shown: &Ladder) -> Element {
         .class("spread")
         .child(Element::new("tr").child(name).child(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use tribune_core::view::Width;
+
+    use super::*;
+
+    #[test]
+    fn the_best_of_both_sides_are_next_to_the_spread() {
+        let rung = |price: &str| Rung {
+            price: price.to_owned(),
+            share: 0.25,
+            ..Rung::default()
+        };
+        let shown = Ladder {
+            bids: vec![rung("1099"), rung("1098")],
+            asks: vec![rung("1101"), rung("1102")],
+            ..Ladder::default()
+        };
+        let place = Place {
+            key: "ladder",
+            width: Width::Half,
+        };
+        let html = ladder(&shown, place).to_string();
+        let places = ["1,102", "1,101", "Spread", "1,099", "1,098"].map(|text| html.find(text));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{html}");
+        assert!(html.contains("<rect width=\"25%\""), "{html}");
+    }
+}

@@ -76,7 +76,7 @@ impl Sketch {
             return None;
         }
         let mut path = Path::default();
-        path.line((0.0, self.y(0.0)), (WIDTH, self.y(0.0)));
+        path.level(self.y(0.0));
         path.element("zero")
     }
 
@@ -186,7 +186,8 @@ fn thinned(run: &[(Timestamp, f64)]) -> Vec<(Timestamp, f64)> {
 fn legend(shown: &Lines) -> Element {
     let entry = |(index, line): (usize, &Line)| {
         let mut path = Path::default();
-        path.line((0.0, 5.0), (28.0, 5.0));
+        path.move_to(0.0, 5.0);
+        path.across_to(28.0);
         let swatch = Element::new("svg")
             .with("viewBox", "0 0 28 10")
             .with("aria-hidden", "true")
@@ -275,5 +276,44 @@ mod tests {
         assert!(kept.iter().any(|(_, value)| *value == 900.0));
         assert_eq!((kept.first(), kept.last()), (run.first(), run.last()));
         assert!(kept.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    }
+
+    #[test]
+    fn a_given_range_is_kept_and_zero_is_drawn_where_it_is_crossed() {
+        let shown = Lines {
+            places: 1,
+            range: Some((-1.0, 1.0)),
+            lines: vec![line(&[Some(-0.5), Some(0.5), None, Some(5.0)])],
+            ..Lines::default()
+        };
+        let place = Place {
+            key: "lines",
+            width: Width::Half,
+        };
+        let html = lines(&shown, place).to_string();
+        for (class, path) in [
+            ("zero", "M0 200H1000"),
+            ("line first", "M0 300L333.3 100"),
+            // What lies outside is at the edge, and the caption has its value.
+            ("dot first", "M1000 0h0"),
+        ] {
+            let wanted = format!("<path class=\"{class}\" d=\"{path}\">");
+            assert!(html.contains(&wanted), "{wanted} in {html}");
+        }
+        assert!(html.contains("spread: last 5.0, from −0.5 to 5.0;"), "{html}");
+        assert!(html.contains("Gaps: nothing was known then."), "{html}");
+    }
+
+    #[test]
+    fn nothing_known_says_so() {
+        let shown = Lines {
+            lines: vec![line(&[None, Some(f64::INFINITY)])],
+            ..Lines::default()
+        };
+        let place = Place {
+            key: "lines",
+            width: Width::Whole,
+        };
+        assert!(lines(&shown, place).to_string().starts_with("<p class=\"nothing\">"));
     }
 }
