@@ -113,7 +113,7 @@ pub fn freshness(age_ms: u64) -> Badge {
     let age = number::age(age_ms);
     let (label, tone, meaning) = match age_ms {
         ..FRESH_MS => (format!("{age} old"), Tone::Good, "as good as now"),
-        ..STALE_MS => (format!("{age} old"), Tone::Plain, "recent"),
+        FRESH_MS..STALE_MS => (format!("{age} old"), Tone::Plain, "recent"),
         _ => (format!("stale, {age} old"), Tone::Warning, "it may have changed since"),
     };
     Badge {
@@ -159,5 +159,82 @@ fn content(panel: &Panel, links: &Links) -> Element {
         Content::Text(shown) => words(text::plain(shown)),
         Content::Markdown(shown) => words(text::markdown(shown)),
         Content::Missing(why) => nothing(why.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::sample;
+
+    fn head_html(shown: Headline) -> String {
+        let board = Board {
+            headline: Some(shown),
+            ..sample::board()
+        };
+        regions(&board, &Links::new(""))[0].element.to_string()
+    }
+
+    #[test]
+    fn every_region_carries_its_key_and_no_id_stands_twice() {
+        let regions = regions(&sample::board(), &Links::new(""));
+        assert_eq!(regions[0].key, "head");
+        let mut ids = BTreeSet::new();
+        for region in &regions {
+            let html = region.element.to_string();
+            let root = html.split('>').next().unwrap_or_default();
+            assert!(root.contains(&format!("data-region=\"{}\"", region.key)), "{root}");
+            for id in html.split(" id=\"").skip(1) {
+                let id = id.split('"').next().unwrap_or_default();
+                assert!(ids.insert(id.to_owned()), "{id} stands twice");
+            }
+            for named in html.split(" aria-labelledby=\"").skip(1) {
+                let names = named.split('"').next().unwrap_or_default();
+                assert!(
+                    names
+                        .split(' ')
+                        .all(|name| ids.contains(name) || html.contains(&format!("id=\"{name}\"")))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_head_tells_what_is_simulated_how_it_changed_and_how_old_it_is() {
+        insta::assert_snapshot!(head_html(sample::headline()).replace("><", ">\n<"));
+    }
+
+    #[test]
+    fn what_is_old_is_called_stale() {
+        for (age_ms, label, tone) in [
+            (1_999, "1.9\u{a0}s old", Tone::Good),
+            (2_000, "2.0\u{a0}s old", Tone::Plain),
+            (14_999, "14\u{a0}s old", Tone::Plain),
+            (15_000, "stale, 15\u{a0}s old", Tone::Warning),
+        ] {
+            let badge = freshness(age_ms);
+            assert_eq!((badge.label.as_str(), badge.tone), (label, tone));
+        }
+        let unknown = Headline {
+            as_of: None,
+            age_ms: None,
+            ..sample::headline()
+        };
+        assert!(!head_html(unknown).contains("class=\"age\""));
+    }
+
+    #[test]
+    fn a_fall_has_an_arrow_a_sign_and_a_word() {
+        let fell = Headline {
+            change: Some((Amount::new("-1.5", "%"), Tone::Down)),
+            ..sample::headline()
+        };
+        let html = head_html(fell);
+        assert!(
+            html.contains('▼') && html.contains("−1.5") && html.contains("down: "),
+            "{html}"
+        );
     }
 }

@@ -21,13 +21,13 @@ pub fn candles(shown: &Candles, place: Place<'_>) -> Element {
     let Some(sketch) = Sketch::new(&drawable) else {
         return nothing(format!("There are no candles of {} to draw.", shown.interval));
     };
-    let is_wide = place.width == Width::Whole;
+    let most_times = if place.width == Width::Whole { 10 } else { 6 };
     let rows = sketch.price_marks().into_iter().chain(sketch.volume_mark()).collect();
     Chart {
         shapes: sketch.shapes(&drawable),
         words: sketch.volume_word(&shown.volume_unit).into_iter().collect(),
         rows,
-        columns: sketch.time_marks(if is_wide { 10 } else { 6 }),
+        columns: sketch.time_marks(drawable.len().min(most_times)),
         tags: vec![sketch.last_tag(shown.price_places)],
         legend: None,
         caption: caption(shown, &drawable),
@@ -88,8 +88,7 @@ impl Sketch {
     fn shapes(&self, candles: &[Candle]) -> Vec<Element> {
         let (rose, fell): (Vec<&Candle>, Vec<&Candle>) = candles.iter().partition(|candle| candle.close >= candle.open);
         let mut last = Path::default();
-        let height = self.height_of(self.last) * HEIGHT;
-        last.line((0.0, height), (WIDTH, height));
+        last.level(self.height_of(self.last) * HEIGHT);
         let parts = [
             self.volumes(&rose).element("volume rise"),
             self.volumes(&fell).element("volume fall"),
@@ -107,7 +106,7 @@ impl Sketch {
         for candle in candles {
             let x = self.middle_of(candle.opened) * WIDTH;
             let (high, low) = (self.height_of(candle.high), self.height_of(candle.low));
-            path.line((x, high * HEIGHT), (x, low * HEIGHT));
+            path.upright(x, high * HEIGHT, low * HEIGHT);
         }
         path
     }
@@ -204,21 +203,24 @@ fn caption(shown: &Candles, candles: &[Candle]) -> String {
     let high = candles.iter().map(|candle| candle.high).fold(f64::MIN, f64::max);
     let low = candles.iter().map(|candle| candle.low).fold(f64::MAX, f64::min);
     let volumes = candles.iter().map(|candle| candle.volume);
-    let volume: f64 = volumes.filter(|volume| volume.is_finite()).sum();
+    let known: Vec<f64> = volumes.filter(|volume| volume.is_finite()).collect();
+    let volume = if known.is_empty() {
+        "volume unknown".to_owned()
+    } else {
+        format!("{} {} traded", number::short(known.iter().sum()), shown.volume_unit)
+    };
     let change = number::change(first.open, last.close).map_or(String::new(), |change| format!(" ({change})"));
     let count = candles.len();
     let what = if count == 1 { "candle" } else { "candles" };
     let span = time::span(first.opened, last.opened);
     let mut caption = format!(
-        "{count} {what} of {}, opened {span}: first price {}, last {}{change}, high {}, low {} {}; {} {} traded. Hollow candles rose, filled ones fell",
+        "{count} {what} of {}, opened {span}: first price {}, last {}{change}, high {}, low {} {}; {volume}. Hollow candles rose, filled ones fell",
         shown.interval,
         price(first.open),
         price(last.close),
         price(high),
         price(low),
         shown.price_unit,
-        number::short(volume),
-        shown.volume_unit,
     );
     caption.push_str(if last.is_open {
         "; the last can still change."
@@ -226,4 +228,93 @@ fn caption(shown: &Candles, candles: &[Candle]) -> String {
         "."
     });
     caption
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candle(index: i64, prices: [f64; 4], volume: f64) -> Candle {
+        let [open, high, low, close] = prices;
+        Candle {
+            opened: Timestamp::from_second(index * 3600).expect("in range"),
+            open,
+            high,
+            low,
+            close,
+            volume,
+            is_open: false,
+        }
+    }
+
+    fn drawn(candles: Vec<Candle>) -> String {
+        let shown = Candles {
+            interval: "1h".to_owned(),
+            candles,
+            price_unit: "USD".to_owned(),
+            volume_unit: "BTC".to_owned(),
+            price_places: 1,
+        };
+        let place = Place {
+            key: "candles",
+            width: Width::Half,
+        };
+        super::candles(&shown, place).to_string()
+    }
+
+    /// Prices go from 7.76 to 14.24 (8 to 14 with 4 % of room) over 304 units, volumes over the last 72.
+    #[test]
+    fn two_candles_are_where_they_belong() {
+        let html = drawn(vec![
+            candle(0, [10.0, 14.0, 8.0, 12.0], 100.0),
+            candle(1, [12.0, 13.0, 9.0, 10.0], 50.0),
+        ]);
+        for (class, path) in [
+            ("volume rise", "M90 328h320v72h-320z"),
+            ("volume fall", "M590 364h320v36h-320z"),
+            ("wick rise", "M250 11.3V292.7"),
+            ("wick fall", "M750 58.2V245.8"),
+            ("body rise", "M90 105.1h320v93.8h-320z"),
+            ("body fall", "M590 105.1h320v93.8h-320z"),
+            ("last", "M0 198.9H1000"),
+        ] {
+            let wanted = format!("<path class=\"{class}\" d=\"{path}\">");
+            assert!(html.contains(&wanted), "{wanted} in {html}");
+        }
+        let caption = "2 candles of 1h, opened from 1970-01-01 00:00 to 01:00 UTC: first price 10.0, last 10.0 (0.00\u{a0}%), high 14.0, low 8.0 USD; 150.0 BTC traded. Hollow candles rose, filled ones fell.";
+        assert!(html.contains(caption), "{html}");
+    }
+
+    #[test]
+    fn without_volume_prices_take_it_all() {
+        let html = drawn(vec![candle(0, [10.0, 14.0, 8.0, 12.0], f64::NAN)]);
+        assert!(
+            html.contains("volume unknown") && !html.contains("class=\"volume"),
+            "{html}"
+        );
+        assert!(
+            html.contains("<path class=\"wick rise\" d=\"M500 14.8V385.2\">"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn nothing_to_draw_says_so() {
+        let html = drawn(vec![candle(0, [f64::NAN, 14.0, 8.0, 12.0], 1.0)]);
+        assert_eq!(html, "<p class=\"nothing\">There are no candles of 1h to draw.</p>");
+    }
+
+    #[test]
+    fn a_hole_in_time_stays_a_hole() {
+        let prices = [10.0, 14.0, 8.0, 12.0];
+        let html = drawn(vec![
+            candle(0, prices, 1.0),
+            candle(1, prices, 1.0),
+            candle(3, prices, 1.0),
+        ]);
+        assert!(
+            html.contains("d=\"M125 11.3V292.7M375 11.3V292.7M875 11.3V292.7\""),
+            "{html}"
+        );
+    }
 }

@@ -113,10 +113,10 @@ fn layer(class: &'static str) -> Element {
 fn grid(rows: &[Mark], columns: &[Mark]) -> Option<Element> {
     let mut path = Path::default();
     for row in rows.iter().filter(|row| row.has_line) {
-        path.line((0.0, row.at * HEIGHT), (WIDTH, row.at * HEIGHT));
+        path.level(row.at * HEIGHT);
     }
     for column in columns.iter().filter(|column| column.has_line) {
-        path.line((column.at * WIDTH, 0.0), (column.at * WIDTH, HEIGHT));
+        path.upright(column.at * WIDTH, 0.0, HEIGHT);
     }
     path.element("grid")
 }

@@ -66,42 +66,42 @@ impl Sketch {
 
     fn shapes(&self, bids: &[Level], asks: &[Level]) -> Vec<Element> {
         let mut middle = Path::default();
-        let x = self.x(self.middle);
-        middle.line((x, 0.0), (x, HEIGHT));
+        middle.upright(self.x(self.middle), 0.0, HEIGHT);
         let parts = [
-            self.area(bids).element("side bids"),
-            self.area(asks).element("side asks"),
-            self.edge(bids).element("edge bids"),
-            self.edge(asks).element("edge asks"),
+            self.steps(bids).element("side bids"),
+            self.steps(asks).element("side asks"),
             middle.element("middle"),
         ];
         parts.into_iter().flatten().collect()
     }
 
-    /// The steps alone: at a level's price what is there is added, and it holds until the next.
-    fn edge(&self, side: &[Level]) -> Path {
+    /// At a level's price what is there is added, and it holds until the next. At the last level it drops: what comes
+    /// after that is not known.
+    fn steps(&self, side: &[Level]) -> Path {
         let mut path = Path::default();
         let Some((best, _)) = side.first() else {
             return path;
         };
         path.move_to(self.x(*best), HEIGHT);
-        let mut reached = HEIGHT;
-        for (price, quantity) in side {
-            let x = self.x(*price);
-            path.line_to(x, reached);
-            reached = self.y(*quantity);
-            path.line_to(x, reached);
+        for (x, y) in self.visible(side) {
+            path.across_to(x);
+            path.upright_to(y);
         }
+        path.upright_to(HEIGHT);
         path
     }
 
-    fn area(&self, side: &[Level]) -> Path {
-        let mut path = self.edge(side);
-        if let Some((worst, _)) = side.last() {
-            path.line_to(self.x(*worst), HEIGHT);
-            path.close();
+    /// Where the levels are, without those that cannot be told from the one before.
+    fn visible(&self, side: &[Level]) -> Vec<(f64, f64)> {
+        let mut kept: Vec<(f64, f64)> = Vec::new();
+        for (index, (price, quantity)) in side.iter().enumerate() {
+            let (x, y) = (self.x(*price), self.y(*quantity));
+            let is_told = |(last_x, last_y): &(f64, f64)| (x - last_x).abs() > 1.0 || (y - last_y).abs() > 1.0;
+            if index + 1 == side.len() || kept.last().is_none_or(is_told) {
+                kept.push((x, y));
+            }
         }
-        path
+        kept
     }
 
     fn quantity_marks(&self) -> Vec<Mark> {
@@ -145,18 +145,78 @@ impl Sketch {
 }
 
 fn caption(shown: &DepthChart, bids: &[Level], asks: &[Level]) -> String {
-    let side = |name: &str, what: &str, levels: &[Level]| match (levels.first(), levels.last()) {
-        (Some((best, _)), Some((worst, total))) => format!(
-            "{name} {} {}, {} {} {what} down to {}",
+    let side = |best_is: &str, reach: &str, levels: &[Level]| {
+        let ((best, _), (worst, total)) = (levels.first()?, levels.last()?);
+        Some(format!(
+            "{best_is} {} {}, {} {} {reach} {}",
             number::fixed(*best, shown.price_places),
             shown.price_unit,
             number::short(*total),
             shown.quantity_unit,
             number::fixed(*worst, shown.price_places),
-        ),
-        _ => format!("no {what}"),
+        ))
     };
-    let bids = side("Best bid", "bid", bids);
-    let asks = side("best ask", "offered", asks).replace("down to", "up to");
+    let bids = side("Best bid", "bid down to", bids).unwrap_or_else(|| "No bids".to_owned());
+    let asks = side("best ask", "offered up to", asks).unwrap_or_else(|| "no asks".to_owned());
     format!("{bids}; {asks}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place<'_> = Place {
+        key: "depth",
+        width: Width::Half,
+    };
+
+    /// The middle is 100, both sides reach 2 from it, and 3.24 (3 and 8 %) is at the top.
+    #[test]
+    fn both_sides_are_steps_around_the_middle() {
+        let shown = DepthChart {
+            bids: vec![(99.0, 1.0), (98.0, 3.0)],
+            asks: vec![(101.0, 2.0), (102.0, 2.5)],
+            price_unit: "USD".to_owned(),
+            quantity_unit: "BTC".to_owned(),
+            price_places: 1,
+        };
+        let html = depth(&shown, PLACE).to_string();
+        for (class, path) in [
+            ("side bids", "M250 400H250V276.5H0V29.6V400"),
+            ("side asks", "M750 400H750V153.1H1000V91.4V400"),
+            ("middle", "M500 0V400"),
+        ] {
+            let wanted = format!("<path class=\"{class}\" d=\"{path}\">");
+            assert!(html.contains(&wanted), "{wanted} in {html}");
+        }
+        let caption =
+            "Best bid 99.0 USD, 3.000 BTC bid down to 98.0; best ask 101.0 USD, 2.500 BTC offered up to 102.0.";
+        assert!(html.contains(caption), "{html}");
+    }
+
+    #[test]
+    fn a_thousand_levels_are_no_more_than_can_be_seen() {
+        let bids: Vec<Level> = (0..5_000)
+            .map(|index| (100.0 - f64::from(index) / 1e6, f64::from(index)))
+            .collect();
+        let shown = DepthChart {
+            bids,
+            ..DepthChart::default()
+        };
+        let html = depth(&shown, PLACE).to_string();
+        assert!(html.matches('V').count() < 600, "{}", html.len());
+        assert!(html.contains("H0V29.6V400"), "the last level is kept: {html}");
+    }
+
+    #[test]
+    fn a_side_may_be_empty_and_both() {
+        let bids_only = DepthChart {
+            bids: vec![(99.0, 1.0)],
+            ..DepthChart::default()
+        };
+        let html = depth(&bids_only, PLACE).to_string();
+        assert!(html.contains("no asks.") && !html.contains("side asks"), "{html}");
+        let html = depth(&DepthChart::default(), PLACE).to_string();
+        assert_eq!(html, "<p class=\"nothing\">The book has no levels to draw.</p>");
+    }
 }

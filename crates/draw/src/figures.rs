@@ -33,12 +33,12 @@ fn figure(figure: &Figure) -> Element {
         .children(note)
 }
 
-/// A number and its unit, which never stand on two lines.
+/// A number and its unit.
 pub fn amount(amount: &Amount) -> Vec<Node> {
     let class = if is_decimal(&amount.text) { "num" } else { "words" };
     let mut nodes: Vec<Node> = vec![Element::new("span").class(class).text(grouped(&amount.text)).into()];
     if let Some(unit) = amount.unit.as_ref().filter(|unit| !unit.is_empty()) {
-        nodes.push("\u{a0}".into());
+        nodes.push(" ".into());
         nodes.push(Element::new("span").class("unit").text(unit.clone()).into());
     }
     nodes

@@ -188,7 +188,7 @@ proptest! {
         prop_assert!(!html.contains("<script"), "{}", html);
         for (name, value) in geometry(&html) {
             let mut characters = value.chars();
-            prop_assert!(characters.all(|c| c.is_ascii_digit() || "MLhvz .-%em".contains(c)), "{name}{value}");
+            prop_assert!(characters.all(|c| c.is_ascii_digit() || "MLHVhvz .-%em".contains(c)), "{name}{value}");
             if let Some(share) = value.strip_suffix('%') {
                 let share: f64 = share.parse().expect("a number");
                 prop_assert!((0.0..=100.0).contains(&share), "{name}{value}");

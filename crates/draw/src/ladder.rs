@@ -6,7 +6,7 @@ use crate::Element;
 use crate::chart::{Place, nothing};
 use crate::figures::amount;
 use crate::number::grouped;
-use crate::table::bar;
+use crate::table::{bar, scrolled};
 
 pub fn ladder(shown: &Ladder, place: Place<'_>) -> Element {
     if shown.bids.is_empty() && shown.asks.is_empty() {
@@ -26,13 +26,14 @@ pub fn ladder(shown: &Ladder, place: Place<'_>) -> Element {
         head.text(" ")
             .child(Element::new("span").class("unit").text(unit.clone()))
     });
-    Element::new("table")
+    let table = Element::new("table")
         .class("ladder")
-        .with("aria-labelledby", named)
+        .with("aria-labelledby", named.clone())
         .child(Element::new("thead").child(Element::new("tr").children(heads)))
         .child(side("asks", "Asks", shown.asks.iter().rev()))
         .child(spread(shown))
-        .child(side("bids", "Bids", shown.bids.iter()))
+        .child(side("bids", "Bids", shown.bids.iter()));
+    scrolled(table, named)
 }
 
 fn side<'a>(class: &'static str, name: &'static str, rungs: impl Iterator<Item = &'a Rung>) -> Element {
@@ -69,4 +70,33 @@ fn spread(shown: &Ladder) -> Element {
     Element::new("tbody")
         .class("spread")
         .child(Element::new("tr").child(name).child(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use tribune_core::view::Width;
+
+    use super::*;
+
+    #[test]
+    fn the_best_of_both_sides_are_next_to_the_spread() {
+        let rung = |price: &str| Rung {
+            price: price.to_owned(),
+            share: 0.25,
+            ..Rung::default()
+        };
+        let shown = Ladder {
+            bids: vec![rung("1099"), rung("1098")],
+            asks: vec![rung("1101"), rung("1102")],
+            ..Ladder::default()
+        };
+        let place = Place {
+            key: "ladder",
+            width: Width::Half,
+        };
+        let html = ladder(&shown, place).to_string();
+        let places = ["1,102", "1,101", "Spread", "1,099", "1,098"].map(|text| html.find(text));
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{html}");
+        assert!(html.contains("<rect width=\"25%\""), "{html}");
+    }
 }

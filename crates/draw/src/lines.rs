@@ -11,7 +11,12 @@ use crate::svg::{HEIGHT, Path, WIDTH};
 use crate::time::{self, Window};
 
 /// How lines are told apart, by dashes as well as by colour; after the last it begins again.
-const STYLES: [&str; 4] = ["line first", "line second", "line third", "line fourth"];
+const STYLES: [(&str, &str); 4] = [
+    ("line first", "dot first"),
+    ("line second", "dot second"),
+    ("line third", "dot third"),
+    ("line fourth", "dot fourth"),
+];
 /// More tags than this would hide the axis.
 const MOST_TAGS: usize = 4;
 /// Points that a chart can show side by side; of more, each column keeps its extremes.
@@ -57,8 +62,12 @@ impl Sketch {
 
     fn shapes(&self, shown: &Lines) -> Vec<Element> {
         let lines = shown.lines.iter().enumerate();
-        let drawn = lines.filter_map(|(index, line)| self.line(line).element(style(index)));
-        self.zero().into_iter().chain(drawn).collect()
+        let drawn = lines.flat_map(|(index, line)| {
+            let (connected, alone): (Vec<_>, Vec<_>) = runs(line).into_iter().partition(|run| run.len() > 1);
+            let (line, dot) = STYLES[index % STYLES.len()];
+            [self.connected(&connected).element(line), self.dots(&alone).element(dot)]
+        });
+        self.zero().into_iter().chain(drawn.flatten()).collect()
     }
 
     /// Where it matters on which side of nothing a value is.
@@ -67,24 +76,35 @@ impl Sketch {
             return None;
         }
         let mut path = Path::default();
-        path.line((0.0, self.y(0.0)), (WIDTH, self.y(0.0)));
+        path.level(self.y(0.0));
         path.element("zero")
     }
 
-    fn line(&self, line: &Line) -> Path {
+    fn place(&self, (at, value): (Timestamp, f64)) -> (f64, f64) {
+        (self.window.share(at) * WIDTH, self.y(value))
+    }
+
+    fn connected(&self, runs: &[Run]) -> Path {
         let mut path = Path::default();
-        for run in runs(line) {
-            for (index, (at, value)) in thinned(&run).into_iter().enumerate() {
-                let (x, y) = (self.window.share(at) * WIDTH, self.y(value));
+        for run in runs {
+            for (index, point) in thinned(run).into_iter().enumerate() {
+                let (x, y) = self.place(point);
                 if index == 0 {
                     path.move_to(x, y);
                 } else {
                     path.line_to(x, y);
                 }
             }
-            if run.len() == 1 {
-                path.dot();
-            }
+        }
+        path
+    }
+
+    /// What stands between two gaps.
+    fn dots(&self, runs: &[Run]) -> Path {
+        let mut path = Path::default();
+        for point in runs.iter().flatten() {
+            let (x, y) = self.place(*point);
+            path.dot(x, y);
         }
         path
     }
@@ -123,7 +143,7 @@ impl Sketch {
 }
 
 fn style(index: usize) -> &'static str {
-    STYLES[index % STYLES.len()]
+    STYLES[index % STYLES.len()].0
 }
 
 fn known(line: &Line) -> impl DoubleEndedIterator<Item = (Timestamp, f64)> {
@@ -132,7 +152,9 @@ fn known(line: &Line) -> impl DoubleEndedIterator<Item = (Timestamp, f64)> {
 }
 
 /// What is known without a gap.
-fn runs(line: &Line) -> Vec<Vec<(Timestamp, f64)>> {
+type Run = Vec<(Timestamp, f64)>;
+
+fn runs(line: &Line) -> Vec<Run> {
     let is_known = |point: &(Timestamp, Option<f64>)| point.1.is_some_and(f64::is_finite);
     let runs = line.points.chunk_by(|a, b| is_known(a) && is_known(b));
     let values = |run: &[(Timestamp, Option<f64>)]| -> Vec<_> {
@@ -164,7 +186,8 @@ fn thinned(run: &[(Timestamp, f64)]) -> Vec<(Timestamp, f64)> {
 fn legend(shown: &Lines) -> Element {
     let entry = |(index, line): (usize, &Line)| {
         let mut path = Path::default();
-        path.line((0.0, 5.0), (28.0, 5.0));
+        path.move_to(0.0, 5.0);
+        path.across_to(28.0);
         let swatch = Element::new("svg")
             .with("viewBox", "0 0 28 10")
             .with("aria-hidden", "true")
@@ -253,5 +276,44 @@ mod tests {
         assert!(kept.iter().any(|(_, value)| *value == 900.0));
         assert_eq!((kept.first(), kept.last()), (run.first(), run.last()));
         assert!(kept.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    }
+
+    #[test]
+    fn a_given_range_is_kept_and_zero_is_drawn_where_it_is_crossed() {
+        let shown = Lines {
+            places: 1,
+            range: Some((-1.0, 1.0)),
+            lines: vec![line(&[Some(-0.5), Some(0.5), None, Some(5.0)])],
+            ..Lines::default()
+        };
+        let place = Place {
+            key: "lines",
+            width: Width::Half,
+        };
+        let html = lines(&shown, place).to_string();
+        for (class, path) in [
+            ("zero", "M0 200H1000"),
+            ("line first", "M0 300L333.3 100"),
+            // What lies outside is at the edge, and the caption has its value.
+            ("dot first", "M1000 0h0"),
+        ] {
+            let wanted = format!("<path class=\"{class}\" d=\"{path}\">");
+            assert!(html.contains(&wanted), "{wanted} in {html}");
+        }
+        assert!(html.contains("spread: last 5.0, from −0.5 to 5.0;"), "{html}");
+        assert!(html.contains("Gaps: nothing was known then."), "{html}");
+    }
+
+    #[test]
+    fn nothing_known_says_so() {
+        let shown = Lines {
+            lines: vec![line(&[None, Some(f64::INFINITY)])],
+            ..Lines::default()
+        };
+        let place = Place {
+            key: "lines",
+            width: Width::Whole,
+        };
+        assert!(lines(&shown, place).to_string().starts_with("<p class=\"nothing\">"));
     }
 }

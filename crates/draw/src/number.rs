@@ -120,8 +120,8 @@ pub fn age(ms: u64) -> String {
     const DAY: u64 = 24 * HOUR;
     match ms {
         ..10_000 => format!("{}.{}\u{a0}s", ms / SECOND, ms % SECOND / 100),
-        ..MINUTE => format!("{}\u{a0}s", ms / SECOND),
-        ..HOUR => format!("{}\u{a0}min", ms / MINUTE),
+        10_000..MINUTE => format!("{}\u{a0}s", ms / SECOND),
+        MINUTE..HOUR => format!("{}\u{a0}min", ms / MINUTE),
         _ if ms < 2 * DAY => format!("{}\u{a0}h", ms / HOUR),
         _ => format!("{}\u{a0}d", grouped(&(ms / DAY).to_string())),
     }
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(signed(0.5, 1), "+0.5");
         assert_eq!(signed(0.01, 1), "0.0");
         assert_eq!(short(12345.6), "12,346");
-        assert_eq!(short(3.14159), "3.142");
+        assert_eq!(short(2.34567), "2.346");
         assert_eq!(short(0.00123456), "0.001235");
         assert_eq!(short(0.0), "0");
     }

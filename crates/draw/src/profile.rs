@@ -91,7 +91,7 @@ impl Sketch {
     fn level(&self, price: Option<f64>) -> Option<Path> {
         let price = price.filter(|price| self.prices.contains(*price))?;
         let mut path = Path::default();
-        path.line((0.0, self.y(price)), (WIDTH, self.y(price)));
+        path.level(self.y(price));
         Some(path)
     }
 
@@ -159,7 +159,7 @@ fn caption(shown: &ProfileChart, bins: &[ProfileBin]) -> String {
     let volume: f64 = bins.iter().map(|bin| bin.volume).sum();
     let mut said = vec![format!("{} {} traded", number::short(volume), shown.volume_unit)];
     if let Some(poc) = shown.poc {
-        said.push(format!("most of it around {} {unit} (POC)", price(poc)));
+        said.push(format!("busiest price {} {unit} (POC)", price(poc)));
     }
     if let Some((low, high)) = shown.value_area {
         said.push(format!("value area {} to {} {unit}, shaded", price(low), price(high)));
@@ -168,4 +168,46 @@ fn caption(shown: &ProfileChart, bins: &[ProfileBin]) -> String {
         said.push(format!("last price {} {unit}", price(last)));
     }
     format!("{}.", said.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Prices from 10 to 30 over 400 units; the longest bar takes 860 of 1000.
+    #[test]
+    fn bars_are_as_long_as_their_volume_and_the_value_area_is_told() {
+        let bin = |from: f64, volume| ProfileBin {
+            from,
+            to: from + 10.0,
+            volume,
+        };
+        let shown = ProfileChart {
+            bins: vec![bin(10.0, 50.0), bin(20.0, 100.0)],
+            poc: Some(25.0),
+            value_area: Some((20.0, 30.0)),
+            last_price: Some(12.0),
+            price_unit: "USD".to_owned(),
+            volume_unit: "BTC".to_owned(),
+            price_places: 1,
+        };
+        let place = Place {
+            key: "profile",
+            width: Width::Half,
+        };
+        let html = profile(&shown, place).to_string();
+        for (class, path) in [
+            ("value-area", "M0 0h1000v200h-1000z"),
+            ("bars inside", "M0 1h860v198h-860z"),
+            ("bars outside", "M0 201h430v198h-430z"),
+            ("poc", "M0 100H1000"),
+            ("last", "M0 360H1000"),
+        ] {
+            let wanted = format!("<path class=\"{class}\" d=\"{path}\">");
+            assert!(html.contains(&wanted), "{wanted} in {html}");
+        }
+        let caption =
+            "150.0 BTC traded; busiest price 25.0 USD (POC); value area 20.0 to 30.0 USD, shaded; last price 12.0 USD.";
+        assert!(html.contains(caption), "{html}");
+    }
 }

@@ -21,9 +21,9 @@ pub fn board() -> Board {
                 meaning: Some("made up, not from the world".to_owned()),
             },
             Badge {
-                label: "live".to_owned(),
-                tone: Tone::Good,
-                meaning: Some("the page shows changes as they come".to_owned()),
+                label: "frozen".to_owned(),
+                tone: Tone::Plain,
+                meaning: Some("as it was, and as it will stay".to_owned()),
             },
         ],
         headline: Some(headline()),

@@ -45,27 +45,40 @@ impl Path {
         self.step('L', x, y);
     }
 
-    pub fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
-        self.move_to(from.0, from.1);
-        self.line_to(to.0, to.1);
+    /// Level, to a place across.
+    pub fn across_to(&mut self, x: f64) {
+        let _ = write!(self.0, "H{}", coordinate(x));
     }
 
-    /// A point of a line that goes nowhere: round ends make a dot of it.
-    pub fn dot(&mut self) {
+    /// Upright, to a height.
+    pub fn upright_to(&mut self, y: f64) {
+        let _ = write!(self.0, "V{}", coordinate(y));
+    }
+
+    /// A level line through the whole box.
+    pub fn level(&mut self, y: f64) {
+        self.move_to(0.0, y);
+        self.across_to(WIDTH);
+    }
+
+    pub fn upright(&mut self, x: f64, from: f64, to: f64) {
+        self.move_to(x, from);
+        self.upright_to(to);
+    }
+
+    /// A line that goes nowhere: round ends make a dot of it.
+    pub fn dot(&mut self, x: f64, y: f64) {
+        self.move_to(x, y);
         self.0.push_str("h0");
-    }
-
-    pub fn close(&mut self) {
-        self.0.push('z');
     }
 
     pub fn rectangle(&mut self, x: f64, y: f64, width: f64, height: f64) {
         let (wide, high) = (coordinate(width), coordinate(height));
         self.move_to(x, y);
-        // Writing to a string cannot fail.
         let _ = write!(self.0, "h{wide}v{high}h{}z", coordinate(-width));
     }
 
+    /// Writing to a string cannot fail.
     fn step(&mut self, command: char, x: f64, y: f64) {
         let _ = write!(self.0, "{command}{} {}", coordinate(x), coordinate(y));
     }
@@ -102,11 +115,14 @@ mod tests {
     fn a_path_is_one_element() {
         let mut path = Path::default();
         path.rectangle(1.0, 2.0, 3.25, 4.0);
-        path.line((0.0, 0.0), (10.0, 0.55));
+        path.move_to(0.0, 0.0);
+        path.line_to(10.0, 0.55);
+        path.upright(5.0, 0.0, 9.5);
+        path.level(7.0);
         let element = path.element("rise").expect("something was drawn");
         assert_eq!(
             element.to_string(),
-            r#"<path class="rise" d="M1 2h3.3v4h-3.3zM0 0L10 0.6"></path>"#
+            r#"<path class="rise" d="M1 2h3.3v4h-3.3zM0 0L10 0.6M5 0V9.5M0 7H1000"></path>"#
         );
         assert_eq!(Path::default().element("none"), None);
     }

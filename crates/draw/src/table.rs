@@ -20,12 +20,16 @@ pub fn table(shown: &Table, place: Place<'_>, links: &Links) -> Element {
         .with("aria-labelledby", named.clone())
         .child(Element::new("thead").child(head))
         .child(Element::new("tbody").children(rows));
-    // What is too wide for a phone is scrolled, and so has to be reached by keyboard.
+    scrolled(table, named)
+}
+
+/// What is too wide for a phone is scrolled, and so has to be reached by keyboard.
+pub fn scrolled(table: Element, named_by: String) -> Element {
     Element::new("div")
         .class("scroll")
         .with("role", "group")
         .with("tabindex", "0")
-        .with("aria-labelledby", named)
+        .with("aria-labelledby", named_by)
         .child(table)
 }
 

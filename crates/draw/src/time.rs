@@ -19,7 +19,7 @@ const DAY: i64 = 24 * HOUR;
 const MONDAY: i64 = 4 * DAY;
 
 /// Steps that divide their next larger unit.
-const STEPS: [i64; 21] = [
+const STEPS: [i64; 22] = [
     SECOND,
     2 * SECOND,
     5 * SECOND,
@@ -39,6 +39,7 @@ const STEPS: [i64; 21] = [
     12 * HOUR,
     DAY,
     2 * DAY,
+    3 * DAY,
     7 * DAY,
     14 * DAY,
 ];
