@@ -5,9 +5,7 @@ use std::fmt::Display;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use tribune_core::Document;
-use tribune_core::view::{
-    Amount, Badge, Board, Cell, Content, Figure, Headline, Panel, Tone, Width,
-};
+use tribune_core::view::{Amount, Badge, Board, Cell, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::citing::REPORT;
 use super::model::{Flow, Health, IngestionStatus, Level, Report, Section, VolumeProfile};
@@ -41,12 +39,27 @@ pub(super) fn then(document: &Document) -> Board {
 }
 
 fn of_text(document: &Document) -> Board {
-    let about = |name: &str| document.metadata.get(name).and_then(|value| value.as_str()).unwrap_or("?");
+    let about = |name: &str| {
+        document
+            .metadata
+            .get(name)
+            .and_then(|value| value.as_str())
+            .unwrap_or("?")
+    };
     let label = document.text.lines().find(|line| line.starts_with("SIMULATED: "));
-    let text = panel("report", "Report", Width::Whole, Content::Markdown(document.text.clone()));
+    let text = panel(
+        "report",
+        "Report",
+        Width::Whole,
+        Content::Markdown(document.text.clone()),
+    );
     Board {
         title: format!("{}/{}", about("base_asset"), about("quote_asset")),
-        subtitle: Some(subtitle(about("base_asset"), about("quote_asset"), Some("market report"))),
+        subtitle: Some(subtitle(
+            about("base_asset"),
+            about("quote_asset"),
+            Some("market report"),
+        )),
         badges: label.map(simulated).into_iter().collect(),
         panels: vec![text],
         links: links(Kind::Report, &about("symbol").into(), true),
@@ -65,7 +78,11 @@ fn board(report: &Report) -> Board {
     let mut panels = book_panels(report, &pair);
     panels.extend([
         flow(report.flow.as_ref(), &report.sections.flow, &pair),
-        profile(report.liquidity.volume_profile.as_ref(), &report.sections.volume_profile, &pair),
+        profile(
+            report.liquidity.volume_profile.as_ref(),
+            &report.sections.volume_profile,
+            &pair,
+        ),
         walls(report, &pair),
         vacuums(report, &pair),
         anomalies(report),
@@ -76,7 +93,10 @@ fn board(report: &Report) -> Board {
     Board {
         title: format!("{}/{}", report.base_asset, report.quote_asset),
         subtitle: Some(subtitle(&report.base_asset, &report.quote_asset, Some("market report"))),
-        badges: label.into_iter().chain([ingestion(report.ingestion.status, reason)]).collect(),
+        badges: label
+            .into_iter()
+            .chain([ingestion(report.ingestion.status, reason)])
+            .collect(),
         headline: Some(headline(report)),
         notes: reason.map(capitalised).into_iter().collect(),
         panels,
@@ -88,11 +108,22 @@ fn board(report: &Report) -> Board {
 
 fn ingestion(status: IngestionStatus, reason: Option<&str>) -> Badge {
     let (label, tone, meaning) = match status {
-        IngestionStatus::Ok => ("data ok", Tone::Good, "The exchange confirmed the data within a moment."),
-        IngestionStatus::Degraded => ("data degraded", Tone::Warning, "The data is older than a second for two seconds."),
+        IngestionStatus::Ok => (
+            "data ok",
+            Tone::Good,
+            "The exchange confirmed the data within a moment.",
+        ),
+        IngestionStatus::Degraded => (
+            "data degraded",
+            Tone::Warning,
+            "The data is older than a second for two seconds.",
+        ),
         IngestionStatus::Down => ("data down", Tone::Bad, "The data is older than five seconds."),
     };
-    let meaning = reason.map_or_else(|| meaning.to_owned(), |reason| format!("{meaning} {}.", capitalised(reason)));
+    let meaning = reason.map_or_else(
+        || meaning.to_owned(),
+        |reason| format!("{meaning} {}.", capitalised(reason)),
+    );
     Badge {
         label: label.to_owned(),
         tone,
@@ -101,8 +132,13 @@ fn ingestion(status: IngestionStatus, reason: Option<&str>) -> Badge {
 }
 
 fn price_places(report: &Report) -> usize {
-    let levels = report.depth.iter().flat_map(|depth| depth.bids.iter().chain(&depth.asks));
-    let scales = levels.map(|level| level.price.normalize().scale()).chain(report.last_price.map(|price| price.scale()));
+    let levels = report
+        .depth
+        .iter()
+        .flat_map(|depth| depth.bids.iter().chain(&depth.asks));
+    let scales = levels
+        .map(|level| level.price.normalize().scale())
+        .chain(report.last_price.map(|price| price.scale()));
     scales.max().unwrap_or(2) as usize
 }
 
@@ -111,7 +147,10 @@ fn headline(report: &Report) -> Headline {
     let reason = |section: &Section| section.reason.clone().unwrap_or_else(|| "it is not known".to_owned());
     let (of_day, of_book) = (reason(&report.sections.ticker), reason(&report.sections.book));
     let best = |label: &str, best: Option<Level>| Figure {
-        note: Some(best.map_or_else(|| of_book.clone(), |best| format!("for {} {base}", best.qty.normalize()))),
+        note: Some(best.map_or_else(
+            || of_book.clone(),
+            |best| format!("for {} {base}", best.qty.normalize()),
+        )),
         ..known(label, best.map(|best| best.price), quote, &of_book)
     };
     let change = report.change_24h_pct.map(|change| {
@@ -120,9 +159,10 @@ fn headline(report: &Report) -> Headline {
     });
     Headline {
         label: "Last price".to_owned(),
-        value: report
-            .last_price
-            .map_or_else(|| Amount::plain("unknown"), |price| Amount::new(price.normalize().to_string(), quote)),
+        value: report.last_price.map_or_else(
+            || Amount::plain("unknown"),
+            |price| Amount::new(price.normalize().to_string(), quote),
+        ),
         change,
         as_of: report.generated_at.parse().ok(),
         age_ms: Some(report.data_age_ms),
@@ -215,12 +255,21 @@ fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel {
             sum("Buyers took", flow.buy_volume, Tone::Up),
             sum("Sellers gave", flow.sell_volume, Tone::Down),
             count("Trades", flow.trade_count),
-            ratio("Orders a second", flow.orders_per_sec, "", "the last ten seconds were not seen whole"),
+            ratio(
+                "Orders a second",
+                flow.orders_per_sec,
+                "",
+                "the last ten seconds were not seen whole",
+            ),
         ];
         let note = format!(
             "Trades of the last {} s{}. Exact sums; they say what was, not what will be.",
             flow.window_sec,
-            if flow.complete { "" } else { ", of which some are missing" }
+            if flow.complete {
+                ""
+            } else {
+                ", of which some are missing"
+            }
         );
         (Content::Figures(figures), Some(note))
     });
@@ -229,13 +278,19 @@ fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel {
 
 fn profile(profile: Option<&VolumeProfile>, section: &Section, pair: &Pair) -> Panel {
     let content = profile.ok_or_else(|| why(section)).map(|profile| {
-        let price = |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
+        let price =
+            |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
         let figures = vec![
             price("Point of control", profile.poc),
             price("Value area high", profile.vah),
             price("Value area low", profile.val),
             count("Trades", profile.trade_count),
-            ratio("Coverage", profile.coverage.map(|share| share * 100.0), "%", "it is not known"),
+            ratio(
+                "Coverage",
+                profile.coverage.map(|share| share * 100.0),
+                "%",
+                "it is not known",
+            ),
         ];
         let note = format!(
             "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
@@ -301,7 +356,10 @@ fn walls(report: &Report, pair: &Pair) -> Panel {
         },
     );
     let panel = panel_or_why("walls", "Walls", Width::Half, content);
-    noted(panel, "Levels at least ten times the median that have stayed for five seconds. Hints.")
+    noted(
+        panel,
+        "Levels at least ten times the median that have stayed for five seconds. Hints.",
+    )
 }
 
 fn vacuums(report: &Report, pair: &Pair) -> Panel {
@@ -418,7 +476,12 @@ fn sections(report: &Report) -> Panel {
         words("Exchange time"),
         words("What is missing, and why"),
     ];
-    let panel = panel("sections", "How old each part is", Width::Whole, table(columns, rows.map(row).into()));
+    let panel = panel(
+        "sections",
+        "How old each part is",
+        Width::Whole,
+        table(columns, rows.map(row).into()),
+    );
     noted(panel, "Ages are measured by clocks that do not jump.")
 }
 
@@ -431,5 +494,8 @@ fn writer(report: &Report) -> Panel {
         count("Schema", &report.schema_version),
     ];
     let panel = panel("writer", "Who wrote it", Width::Whole, Content::Figures(figures));
-    noted(panel, "Of two reports the one with the larger token is newer, of one token the one with the larger sequence.")
+    noted(
+        panel,
+        "Of two reports the one with the larger token is newer, of one token the one with the larger sequence.",
+    )
 }

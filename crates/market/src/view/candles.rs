@@ -12,7 +12,9 @@ const COLUMNS: [&str; 6] = ["open_time_ms", "open", "high", "low", "close", "vol
 pub(crate) fn candles(told: &Told) -> Option<Panel> {
     let table = told.table("klines")?;
     let interval = told.text("interval").unwrap_or_default();
-    let prices = table.select(COLUMNS)?.flat_map(|[_, open, high, low, close, _]| [open, high, low, close]);
+    let prices = table
+        .select(COLUMNS)?
+        .flat_map(|[_, open, high, low, close, _]| [open, high, low, close]);
     let price_places = places(prices);
     let mut candles: Vec<Candle> = table.select(COLUMNS)?.filter_map(candle).collect();
     let is_open = told.text("last_closed") == Some("false");
@@ -44,7 +46,12 @@ pub(crate) fn candles(told: &Told) -> Option<Panel> {
             Some(note),
         ))
     };
-    Some(panel_or_why("candles", &format!("{interval} candles"), Width::Whole, content))
+    Some(panel_or_why(
+        "candles",
+        &format!("{interval} candles"),
+        Width::Whole,
+        content,
+    ))
 }
 
 /// What is not a number is not drawn.

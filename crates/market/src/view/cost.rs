@@ -26,7 +26,10 @@ pub(crate) fn sizes(day: Option<Notional>) -> Vec<Notional> {
         let part = day.units() / PART_OF_DAY;
         (part > 0).then(|| part.ilog10() as i32 - places)
     };
-    let top = day.and_then(of_day).unwrap_or(USUAL_TOP).clamp(*TOPS.start(), *TOPS.end());
+    let top = day
+        .and_then(of_day)
+        .unwrap_or(USUAL_TOP)
+        .clamp(*TOPS.start(), *TOPS.end());
     let size = |down: u32| {
         let power = u32::try_from(top + places - down as i32).unwrap_or(0);
         Notional::from_units(10i128.pow(power))
@@ -70,8 +73,13 @@ fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
     let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
     let bps = cost.slippage_bps.and_then(|bps| Decimal::try_from(bps).ok());
     let bps = bps.map(|bps| bps.round_dp(RATIO_PLACES).normalize().to_string());
-    let share = cost.cost_bps.filter(|_| most > 0.0).map(|bps| (bps / most).clamp(0.0, 1.0));
-    let money = cost.cost_quote.map(|money| money.round_dp(cost_places(size)).normalize().to_string());
+    let share = cost
+        .cost_bps
+        .filter(|_| most > 0.0)
+        .map(|bps| (bps / most).clamp(0.0, 1.0));
+    let money = cost
+        .cost_quote
+        .map(|money| money.round_dp(cost_places(size)).normalize().to_string());
     let unknown = || "unknown".to_owned();
     vec![
         side,
@@ -100,7 +108,10 @@ fn cost_places(size: Notional) -> u32 {
 fn filled(cost: &Cost, pair: &Pair) -> Cell {
     match (cost.filled, cost.complete) {
         (true, true) => toned("yes", Tone::Good),
-        (true, false) => toned("yes, at this price or better: the book is not known so far", Tone::Warning),
+        (true, false) => toned(
+            "yes, at this price or better: the book is not known so far",
+            Tone::Warning,
+        ),
         (false, _) => toned(
             format!("no: the known levels hold {} {}", cost.filled_quote, pair.quote),
             Tone::Warning,
@@ -133,9 +144,7 @@ mod tests {
 
     #[test]
     fn sizes_follow_the_day() {
-        let of = |day: Option<&str>| -> Vec<String> {
-            sizes(day.map(money)).iter().map(ToString::to_string).collect()
-        };
+        let of = |day: Option<&str>| -> Vec<String> { sizes(day.map(money)).iter().map(ToString::to_string).collect() };
         assert_eq!(of(Some("1500000000")), ["1000", "10000", "100000", "1000000"]);
         assert_eq!(of(None), ["1000", "10000", "100000", "1000000"]);
         // 1,200 of a dear asset a day: its thousandth is 1.2.
@@ -143,7 +152,10 @@ mod tests {
         assert_eq!(of(Some("0.00000001")), ["0.000001", "0.00001", "0.0001", "0.001"]);
         assert_eq!(of(Some("0")), of(None));
         assert_eq!(
-            sizes(Some(Notional::from_units(i128::MAX))).last().map(ToString::to_string).as_deref(),
+            sizes(Some(Notional::from_units(i128::MAX)))
+                .last()
+                .map(ToString::to_string)
+                .as_deref(),
             Some("1000000000000")
         );
     }
@@ -158,7 +170,15 @@ mod tests {
         assert_eq!(rows[0], ["Buy", "203", "101.5", "150", "3", "2", "yes"]);
         assert_eq!(
             rows[1],
-            ["Buy", "1000", "101.6667", "166.667", "5", "2", "no: the known levels hold 305 USDT"]
+            [
+                "Buy",
+                "1000",
+                "101.6667",
+                "166.667",
+                "5",
+                "2",
+                "no: the known levels hold 305 USDT"
+            ]
         );
         // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
         assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);
@@ -169,7 +189,9 @@ mod tests {
     fn the_dearest_has_the_longest_bar() {
         let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
         let panel = cost_table(&book, &pair(), &[money("101"), money("203")]);
-        let Content::Table(table) = &panel.content else { panic!() };
+        let Content::Table(table) = &panel.content else {
+            panic!()
+        };
         let shares: Vec<f64> = table.rows.iter().filter_map(|row| row[3].share).collect();
         // 101 costs 100 bps, 203 costs 150; selling 203 is the dearest.
         assert_eq!(shares.len(), 4);
@@ -185,7 +207,10 @@ mod tests {
             (depth(&[("1", "1")], &[]), "no asks"),
         ] {
             let panel = cost_table(&book, &pair(), &sizes(None));
-            assert!(matches!(&panel.content, Content::Missing(reason) if reason.contains(why)), "{panel:?}");
+            assert!(
+                matches!(&panel.content, Content::Missing(reason) if reason.contains(why)),
+                "{panel:?}"
+            );
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use tribune_core::view::{Figure, Panel, Width};
 
+use super::lists::plain;
 use super::parts::{figures, noted, panel};
 use super::record::Told;
 use super::words::{amount, is_told, label, standing};
@@ -53,12 +54,23 @@ fn flatten(of: &str, name: &str, parts: &Value, told: &Told, depth: usize, list:
         }
         Value::Object(fields) if depth <= DEEPEST => {
             for (name, value) in fields.iter().filter(|(name, _)| is_told(name)) {
-                flatten(&format!("{of}: {}", lowered(&label(name))), name, value, told, depth + 1, list);
+                flatten(
+                    &format!("{of}: {}", lowered(&label(name))),
+                    name,
+                    value,
+                    told,
+                    depth + 1,
+                    list,
+                );
             }
         }
         Value::Object(_) | Value::Array(_) => {}
         Value::Null => list.push(Figure::unknown(of, "it is not known")),
         Value::String(text) => list.push(Figure::new(of, amount(name, text, told))),
+        Value::Number(number) if !number.is_i64() && !number.is_u64() => {
+            let text = number.as_f64().and_then(plain).unwrap_or_else(|| number.to_string());
+            list.push(Figure::new(of, amount(name, &text, told)));
+        }
         value => list.push(Figure::new(of, amount(name, &value.to_string(), told))),
     }
 }

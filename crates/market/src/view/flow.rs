@@ -104,7 +104,11 @@ pub(crate) fn panel_of_flow(told: &Told) -> Panel {
     let note = format!(
         "Trades of the last {}{}. Exact sums; they say what was, not what will be.",
         seconds(told),
-        if told.is("complete") { "" } else { ", of which some are missing" },
+        if told.is("complete") {
+            ""
+        } else {
+            ", of which some are missing"
+        },
     );
     noted(panel("flow", title, Width::Half, Content::Figures(figures)), note)
 }
@@ -140,7 +144,9 @@ fn rows(listed: &ToldTable) -> Option<Vec<Vec<Cell>>> {
             "seller" => ("seller gave", Tone::Down),
             other => (other, Tone::Plain),
         };
-        let share = finite(quantity).filter(|_| largest > 0.0).map(|size| (size / largest).clamp(0.0, 1.0));
+        let share = finite(quantity)
+            .filter(|_| largest > 0.0)
+            .map(|size| (size / largest).clamp(0.0, 1.0));
         vec![
             cell(clock_time(time)),
             toned(price, tone),
@@ -156,8 +162,14 @@ fn rows(listed: &ToldTable) -> Option<Vec<Vec<Cell>>> {
 
 /// `06:15:02.123` of a day; what is not a time stays a number.
 fn clock_time(millis: &str) -> String {
-    let time = millis.parse().ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
-    time.map_or_else(|| millis.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
+    let time = millis
+        .parse()
+        .ok()
+        .and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    time.map_or_else(
+        || millis.to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string(),
+    )
 }
 
 /// The last trade of those listed.

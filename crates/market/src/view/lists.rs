@@ -34,7 +34,9 @@ pub(crate) fn panels(told: &Told) -> Vec<Panel> {
 /// The score of a market's health, or how many checks found something.
 pub(crate) fn headline(told: &Told) -> Option<Headline> {
     let (label, value, figures) = if told.fields.contains_key("components") {
-        let score = told.text("score").map_or_else(|| Amount::plain("unknown"), |score| Amount::new(score, "of 100"));
+        let score = told
+            .text("score")
+            .map_or_else(|| Amount::plain("unknown"), |score| Amount::new(score, "of 100"));
         let used = told.number("weights_used").map(|used| (used * 100.0).round());
         let used = used.map(|used| Figure::new("Weight with inputs", Amount::new(used.to_string(), "%")));
         ("Health", score, used.into_iter().collect())
@@ -83,7 +85,15 @@ fn components(told: &Told, parts: &[Value]) -> Panel {
     let note = "Each component has from 0 to 100 points; weights and mappings are chosen, not measured.";
     let note = standing(told).map_or_else(|| note.to_owned(), |standing| format!("{note} {standing}."));
     let rows = parts.iter().take(MOST_ROWS).map(row).collect();
-    noted(panel("components", "Components of the score", Width::Whole, table(columns, rows)), note)
+    noted(
+        panel(
+            "components",
+            "Components of the score",
+            Width::Whole,
+            table(columns, rows),
+        ),
+        note,
+    )
 }
 
 fn checks(told: &Told, parts: &[Value]) -> Panel {
@@ -99,7 +109,10 @@ fn checks(told: &Told, parts: &[Value]) -> Panel {
     let row = |part: &Value| {
         let severity = text(part, "severity");
         let found = match part.get("found").and_then(Value::as_bool) {
-            Some(true) => toned(format!("yes, {}", severity.as_deref().unwrap_or("severity unknown")), severe(severity.as_deref())),
+            Some(true) => toned(
+                format!("yes, {}", severity.as_deref().unwrap_or("severity unknown")),
+                severe(severity.as_deref()),
+            ),
             Some(false) => toned("no", Tone::Good),
             None => cell("not checked"),
         };
@@ -117,7 +130,10 @@ fn checks(told: &Told, parts: &[Value]) -> Panel {
             cell(note),
         ]
     };
-    let note = format!("{} checks against the market's own past. Hints, not findings.", parts.len());
+    let note = format!(
+        "{} checks against the market's own past. Hints, not findings.",
+        parts.len()
+    );
     let rows = parts.iter().take(MOST_ROWS).map(row).collect();
     let _ = told;
     noted(panel("checks", "Checks", Width::Whole, table(columns, rows)), note)
@@ -143,7 +159,10 @@ fn vacuums(told: &Told, parts: &[Value]) -> Panel {
             cell(text(part, "to").unwrap_or_else(dash)),
             cell(text(part, "volume_base").unwrap_or_else(dash)),
             Cell {
-                share: part.get("emptiness").and_then(Value::as_f64).map(|share| share.clamp(0.0, 1.0)),
+                share: part
+                    .get("emptiness")
+                    .and_then(Value::as_f64)
+                    .map(|share| share.clamp(0.0, 1.0)),
                 ..cell(number(part, "emptiness").unwrap_or_else(dash))
             },
             toned(severity.clone().unwrap_or_else(dash), severe(severity.as_deref())),
@@ -181,9 +200,15 @@ fn bands(told: &Told, parts: &[Value]) -> Panel {
             },
         ]
     };
-    let note = format!("Money that rests near the mid, in {}. Sums are exact where the book is known that far.", told.quote);
+    let note = format!(
+        "Money that rests near the mid, in {}. Sums are exact where the book is known that far.",
+        told.quote
+    );
     let rows = parts.iter().take(MOST_ROWS).map(row).collect();
-    noted(panel("bands", "Depth near the mid", Width::Whole, table(columns, rows)), note)
+    noted(
+        panel("bands", "Depth near the mid", Width::Whole, table(columns, rows)),
+        note,
+    )
 }
 
 /// The more severe, the louder.

@@ -72,8 +72,11 @@ fn headline(told: &Told, shown: &mut Vec<&str>) -> Option<Headline> {
             "volume_base",
             "quote_volume",
         ]);
-        shown.extend(["best_bid", "best_ask", "spread_bps"]);
-        return Some(day.headline(&Bests::of(told), told));
+        let bests = Bests::of(told);
+        if bests.is_some() {
+            shown.extend(["best_bid", "best_ask", "spread_bps"]);
+        }
+        return Some(day.headline(bests.as_ref(), told));
     }
     if let Some(headline) = lists::headline(told) {
         shown.extend(["score", "weights_used", "found", "checked"]);
@@ -96,7 +99,9 @@ fn headline(told: &Told, shown: &mut Vec<&str>) -> Option<Headline> {
 }
 
 fn pair_of(told: &Told) -> Pair {
-    let listed = ["bids", "asks"].into_iter().filter_map(|name| told.table(name)?.select(["price"]));
+    let listed = ["bids", "asks"]
+        .into_iter()
+        .filter_map(|name| told.table(name)?.select(["price"]));
     Pair {
         base: told.base.clone(),
         quote: told.quote.clone(),

@@ -235,7 +235,9 @@ mod tests {
         };
         let of_ticker = titles(Kind::Ticker, true);
         assert!(!of_ticker.contains(&"ticker:BTCUSDT".to_owned()));
-        assert!(of_ticker.contains(&"klines:BTCUSDT:1d".to_owned()) && of_ticker.contains(&"report:BTCUSDT".to_owned()));
+        assert!(
+            of_ticker.contains(&"klines:BTCUSDT:1d".to_owned()) && of_ticker.contains(&"report:BTCUSDT".to_owned())
+        );
         assert!(!titles(Kind::Trades, false).contains(&"report:BTCUSDT".to_owned()));
     }
 
@@ -246,8 +248,16 @@ mod tests {
             subtitle("XYZ", "USDT", Some("order book")),
             "Order book · XYZ / Tether · Binance Spot"
         );
-        assert_eq!((&*signed("1.5"), &*signed("-2"), &*signed("0.00")), ("+1.5", "-2", "0.00"));
-        for state in [BookState::Warming, BookState::Live, BookState::Stale, BookState::Resyncing] {
+        assert_eq!(
+            (&*signed("1.5"), &*signed("-2"), &*signed("0.00")),
+            ("+1.5", "-2", "0.00")
+        );
+        for state in [
+            BookState::Warming,
+            BookState::Live,
+            BookState::Stale,
+            BookState::Resyncing,
+        ] {
             assert_eq!(state_named(state.as_str()), Some(state));
         }
     }

@@ -7,7 +7,16 @@ use super::record::{Told, finite, places};
 use super::words::{capitalised, standing};
 
 /// Figures that the chart's headline has.
-pub(crate) const HEADLINE: &[&str] = &["poc", "poc_low", "poc_high", "vah", "val", "value_area_share", "vwap", "total_volume_base"];
+pub(crate) const HEADLINE: &[&str] = &[
+    "poc",
+    "poc_low",
+    "poc_high",
+    "vah",
+    "val",
+    "value_area_share",
+    "vwap",
+    "total_volume_base",
+];
 
 /// `None` if the answer has no profile in it.
 pub(crate) fn chart(told: &Told, last_price: Option<f64>) -> Option<Panel> {
@@ -57,7 +66,9 @@ pub(crate) fn headline(told: &Told) -> Option<Headline> {
         Some(price) => Figure::new(label, Amount::new(price, &told.quote)),
         None => Figure::unknown(label, "it could not be computed"),
     };
-    let share = told.number("value_area_share").map(|share| format!("{}", (share * 1_000.0).round() / 10.0));
+    let share = told
+        .number("value_area_share")
+        .map(|share| format!("{}", (share * 1_000.0).round() / 10.0));
     let mut figures = vec![price("Value area high", "vah"), price("Value area low", "val")];
     figures.extend(share.map(|share| Figure::new("In the value area", Amount::new(share, "% of volume"))));
     figures.push(price("VWAP", "vwap"));

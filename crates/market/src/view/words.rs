@@ -62,7 +62,10 @@ pub(crate) fn label(name: &str) -> String {
     if let Some((_, label)) = NAMED.iter().find(|(known, _)| *known == name) {
         return (*label).to_owned();
     }
-    let stem = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    let stem = ENDINGS
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending))
+        .unwrap_or(name);
     capitalised(&stem.replace('_', " "))
 }
 
@@ -81,7 +84,8 @@ pub(crate) fn amount(name: &str, value: &str, told: &Told) -> Amount {
         "false" => return Amount::plain("no"),
         _ => {}
     }
-    let is_time = matches!(name, "start_ms" | "end_ms" | "time_ms") || name.ends_with("_start_ms") || name.ends_with("_end_ms");
+    let is_time =
+        matches!(name, "start_ms" | "end_ms" | "time_ms") || name.ends_with("_start_ms") || name.ends_with("_end_ms");
     if is_time && let Some(time) = value.parse().ok().and_then(time_of) {
         return Amount::plain(time);
     }
@@ -119,8 +123,23 @@ fn unit(name: &str, told: &Told) -> Option<String> {
 
 fn is_price(name: &str) -> bool {
     const PRICES: &[&str] = &[
-        "price", "mid", "spread", "microprice", "vwap", "poc", "poc_low", "poc_high", "vah", "val", "row_width", "tick_size",
-        "quote", "price_change", "from", "to", "atr",
+        "price",
+        "mid",
+        "spread",
+        "microprice",
+        "vwap",
+        "poc",
+        "poc_low",
+        "poc_high",
+        "vah",
+        "val",
+        "row_width",
+        "tick_size",
+        "quote",
+        "price_change",
+        "from",
+        "to",
+        "atr",
     ];
     PRICES.contains(&name)
 }
