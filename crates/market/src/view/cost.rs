@@ -1,11 +1,13 @@
 //! What it would cost to trade now, in several sizes.
 
 use rust_decimal::Decimal;
-use tribune_core::view::{Cell, Content, Panel, Tone, Width};
+use tribune_core::view::{Cell, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::book::Pair;
 use super::parts::{cell, noted, numbers, panel, table, toned, words};
+use super::record::Told;
 use super::ticker::RATIO_PLACES;
+use super::words::amount;
 use crate::analytics::cost::{Action, Cost, Size, cost};
 use crate::book::Depth;
 use crate::number::{Notional, PLACES};
@@ -18,9 +20,15 @@ const PART_OF_DAY: i128 = 1_000;
 const USUAL_TOP: i32 = 6;
 const TOPS: std::ops::RangeInclusive<i32> = -3..=12;
 
+/// Assets of which a thousand are a thousand, near enough: of these the sizes are always the usual.
+const USUAL_MONEY: &[&str] = &[
+    "USDT", "USDC", "FDUSD", "TUSD", "USDP", "BUSD", "DAI", "USD1", "USD", "EUR", "EURI",
+];
+
 /// Sizes in the quote asset, by what is traded in a day: a thousand units are little of one asset and a fortune of
 /// another.
-pub(crate) fn sizes(day: Option<Notional>) -> Vec<Notional> {
+pub(crate) fn sizes(quote: &str, day: Option<Notional>) -> Vec<Notional> {
+    let day = day.filter(|_| !USUAL_MONEY.contains(&quote));
     let places = 2 * PLACES as i32;
     let of_day = |day: Notional| {
         let part = day.units() / PART_OF_DAY;
@@ -63,6 +71,45 @@ pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Pane
         panel("cost", title, Width::Whole, table(columns, rows)),
         "Market orders through the known levels, best price first; cost is against the mid, fees not included. Hidden orders and what others do meanwhile are not known. Exact.",
     )
+}
+
+/// What the headline of one order's cost has.
+pub(crate) const SHOWN: &[&str] = &[
+    "vwap",
+    "mid",
+    "worst_price",
+    "slippage_bps",
+    "cost_quote",
+    "cost_bps",
+    "side",
+];
+
+/// The cost of one order, as it was answered; `None` if the answer is not about that.
+pub(crate) fn headline(told: &Told) -> Option<Headline> {
+    let side = told.text("side").filter(|_| told.fields.contains_key("levels_used"))?;
+    let asked = match (told.text("asked_quote"), told.text("asked_base")) {
+        (Some(money), _) => format!("{money} {}", told.quote),
+        (None, Some(quantity)) => format!("{quantity} {}", told.base),
+        (None, None) => return None,
+    };
+    let verb = if side == "sell" { "selling" } else { "buying" };
+    let figure = |label: &str, name: &str| match told.text(name) {
+        Some(value) => Figure::new(label, amount(name, value, told)),
+        None => Figure::unknown(label, "it could not be computed"),
+    };
+    Some(Headline {
+        label: format!("Average price, {verb} {asked}"),
+        value: amount("vwap", told.text("vwap")?, told),
+        change: None,
+        as_of: told.as_of,
+        age_ms: told.age_ms(),
+        figures: vec![
+            figure("From mid", "slippage_bps"),
+            figure("Cost against mid", "cost_quote"),
+            figure("Mid", "mid"),
+            figure("Worst price", "worst_price"),
+        ],
+    })
 }
 
 fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
@@ -144,7 +191,9 @@ mod tests {
 
     #[test]
     fn sizes_follow_the_day() {
-        let of = |day: Option<&str>| -> Vec<String> { sizes(day.map(money)).iter().map(ToString::to_string).collect() };
+        let of = |day: Option<&str>| -> Vec<String> {
+            sizes("BTC", day.map(money)).iter().map(ToString::to_string).collect()
+        };
         assert_eq!(of(Some("1500000000")), ["1000", "10000", "100000", "1000000"]);
         assert_eq!(of(None), ["1000", "10000", "100000", "1000000"]);
         // 1,200 of a dear asset a day: its thousandth is 1.2.
@@ -152,7 +201,12 @@ mod tests {
         assert_eq!(of(Some("0.00000001")), ["0.000001", "0.00001", "0.0001", "0.001"]);
         assert_eq!(of(Some("0")), of(None));
         assert_eq!(
-            sizes(Some(Notional::from_units(i128::MAX)))
+            sizes("USDT", Some(money("1200"))),
+            sizes("USDT", None),
+            "of dollars always the same"
+        );
+        assert_eq!(
+            sizes("BTC", Some(Notional::from_units(i128::MAX)))
                 .last()
                 .map(ToString::to_string)
                 .as_deref(),
@@ -206,7 +260,7 @@ mod tests {
             (depth(&[("101", "1")], &[("100", "1")]), "not below"),
             (depth(&[("1", "1")], &[]), "no asks"),
         ] {
-            let panel = cost_table(&book, &pair(), &sizes(None));
+            let panel = cost_table(&book, &pair(), &sizes("USDT", None));
             assert!(
                 matches!(&panel.content, Content::Missing(reason) if reason.contains(why)),
                 "{panel:?}"

@@ -5,13 +5,14 @@ use tribune_core::view::{Amount, Cell, Content, Figure, Headline, Panel, Tone, W
 
 use super::parts::{cell, noted, numbers, panel, signed, table, tone_of, toned, words};
 use super::record::{Told, ToldTable, finite};
+use super::words::derived;
 
 /// Trades that a page lists.
 const SHOWN_TRADES: usize = 50;
 const TRADE_COLUMNS: [&str; 4] = ["time_ms", "price", "quantity_base", "aggressor"];
 
 /// What the headline has.
-pub(crate) const HEADLINE: &[&str] = &[
+pub(crate) const SHOWN: &[&str] = &[
     "net_flow_base",
     "net_flow_quote",
     "buy_volume_base",
@@ -20,6 +21,7 @@ pub(crate) const HEADLINE: &[&str] = &[
     "orders_per_sec",
     "vwap",
     "order_flow_imbalance",
+    "window_secs",
 ];
 
 /// `None` if the answer is not about order flow.
@@ -49,7 +51,7 @@ fn sums(told: &Told) -> Vec<Figure> {
     let figure = |label: &str, name: &str, unit: &str, tone: Tone| match told.text(name) {
         Some(value) => Figure {
             tone,
-            ..Figure::new(label, Amount::new(value, unit))
+            ..Figure::new(label, Amount::new(trimmed(name, value), unit))
         },
         None => Figure::unknown(label, told.text("reason").unwrap_or("it could not be computed")),
     };
@@ -67,6 +69,13 @@ fn sums(told: &Told) -> Vec<Figure> {
     }
     figures.extend(pressure(told));
     figures
+}
+
+fn trimmed(name: &str, value: &str) -> String {
+    if name == "vwap" {
+        return derived(value);
+    }
+    value.strip_suffix(".0").unwrap_or(value).to_owned()
 }
 
 /// What best prices and sizes did meanwhile.

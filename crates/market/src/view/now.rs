@@ -132,7 +132,7 @@ impl Look<'_> {
         board
             .panels
             .push(from_answer("profile", "Volume profile", Width::Half, profile, |told| {
-                profile::chart(told, last)
+                profile::chart(told, last, Width::Half)
             }));
         board
             .panels
@@ -208,7 +208,7 @@ impl Look<'_> {
                 vec![
                     depth_chart(depth, &pair),
                     ladder(depth, &pair),
-                    cost_table(depth, &pair, &sizes(day)),
+                    cost_table(depth, &pair, &sizes(&pair.quote, day)),
                 ]
             }
             Err(why) => [("depth", "Depth"), ("ladder", "Order book"), ("cost", "Cost to trade")]

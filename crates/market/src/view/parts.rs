@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tribune_core::view::{Badge, Board, Cell, Column, Content, Figure, Neighbour, Panel, Table, Tone, Width};
+use tribune_core::view::{Badge, Board, Cell, Column, Content, Neighbour, Panel, Table, Tone, Width};
 
 use super::record::Told;
 use crate::feed::BookState;
@@ -40,10 +40,6 @@ pub(crate) fn noted(panel: Panel, note: impl Into<String>) -> Panel {
         note: Some(note.into()),
         ..panel
     }
-}
-
-pub(crate) fn figures(list: Vec<Figure>) -> Content {
-    Content::Figures(list)
 }
 
 /// A column of words, and one of numbers.
