@@ -193,7 +193,10 @@ mod tests {
         let free = due(&board(&task, time(NOW)));
         assert_eq!((free.value, free.note.as_deref()), (None, Some("no day is set")));
         task.due_date = Some(Date::MIN);
-        assert!(!labels(&board(&task, Timestamp::MAX)).contains(&"overdue"), "it is done");
+        assert!(
+            !labels(&board(&task, Timestamp::MAX)).contains(&"overdue"),
+            "it is done"
+        );
         task.completed_at = None;
         assert!(labels(&board(&task, Timestamp::MAX)).contains(&"overdue"));
     }

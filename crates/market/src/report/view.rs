@@ -5,9 +5,7 @@ use std::fmt::Display;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use tribune_core::Document;
-use tribune_core::view::{
-    Amount, Badge, Board, Cell, Content, Figure, Headline, Panel, Tone, Width,
-};
+use tribune_core::view::{Amount, Badge, Board, Cell, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::citing::REPORT;
 use super::model::{Flow, Health, IngestionStatus, Level, Report, Section, VolumeProfile};
@@ -15,7 +13,7 @@ use crate::analytics::{BookSide, Severity};
 use crate::book::{self, Depth};
 use crate::number::{Price, Quantity};
 use crate::symbols::Kind;
-use crate::view::lists::{dash, plain, severe};
+use crate::view::lists::{dash, input_of, plain, severe};
 use crate::view::parts::{
     cell, links, noted, numbers, panel, panel_or_why, signed, simulated, subtitle, table, tone_of, toned, words,
 };
@@ -41,12 +39,27 @@ pub(super) fn then(document: &Document) -> Board {
 }
 
 fn of_text(document: &Document) -> Board {
-    let about = |name: &str| document.metadata.get(name).and_then(|value| value.as_str()).unwrap_or("?");
+    let about = |name: &str| {
+        document
+            .metadata
+            .get(name)
+            .and_then(|value| value.as_str())
+            .unwrap_or("?")
+    };
     let label = document.text.lines().find(|line| line.starts_with("SIMULATED: "));
-    let text = panel("report", "Report", Width::Whole, Content::Markdown(document.text.clone()));
+    let text = panel(
+        "report",
+        "Report",
+        Width::Whole,
+        Content::Markdown(document.text.clone()),
+    );
     Board {
         title: format!("{}/{}", about("base_asset"), about("quote_asset")),
-        subtitle: Some(subtitle(about("base_asset"), about("quote_asset"), Some("market report"))),
+        subtitle: Some(subtitle(
+            about("base_asset"),
+            about("quote_asset"),
+            Some("market report"),
+        )),
         badges: label.map(simulated).into_iter().collect(),
         panels: vec![text],
         links: links(Kind::Report, &about("symbol").into(), true),
@@ -65,7 +78,11 @@ fn board(report: &Report) -> Board {
     let mut panels = book_panels(report, &pair);
     panels.extend([
         flow(report.flow.as_ref(), &report.sections.flow, &pair),
-        profile(report.liquidity.volume_profile.as_ref(), &report.sections.volume_profile, &pair),
+        profile(
+            report.liquidity.volume_profile.as_ref(),
+            &report.sections.volume_profile,
+            &pair,
+        ),
         walls(report, &pair),
         vacuums(report, &pair),
         anomalies(report),
@@ -76,7 +93,10 @@ fn board(report: &Report) -> Board {
     Board {
         title: format!("{}/{}", report.base_asset, report.quote_asset),
         subtitle: Some(subtitle(&report.base_asset, &report.quote_asset, Some("market report"))),
-        badges: label.into_iter().chain([ingestion(report.ingestion.status, reason)]).collect(),
+        badges: label
+            .into_iter()
+            .chain([ingestion(report.ingestion.status, reason)])
+            .collect(),
         headline: Some(headline(report)),
         notes: reason.map(capitalised).into_iter().collect(),
         panels,
@@ -88,11 +108,22 @@ fn board(report: &Report) -> Board {
 
 fn ingestion(status: IngestionStatus, reason: Option<&str>) -> Badge {
     let (label, tone, meaning) = match status {
-        IngestionStatus::Ok => ("data ok", Tone::Good, "The exchange confirmed the data within a moment."),
-        IngestionStatus::Degraded => ("data degraded", Tone::Warning, "The data is older than a second for two seconds."),
+        IngestionStatus::Ok => (
+            "data ok",
+            Tone::Good,
+            "The exchange confirmed the data within a moment.",
+        ),
+        IngestionStatus::Degraded => (
+            "data degraded",
+            Tone::Warning,
+            "The data is older than a second for two seconds.",
+        ),
         IngestionStatus::Down => ("data down", Tone::Bad, "The data is older than five seconds."),
     };
-    let meaning = reason.map_or_else(|| meaning.to_owned(), |reason| format!("{meaning} {}.", capitalised(reason)));
+    let meaning = reason.map_or_else(
+        || meaning.to_owned(),
+        |reason| format!("{meaning} {}.", capitalised(reason)),
+    );
     Badge {
         label: label.to_owned(),
         tone,
@@ -101,8 +132,13 @@ fn ingestion(status: IngestionStatus, reason: Option<&str>) -> Badge {
 }
 
 fn price_places(report: &Report) -> usize {
-    let levels = report.depth.iter().flat_map(|depth| depth.bids.iter().chain(&depth.asks));
-    let scales = levels.map(|level| level.price.normalize().scale()).chain(report.last_price.map(|price| price.scale()));
+    let levels = report
+        .depth
+        .iter()
+        .flat_map(|depth| depth.bids.iter().chain(&depth.asks));
+    let scales = levels
+        .map(|level| level.price.normalize().scale())
+        .chain(report.last_price.map(|price| price.scale()));
     scales.max().unwrap_or(2) as usize
 }
 
@@ -111,7 +147,10 @@ fn headline(report: &Report) -> Headline {
     let reason = |section: &Section| section.reason.clone().unwrap_or_else(|| "it is not known".to_owned());
     let (of_day, of_book) = (reason(&report.sections.ticker), reason(&report.sections.book));
     let best = |label: &str, best: Option<Level>| Figure {
-        note: Some(best.map_or_else(|| of_book.clone(), |best| format!("for {} {base}", best.qty.normalize()))),
+        note: Some(best.map_or_else(
+            || of_book.clone(),
+            |best| format!("for {} {base}", best.qty.normalize()),
+        )),
         ..known(label, best.map(|best| best.price), quote, &of_book)
     };
     let change = report.change_24h_pct.map(|change| {
@@ -120,9 +159,10 @@ fn headline(report: &Report) -> Headline {
     });
     Headline {
         label: "Last price".to_owned(),
-        value: report
-            .last_price
-            .map_or_else(|| Amount::plain("unknown"), |price| Amount::new(price.normalize().to_string(), quote)),
+        value: report.last_price.map_or_else(
+            || Amount::plain("unknown"),
+            |price| Amount::new(price.normalize().to_string(), quote),
+        ),
         change,
         as_of: report.generated_at.parse().ok(),
         age_ms: Some(report.data_age_ms),
@@ -134,9 +174,14 @@ fn headline(report: &Report) -> Headline {
             best("Best bid", report.best_bid),
             best("Best ask", report.best_ask),
             ratio("Spread", report.spread_bps, "bps", &of_book),
-            known("Microprice", report.micro_price, quote, &of_book),
+            known("Microprice", report.micro_price.map(shown), quote, &of_book),
         ],
     }
+}
+
+/// A price that comes from a division, as people read it.
+fn shown(price: Decimal) -> Decimal {
+    price.round_sf(8).unwrap_or(price)
 }
 
 fn known(label: &str, value: Option<Decimal>, unit: &str, why: &str) -> Figure {
@@ -215,12 +260,21 @@ fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel {
             sum("Buyers took", flow.buy_volume, Tone::Up),
             sum("Sellers gave", flow.sell_volume, Tone::Down),
             count("Trades", flow.trade_count),
-            ratio("Orders a second", flow.orders_per_sec, "", "the last ten seconds were not seen whole"),
+            ratio(
+                "Orders a second",
+                flow.orders_per_sec,
+                "",
+                "the last ten seconds were not seen whole",
+            ),
         ];
         let note = format!(
             "Trades of the last {} s{}. Exact sums; they say what was, not what will be.",
             flow.window_sec,
-            if flow.complete { "" } else { ", of which some are missing" }
+            if flow.complete {
+                ""
+            } else {
+                ", of which some are missing"
+            }
         );
         (Content::Figures(figures), Some(note))
     });
@@ -229,13 +283,19 @@ fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel {
 
 fn profile(profile: Option<&VolumeProfile>, section: &Section, pair: &Pair) -> Panel {
     let content = profile.ok_or_else(|| why(section)).map(|profile| {
-        let price = |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
+        let price =
+            |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
         let figures = vec![
             price("Point of control", profile.poc),
             price("Value area high", profile.vah),
             price("Value area low", profile.val),
             count("Trades", profile.trade_count),
-            ratio("Coverage", profile.coverage.map(|share| share * 100.0), "%", "it is not known"),
+            ratio(
+                "Coverage",
+                profile.coverage.map(|share| share * 100.0),
+                "%",
+                "it is not known",
+            ),
         ];
         let note = format!(
             "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
@@ -301,7 +361,10 @@ fn walls(report: &Report, pair: &Pair) -> Panel {
         },
     );
     let panel = panel_or_why("walls", "Walls", Width::Half, content);
-    noted(panel, "Levels at least ten times the median that have stayed for five seconds. Hints.")
+    noted(
+        panel,
+        "Levels at least ten times the median that have stayed for five seconds. Hints.",
+    )
 }
 
 fn vacuums(report: &Report, pair: &Pair) -> Panel {
@@ -359,7 +422,7 @@ fn health(health: Option<&Health>, section: &Section) -> Panel {
         let points = |value: Option<f64>| value.and_then(plain).unwrap_or_else(dash);
         let row = |part: &super::model::Component| {
             let from = match part.input {
-                Some(input) => format!("{} {}", rounded(input), part.input_unit),
+                Some(input) => input_of(&rounded(input), &part.input_unit),
                 None => format!("not known: {}", part.reason.as_deref().unwrap_or("no reason is given")),
             };
             vec![
@@ -418,7 +481,12 @@ fn sections(report: &Report) -> Panel {
         words("Exchange time"),
         words("What is missing, and why"),
     ];
-    let panel = panel("sections", "How old each part is", Width::Whole, table(columns, rows.map(row).into()));
+    let panel = panel(
+        "sections",
+        "How old each part is",
+        Width::Whole,
+        table(columns, rows.map(row).into()),
+    );
     noted(panel, "Ages are measured by clocks that do not jump.")
 }
 
@@ -431,5 +499,115 @@ fn writer(report: &Report) -> Panel {
         count("Schema", &report.schema_version),
     ];
     let panel = panel("writer", "Who wrote it", Width::Whole, Content::Figures(figures));
-    noted(panel, "Of two reports the one with the larger token is newer, of one token the one with the larger sequence.")
+    noted(
+        panel,
+        "Of two reports the one with the larger token is newer, of one token the one with the larger sequence.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::fixture;
+    use serde_json::json;
+    use tribune_core::{DocumentId, JsonObject};
+
+    fn panel_of<'a>(board: &'a Board, key: &str) -> &'a Panel {
+        board.panels.iter().find(|panel| panel.key == key).expect("a panel")
+    }
+
+    fn document(metadata: &serde_json::Value) -> Document {
+        Document {
+            id: DocumentId::parse("report:BTCUSDT").expect("an id"),
+            title: "SIMULATED BTCUSDT market report".to_owned(),
+            text: "# BTCUSDT market report\n\nSIMULATED: from a simulated exchange, not from a real market.\n"
+                .to_owned(),
+            url: None,
+            as_of: None,
+            metadata: metadata.as_object().cloned().unwrap_or_else(JsonObject::new),
+            passages: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_report_is_shown_with_all_its_parts() {
+        let board = now(&fixture::full());
+        assert_eq!(
+            (&*board.title, board.is_live, board.shows_text),
+            ("BTC/USDT", true, true)
+        );
+        let labels: Vec<&str> = board.badges.iter().map(|badge| &*badge.label).collect();
+        assert_eq!(labels, ["SIMULATED", "data ok"]);
+        let headline = board.headline.as_ref().expect("a headline");
+        assert_eq!(headline.value, Amount::new("100.05", "USDT"));
+        // 4.1666666667 to three places.
+        assert_eq!(headline.change, Some((Amount::new("+4.167", "% in 24 h"), Tone::Up)));
+        assert_eq!(headline.age_ms, Some(100));
+        let Content::Ladder(ladder) = &panel_of(&board, "ladder").content else {
+            panic!("a ladder")
+        };
+        // Bids 2, 2 + 3, 5 + 10 = 15, the largest; asks 1, then 5: a third of it.
+        assert_eq!((&*ladder.bids[2].total, ladder.bids[2].share), ("15", 1.0));
+        assert_eq!((&*ladder.asks[1].total, ladder.asks[1].share), ("5", 5.0 / 15.0));
+        let Content::Depth(chart) = &panel_of(&board, "depth").content else {
+            panic!("a chart")
+        };
+        assert_eq!((chart.price_places, chart.asks.len()), (2, 2));
+        let Content::Table(walls) = &panel_of(&board, "walls").content else {
+            panic!("walls")
+        };
+        let row: Vec<&str> = walls.rows[0].iter().map(|cell| &*cell.text).collect();
+        assert_eq!(row, ["bid", "95", "250", "medium"]);
+        assert_eq!(panel_of(&board, "health").title, "Health: 67.6 of 100");
+        for key in ["flow", "profile", "vacuums", "anomalies", "sections", "writer"] {
+            let panel = panel_of(&board, key);
+            assert!(!matches!(panel.content, Content::Missing(_)), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_a_report_does_not_know_it_says_and_why() {
+        let mut report = fixture::full();
+        (report.depth, report.flow, report.health, report.anomalies) = (None, None, None, Some(Vec::new()));
+        report.last_price = None;
+        report.best_bid = None;
+        report.sections.book.reason = Some("the book is resyncing".to_owned());
+        report.ingestion.status = IngestionStatus::Down;
+        report.ingestion.reason = Some("no report has been written for 9.0 s".to_owned());
+        let board = now(&report);
+        for key in ["depth", "ladder"] {
+            assert_eq!(
+                panel_of(&board, key).content,
+                Content::Missing("the book is resyncing".to_owned())
+            );
+        }
+        assert!(matches!(&panel_of(&board, "anomalies").content, Content::Text(_)));
+        assert_eq!(board.badges[1].tone, Tone::Bad);
+        assert_eq!(board.notes, ["No report has been written for 9.0 s"]);
+        let headline = board.headline.expect("a headline");
+        assert_eq!(headline.value, Amount::plain("unknown"));
+        assert_eq!(headline.figures[4].note.as_deref(), Some("the book is resyncing"));
+    }
+
+    #[test]
+    fn a_record_is_shown_as_it_was_and_an_old_one_by_its_text() {
+        let report = fixture::full();
+        let mut shown = now(&report);
+        shown.is_live = false;
+        assert_eq!(then(&document(&json!({ "report": report }))), shown);
+        let about = json!({"symbol": "BTCUSDT", "base_asset": "BTC", "quote_asset": "USDT"});
+        for metadata in [about, json!({"report": {"symbol": 7}}), json!({})] {
+            let old = then(&document(&metadata));
+            assert!(
+                matches!(&old.panels[..], [Panel { content: Content::Markdown(text), .. }] if text.starts_with('#'))
+            );
+            assert_eq!((old.badges.len(), old.is_live, old.shows_text), (1, false, false));
+        }
+    }
+
+    #[test]
+    fn a_record_stays_small() {
+        let report = serde_json::to_string(&fixture::full()).expect("JSON");
+        assert!(report.len() < 6_000, "{} bytes", report.len());
+    }
 }

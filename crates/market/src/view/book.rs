@@ -94,7 +94,11 @@ pub(crate) fn ladder(depth: &Depth, pair: &Pair) -> Panel {
         let why = "the best bid is not below the best ask: the book is wrong until it is fetched again";
         return panel("ladder", "Order book", Width::Half, Content::Missing(why.to_owned()));
     }
-    let largest = bids.iter().chain(&asks).map(|step| step.total.as_f64()).fold(0.0, f64::max);
+    let largest = bids
+        .iter()
+        .chain(&asks)
+        .map(|step| step.total.as_f64())
+        .fold(0.0, f64::max);
     if largest <= 0.0 {
         let why = "the book is empty: nobody bids or offers now";
         return panel("ladder", "Order book", Width::Half, Content::Missing(why.to_owned()));
@@ -120,7 +124,10 @@ pub(crate) fn ladder(depth: &Depth, pair: &Pair) -> Panel {
         price_unit: pair.quote.clone(),
         quantity_unit: pair.base.clone(),
     };
-    noted(panel("ladder", "Order book", Width::Half, Content::Ladder(ladder)), note)
+    noted(
+        panel("ladder", "Order book", Width::Half, Content::Ladder(ladder)),
+        note,
+    )
 }
 
 pub(crate) fn spread_line(samples: &[Sample], now: Millis) -> Panel {
@@ -215,7 +222,10 @@ mod tests {
 
     #[test]
     fn a_ladder_worked_by_hand() {
-        let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1.5"), ("102", "4.5"), ("103", "0.5")]);
+        let book = depth(
+            &[("99", "1"), ("98", "2")],
+            &[("101", "1.5"), ("102", "4.5"), ("103", "0.5")],
+        );
         let Content::Ladder(ladder) = ladder(&book, &pair()).content else {
             panic!("a ladder")
         };
@@ -224,7 +234,10 @@ mod tests {
         assert_eq!(totals, ["1.5", "6", "6.5"]);
         assert_eq!((&*ladder.bids[1].price, &*ladder.bids[1].total), ("98", "3"));
         assert_eq!(ladder.bids[1].share, 3.0 / 6.5);
-        assert_eq!((ladder.asks[2].share, ladder.spread), (1.0, Some(Amount::new("2", "USDT"))));
+        assert_eq!(
+            (ladder.asks[2].share, ladder.spread),
+            (1.0, Some(Amount::new("2", "USDT")))
+        );
     }
 
     #[test]
@@ -255,7 +268,9 @@ mod tests {
         assert!(missing(&ladder(&crossed, &pair())).contains("not below"));
         assert!(missing(&depth_chart(&crossed, &pair())).contains("not below"));
         let one_sided = ladder(&depth(&[("99", "1")], &[]), &pair());
-        assert!(matches!(one_sided.content, Content::Ladder(ladder) if ladder.spread.is_none() && ladder.asks.is_empty()));
+        assert!(
+            matches!(one_sided.content, Content::Ladder(ladder) if ladder.spread.is_none() && ladder.asks.is_empty())
+        );
     }
 
     proptest! {

@@ -145,6 +145,9 @@ mod tests {
         }
         let entries = cache.lock();
         assert_eq!(entries.len(), MAX_ENTRIES);
-        assert!(!entries.contains_key("9") && entries.contains_key("10"), "the oldest went");
+        assert!(
+            !entries.contains_key("9") && entries.contains_key("10"),
+            "the oldest went"
+        );
     }
 }

@@ -1,11 +1,13 @@
 //! What it would cost to trade now, in several sizes.
 
 use rust_decimal::Decimal;
-use tribune_core::view::{Cell, Content, Panel, Tone, Width};
+use tribune_core::view::{Cell, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::book::Pair;
 use super::parts::{cell, noted, numbers, panel, table, toned, words};
+use super::record::Told;
 use super::ticker::RATIO_PLACES;
+use super::words::amount;
 use crate::analytics::cost::{Action, Cost, Size, cost};
 use crate::book::Depth;
 use crate::number::{Notional, PLACES};
@@ -18,15 +20,24 @@ const PART_OF_DAY: i128 = 1_000;
 const USUAL_TOP: i32 = 6;
 const TOPS: std::ops::RangeInclusive<i32> = -3..=12;
 
+/// Assets of which a thousand are a thousand, near enough: of these the sizes are always the usual.
+const USUAL_MONEY: &[&str] = &[
+    "USDT", "USDC", "FDUSD", "TUSD", "USDP", "BUSD", "DAI", "USD1", "USD", "EUR", "EURI",
+];
+
 /// Sizes in the quote asset, by what is traded in a day: a thousand units are little of one asset and a fortune of
 /// another.
-pub(crate) fn sizes(day: Option<Notional>) -> Vec<Notional> {
+pub(crate) fn sizes(quote: &str, day: Option<Notional>) -> Vec<Notional> {
+    let day = day.filter(|_| !USUAL_MONEY.contains(&quote));
     let places = 2 * PLACES as i32;
     let of_day = |day: Notional| {
         let part = day.units() / PART_OF_DAY;
         (part > 0).then(|| part.ilog10() as i32 - places)
     };
-    let top = day.and_then(of_day).unwrap_or(USUAL_TOP).clamp(*TOPS.start(), *TOPS.end());
+    let top = day
+        .and_then(of_day)
+        .unwrap_or(USUAL_TOP)
+        .clamp(*TOPS.start(), *TOPS.end());
     let size = |down: u32| {
         let power = u32::try_from(top + places - down as i32).unwrap_or(0);
         Notional::from_units(10i128.pow(power))
@@ -62,6 +73,45 @@ pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Pane
     )
 }
 
+/// What the headline of one order's cost has.
+pub(crate) const SHOWN: &[&str] = &[
+    "vwap",
+    "mid",
+    "worst_price",
+    "slippage_bps",
+    "cost_quote",
+    "cost_bps",
+    "side",
+];
+
+/// The cost of one order, as it was answered; `None` if the answer is not about that.
+pub(crate) fn headline(told: &Told) -> Option<Headline> {
+    let side = told.text("side").filter(|_| told.fields.contains_key("levels_used"))?;
+    let asked = match (told.text("asked_quote"), told.text("asked_base")) {
+        (Some(money), _) => format!("{money} {}", told.quote),
+        (None, Some(quantity)) => format!("{quantity} {}", told.base),
+        (None, None) => return None,
+    };
+    let verb = if side == "sell" { "selling" } else { "buying" };
+    let figure = |label: &str, name: &str| match told.text(name) {
+        Some(value) => Figure::new(label, amount(name, value, told)),
+        None => Figure::unknown(label, "it could not be computed"),
+    };
+    Some(Headline {
+        label: format!("Average price, {verb} {asked}"),
+        value: amount("vwap", told.text("vwap")?, told),
+        change: None,
+        as_of: told.as_of,
+        age_ms: told.age_ms(),
+        figures: vec![
+            figure("From mid", "slippage_bps"),
+            figure("Cost against mid", "cost_quote"),
+            figure("Mid", "mid"),
+            figure("Worst price", "worst_price"),
+        ],
+    })
+}
+
 fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
     let side = match cost.side {
         Action::Buy => toned("Buy", Tone::Up),
@@ -70,8 +120,13 @@ fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
     let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
     let bps = cost.slippage_bps.and_then(|bps| Decimal::try_from(bps).ok());
     let bps = bps.map(|bps| bps.round_dp(RATIO_PLACES).normalize().to_string());
-    let share = cost.cost_bps.filter(|_| most > 0.0).map(|bps| (bps / most).clamp(0.0, 1.0));
-    let money = cost.cost_quote.map(|money| money.round_dp(cost_places(size)).normalize().to_string());
+    let share = cost
+        .cost_bps
+        .filter(|_| most > 0.0)
+        .map(|bps| (bps / most).clamp(0.0, 1.0));
+    let money = cost
+        .cost_quote
+        .map(|money| money.round_dp(cost_places(size)).normalize().to_string());
     let unknown = || "unknown".to_owned();
     vec![
         side,
@@ -100,7 +155,10 @@ fn cost_places(size: Notional) -> u32 {
 fn filled(cost: &Cost, pair: &Pair) -> Cell {
     match (cost.filled, cost.complete) {
         (true, true) => toned("yes", Tone::Good),
-        (true, false) => toned("yes, at this price or better: the book is not known so far", Tone::Warning),
+        (true, false) => toned(
+            "yes, at this price or better: the book is not known so far",
+            Tone::Warning,
+        ),
         (false, _) => toned(
             format!("no: the known levels hold {} {}", cost.filled_quote, pair.quote),
             Tone::Warning,
@@ -134,7 +192,7 @@ mod tests {
     #[test]
     fn sizes_follow_the_day() {
         let of = |day: Option<&str>| -> Vec<String> {
-            sizes(day.map(money)).iter().map(ToString::to_string).collect()
+            sizes("BTC", day.map(money)).iter().map(ToString::to_string).collect()
         };
         assert_eq!(of(Some("1500000000")), ["1000", "10000", "100000", "1000000"]);
         assert_eq!(of(None), ["1000", "10000", "100000", "1000000"]);
@@ -143,7 +201,15 @@ mod tests {
         assert_eq!(of(Some("0.00000001")), ["0.000001", "0.00001", "0.0001", "0.001"]);
         assert_eq!(of(Some("0")), of(None));
         assert_eq!(
-            sizes(Some(Notional::from_units(i128::MAX))).last().map(ToString::to_string).as_deref(),
+            sizes("USDT", Some(money("1200"))),
+            sizes("USDT", None),
+            "of dollars always the same"
+        );
+        assert_eq!(
+            sizes("BTC", Some(Notional::from_units(i128::MAX)))
+                .last()
+                .map(ToString::to_string)
+                .as_deref(),
             Some("1000000000000")
         );
     }
@@ -158,7 +224,15 @@ mod tests {
         assert_eq!(rows[0], ["Buy", "203", "101.5", "150", "3", "2", "yes"]);
         assert_eq!(
             rows[1],
-            ["Buy", "1000", "101.6667", "166.667", "5", "2", "no: the known levels hold 305 USDT"]
+            [
+                "Buy",
+                "1000",
+                "101.6667",
+                "166.667",
+                "5",
+                "2",
+                "no: the known levels hold 305 USDT"
+            ]
         );
         // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
         assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);
@@ -169,7 +243,9 @@ mod tests {
     fn the_dearest_has_the_longest_bar() {
         let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
         let panel = cost_table(&book, &pair(), &[money("101"), money("203")]);
-        let Content::Table(table) = &panel.content else { panic!() };
+        let Content::Table(table) = &panel.content else {
+            panic!()
+        };
         let shares: Vec<f64> = table.rows.iter().filter_map(|row| row[3].share).collect();
         // 101 costs 100 bps, 203 costs 150; selling 203 is the dearest.
         assert_eq!(shares.len(), 4);
@@ -184,8 +260,11 @@ mod tests {
             (depth(&[("101", "1")], &[("100", "1")]), "not below"),
             (depth(&[("1", "1")], &[]), "no asks"),
         ] {
-            let panel = cost_table(&book, &pair(), &sizes(None));
-            assert!(matches!(&panel.content, Content::Missing(reason) if reason.contains(why)), "{panel:?}");
+            let panel = cost_table(&book, &pair(), &sizes("USDT", None));
+            assert!(
+                matches!(&panel.content, Content::Missing(reason) if reason.contains(why)),
+                "{panel:?}"
+            );
         }
     }
 }

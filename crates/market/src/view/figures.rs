@@ -1,9 +1,10 @@
 //! Whatever else an answer has, by name: nothing that was said is lost on a page that has no picture for it.
 
 use serde_json::Value;
-use tribune_core::view::{Figure, Panel, Width};
+use tribune_core::view::{Content, Figure, Panel, Width};
 
-use super::parts::{figures, noted, panel};
+use super::lists::plain;
+use super::parts::{noted, panel};
 use super::record::Told;
 use super::words::{amount, is_told, label, standing};
 
@@ -11,9 +12,11 @@ use super::words::{amount, is_told, label, standing};
 const MOST: usize = 48;
 /// Parts of parts are for programs.
 const DEEPEST: usize = 2;
+const UNKNOWN: &str = "it is not known";
 
-/// The fields that are not shown already.
-pub(crate) fn rest(told: &Told, shown: &[&str]) -> Option<Panel> {
+/// The fields that are not shown already. What is to be known of them all is said once on a page: here, if nothing
+/// else is there to say it.
+pub(crate) fn rest(told: &Told, shown: &[&str], is_alone: bool) -> Option<Panel> {
     let mut list = Vec::new();
     for (name, value) in &told.fields {
         if !is_told(name) || shown.contains(&name.as_str()) {
@@ -24,13 +27,12 @@ pub(crate) fn rest(told: &Told, shown: &[&str]) -> Option<Panel> {
             None => list.push(figure(label(name), name, value, told)),
         }
     }
-    list.truncate(MOST);
-    let panel = panel("figures", "Figures", Width::Whole, figures(list));
-    let is_empty = matches!(&panel.content, tribune_core::view::Content::Figures(list) if list.is_empty());
-    if is_empty {
+    if list.is_empty() {
         return None;
     }
-    Some(match standing(told) {
+    list.truncate(MOST);
+    let panel = panel("figures", "Figures", Width::Whole, Content::Figures(list));
+    Some(match standing(told).filter(|_| is_alone) {
         Some(standing) => noted(panel, format!("{standing}.")),
         None => panel,
     })
@@ -38,7 +40,7 @@ pub(crate) fn rest(told: &Told, shown: &[&str]) -> Option<Panel> {
 
 fn figure(label: String, name: &str, value: &str, told: &Told) -> Figure {
     if value == "null" {
-        let why = told.text("reason").unwrap_or("it is not known");
+        let why = told.text("reason").unwrap_or(UNKNOWN);
         return Figure::unknown(label, why);
     }
     Figure::new(label, amount(name, value, told))
@@ -49,16 +51,25 @@ fn flatten(of: &str, name: &str, parts: &Value, told: &Told, depth: usize, list:
         // Null, and why.
         Value::Object(fields) if fields.len() == 2 && fields.get("value").is_some_and(Value::is_null) => {
             let why = fields.get("reason").and_then(Value::as_str);
-            list.push(Figure::unknown(of, why.unwrap_or("it is not known")));
+            list.push(Figure::unknown(of, why.unwrap_or(UNKNOWN)));
         }
         Value::Object(fields) if depth <= DEEPEST => {
-            for (name, value) in fields.iter().filter(|(name, _)| is_told(name)) {
-                flatten(&format!("{of}: {}", lowered(&label(name))), name, value, told, depth + 1, list);
+            let why = fields.get("reason").and_then(Value::as_str).unwrap_or(UNKNOWN);
+            for (name, value) in fields.iter().filter(|(name, _)| is_told(name) && *name != "reason") {
+                let of = format!("{of}: {}", lowered(&label(name)));
+                match value {
+                    Value::Null => list.push(Figure::unknown(of, why)),
+                    value => flatten(&of, name, value, told, depth + 1, list),
+                }
             }
         }
         Value::Object(_) | Value::Array(_) => {}
-        Value::Null => list.push(Figure::unknown(of, "it is not known")),
+        Value::Null => list.push(Figure::unknown(of, UNKNOWN)),
         Value::String(text) => list.push(Figure::new(of, amount(name, text, told))),
+        Value::Number(number) if !number.is_i64() && !number.is_u64() => {
+            let text = number.as_f64().and_then(plain).unwrap_or_else(|| number.to_string());
+            list.push(Figure::new(of, amount(name, &text, told)));
+        }
         value => list.push(Figure::new(of, amount(name, &value.to_string(), told))),
     }
 }

@@ -5,13 +5,14 @@ use tribune_core::view::{Amount, Cell, Content, Figure, Headline, Panel, Tone, W
 
 use super::parts::{cell, noted, numbers, panel, signed, table, tone_of, toned, words};
 use super::record::{Told, ToldTable, finite};
+use super::words::derived;
 
 /// Trades that a page lists.
 const SHOWN_TRADES: usize = 50;
 const TRADE_COLUMNS: [&str; 4] = ["time_ms", "price", "quantity_base", "aggressor"];
 
 /// What the headline has.
-pub(crate) const HEADLINE: &[&str] = &[
+pub(crate) const SHOWN: &[&str] = &[
     "net_flow_base",
     "net_flow_quote",
     "buy_volume_base",
@@ -20,6 +21,7 @@ pub(crate) const HEADLINE: &[&str] = &[
     "orders_per_sec",
     "vwap",
     "order_flow_imbalance",
+    "window_secs",
 ];
 
 /// `None` if the answer is not about order flow.
@@ -49,7 +51,7 @@ fn sums(told: &Told) -> Vec<Figure> {
     let figure = |label: &str, name: &str, unit: &str, tone: Tone| match told.text(name) {
         Some(value) => Figure {
             tone,
-            ..Figure::new(label, Amount::new(value, unit))
+            ..Figure::new(label, Amount::new(trimmed(name, value), unit))
         },
         None => Figure::unknown(label, told.text("reason").unwrap_or("it could not be computed")),
     };
@@ -67,6 +69,13 @@ fn sums(told: &Told) -> Vec<Figure> {
     }
     figures.extend(pressure(told));
     figures
+}
+
+fn trimmed(name: &str, value: &str) -> String {
+    if name == "vwap" {
+        return derived(value);
+    }
+    value.strip_suffix(".0").unwrap_or(value).to_owned()
 }
 
 /// What best prices and sizes did meanwhile.
@@ -104,7 +113,11 @@ pub(crate) fn panel_of_flow(told: &Told) -> Panel {
     let note = format!(
         "Trades of the last {}{}. Exact sums; they say what was, not what will be.",
         seconds(told),
-        if told.is("complete") { "" } else { ", of which some are missing" },
+        if told.is("complete") {
+            ""
+        } else {
+            ", of which some are missing"
+        },
     );
     noted(panel("flow", title, Width::Half, Content::Figures(figures)), note)
 }
@@ -140,7 +153,9 @@ fn rows(listed: &ToldTable) -> Option<Vec<Vec<Cell>>> {
             "seller" => ("seller gave", Tone::Down),
             other => (other, Tone::Plain),
         };
-        let share = finite(quantity).filter(|_| largest > 0.0).map(|size| (size / largest).clamp(0.0, 1.0));
+        let share = finite(quantity)
+            .filter(|_| largest > 0.0)
+            .map(|size| (size / largest).clamp(0.0, 1.0));
         vec![
             cell(clock_time(time)),
             toned(price, tone),
@@ -156,8 +171,14 @@ fn rows(listed: &ToldTable) -> Option<Vec<Vec<Cell>>> {
 
 /// `06:15:02.123` of a day; what is not a time stays a number.
 fn clock_time(millis: &str) -> String {
-    let time = millis.parse().ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
-    time.map_or_else(|| millis.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
+    let time = millis
+        .parse()
+        .ok()
+        .and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    time.map_or_else(
+        || millis.to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string(),
+    )
 }
 
 /// The last trade of those listed.

@@ -24,7 +24,7 @@ pub(crate) fn panels(told: &Told) -> Vec<Panel> {
     };
     let made = [
         list("components").map(|parts| components(told, &parts)),
-        list("checks").map(|parts| checks(told, &parts)),
+        list("checks").map(|parts| checks(&parts)),
         list("vacuums").map(|parts| vacuums(told, &parts)),
         list("bands").map(|parts| bands(told, &parts)),
     ];
@@ -34,7 +34,10 @@ pub(crate) fn panels(told: &Told) -> Vec<Panel> {
 /// The score of a market's health, or how many checks found something.
 pub(crate) fn headline(told: &Told) -> Option<Headline> {
     let (label, value, figures) = if told.fields.contains_key("components") {
-        let score = told.text("score").map_or_else(|| Amount::plain("unknown"), |score| Amount::new(score, "of 100"));
+        let score = told.text("score").map_or_else(
+            || Amount::plain("unknown"),
+            |score| Amount::new(score.strip_suffix(".0").unwrap_or(score), "of 100"),
+        );
         let used = told.number("weights_used").map(|used| (used * 100.0).round());
         let used = used.map(|used| Figure::new("Weight with inputs", Amount::new(used.to_string(), "%")));
         ("Health", score, used.into_iter().collect())
@@ -66,7 +69,7 @@ fn components(told: &Told, parts: &[Value]) -> Panel {
     let row = |part: &Value| {
         let points = part.get("score").and_then(Value::as_f64);
         let input = match (number(part, "input"), text(part, "reason")) {
-            (Some(input), _) => format!("{input} {}", text(part, "input_unit").unwrap_or_default()),
+            (Some(input), _) => input_of(&input, &text(part, "input_unit").unwrap_or_default()),
             (None, reason) => format!("not known: {}; its weight is left out", reason.unwrap_or_default()),
         };
         vec![
@@ -80,13 +83,30 @@ fn components(told: &Told, parts: &[Value]) -> Panel {
             cell(input),
         ]
     };
-    let note = "Each component has from 0 to 100 points; weights and mappings are chosen, not measured.";
+    let note = "Each component has from 0 to 100 points.";
     let note = standing(told).map_or_else(|| note.to_owned(), |standing| format!("{note} {standing}."));
     let rows = parts.iter().take(MOST_ROWS).map(row).collect();
-    noted(panel("components", "Components of the score", Width::Whole, table(columns, rows)), note)
+    noted(
+        panel(
+            "components",
+            "Components of the score",
+            Width::Whole,
+            table(columns, rows),
+        ),
+        note,
+    )
 }
 
-fn checks(told: &Told, parts: &[Value]) -> Panel {
+/// `1.2 bps of mid`; longer words on what the number is stand in brackets.
+pub(crate) fn input_of(input: &str, unit: &str) -> String {
+    if unit.split(' ').count() > 3 {
+        format!("{input} ({unit})")
+    } else {
+        format!("{input} {unit}")
+    }
+}
+
+fn checks(parts: &[Value]) -> Panel {
     let columns = vec![
         words("Check"),
         words("Found"),
@@ -99,7 +119,10 @@ fn checks(told: &Told, parts: &[Value]) -> Panel {
     let row = |part: &Value| {
         let severity = text(part, "severity");
         let found = match part.get("found").and_then(Value::as_bool) {
-            Some(true) => toned(format!("yes, {}", severity.as_deref().unwrap_or("severity unknown")), severe(severity.as_deref())),
+            Some(true) => toned(
+                format!("yes, {}", severity.as_deref().unwrap_or("severity unknown")),
+                severe(severity.as_deref()),
+            ),
             Some(false) => toned("no", Tone::Good),
             None => cell("not checked"),
         };
@@ -117,17 +140,19 @@ fn checks(told: &Told, parts: &[Value]) -> Panel {
             cell(note),
         ]
     };
-    let note = format!("{} checks against the market's own past. Hints, not findings.", parts.len());
+    let note = format!(
+        "{} checks against the market's own past. Hints, not findings.",
+        parts.len()
+    );
     let rows = parts.iter().take(MOST_ROWS).map(row).collect();
-    let _ = told;
     noted(panel("checks", "Checks", Width::Whole, table(columns, rows)), note)
 }
 
 fn vacuums(told: &Told, parts: &[Value]) -> Panel {
     let title = vacuums_title(told);
     if parts.is_empty() {
-        let why = "no price range between traded ones was nearly empty";
-        return panel("vacuums", title, Width::Whole, Content::Missing(why.to_owned()));
+        let nothing = "No price range between traded ones was nearly empty.";
+        return panel("vacuums", title, Width::Whole, Content::Text(nothing.to_owned()));
     }
     let columns = vec![
         numbers(format!("From ({})", told.quote)),
@@ -143,7 +168,10 @@ fn vacuums(told: &Told, parts: &[Value]) -> Panel {
             cell(text(part, "to").unwrap_or_else(dash)),
             cell(text(part, "volume_base").unwrap_or_else(dash)),
             Cell {
-                share: part.get("emptiness").and_then(Value::as_f64).map(|share| share.clamp(0.0, 1.0)),
+                share: part
+                    .get("emptiness")
+                    .and_then(Value::as_f64)
+                    .map(|share| share.clamp(0.0, 1.0)),
                 ..cell(number(part, "emptiness").unwrap_or_else(dash))
             },
             toned(severity.clone().unwrap_or_else(dash), severe(severity.as_deref())),
@@ -181,9 +209,15 @@ fn bands(told: &Told, parts: &[Value]) -> Panel {
             },
         ]
     };
-    let note = format!("Money that rests near the mid, in {}. Sums are exact where the book is known that far.", told.quote);
+    let note = format!(
+        "Money that rests near the mid, in {}. Sums are exact where the book is known that far.",
+        told.quote
+    );
     let rows = parts.iter().take(MOST_ROWS).map(row).collect();
-    noted(panel("bands", "Depth near the mid", Width::Whole, table(columns, rows)), note)
+    noted(
+        panel("bands", "Depth near the mid", Width::Whole, table(columns, rows)),
+        note,
+    )
 }
 
 /// The more severe, the louder.

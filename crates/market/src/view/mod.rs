@@ -24,7 +24,7 @@ mod ticker;
 pub(crate) mod words;
 
 use tribune_core::Document;
-use tribune_core::view::{Board, Headline, Panel};
+use tribune_core::view::{Board, Headline, Panel, Width};
 
 pub(crate) use book::{Pair, depth_chart, ladder};
 pub(crate) use now::{Pages, now};
@@ -49,7 +49,7 @@ fn drawn(told: &Told, last_price: Option<f64>) -> (Option<Headline>, Vec<Panel>)
     let headline = headline(told, &mut shown);
     let mut panels: Vec<Panel> = Vec::new();
     panels.extend(candles::candles(told));
-    panels.extend(profile::chart(told, last_price));
+    panels.extend(profile::chart(told, last_price, Width::Whole));
     if let Some(depth) = told.depth() {
         let pair = pair_of(told);
         panels.push(depth_chart(&depth, &pair));
@@ -57,7 +57,8 @@ fn drawn(told: &Told, last_price: Option<f64>) -> (Option<Headline>, Vec<Panel>)
     }
     panels.extend(flow::trades(told));
     panels.extend(lists::panels(told));
-    panels.extend(figures::rest(told, &shown));
+    let rest = figures::rest(told, &shown, panels.is_empty());
+    panels.extend(rest);
     (headline, panels)
 }
 
@@ -72,22 +73,33 @@ fn headline(told: &Told, shown: &mut Vec<&str>) -> Option<Headline> {
             "volume_base",
             "quote_volume",
         ]);
-        shown.extend(["best_bid", "best_ask", "spread_bps"]);
-        return Some(day.headline(&Bests::of(told), told));
+        let bests = Bests::of(told);
+        if bests.is_some() {
+            shown.extend(["best_bid", "best_ask", "spread_bps"]);
+        }
+        return Some(day.headline(bests.as_ref(), told));
+    }
+    if let Some(headline) = candles::headline(told) {
+        shown.extend(candles::SHOWN);
+        return Some(headline);
+    }
+    if let Some(headline) = cost::headline(told) {
+        shown.extend(cost::SHOWN);
+        return Some(headline);
     }
     if let Some(headline) = lists::headline(told) {
         shown.extend(["score", "weights_used", "found", "checked"]);
         return Some(headline);
     }
     if let Some(headline) = profile::headline(told) {
-        shown.extend(profile::HEADLINE);
+        shown.extend(profile::SHOWN);
         return Some(headline);
     }
     if let Some(headline) = flow::last_trade(told) {
         return Some(headline);
     }
     if let Some(headline) = flow::headline(told) {
-        shown.extend(flow::HEADLINE);
+        shown.extend(flow::SHOWN);
         return Some(headline);
     }
     let headline = ticker::mid_headline(told)?;
@@ -96,7 +108,9 @@ fn headline(told: &Told, shown: &mut Vec<&str>) -> Option<Headline> {
 }
 
 fn pair_of(told: &Told) -> Pair {
-    let listed = ["bids", "asks"].into_iter().filter_map(|name| told.table(name)?.select(["price"]));
+    let listed = ["bids", "asks"]
+        .into_iter()
+        .filter_map(|name| told.table(name)?.select(["price"]));
     Pair {
         base: told.base.clone(),
         quote: told.quote.clone(),

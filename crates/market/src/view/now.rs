@@ -92,12 +92,28 @@ impl Look<'_> {
         let range = Range::newest(CANDLES_OF, CANDLES);
         let (ticker, candles, profile, flow, book) = join!(
             self.read("ticker", KEEP_PRICE, answers::ticker::ticker(self.market, name)),
-            self.read("candles", KEEP_PRICE, answers::candles::candles(self.market, name, range)),
-            self.read("profile", KEEP_PROFILE, answers::profile::profile(self.market, name, PROFILE_HOURS, None)),
-            self.read("flow", self.keep_flow(), answers::flow::order_flow(self.market, name, FLOW_SECS)),
+            self.read(
+                "candles",
+                KEEP_PRICE,
+                answers::candles::candles(self.market, name, range)
+            ),
+            self.read(
+                "profile",
+                KEEP_PROFILE,
+                answers::profile::profile(self.market, name, PROFILE_HOURS, None)
+            ),
+            self.read(
+                "flow",
+                self.keep_flow(),
+                answers::flow::order_flow(self.market, name, FLOW_SECS)
+            ),
             self.book(),
         );
-        let day = ticker.as_ref().ok().and_then(Day::of).map(|day| self.with_last_trade(day));
+        let day = ticker
+            .as_ref()
+            .ok()
+            .and_then(Day::of)
+            .map(|day| self.with_last_trade(day));
         let mut board = self.frame(book.as_deref().ok(), None);
         board.headline = self.headline(day.as_ref(), &ticker, book.as_deref().ok());
         if let Err(why) = &ticker {
@@ -105,14 +121,24 @@ impl Look<'_> {
         }
         let last = day.as_ref().and_then(|day| day.last?.to_f64());
         let worth = day.as_ref().and_then(|day| Notional::parse(day.worth.as_deref()?).ok());
-        board.panels.push(from_answer("candles", "Candles", Width::Whole, candles, candles::candles));
+        board.panels.push(from_answer(
+            "candles",
+            "Candles",
+            Width::Whole,
+            candles,
+            candles::candles,
+        ));
         board.panels.extend(self.book_panels(book, worth));
-        board.panels.push(from_answer("profile", "Volume profile", Width::Half, profile, |told| {
-            profile::chart(told, last)
-        }));
-        board.panels.push(from_answer("flow", "Order flow", Width::Half, flow, |told| {
-            Some(flow::panel_of_flow(told))
-        }));
+        board
+            .panels
+            .push(from_answer("profile", "Volume profile", Width::Half, profile, |told| {
+                profile::chart(told, last, Width::Half)
+            }));
+        board
+            .panels
+            .push(from_answer("flow", "Order flow", Width::Half, flow, |told| {
+                Some(flow::panel_of_flow(told))
+            }));
         arranged(&mut board.panels);
         board
     }
@@ -150,22 +176,40 @@ impl Look<'_> {
     /// The pictures of the answer, with the whole live book in place of the levels that an answer lists.
     async fn with_live_book(&self, panels: Vec<Panel>, kind: Kind) -> Vec<Panel> {
         let book = self.book().await;
-        let day = self.market.feed.board.lookup(&self.symbol.name).map(|day| day.quote_volume);
+        let day = self
+            .market
+            .feed
+            .board
+            .lookup(&self.symbol.name)
+            .map(|day| day.quote_volume);
         let is_wanted = |panel: &Panel| kind != Kind::OrderBookL1 || !matches!(panel.key, "depth" | "ladder" | "cost");
         let mut all: Vec<Panel> = self.book_panels(book, day).into_iter().filter(is_wanted).collect();
-        let others = panels.into_iter().filter(|panel| !matches!(panel.key, "depth" | "ladder"));
+        let others = panels
+            .into_iter()
+            .filter(|panel| !matches!(panel.key, "depth" | "ladder"));
         all.extend(others);
         all
     }
 
     fn book_panels(&self, book: Found<BookReading>, day: Option<Notional>) -> Vec<Panel> {
         let exchange_now = self.market.exchange_now();
-        let samples = self.tracked.as_ref().map(|tracked| tracked.watch.history()).unwrap_or_default();
-        let lines = [spread_line(&samples, exchange_now), imbalance_line(&samples, exchange_now)];
+        let samples = self
+            .tracked
+            .as_ref()
+            .map(|tracked| tracked.watch.history())
+            .unwrap_or_default();
+        let lines = [
+            spread_line(&samples, exchange_now),
+            imbalance_line(&samples, exchange_now),
+        ];
         let mut panels = match &book {
             Ok(book) => {
                 let (depth, pair) = (&book.view.depth, self.pair());
-                vec![depth_chart(depth, &pair), ladder(depth, &pair), cost_table(depth, &pair, &sizes(day))]
+                vec![
+                    depth_chart(depth, &pair),
+                    ladder(depth, &pair),
+                    cost_table(depth, &pair, &sizes(&pair.quote, day)),
+                ]
             }
             Err(why) => [("depth", "Depth"), ("ladder", "Order book"), ("cost", "Cost to trade")]
                 .map(|(key, title)| parts::panel(key, title, Width::Half, Content::Missing(why.clone())))
@@ -180,20 +224,35 @@ impl Look<'_> {
     /// The book: the live one, or one that was asked for a moment ago.
     async fn book(&self) -> Found<BookReading> {
         if self.tracked.as_ref().is_some_and(|tracked| tracked.live().is_some()) {
-            return self.market.book(self.symbol).await.map(Arc::new).map_err(|error| error.to_string());
+            return self
+                .market
+                .book(self.symbol)
+                .await
+                .map(Arc::new)
+                .map_err(|error| error.to_string());
         }
         let asked = self.market.book_of(self.symbol, ASKED_LEVELS);
         let books = &self.source.pages().books;
-        books.get(self.symbol.name.to_string(), KEEP_BOOK, &*self.market.clock, asked).await
+        books
+            .get(self.symbol.name.to_string(), KEEP_BOOK, &*self.market.clock, asked)
+            .await
     }
 
     /// An answer that was made a moment ago, as old as it is by now, or one that is made now.
-    async fn read(&self, what: &str, keep: Duration, answer: impl Future<Output = Result<Answer>> + Send) -> Result<Told, String> {
+    async fn read(
+        &self,
+        what: &str,
+        keep: Duration,
+        answer: impl Future<Output = Result<Answer>> + Send,
+    ) -> Result<Told, String> {
         let clock = &*self.market.clock;
         let read = async {
             let document: Document = answer.await?.into_document();
             let told = Told::read(&document).ok_or_else(|| {
-                tribune_core::Error::internal(format!("the answer about {} cannot be drawn; its text has it", document.id))
+                tribune_core::Error::internal(format!(
+                    "the answer about {} cannot be drawn; its text has it",
+                    document.id
+                ))
             })?;
             Ok(Read {
                 told,
@@ -251,11 +310,16 @@ impl Look<'_> {
         day
     }
 
-    fn headline(&self, day: Option<&Day>, ticker: &Result<Told, String>, book: Option<&BookReading>) -> Option<Headline> {
+    fn headline(
+        &self,
+        day: Option<&Day>,
+        ticker: &Result<Told, String>,
+        book: Option<&BookReading>,
+    ) -> Option<Headline> {
         let told = ticker.as_ref().ok()?;
         let live = book.and_then(|book| quotes(&book.view.depth).ok());
-        let bests = live.map_or_else(|| Bests::of(told), |quotes| Bests::quoted(&quotes));
-        Some(day?.headline(&bests, told))
+        let bests = live.map(|quotes| Bests::quoted(&quotes)).or_else(|| Bests::of(told));
+        Some(day?.headline(bests.as_ref(), told))
     }
 
     fn frame(&self, book: Option<&BookReading>, what: Option<&str>) -> Board {
@@ -294,6 +358,15 @@ fn from_answer(
 
 /// The order of a page on a whole market: pairs of halves stand side by side.
 fn arranged(panels: &mut [Panel]) {
-    const ORDER: [&str; 8] = ["candles", "depth", "ladder", "spread", "imbalance", "profile", "flow", "cost"];
+    const ORDER: [&str; 8] = [
+        "candles",
+        "depth",
+        "ladder",
+        "spread",
+        "imbalance",
+        "profile",
+        "flow",
+        "cost",
+    ];
     panels.sort_by_key(|panel| ORDER.iter().position(|key| *key == panel.key).unwrap_or(ORDER.len()));
 }

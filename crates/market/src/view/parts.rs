@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tribune_core::view::{Badge, Board, Cell, Column, Content, Figure, Neighbour, Panel, Table, Tone, Width};
+use tribune_core::view::{Badge, Board, Cell, Column, Content, Neighbour, Panel, Table, Tone, Width};
 
 use super::record::Told;
 use crate::feed::BookState;
@@ -40,10 +40,6 @@ pub(crate) fn noted(panel: Panel, note: impl Into<String>) -> Panel {
         note: Some(note.into()),
         ..panel
     }
-}
-
-pub(crate) fn figures(list: Vec<Figure>) -> Content {
-    Content::Figures(list)
 }
 
 /// A column of words, and one of numbers.
@@ -235,7 +231,9 @@ mod tests {
         };
         let of_ticker = titles(Kind::Ticker, true);
         assert!(!of_ticker.contains(&"ticker:BTCUSDT".to_owned()));
-        assert!(of_ticker.contains(&"klines:BTCUSDT:1d".to_owned()) && of_ticker.contains(&"report:BTCUSDT".to_owned()));
+        assert!(
+            of_ticker.contains(&"klines:BTCUSDT:1d".to_owned()) && of_ticker.contains(&"report:BTCUSDT".to_owned())
+        );
         assert!(!titles(Kind::Trades, false).contains(&"report:BTCUSDT".to_owned()));
     }
 
@@ -246,8 +244,16 @@ mod tests {
             subtitle("XYZ", "USDT", Some("order book")),
             "Order book · XYZ / Tether · Binance Spot"
         );
-        assert_eq!((&*signed("1.5"), &*signed("-2"), &*signed("0.00")), ("+1.5", "-2", "0.00"));
-        for state in [BookState::Warming, BookState::Live, BookState::Stale, BookState::Resyncing] {
+        assert_eq!(
+            (&*signed("1.5"), &*signed("-2"), &*signed("0.00")),
+            ("+1.5", "-2", "0.00")
+        );
+        for state in [
+            BookState::Warming,
+            BookState::Live,
+            BookState::Stale,
+            BookState::Resyncing,
+        ] {
             assert_eq!(state_named(state.as_str()), Some(state));
         }
     }

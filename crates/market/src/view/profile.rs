@@ -4,21 +4,36 @@ use tribune_core::view::{Amount, Content, Figure, Headline, Panel, ProfileBin, P
 
 use super::parts::{noted, panel};
 use super::record::{Told, finite, places};
-use super::words::{capitalised, standing};
+use super::words::{amount, capitalised, standing};
 
-/// Figures that the chart's headline has.
-pub(crate) const HEADLINE: &[&str] = &["poc", "poc_low", "poc_high", "vah", "val", "value_area_share", "vwap", "total_volume_base"];
+/// What the headline and the chart's note have.
+pub(crate) const SHOWN: &[&str] = &[
+    "poc",
+    "poc_low",
+    "poc_high",
+    "vah",
+    "val",
+    "value_area_share",
+    "vwap",
+    "total_volume_base",
+    "row_width",
+    "rows",
+    "window_secs",
+    "hours",
+    "candles_of",
+    "candles",
+];
 
 /// `None` if the answer has no profile in it.
-pub(crate) fn chart(told: &Told, last_price: Option<f64>) -> Option<Panel> {
+pub(crate) fn chart(told: &Told, last_price: Option<f64>, width: Width) -> Option<Panel> {
     let table = told.table("volume_by_row")?;
-    let width = told.number("row_width")?;
+    let row_width = told.number("row_width")?;
     let rows = || table.select(["price_from", "volume_base"]);
     let bin = |[from, volume]: [&str; 2]| {
         let from = finite(from)?;
         Some(ProfileBin {
             from,
-            to: from + width,
+            to: from + row_width,
             volume: finite(volume)?,
         })
     };
@@ -48,16 +63,18 @@ pub(crate) fn chart(told: &Told, last_price: Option<f64>) -> Option<Panel> {
     } else {
         Content::Profile(chart)
     };
-    Some(noted(panel("profile", title, Width::Half, content), note))
+    Some(noted(panel("profile", title, width, content), note))
 }
 
 pub(crate) fn headline(told: &Told) -> Option<Headline> {
     let poc = told.text("poc").filter(|_| told.fields.contains_key("vah"))?;
     let price = |label: &str, name: &str| match told.text(name) {
-        Some(price) => Figure::new(label, Amount::new(price, &told.quote)),
+        Some(price) => Figure::new(label, amount(name, price, told)),
         None => Figure::unknown(label, "it could not be computed"),
     };
-    let share = told.number("value_area_share").map(|share| format!("{}", (share * 1_000.0).round() / 10.0));
+    let share = told
+        .number("value_area_share")
+        .map(|share| format!("{}", (share * 1_000.0).round() / 10.0));
     let mut figures = vec![price("Value area high", "vah"), price("Value area low", "val")];
     figures.extend(share.map(|share| Figure::new("In the value area", Amount::new(share, "% of volume"))));
     figures.push(price("VWAP", "vwap"));

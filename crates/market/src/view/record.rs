@@ -210,9 +210,15 @@ mod tests {
     #[test]
     fn fields_and_tables_are_as_they_were() {
         let told = Told::read(&document(BOOK)).expect("an answer");
-        assert_eq!((&*told.symbol, told.kind, &*told.what), ("BTCUSDT", Kind::OrderBook, "order book"));
+        assert_eq!(
+            (&*told.symbol, told.kind, &*told.what),
+            ("BTCUSDT", Kind::OrderBook, "order book")
+        );
         assert_eq!((told.text("mid"), told.number("mid")), (Some("100"), Some(100.0)));
-        assert_eq!((told.text("reason"), told.text("nothing"), told.age_ms()), (None, None, Some(12)));
+        assert_eq!(
+            (told.text("reason"), told.text("nothing"), told.age_ms()),
+            (None, None, Some(12))
+        );
         assert_eq!(told.parts("best_bid").expect("parts")["price"], "99");
         assert_eq!(told.tables[0].rows, [["99", "1"], ["98.5", "2"]]);
         let depth = told.depth().expect("a book");

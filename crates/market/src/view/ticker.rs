@@ -25,7 +25,6 @@ pub(crate) struct Day {
     pub(crate) change_pct: Option<Decimal>,
     pub(crate) volume: Option<String>,
     pub(crate) worth: Option<String>,
-    pub(crate) trades: Option<String>,
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) age_ms: Option<u64>,
 }
@@ -48,7 +47,7 @@ pub(crate) struct Bests {
 impl Day {
     /// `None` if no price is told of.
     pub(crate) fn of(told: &Told) -> Option<Self> {
-        let decimal = |name: &str| Decimal::from_str(told.text(name)?).ok();
+        let decimal = |name: &str| decimal(told.text(name)?);
         let text = |name: &str| told.text(name).map(str::to_owned);
         told.fields.get("last_price")?;
         Some(Self {
@@ -59,7 +58,6 @@ impl Day {
             change_pct: decimal("price_change_pct"),
             volume: text("volume_base"),
             worth: text("quote_volume"),
-            trades: text("trades"),
             as_of: told.as_of,
             age_ms: told.age_ms(),
         })
@@ -76,27 +74,31 @@ impl Day {
         (self.as_of, self.age_ms) = (as_of.or(self.as_of), Some(age_ms));
     }
 
-    pub(crate) fn headline(&self, bests: &Bests, told: &Told) -> Headline {
+    /// With the figures that the answer is about: one that says nothing of volume has no word on it.
+    pub(crate) fn headline(&self, bests: Option<&Bests>, told: &Told) -> Headline {
         let (base, quote) = (&told.base, &told.quote);
-        let unknown = "nothing was traded in 24 hours";
-        let price = |label: &str, value: Option<Decimal>| match value {
-            Some(value) => Figure::new(label, Amount::new(value.normalize().to_string(), quote)),
-            None => Figure::unknown(label, unknown),
-        };
-        let sum = |label: &str, value: &Option<String>, unit: &str| match value {
-            Some(value) => Figure::new(label, Amount::new(value, unit)),
-            None => Figure::unknown(label, "the exchange did not say"),
-        };
-        let mut figures = vec![
-            price("24 h high", self.high),
-            price("24 h low", self.low),
-            sum("24 h volume", &self.volume, base),
-            sum("24 h worth", &self.worth, quote),
+        let price = |value: Option<Decimal>| value.map(|value| Amount::new(value.normalize().to_string(), quote));
+        let sum = |value: &Option<String>, unit: &str| value.as_ref().map(|value| Amount::new(value, unit));
+        let named = [
+            ("high_price", "24 h high", price(self.high)),
+            ("low_price", "24 h low", price(self.low)),
+            ("volume_base", "24 h volume", sum(&self.volume, base)),
+            ("quote_volume", "24 h worth", sum(&self.worth, quote)),
         ];
-        figures.extend(bests.figures(base, quote));
+        let told_of = named.into_iter().filter(|(name, ..)| told.fields.contains_key(*name));
+        let mut figures: Vec<Figure> = told_of
+            .map(|(_, label, value)| match value {
+                Some(value) => Figure::new(label, value),
+                None => Figure::unknown(label, "nothing was traded in 24 hours"),
+            })
+            .collect();
+        figures.extend(bests.into_iter().flat_map(|bests| bests.figures(base, quote)));
         let change = self.change_pct.map(|change| {
             let shown = change.round_dp(RATIO_PLACES).normalize();
-            (Amount::new(signed(&shown.to_string()), "% in 24 h"), tone_of(shown.to_f64()))
+            (
+                Amount::new(signed(&shown.to_string()), "% in 24 h"),
+                tone_of(shown.to_f64()),
+            )
         });
         Headline {
             label: "Last price".to_owned(),
@@ -113,7 +115,9 @@ impl Day {
 }
 
 impl Bests {
-    pub(crate) fn of(told: &Told) -> Self {
+    /// `None` if the answer says nothing of them.
+    pub(crate) fn of(told: &Told) -> Option<Self> {
+        told.fields.get("best_bid")?;
         let best = |name: &str| {
             let parts = told.parts(name)?;
             let text = |name: &str| parts.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -122,11 +126,11 @@ impl Bests {
                 quantity: text("quantity_base")?,
             })
         };
-        Self {
+        Some(Self {
             bid: best("best_bid"),
             ask: best("best_ask"),
-            spread_bps: told.text("spread_bps").and_then(|bps| Decimal::from_str(bps).ok()),
-        }
+            spread_bps: told.text("spread_bps").and_then(decimal),
+        })
     }
 
     pub(crate) fn quoted(quotes: &Quotes) -> Self {
@@ -150,7 +154,10 @@ impl Bests {
             None => Figure::unknown(label, nobody),
         };
         let spread = match self.spread_bps {
-            Some(bps) => Figure::new("Spread", Amount::new(bps.round_dp(RATIO_PLACES).normalize().to_string(), "bps")),
+            Some(bps) => Figure::new(
+                "Spread",
+                Amount::new(bps.round_dp(RATIO_PLACES).normalize().to_string(), "bps"),
+            ),
             None => Figure::unknown("Spread", "it takes a bid and an ask"),
         };
         [
@@ -161,9 +168,14 @@ impl Bests {
     }
 }
 
+/// Also as JSON writes small numbers: `1e-6`.
+fn decimal(text: &str) -> Option<Decimal> {
+    Decimal::from_str(text).or_else(|_| Decimal::from_scientific(text)).ok()
+}
+
 /// What a book alone says: the middle of its best prices.
 pub(crate) fn mid_headline(told: &Told) -> Option<Headline> {
-    told.fields.get("best_bid")?;
+    let bests = Bests::of(told)?;
     let value = match told.text("mid") {
         Some(mid) => Amount::new(mid, &told.quote),
         None => Amount::plain("one side is empty"),
@@ -174,6 +186,6 @@ pub(crate) fn mid_headline(told: &Told) -> Option<Headline> {
         change: None,
         as_of: told.as_of,
         age_ms: told.age_ms(),
-        figures: Bests::of(told).figures(&told.base, &told.quote).into(),
+        figures: bests.figures(&told.base, &told.quote).into(),
     })
 }

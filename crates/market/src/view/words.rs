@@ -1,6 +1,7 @@
 //! Names of figures as people read them, and their units.
 
 use jiff::Timestamp;
+use rust_decimal::Decimal;
 use tribune_core::view::Amount;
 
 use super::record::Told;
@@ -19,6 +20,12 @@ const UNTOLD: &[&str] = &[
     "note",
     "annualisation",
     "mapping",
+    "sampling",
+    "interval",
+    "last_closed",
+    "levels_asked",
+    "basis",
+    "rules",
 ];
 
 /// Names whose words do not say enough.
@@ -29,6 +36,20 @@ const NAMED: &[(&str, &str)] = &[
     ("vah", "Value area high"),
     ("val", "Value area low"),
     ("vwap", "VWAP"),
+    ("atr", "ATR"),
+    ("atr_pct", "ATR in percent"),
+    ("amihud_pct_per_million_quote", "moved by a million"),
+    ("start_ms", "From"),
+    ("end_ms", "To"),
+    ("filled_base", "Filled quantity"),
+    ("filled_quote", "Filled worth"),
+    ("cost_bps", "Cost against mid"),
+    ("cost_quote", "Cost in money"),
+    ("asked_base", "Asked quantity"),
+    ("asked_quote", "Asked worth"),
+    ("spread_bps", "Spread in basis points"),
+    ("depth_25_bps", "Within 25 bps of mid"),
+    ("quote", "worth"),
     ("quote_volume", "Worth"),
     ("volume_base", "Volume"),
     ("cvd_base", "Cumulative delta"),
@@ -62,7 +83,10 @@ pub(crate) fn label(name: &str) -> String {
     if let Some((_, label)) = NAMED.iter().find(|(known, _)| *known == name) {
         return (*label).to_owned();
     }
-    let stem = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    let stem = ENDINGS
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending))
+        .unwrap_or(name);
     capitalised(&stem.replace('_', " "))
 }
 
@@ -81,14 +105,33 @@ pub(crate) fn amount(name: &str, value: &str, told: &Told) -> Amount {
         "false" => return Amount::plain("no"),
         _ => {}
     }
-    let is_time = matches!(name, "start_ms" | "end_ms" | "time_ms") || name.ends_with("_start_ms") || name.ends_with("_end_ms");
+    let is_time =
+        matches!(name, "start_ms" | "end_ms" | "time_ms") || name.ends_with("_start_ms") || name.ends_with("_end_ms");
     if is_time && let Some(time) = value.parse().ok().and_then(time_of) {
         return Amount::plain(time);
     }
     Amount {
-        text: value.to_owned(),
+        text: if DERIVED.contains(&name) {
+            derived(value)
+        } else {
+            value.strip_suffix(".0").unwrap_or(value).to_owned()
+        },
         unit: unit(name, told),
     }
+}
+
+/// Prices that come from a division: their last places say nothing.
+const DERIVED: &[&str] = &["vwap", "microprice", "atr"];
+/// Digits that they are shown with.
+const DERIVED_DIGITS: u32 = 8;
+
+/// A quotient as people read it; what is not a number stays as it is.
+pub(crate) fn derived(text: &str) -> String {
+    let number = text
+        .parse::<Decimal>()
+        .ok()
+        .and_then(|number| number.round_sf(DERIVED_DIGITS));
+    number.map_or_else(|| text.to_owned(), |number| number.normalize().to_string())
 }
 
 /// `2026-01-02 03:04:05`, in UTC.
@@ -99,6 +142,9 @@ pub(crate) fn time_of(millis: i64) -> Option<String> {
 
 fn unit(name: &str, told: &Told) -> Option<String> {
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+    if name.ends_with("_pct_per_million_quote") {
+        return Some(format!("% per million {}", told.quote));
+    }
     let unit = if ends(&["_bps"]) {
         "bps"
     } else if ends(&["_pct"]) || name.starts_with("threshold_pct") {
@@ -109,7 +155,7 @@ fn unit(name: &str, told: &Told) -> Option<String> {
         "ms"
     } else if ends(&["_base", "_quantity"]) || name == "step_size" {
         &told.base
-    } else if ends(&["_price", "_quote", "quote_volume", "_notional"]) || is_price(name) {
+    } else if ends(&["_price", "_quote", "quote_volume", "_notional", "true_range"]) || is_price(name) {
         &told.quote
     } else {
         return None;
@@ -119,8 +165,23 @@ fn unit(name: &str, told: &Told) -> Option<String> {
 
 fn is_price(name: &str) -> bool {
     const PRICES: &[&str] = &[
-        "price", "mid", "spread", "microprice", "vwap", "poc", "poc_low", "poc_high", "vah", "val", "row_width", "tick_size",
-        "quote", "price_change", "from", "to", "atr",
+        "price",
+        "mid",
+        "spread",
+        "microprice",
+        "vwap",
+        "poc",
+        "poc_low",
+        "poc_high",
+        "vah",
+        "val",
+        "row_width",
+        "tick_size",
+        "quote",
+        "price_change",
+        "from",
+        "to",
+        "atr",
     ];
     PRICES.contains(&name)
 }
@@ -142,7 +203,16 @@ mod tests {
     #[test]
     fn names_are_words_and_endings_units() {
         assert_eq!(label("weighted_average_price"), "Weighted average price");
-        assert_eq!(label("cost_bps"), "Cost");
+        assert_eq!(label("cost_bps"), "Cost against mid");
+        assert_eq!(label("threshold_bps"), "Threshold");
+        assert_eq!(
+            (
+                &*derived("63998.9486070129"),
+                &*derived("0.0000123456789"),
+                &*derived("?")
+            ),
+            ("63998.949", "0.000012345679", "?")
+        );
         assert_eq!(label("vah"), "Value area high");
         assert!(!is_told("microprice_standing") && !is_told("bids_listed") && is_told("mid"));
         assert_eq!(time_of(0).as_deref(), Some("1970-01-01 00:00:00 UTC"));
