@@ -37,9 +37,9 @@ pub(super) struct Field {
     is_required: bool,
     description: String,
     default: Option<String>,
-    limits: Option<String>,
     example: Option<String>,
-    takes_null: bool,
+    /// What neither the description nor the kind of field tells.
+    notes: Vec<String>,
     is_known: bool,
 }
 
@@ -55,13 +55,9 @@ pub(super) struct Shown {
     options: Vec<Choosable>,
     is_required: bool,
     is_known: bool,
-    takes_null: bool,
-    /// What the kind of field does not tell by itself.
-    writing: Option<&'static str>,
     description: String,
-    default: Option<String>,
-    limits: Option<String>,
-    example: Option<String>,
+    notes: String,
+    placeholder: Option<String>,
 }
 
 #[derive(Debug, Serialize, PartialEq)]
@@ -177,18 +173,17 @@ fn option_of(options: &[Value], text: &str) -> Value {
 
 impl Field {
     pub(super) fn new(name: &str, schema: &Value, is_required: bool) -> Self {
-        let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).unwrap_or_default();
+        let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let first_example = schema.get("examples").and_then(|examples| examples.get(0));
-        let types = schema.get("type").and_then(Value::as_array);
+        let kind = Kind::of(schema, is_required);
         Self {
             name: name.to_owned(),
-            kind: Kind::of(schema, is_required),
+            notes: notes(schema, &kind, description),
+            kind,
             is_required,
-            description: text("description").to_owned(),
+            description: description.to_owned(),
             default: schema.get("default").map(label),
-            limits: limits(schema),
             example: first_example.map(label),
-            takes_null: types.is_some_and(|types| types.iter().any(|name| name == "null")),
             is_known: true,
         }
     }
@@ -236,16 +231,9 @@ impl Field {
             options: self.options(filled),
             is_required: self.is_required,
             is_known: self.is_known,
-            takes_null: self.takes_null && self.kind != Kind::Json,
-            writing: match self.kind {
-                Kind::Lines => Some("one on each line"),
-                Kind::Json => Some("as JSON"),
-                _ => None,
-            },
             description: self.description.clone(),
-            default: self.default.clone(),
-            limits: self.limits.clone(),
-            example: self.example.clone(),
+            notes: self.notes.join(" · "),
+            placeholder: self.default.clone().or_else(|| self.example.clone()),
         }
     }
 
@@ -289,14 +277,39 @@ impl Field {
     }
 }
 
-/// `1 to 50`, `at most 200 characters`.
-fn limits(schema: &Value) -> Option<String> {
+/// What there is to know besides the description, which may have said it already.
+fn notes(schema: &Value, kind: &Kind, description: &str) -> Vec<String> {
+    let told = description.replace(',', "");
+    let is_told = |numbers: &[&String]| numbers.iter().all(|number| told.contains(number.as_str()));
+    let writing = match kind {
+        Kind::Lines => Some("one on each line"),
+        Kind::Json => Some("as JSON"),
+        _ => None,
+    };
+    let limits = limits(schema).filter(|(numbers, _)| !is_told(&numbers.iter().collect::<Vec<_>>()));
+    let default = schema.get("default").map(label).filter(|default| !is_told(&[default]));
+    let types = schema.get("type").and_then(Value::as_array);
+    let takes_null = *kind != Kind::Json && types.is_some_and(|types| types.iter().any(|name| name == "null"));
+    let notes = [
+        writing.map(str::to_owned),
+        limits.map(|(_, words)| words),
+        default.map(|default| format!("default {default}")),
+        takes_null.then(|| "null only as JSON".to_owned()),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// The numbers, and what they mean: `1 to 50`, `at most 200 characters`.
+fn limits(schema: &Value) -> Option<(Vec<String>, String)> {
     let number = |keyword: &str| schema.get(keyword).filter(|limit| limit.is_number()).map(label);
-    let span = |least: Option<String>, most: Option<String>, what: &str| match (least, most) {
-        (Some(least), Some(most)) => Some(format!("{least} to {most}{what}")),
-        (Some(least), None) => Some(format!("at least {least}{what}")),
-        (None, Some(most)) => Some(format!("at most {most}{what}")),
-        (None, None) => None,
+    let span = |least: Option<String>, most: Option<String>, what: &str| {
+        let words = match (&least, &most) {
+            (Some(least), Some(most)) => format!("{least} to {most}{what}"),
+            (Some(least), None) => format!("at least {least}{what}"),
+            (None, Some(most)) => format!("at most {most}{what}"),
+            (None, None) => return None,
+        };
+        Some((least.into_iter().chain(most).collect(), words))
     };
     let least_chars = number("minLength").filter(|least| least != "0" && least != "1");
     span(number("minimum"), number("maximum"), "")
@@ -410,14 +423,38 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_said_in_words() {
-        let of = |schema: Value| limits(&schema).unwrap_or_default();
-        assert_eq!(of(json!({"minimum": 1, "maximum": 50})), "1 to 50");
-        assert_eq!(of(json!({"minimum": 0})), "at least 0");
-        assert_eq!(of(json!({"minLength": 1, "maxLength": 200})), "at most 200 characters");
-        assert_eq!(of(json!({"minLength": 2, "maxLength": 9})), "2 to 9 characters");
-        assert_eq!(of(json!({"type": "array", "maxItems": 10})), "at most 10 items");
-        assert_eq!(of(json!({"minLength": 1})), "");
+    fn what_the_description_leaves_out_is_added() {
+        let of = |schema: Value| Field::new("a", &schema, false).show(&[]).notes;
+        assert_eq!(
+            of(json!({"type": "integer", "minimum": 1, "maximum": 50, "default": 10})),
+            "1 to 50 · default 10"
+        );
+        assert_eq!(
+            of(
+                json!({"type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "1-50, default 10"})
+            ),
+            ""
+        );
+        assert_eq!(of(json!({"type": "integer", "minimum": 0})), "at least 0");
+        assert_eq!(
+            of(json!({"type": "string", "minLength": 1, "maxLength": 200})),
+            "at most 200 characters"
+        );
+        assert_eq!(
+            of(json!({"type": "string", "minLength": 2, "maxLength": 9})),
+            "2 to 9 characters"
+        );
+        assert_eq!(
+            of(json!({"type": "string", "maxLength": 1000, "description": "up to 1,000"})),
+            ""
+        );
+        assert_eq!(
+            of(json!({"type": ["string", "null"], "minLength": 1})),
+            "null only as JSON"
+        );
+        let tags = json!({"type": "array", "items": {"type": "string"}, "maxItems": 10});
+        assert_eq!(of(tags), "one on each line · at most 10 items");
+        assert_eq!(of(json!({"type": "object"})), "as JSON");
     }
 
     proptest! {
