@@ -27,3 +27,4 @@ mod redis;
 mod reports;
 mod speeches;
 mod tasks;
+mod try_it;

@@ -219,7 +219,7 @@ pub(super) fn indented(json: &str) -> String {
             }
             '{' | '[' => {
                 out.push(c);
-                while chars.next_if(|next| next.is_ascii_whitespace()).is_some() {}
+                while chars.next_if(char::is_ascii_whitespace).is_some() {}
                 match chars.next_if(|next| matches!(next, '}' | ']')) {
                     Some(end) => out.push(end),
                     None => {

@@ -1,33 +1,10 @@
-//! One argument of a tool as a field of a form: what it is filled in with, and what that stands for.
+//! One argument of a tool as a field of a form, and what is said beside it.
 
 use serde::Serialize;
 use serde_json::Value;
-
 use tribune_core::JsonObject;
 
-/// More options than this are easier to write than to tick.
-const MOST_CHECKS: usize = 12;
-/// What may be longer than this is written on several lines. What has to be given is one line all the same unless it
-/// may be much longer: a query, an id, a title, sent by the Enter key.
-const LONG_CHARS: u64 = 200;
-const LONG_REQUIRED_CHARS: u64 = 1_000;
-
-/// How an argument is filled in.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
-    Line,
-    Text,
-    Date,
-    Number,
-    Switch,
-    Choice(Vec<Value>),
-    /// Texts, one on each line.
-    Lines,
-    /// Any of a few.
-    Checks(Vec<Value>),
-    /// Whatever has no field of its own.
-    Json,
-}
+use super::kind::{Kind, label};
 
 /// An argument as its schema describes it.
 #[derive(Debug, Clone)]
@@ -37,9 +14,9 @@ pub(super) struct Field {
     is_required: bool,
     description: String,
     default: Option<String>,
-    limits: Option<String>,
     example: Option<String>,
-    takes_null: bool,
+    /// What neither the description nor the kind of field tells.
+    notes: Vec<String>,
     is_known: bool,
 }
 
@@ -55,13 +32,9 @@ pub(super) struct Shown {
     options: Vec<Choosable>,
     is_required: bool,
     is_known: bool,
-    takes_null: bool,
-    /// What the kind of field does not tell by itself.
-    writing: Option<&'static str>,
     description: String,
-    default: Option<String>,
-    limits: Option<String>,
-    example: Option<String>,
+    notes: String,
+    placeholder: Option<String>,
 }
 
 #[derive(Debug, Serialize, PartialEq)]
@@ -70,125 +43,19 @@ pub(super) struct Choosable {
     is_chosen: bool,
 }
 
-impl Kind {
-    pub(super) fn of(schema: &Value, is_required: bool) -> Self {
-        if let Some(options) = schema.get("enum").and_then(Value::as_array) {
-            let all_plain = options.iter().all(|option| !option.is_object() && !option.is_array());
-            return if all_plain {
-                Self::Choice(options.clone())
-            } else {
-                Self::Json
-            };
-        }
-        match single_type(schema) {
-            Some("string") => Self::of_text(schema, is_required),
-            Some("integer" | "number") => Self::Number,
-            Some("boolean") => Self::Switch,
-            Some("array") => match schema.get("items").map(|items| Self::of(items, true)) {
-                Some(Self::Choice(options)) if options.len() <= MOST_CHECKS => Self::Checks(options),
-                Some(Self::Choice(options)) if options.iter().all(Value::is_string) => Self::Lines,
-                Some(Self::Line | Self::Text | Self::Date) => Self::Lines,
-                _ => Self::Json,
-            },
-            _ => Self::Json,
-        }
-    }
-
-    fn of_text(schema: &Value, is_required: bool) -> Self {
-        let word = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
-        if word("format") == Some("date") || word("pattern") == Some(r"^\d{4}-\d{2}-\d{2}$") {
-            return Self::Date;
-        }
-        let most = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(0);
-        let long = if is_required { LONG_REQUIRED_CHARS } else { LONG_CHARS };
-        if most > long { Self::Text } else { Self::Line }
-    }
-
-    /// The value that was filled in; `None` if nothing was. What does not fit stays text: the tool then says what is
-    /// wrong with it, in its own words.
-    pub(super) fn read(&self, filled: &[String]) -> Option<Value> {
-        let given: Vec<&str> = filled
-            .iter()
-            .map(String::as_str)
-            .filter(|text| !text.is_empty())
-            .collect();
-        // Of a field that is there twice, the last one counts.
-        let last = *given.last()?;
-        let as_text = || Value::from(last);
-        Some(match self {
-            Self::Line | Self::Text | Self::Date => Value::from(last.replace("\r\n", "\n")),
-            Self::Number => serde_json::from_str(last.trim())
-                .ok()
-                .filter(Value::is_number)
-                .unwrap_or_else(as_text),
-            Self::Switch => match last {
-                "true" => Value::Bool(true),
-                "false" => Value::Bool(false),
-                _ => as_text(),
-            },
-            Self::Choice(options) => option_of(options, last),
-            Self::Lines => {
-                let lines = given.iter().flat_map(|text| text.split('\n'));
-                let lines = lines.map(|line| line.trim_end_matches('\r'));
-                let lines: Vec<Value> = lines.filter(|line| !line.trim().is_empty()).map(Value::from).collect();
-                return (!lines.is_empty()).then_some(Value::Array(lines));
-            }
-            Self::Checks(options) => given.iter().map(|text| option_of(options, text)).collect(),
-            Self::Json => serde_json::from_str(last).unwrap_or_else(|_| as_text()),
-        })
-    }
-
-    /// What to fill in so that `value` is read; `None` if no field can say it.
-    pub(super) fn write(&self, value: &Value) -> Option<Vec<String>> {
-        let filled = match (self, value) {
-            (Self::Json, value) => vec![value.to_string()],
-            (Self::Lines, Value::Array(items)) => {
-                let lines: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
-                vec![lines?.join("\n")]
-            }
-            (Self::Checks(_), Value::Array(items)) => items.iter().map(label).collect(),
-            (_, value) => vec![label(value)],
-        };
-        (self.read(&filled).as_ref() == Some(value)).then_some(filled)
-    }
-}
-
-/// The one type that a schema asks for, besides null.
-fn single_type(schema: &Value) -> Option<&str> {
-    match schema.get("type")? {
-        Value::String(name) => Some(name),
-        Value::Array(names) => {
-            let mut names = names.iter().filter_map(Value::as_str).filter(|name| *name != "null");
-            names.next().filter(|_| names.next().is_none())
-        }
-        _ => None,
-    }
-}
-
-/// A value as people read and write it.
-fn label(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn option_of(options: &[Value], text: &str) -> Value {
-    let found = options.iter().find(|option| label(option) == text);
-    found.cloned().unwrap_or_else(|| Value::from(text))
-}
-
 impl Field {
     pub(super) fn new(name: &str, schema: &Value, is_required: bool) -> Self {
-        let text = |keyword: &str| schema.get(keyword).and_then(Value::as_str).unwrap_or_default();
+        let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
         let first_example = schema.get("examples").and_then(|examples| examples.get(0));
-        let types = schema.get("type").and_then(Value::as_array);
+        let kind = Kind::of(schema, is_required);
         Self {
             name: name.to_owned(),
-            kind: Kind::of(schema, is_required),
+            notes: notes(schema, &kind, description),
+            kind,
             is_required,
-            description: text("description").to_owned(),
+            description: description.to_owned(),
             default: schema.get("default").map(label),
-            limits: limits(schema),
             example: first_example.map(label),
-            takes_null: types.is_some_and(|types| types.iter().any(|name| name == "null")),
             is_known: true,
         }
     }
@@ -236,16 +103,9 @@ impl Field {
             options: self.options(filled),
             is_required: self.is_required,
             is_known: self.is_known,
-            takes_null: self.takes_null && self.kind != Kind::Json,
-            writing: match self.kind {
-                Kind::Lines => Some("one on each line"),
-                Kind::Json => Some("as JSON"),
-                _ => None,
-            },
             description: self.description.clone(),
-            default: self.default.clone(),
-            limits: self.limits.clone(),
-            example: self.example.clone(),
+            notes: self.notes.join(" · "),
+            placeholder: self.default.clone().or_else(|| self.example.clone()),
         }
     }
 
@@ -289,14 +149,39 @@ impl Field {
     }
 }
 
-/// `1 to 50`, `at most 200 characters`.
-fn limits(schema: &Value) -> Option<String> {
+/// What there is to know besides the description, which may have said it already.
+fn notes(schema: &Value, kind: &Kind, description: &str) -> Vec<String> {
+    let told = description.replace(',', "");
+    let is_told = |numbers: &[&String]| numbers.iter().all(|number| told.contains(number.as_str()));
+    let writing = match kind {
+        Kind::Lines => Some("one on each line"),
+        Kind::Json => Some("as JSON"),
+        _ => None,
+    };
+    let limits = limits(schema).filter(|(numbers, _)| !is_told(&numbers.iter().collect::<Vec<_>>()));
+    let default = schema.get("default").map(label).filter(|default| !is_told(&[default]));
+    let types = schema.get("type").and_then(Value::as_array);
+    let takes_null = *kind != Kind::Json && types.is_some_and(|types| types.iter().any(|name| name == "null"));
+    let notes = [
+        writing.map(str::to_owned),
+        limits.map(|(_, words)| words),
+        default.map(|default| format!("default {default}")),
+        takes_null.then(|| "null only as JSON".to_owned()),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// The numbers, and what they mean: `1 to 50`, `at most 200 characters`.
+fn limits(schema: &Value) -> Option<(Vec<String>, String)> {
     let number = |keyword: &str| schema.get(keyword).filter(|limit| limit.is_number()).map(label);
-    let span = |least: Option<String>, most: Option<String>, what: &str| match (least, most) {
-        (Some(least), Some(most)) => Some(format!("{least} to {most}{what}")),
-        (Some(least), None) => Some(format!("at least {least}{what}")),
-        (None, Some(most)) => Some(format!("at most {most}{what}")),
-        (None, None) => None,
+    let span = |least: Option<String>, most: Option<String>, what: &str| {
+        let words = match (&least, &most) {
+            (Some(least), Some(most)) => format!("{least} to {most}{what}"),
+            (Some(least), None) => format!("at least {least}{what}"),
+            (None, Some(most)) => format!("at most {most}{what}"),
+            (None, None) => return None,
+        };
+        Some((least.into_iter().chain(most).collect(), words))
     };
     let least_chars = number("minLength").filter(|least| least != "0" && least != "1");
     span(number("minimum"), number("maximum"), "")
@@ -307,91 +192,7 @@ fn limits(schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use serde_json::json;
-
-    #[test]
-    fn the_schema_decides_how_an_argument_is_filled_in() {
-        let enumerated = json!({"type": "string", "enum": ["a", "b"]});
-        let cases = [
-            (json!({"type": "string"}), Kind::Line),
-            (json!({"type": "string", "maxLength": 200}), Kind::Line),
-            (json!({"type": ["string", "null"], "maxLength": 1000}), Kind::Text),
-            (json!({"type": "string", "format": "date"}), Kind::Date),
-            (
-                json!({"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"}),
-                Kind::Date,
-            ),
-            (json!({"type": "integer"}), Kind::Number),
-            (json!({"type": "number"}), Kind::Number),
-            (json!({"type": "boolean"}), Kind::Switch),
-            (
-                json!({"type": "integer", "enum": [5, 10]}),
-                Kind::Choice(vec![json!(5), json!(10)]),
-            ),
-            (json!({"type": "array", "items": {"type": "string"}}), Kind::Lines),
-            (
-                json!({"type": "array", "items": enumerated}),
-                Kind::Checks(vec![json!("a"), json!("b")]),
-            ),
-            (json!({"type": "array", "items": {"type": "object"}}), Kind::Json),
-            (json!({"type": "array"}), Kind::Json),
-            (json!({"type": "object"}), Kind::Json),
-            (json!({"enum": [["a"]]}), Kind::Json),
-            (json!({"type": ["string", "integer"]}), Kind::Json),
-            (json!(true), Kind::Json),
-        ];
-        for (schema, kind) in cases {
-            assert_eq!(Kind::of(&schema, false), kind, "{schema}");
-        }
-        // A query is sent by the Enter key.
-        assert_eq!(
-            Kind::of(&json!({"type": "string", "maxLength": 1000}), true),
-            Kind::Line
-        );
-    }
-
-    #[test]
-    fn what_was_filled_in_is_read_as_the_schema_means_it() {
-        let read =
-            |kind: Kind, texts: &[&str]| kind.read(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
-        assert_eq!(read(Kind::Line, &[""]), None);
-        assert_eq!(read(Kind::Line, &[" a "]), Some(json!(" a ")));
-        assert_eq!(read(Kind::Text, &["a\r\nb"]), Some(json!("a\nb")));
-        assert_eq!(read(Kind::Number, &[" 5 "]), Some(json!(5)));
-        assert_eq!(
-            read(Kind::Number, &["1000000000000000000"]),
-            Some(json!(1_000_000_000_000_000_000_u64))
-        );
-        assert_eq!(read(Kind::Number, &["five"]), Some(json!("five")));
-        assert_eq!(read(Kind::Number, &["1e999"]), Some(json!("1e999")));
-        assert_eq!(read(Kind::Number, &["[1]"]), Some(json!("[1]")));
-        assert_eq!(read(Kind::Switch, &["false"]), Some(json!(false)));
-        assert_eq!(read(Kind::Switch, &["maybe"]), Some(json!("maybe")));
-        assert_eq!(read(Kind::Choice(vec![json!(5), json!(10)]), &["10"]), Some(json!(10)));
-        assert_eq!(read(Kind::Choice(vec![json!(5)]), &["6"]), Some(json!("6")));
-        assert_eq!(read(Kind::Lines, &["a\r\n\r\n b", "c"]), Some(json!(["a", " b", "c"])));
-        assert_eq!(read(Kind::Lines, &["\n \n"]), None);
-        assert_eq!(
-            read(Kind::Checks(vec![json!("a"), json!("b")]), &["b", "x"]),
-            Some(json!(["b", "x"]))
-        );
-        assert_eq!(read(Kind::Json, &["{\"a\": [1]}"]), Some(json!({"a": [1]})));
-        assert_eq!(read(Kind::Json, &["{"]), Some(json!("{")));
-        assert_eq!(read(Kind::Line, &["a", "b"]), Some(json!("b")));
-    }
-
-    #[test]
-    fn what_no_field_can_say_is_not_written() {
-        assert_eq!(Kind::Line.write(&json!("")), None);
-        assert_eq!(Kind::Line.write(&Value::Null), None);
-        assert_eq!(Kind::Line.write(&json!("a\r\nb")), None);
-        assert_eq!(Kind::Lines.write(&json!([])), None);
-        assert_eq!(Kind::Lines.write(&json!(["a\nb"])), None);
-        assert_eq!(Kind::Lines.write(&json!([1])), None);
-        assert_eq!(Kind::Number.write(&json!("5")), None);
-        assert_eq!(Kind::Choice(vec![json!("5"), json!(5)]).write(&json!(5)), None);
-    }
 
     #[test]
     fn what_is_not_among_the_options_is_still_shown() {
@@ -410,31 +211,37 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_said_in_words() {
-        let of = |schema: Value| limits(&schema).unwrap_or_default();
-        assert_eq!(of(json!({"minimum": 1, "maximum": 50})), "1 to 50");
-        assert_eq!(of(json!({"minimum": 0})), "at least 0");
-        assert_eq!(of(json!({"minLength": 1, "maxLength": 200})), "at most 200 characters");
-        assert_eq!(of(json!({"minLength": 2, "maxLength": 9})), "2 to 9 characters");
-        assert_eq!(of(json!({"type": "array", "maxItems": 10})), "at most 10 items");
-        assert_eq!(of(json!({"minLength": 1})), "");
-    }
-
-    proptest! {
-        #[test]
-        fn what_a_field_says_is_read_back(text in any::<String>(), number in any::<i64>(), items in prop::collection::vec(any::<String>(), 0..4)) {
-            for value in [json!(text), json!(number), json!(items), json!({"a": text})] {
-                for kind in [Kind::Line, Kind::Text, Kind::Number, Kind::Lines, Kind::Json, Kind::Checks(vec![json!("a")])] {
-                    if let Some(filled) = kind.write(&value) {
-                        prop_assert_eq!(kind.read(&filled), Some(value.clone()));
-                    }
-                }
-            }
-            // Ordinary ones always can be said.
-            if !text.is_empty() && !text.contains('\r') {
-                prop_assert!(Kind::Line.write(&json!(text)).is_some());
-            }
-            prop_assert!(Kind::Number.write(&json!(number)).is_some());
-        }
+    fn what_the_description_leaves_out_is_added() {
+        let of = |schema: Value| Field::new("a", &schema, false).show(&[]).notes;
+        assert_eq!(
+            of(json!({"type": "integer", "minimum": 1, "maximum": 50, "default": 10})),
+            "1 to 50 · default 10"
+        );
+        assert_eq!(
+            of(
+                json!({"type": "integer", "minimum": 1, "maximum": 50, "default": 10, "description": "1-50, default 10"})
+            ),
+            ""
+        );
+        assert_eq!(of(json!({"type": "integer", "minimum": 0})), "at least 0");
+        assert_eq!(
+            of(json!({"type": "string", "minLength": 1, "maxLength": 200})),
+            "at most 200 characters"
+        );
+        assert_eq!(
+            of(json!({"type": "string", "minLength": 2, "maxLength": 9})),
+            "2 to 9 characters"
+        );
+        assert_eq!(
+            of(json!({"type": "string", "maxLength": 1000, "description": "up to 1,000"})),
+            ""
+        );
+        assert_eq!(
+            of(json!({"type": ["string", "null"], "minLength": 1})),
+            "null only as JSON"
+        );
+        let tags = json!({"type": "array", "items": {"type": "string"}, "maxItems": 10});
+        assert_eq!(of(tags), "one on each line · at most 10 items");
+        assert_eq!(of(json!({"type": "object"})), "as JSON");
     }
 }

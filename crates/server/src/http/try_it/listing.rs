@@ -9,6 +9,7 @@ use http::{HeaderMap, StatusCode};
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
+use tribune_core::wire::clip;
 use tribune_core::{Principal, ToolSpec};
 
 use super::{Said, address, is_open, near, private, profile_page, said, tool_page};
@@ -20,12 +21,17 @@ use crate::service::Service;
 const CLOSED: &str = "The profile `admin` is for whoever sends the token of server.admin_token as `Authorization: Bearer TOKEN`. On this machine, `tribune stdio --profile admin` has its tools.";
 const SIGN_IN: &str = "Some tools act for a user: sign in with your token on the start page to see them.";
 
+/// More tools than fit well beside another profile.
+const MOST_IN_A_COLUMN: usize = 7;
+
 #[derive(Serialize)]
 struct ShownProfile {
     name: String,
     page: String,
     address: String,
     of: String,
+    /// Whether its card takes the whole width.
+    is_wide: bool,
     instructions: String,
     tools: Vec<ShownTool>,
 }
@@ -153,6 +159,7 @@ impl ShownProfile {
             page: profile_page(base, profile.name()),
             address: address(service, profile),
             of,
+            is_wide: state.registry.names().count() > MOST_IN_A_COLUMN,
             instructions: state.instructions.clone(),
             tools: state
                 .registry
@@ -169,16 +176,37 @@ impl ShownTool {
             name: spec.name.clone(),
             title: spec.title.clone(),
             page: tool_page(base, profile, &spec.name),
-            summary: first_sentence(&spec.description).to_owned(),
+            summary: first_sentence(&spec.description),
             hints: said(spec.hints),
         }
     }
 }
 
 /// The decisive part of a description comes first.
-pub(super) fn first_sentence(text: &str) -> &str {
-    const MAX_BYTES: usize = 240;
-    let end = text.find(". ").map_or(text.len(), |stop| stop + 1);
-    let end = text.find('\n').map_or(end, |line| line.min(end));
-    text[..text.floor_char_boundary(end.min(MAX_BYTES))].trim()
+pub(super) fn first_sentence(text: &str) -> String {
+    const MAX_CHARS: usize = 220;
+    let line = text.lines().next().unwrap_or_default();
+    let end = line.find(". ").map_or(line.len(), |stop| stop + 1);
+    let sentence = line[..end].trim();
+    let clipped = clip(sentence, MAX_CHARS);
+    // Not in the middle of a word.
+    match clipped.strip_suffix('…').filter(|_| clipped.len() != sentence.len()) {
+        Some(start) => format!("{}…", start.rsplit_once(' ').map_or(start, |(words, _)| words)),
+        None => clipped.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn a_summary_is_one_sentence_or_its_beginning() {
+        assert_eq!(first_sentence("Adds a task. Use it often."), "Adds a task.");
+        assert_eq!(first_sentence("Adds a task\nand more. Yes."), "Adds a task");
+        assert_eq!(first_sentence(""), "");
+        let long = first_sentence(&"word ".repeat(100));
+        assert!(long.ends_with(" word…") && long.chars().count() <= 221, "{long}");
+        assert_eq!(first_sentence(&"é".repeat(300)).chars().count(), 221);
+    }
 }

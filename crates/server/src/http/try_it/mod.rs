@@ -2,7 +2,7 @@
 //!
 //! - [`listing`]: profiles and their tools;
 //! - [`tool`]: one tool: the form, the question before a change, the answer;
-//! - [`form`] and [`field`]: JSON Schema as a form, what was filled in as arguments;
+//! - [`form`], [`field`] and [`kind`]: JSON Schema as a form, what was filled in as arguments;
 //! - [`curl`]: the request, as it is sent and as a command;
 //! - [`answer`]: the answer as text, as structure and as it was on the wire;
 //! - [`sender`]: which page a request comes from.
@@ -11,6 +11,7 @@ mod answer;
 mod curl;
 mod field;
 mod form;
+mod kind;
 mod listing;
 mod sender;
 mod tool;

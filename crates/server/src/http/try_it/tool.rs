@@ -206,17 +206,7 @@ impl<'a> Tried<'a> {
 
     /// What is about to be done, in words, and what to send so that it is.
     fn review(&self, arguments: &JsonObject) -> minijinja::Value {
-        let given: Vec<(&String, String)> = arguments
-            .iter()
-            .map(|(name, value)| {
-                (
-                    name,
-                    value
-                        .as_str()
-                        .map_or_else(|| indented(&value.to_string()), str::to_owned),
-                )
-            })
-            .collect();
+        let given: Vec<(&String, String)> = arguments.iter().map(|(name, value)| (name, plain(value))).collect();
         let whose = match &self.caller.principal {
             Principal::User(user) => user.to_string(),
             Principal::Local => "the person at this machine".to_owned(),
@@ -243,5 +233,18 @@ impl<'a> Tried<'a> {
             response.headers_mut().insert(header::LOCATION, location);
         }
         private(response)
+    }
+}
+
+/// A value as people read it: texts as they are, several one below the other.
+fn plain(value: &Value) -> String {
+    let lines = match value {
+        Value::String(text) => return text.clone(),
+        Value::Array(items) => items.iter().map(Value::as_str).collect::<Option<Vec<_>>>(),
+        _ => None,
+    };
+    match lines {
+        Some(lines) if !lines.is_empty() => lines.join("\n"),
+        _ => indented(&value.to_string()),
     }
 }
