@@ -241,7 +241,7 @@ fn hostile_shapes_stay_small_and_are_made_in_time() {
         "*a **b ".repeat(20_000) + "deep",
         "[".repeat(50_000) + "deep",
         "![".repeat(20_000) + "deep",
-        "`".repeat(50_001) + "deep",
+        "a ".to_owned() + &"`".repeat(50_001) + "deep",
         format!(
             "{}\n{}\n{}deep",
             "|a".repeat(2_000),
