@@ -17,6 +17,8 @@ macro_rules! file {
 fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "tribune.css" => (CSS, file!("tribune.css")),
+        "reading.css" => (CSS, file!("reading.css")),
+        "reading.js" => (JS, file!("reading.js")),
         "chat.css" => (CSS, file!("chat.css")),
         "chat.js" => (JS, file!("chat.js")),
         "chat-api.js" => (JS, file!("chat-api.js")),

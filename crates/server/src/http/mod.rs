@@ -11,6 +11,7 @@ mod openapi;
 mod ops;
 mod page;
 mod problem;
+mod reading;
 mod session;
 
 use std::collections::HashMap;

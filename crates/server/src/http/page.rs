@@ -1,5 +1,5 @@
-//! Pages for people: rendered on the server, everything escaped. Only the start page, with the chat, runs scripts,
-//! and only ours.
+//! Pages for people: rendered on the server, everything escaped. Scripts are ours alone, and only where a page has a use
+//! for them.
 
 use std::sync::LazyLock;
 
@@ -13,9 +13,9 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for (name, source) in [
         ("base.html", include_str!("../../templates/base.html")),
         ("chat.html", include_str!("../../templates/chat.html")),
-        ("data.html", include_str!("../../templates/data.html")),
         ("home.html", include_str!("../../templates/home.html")),
         ("missing.html", include_str!("../../templates/missing.html")),
+        ("reading.html", include_str!("../../templates/reading.html")),
     ] {
         if let Err(error) = environment.add_template(name, source) {
             // Templates are compiled by the tests; a broken one cannot ship.
@@ -32,9 +32,13 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 /// into HTML, which browsers that know trusted types then refuse as well.
 const CHAT_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/// A document's page: nothing of the document runs; two small scripts of ours copy and scroll.
+const READING_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
 fn policy(template: &str) -> &'static str {
     match template {
         "home.html" => CHAT_POLICY,
+        "reading.html" => READING_POLICY,
         _ => POLICY,
     }
 }
