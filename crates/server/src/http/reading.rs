@@ -100,9 +100,14 @@ fn values(app: &App, page: &Page, reading: &Reading, html: String) -> Value {
     let here = Links::new(app.service.links.path_prefix());
     let current = here.citation(&document.id, None);
     let is_cut = end(document, cited(page).as_ref()) < document.text.len();
+    let groups_hold = |id: &DocumentId| {
+        let mut others = reading.groups.iter().flat_map(|(_, others)| others);
+        others.any(|other| other.id == *id)
+    };
     let like = page
         .like
         .iter()
+        .filter(|hit| !groups_hold(&hit.id))
         .map(|hit| link(&here, &hit.id, hit.passage, &hit.title, None));
     let groups = reading.groups.iter().map(|(title, others)| {
         let links: Vec<Value> = others.iter().map(|other| neighbour(&here, other)).collect();
