@@ -14,7 +14,7 @@
 //! - [`query`]: what people and models type, understood without ever failing; [`filter`]: conditions;
 //! - [`snapshot`]: one published state of an index, fetched from;
 //! - [`search`]: both legs (`lexical`, `dense`), each keeping the `best`, made one by `fusion`;
-//! - `related`: documents like a document;
+//! - `related`: documents like a document; `view`: what a page shows around one;
 //! - [`snippet`]: the part of a passage that shows the match;
 //! - [`pool`]: the threads that searches and embedding run on;
 //! - [`source`]: the whole, behind the trait; [`speeches`]: the same for parliamentary speeches, with tools of its own.
@@ -44,6 +44,7 @@ pub mod source;
 pub mod speech;
 pub mod speeches;
 mod vectors;
+mod view;
 mod walk;
 
 pub use embedding::{EmbedProgress, EmbedReport, EmbeddingError};

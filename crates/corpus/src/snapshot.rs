@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use quick_cache::sync::Cache;
 use tantivy::collector::TopDocs;
@@ -20,6 +20,7 @@ use crate::manifest::Manifest;
 use crate::schema::{ANALYZER, Fields, analyzer, document_hash};
 use crate::snippet::{self, Quotable};
 use crate::vectors::VectorStore;
+use crate::view::chronology::Chronology;
 
 /// Passages kept decoded, because a corpus is asked about the same things again and again.
 const CACHE_BYTES: u64 = 24 * 1024 * 1024;
@@ -85,6 +86,8 @@ pub struct Snapshot {
     passages: Cache<DocAddress, Arc<Passage>, PassageBytes>,
     /// What was found for a query and a limit: true for as long as this state is.
     answers: Cache<Asked, Arc<[Hit]>>,
+    /// The order of dated documents, once a page has asked for it.
+    pub(crate) chronology: OnceLock<Chronology>,
     pub(crate) analyzer: TextAnalyzer,
 }
 
@@ -131,6 +134,7 @@ impl Snapshot {
             manifest,
             passages: Cache::with_weighter(10_000, CACHE_BYTES, PassageBytes),
             answers: Cache::new(KEPT_ANSWERS),
+            chronology: OnceLock::new(),
             analyzer: analyzer(),
         }))
     }
@@ -310,7 +314,7 @@ fn stored(entry: &TantivyDocument, field: Field) -> Option<String> {
         .and_then(|value| value.as_str().map(str::to_owned))
 }
 
-fn stored_text(entry: &TantivyDocument, field: Field) -> String {
+pub(crate) fn stored_text(entry: &TantivyDocument, field: Field) -> String {
     stored(entry, field).unwrap_or_default()
 }
 

@@ -7,7 +7,9 @@ use std::time::SystemTime;
 
 use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
+use tribune_core::view::View;
 use tribune_core::{CallContext, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus};
 use tribune_embed::Embedder;
 
@@ -18,6 +20,7 @@ use crate::pool::Pool;
 use crate::read::Reading;
 use crate::snapshot::{Model, Snapshot};
 use crate::vectors::VectorStore;
+use crate::view::Subject;
 
 /// What the owner says about a corpus.
 #[derive(Clone)]
@@ -300,6 +303,13 @@ impl Source for DocumentsSource {
     async fn related(&self, id: &DocumentId, limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
         let related = move |snapshot: &Snapshot, key: &str| snapshot.related(key, limit);
         Ok(self.of_document(id, related).await?.map(Arc::from))
+    }
+
+    /// Documents do not change under their ids, so nothing is ever shown as it was cited.
+    async fn view(&self, document: &Document, _cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
+        let subject = Subject::new(document, &self.settings.title, self.settings.reading.is_speeches());
+        let view = move |snapshot: &Snapshot, _: &str| snapshot.view(&subject);
+        self.of_document(&document.id, view).await
     }
 
     fn relates(&self) -> bool {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
+use tribune_core::view::{Neighbour, Reading as Shown, TextFormat, View};
 use tribune_core::{CallContext, DocumentId, Principal, Query, Source, SourceStatus};
 use tribune_corpus::{DocumentsSource, IndexReport, Limits, Pool, Reading, Settings};
 
@@ -299,4 +300,88 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("runtime");
         runtime.block_on(corpus.search(&query));
     }
+}
+
+async fn reading(corpus: &Corpus, id: &str) -> Shown {
+    let document = corpus.fetch(id).await.expect("held");
+    let view = corpus.source.view(&document, None, &context()).await.expect("viewed");
+    match view {
+        Some(View::Reading(reading)) => *reading,
+        other => panic!("{id}: {other:?}"),
+    }
+}
+
+fn beside(reading: &Shown) -> (Option<String>, Option<String>) {
+    let id = |neighbour: &Option<Neighbour>| neighbour.as_ref().map(|neighbour| neighbour.id.to_string());
+    (id(&reading.previous), id(&reading.next))
+}
+
+#[tokio::test]
+async fn a_note_is_shown_with_its_author_its_place_and_what_stands_beside_it() {
+    let note = |title: &str, date: &str| {
+        format!("---\ntitle: {title}\ndate: {date}\nauthor: Ivo Trench\nplot_no: 7\n---\nText of {title}.\n")
+    };
+    let corpus = Corpus::new(&[
+        ("minutes/2025-02.md", &note("February", "2025-02-03")),
+        ("minutes/2025-03.md", &note("March", "2025-03-03")),
+        ("minutes/2025-06.md", &note("June", "2025-06-03")),
+        ("minutes/old/2024-12.md", &note("December", "2024-12-03")),
+        ("letter.txt", "A letter\n\nDear Sir."),
+        (
+            "rows.csv",
+            "id,title,text\na-2,Two,second\na-1,One,first\na-3,Three,third\n",
+        ),
+        (
+            "bare.jsonl",
+            "{\"title\":\"T1\",\"text\":\"one\"}\n{\"title\":\"T2\",\"text\":\"two\"}\n",
+        ),
+    ]);
+    corpus.update();
+
+    let march = reading(&corpus, "docs:minutes/2025-03.md").await;
+    assert_eq!(march.format, TextFormat::Markdown);
+    assert_eq!(march.byline.as_deref(), Some("Ivo Trench"));
+    assert_eq!(march.date, Some(jiff::civil::date(2025, 3, 3)));
+    assert_eq!(march.reference.as_deref(), Some("Docs, minutes/2025-03.md"));
+    assert_eq!(march.cite_as, "Ivo Trench, ‘March’, Docs, 3 March 2025.");
+    assert_eq!(march.facts, [("Plot no".to_owned(), "7".to_owned())]);
+    let some = |id: &str| Some(id.to_owned());
+    assert_eq!(
+        beside(&march),
+        (some("docs:minutes/2025-02.md"), some("docs:minutes/2025-06.md"))
+    );
+    let (title, others) = &march.groups[0];
+    assert_eq!(title, "More by Ivo Trench");
+    let others: Vec<(&str, Option<&str>)> = others
+        .iter()
+        .map(|other| (other.title.as_str(), other.note.as_deref()))
+        .collect();
+    assert_eq!(
+        others,
+        [
+            ("June", Some("3 June 2025")),
+            ("February", Some("3 February 2025")),
+            ("December", Some("3 December 2024"))
+        ]
+    );
+
+    let first = reading(&corpus, "docs:minutes/2025-02.md").await;
+    assert_eq!(
+        beside(&first),
+        (None, some("docs:minutes/2025-03.md")),
+        "folders do not mix"
+    );
+    let letter = reading(&corpus, "docs:letter.txt").await;
+    assert_eq!((letter.format, letter.byline.clone()), (TextFormat::Plain, None));
+    assert_eq!(letter.cite_as, "‘A letter’, Docs.");
+    assert_eq!(beside(&letter), (None, None), "rows of another file are no neighbours");
+    let row = reading(&corpus, "docs:a-2").await;
+    assert_eq!(beside(&row), (some("docs:a-1"), some("docs:a-3")));
+    let row = reading(&corpus, "docs:bare.jsonl#1").await;
+    assert_eq!(beside(&row), (None, some("docs:bare.jsonl#2")));
+
+    // What is gone is no neighbour.
+    fs::remove_file(corpus.dir.path().join("docs/minutes/2025-06.md")).expect("removed");
+    corpus.update();
+    assert_eq!(beside(&reading(&corpus, "docs:minutes/2025-03.md").await).1, None);
 }

@@ -9,9 +9,11 @@ use crate::depth::depth;
 use crate::figures::{amount, figures, sign, tone_class};
 use crate::ladder::ladder;
 use crate::lines::lines;
+use crate::markdown::markdown;
+use crate::plain::plain;
 use crate::profile::profile;
 use crate::table::table;
-use crate::{Element, number, text, time};
+use crate::{Element, number, time};
 
 /// A part of a board's page that a live page renews as a whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,8 +158,8 @@ fn content(panel: &Panel, links: &Links) -> Element {
         Content::Profile(shown) => profile(shown, place),
         Content::Lines(shown) => lines(shown, place),
         Content::Ladder(shown) => ladder(shown, place),
-        Content::Text(shown) => words(text::plain(shown)),
-        Content::Markdown(shown) => words(text::markdown(shown)),
+        Content::Text(shown) => words(plain(shown)),
+        Content::Markdown(shown) => words(markdown(shown)),
         Content::Missing(why) => nothing(why.clone()),
     }
 }

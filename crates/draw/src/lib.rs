@@ -6,8 +6,10 @@
 //! - [`svg`]: coordinates and paths
 //! - [`chart`]: what all charts share: the plot, its axes, tags at them, and a sentence that says the same
 //! - [`candles`], [`depth`], [`profile`], [`lines`]: the charts
-//! - [`ladder`], [`table`], [`figures`], [`text`]: the rest of what a panel can hold
+//! - [`ladder`], [`table`], [`figures`]: the rest of what a panel can hold
 //! - [`board`]: a board as regions that a live page renews one by one
+//! - [`reading`]: a document's text: [`markdown`] (`links`, `footnotes`) or [`plain`], with what is
+//!   cited of it set off (`marks`)
 //! - [`sample`]: a made-up board, for the page that documents the look and for tests
 
 pub mod board;
@@ -15,16 +17,21 @@ pub mod candles;
 pub mod chart;
 pub mod depth;
 pub mod figures;
+mod footnotes;
 pub mod ladder;
 pub mod lines;
+mod links;
+pub mod markdown;
+mod marks;
 pub mod node;
 pub mod number;
+pub mod plain;
 pub mod profile;
+pub mod reading;
 pub mod sample;
 pub mod scale;
 pub mod svg;
 pub mod table;
-pub mod text;
 pub mod time;
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(super) enum Day {
 }
 
 /// `28 May 2024`
-pub(super) fn long(date: Date) -> String {
+pub(crate) fn long(date: Date) -> String {
     let month = MONTHS[usize::from(date.month().unsigned_abs().saturating_sub(1)) % 12];
     format!("{} {month} {}", date.day(), date.year())
 }

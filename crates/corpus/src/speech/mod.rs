@@ -6,7 +6,7 @@
 //! - `xml`: the transcript of a sitting, in the form in which the Australian parliament publishes it.
 
 pub mod aliases;
-mod dates;
+pub(crate) mod dates;
 pub mod rules;
 pub(crate) mod xml;
 

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde_json::Value;
+use tribune_core::view::View;
 use tribune_core::wire::clip;
 use tribune_core::{
     CallContext, Document, DocumentId, Hit, Links, Query, Result, Source, SourceFacts, SourceStatus, Tool,
@@ -117,6 +119,10 @@ impl Source for SpeechesSource {
 
     async fn related(&self, id: &DocumentId, limit: usize, cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
         self.corpus.related(id, limit, cx).await
+    }
+
+    async fn view(&self, document: &Document, cited: Option<Timestamp>, cx: &CallContext) -> Result<Option<View>> {
+        self.corpus.view(document, cited, cx).await
     }
 
     fn relates(&self) -> bool {

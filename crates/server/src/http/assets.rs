@@ -25,6 +25,8 @@ fn lookup(name: &str) -> Option<(&'static str, &'static str)> {
         "board.css" => (CSS, file!("board.css")),
         "try.css" => (CSS, file!("try.css")),
         "copy.js" => (JS, file!("copy.js")),
+        "reading.css" => (CSS, file!("reading.css")),
+        "reading.js" => (JS, file!("reading.js")),
         "chat.css" => (CSS, file!("chat.css")),
         "chat.js" => (JS, file!("chat.js")),
         "chat-api.js" => (JS, file!("chat-api.js")),

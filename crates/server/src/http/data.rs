@@ -2,27 +2,29 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
-use tribune_core::{CallContext, Cited, Document, Error, ErrorKind, Hit, Links, Principal, Source};
+use tribune_core::view::View;
+use tribune_core::{CallContext, Cited, Document, Error, ErrorKind, Hit, Principal, Source};
 
 use super::callers::Caller;
-use super::{App, last_part, page};
-use crate::contract::{FetchedDocument, cited, fetch_document, neighbours, related};
+use super::{App, board, last_part, page, reading};
+use crate::contract::{FetchedDocument, cited, fetch_document, related};
 use crate::mcp::rpc;
 
-/// A page shows this much of a text; the JSON has it all.
-const MAX_PAGE_BYTES: usize = 1_000_000;
 const RENAMED: &str =
     "It may have been renamed or removed. Search for words from it, or for its title, from the start page.";
 const SIGN_IN: &str = "If it is yours, sign in with your token on the start page and open it again.";
 /// Related documents a page shows, and how long it waits for them.
 const RELATED: usize = 5;
-const MAX_WAIT_FOR_RELATED: std::time::Duration = std::time::Duration::from_millis(500);
+const MAX_WAIT_FOR_RELATED: Duration = Duration::from_millis(500);
+/// A market may have to be asked.
+const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(5);
 
 pub(super) async fn data(
     State(app): State<App>,
@@ -81,18 +83,70 @@ async fn show(
     if page::wants_json(headers) || shown.get("format").is_some_and(|format| format == "json") {
         return json(app, &document);
     }
-    if cited_at.is_some() {
-        return html(app, &document, None, &[], cited_at);
-    }
     let passage = shown.get("passage").and_then(|passage| passage.parse().ok());
-    // The page is about the document: what is like it may be missing.
-    let like = tokio::time::timeout(
-        MAX_WAIT_FOR_RELATED,
-        related(service.sources(), &document.id, RELATED, &cx),
-    )
-    .await;
-    let like = like.ok().and_then(Result::ok).unwrap_or_default();
-    html(app, &document, passage, &like, None)
+    // The page is about the document: what is around it and like it may be missing.
+    let (view, like) = tokio::join!(
+        view(service.sources(), &document, cited_at, &cx),
+        like(service.sources(), &document, cited_at, &cx)
+    );
+    let page = Page {
+        document,
+        cited_at,
+        passage: passage.filter(|_| cited_at.is_none()),
+        like,
+    };
+    match view {
+        Some(View::Reading(reading)) => reading::page(app, page, *reading).await,
+        Some(View::Board(board)) => board::page(app, &page.document, &board, page.cited_at),
+        None => {
+            let reading = reading::bare(&page.document);
+            reading::page(app, page, reading).await
+        }
+    }
+}
+
+/// What a page is made of, besides the source's view of it.
+pub(super) struct Page {
+    pub(super) document: Document,
+    /// When it was like this, for a record of something that changes.
+    pub(super) cited_at: Option<Timestamp>,
+    /// The passage that is cited, counted from 0.
+    pub(super) passage: Option<usize>,
+    pub(super) like: Arc<[Hit]>,
+}
+
+async fn view(
+    sources: &[Arc<dyn Source>],
+    document: &Document,
+    cited_at: Option<Timestamp>,
+    cx: &CallContext,
+) -> Option<View> {
+    for source in sources.iter().filter(|source| source.owns(document.id.scheme())) {
+        match tokio::time::timeout(MAX_WAIT_FOR_VIEW, source.view(document, cited_at, cx)).await {
+            Ok(Ok(Some(view))) => return Some(view),
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, source = source.name(), "a page shows the text alone"),
+            Err(_) => tracing::warn!(
+                source = source.name(),
+                "a page shows the text alone: no view came in time"
+            ),
+        }
+    }
+    None
+}
+
+/// Documents like it; none for a record, which is of the past.
+async fn like(
+    sources: &[Arc<dyn Source>],
+    document: &Document,
+    cited_at: Option<Timestamp>,
+    cx: &CallContext,
+) -> Arc<[Hit]> {
+    if cited_at.is_some() {
+        return Arc::default();
+    }
+    let like = tokio::time::timeout(MAX_WAIT_FOR_RELATED, related(sources, &document.id, RELATED, cx)).await;
+    like.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 fn json(app: &App, document: &Document) -> Response {
@@ -110,73 +164,6 @@ fn json(app: &App, document: &Document) -> Response {
             r#"{"error":"the document could not be written as JSON"}"#,
         ),
     }
-}
-
-fn html(app: &App, document: &Document, passage: Option<usize>, like: &[Hit], as_cited: Option<Timestamp>) -> Response {
-    // Links within the site stay on the address that the reader came by.
-    let links = Links::new(app.service.links.path_prefix());
-    let around = passage.and_then(|number| neighbours(document, number, &links));
-    let like: Vec<(String, String)> = like
-        .iter()
-        .map(|hit| (hit.title.clone(), links.citation(&hit.id, hit.passage)))
-        .collect();
-    let marked = passage
-        .and_then(|number| document.passages.get(number).cloned())
-        .filter(|range| document.text.get(range.clone()).is_some())
-        .unwrap_or(0..0);
-    let end = document
-        .text
-        .floor_char_boundary(MAX_PAGE_BYTES.max(marked.end).min(document.text.len()));
-    let facts = app
-        .service
-        .sources()
-        .iter()
-        .find(|source| source.owns(document.id.scheme()))
-        .map(|source| source.facts());
-    // What changes under its id is cited by a record of itself.
-    let is_live = document
-        .url
-        .as_deref()
-        .is_some_and(|url| Links::cited_record(url).is_some());
-    let fields: Vec<(String, String)> = document
-        .metadata
-        .iter()
-        .filter(|(name, _)| *name != "date")
-        .map(|(name, value)| {
-            (
-                name.clone(),
-                value.as_str().map_or_else(|| value.to_string(), str::to_owned),
-            )
-        })
-        .collect();
-    let mut response = page::render(
-        StatusCode::OK,
-        "data.html",
-        minijinja::context! {
-            base => app.service.links.path_prefix(),
-            title => document.title.as_str(),
-            id => document.id.as_str(),
-            json => format!("{}/data/{}?format=json", app.service.links.path_prefix(), document.id.to_path_segment()),
-            original => document.url.as_deref().filter(|_| !is_live),
-            cited_at => as_cited.map(|at| at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()),
-            shown_at => document.as_of.filter(|_| is_live && as_cited.is_none()).map(|at| at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()),
-            current => format!("{}/data/{}", app.service.links.path_prefix(), document.id.to_path_segment()),
-            source => facts.map(|facts| facts.title),
-            date => document.as_of.map(|as_of| as_of.strftime("%-d %B %Y").to_string()),
-            before => &document.text[..marked.start],
-            marked => &document.text[marked.clone()],
-            after => &document.text[marked.end..end],
-            cut => end < document.text.len(),
-            previous => around.as_ref().and_then(|around| around.previous.as_ref()).map(|n| n.url.as_str()),
-            next => around.as_ref().and_then(|around| around.next.as_ref()).map(|n| n.url.as_str()),
-            like,
-            fields,
-        },
-    );
-    response
-        .headers_mut()
-        .insert(header::VARY, HeaderValue::from_static("Accept"));
-    response
 }
 
 fn absent(headers: &HeaderMap, id: &str, next: &str) -> Response {

@@ -14,6 +14,7 @@ mod openapi;
 mod ops;
 mod page;
 mod problem;
+mod reading;
 mod session;
 mod sources;
 mod try_it;

@@ -13,7 +13,6 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("board.html", include_str!("../../templates/board.html")),
         ("base.html", include_str!("../../templates/base.html")),
         ("chat.html", include_str!("../../templates/chat.html")),
-        ("data.html", include_str!("../../templates/data.html")),
         ("design.html", include_str!("../../templates/design.html")),
         ("home.html", include_str!("../../templates/home.html")),
         ("results.html", include_str!("../../templates/results.html")),
@@ -21,6 +20,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("try.html", include_str!("../../templates/try.html")),
         ("try_profile.html", include_str!("../../templates/try_profile.html")),
         ("try_tool.html", include_str!("../../templates/try_tool.html")),
+        ("reading.html", include_str!("../../templates/reading.html")),
     ] {
         if let Err(error) = environment.add_template(name, source) {
             // Templates are compiled by the tests; a broken one cannot ship.

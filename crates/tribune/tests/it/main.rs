@@ -23,6 +23,7 @@ mod nodes;
 mod operations;
 mod page;
 mod protocol;
+mod reading;
 mod redis;
 mod reports;
 mod speeches;

@@ -273,7 +273,7 @@ fn what_is_like_a_speech_and_around_a_passage_is_found() {
     assert_eq!(answer["neighbours"]["previous"]["passage"], 0);
     let page = server.get(&format!("/data/{id}?passage=1"), &[]);
     assert!(
-        page.body.contains("Previous passage") && page.body.contains("Related"),
+        page.body.contains("Previous passage") && page.body.contains("Similar documents"),
         "{}",
         page.body
     );

@@ -1,0 +1,392 @@
+//! Markdown as elements. A sanitiser by construction: of a document's own making there is only text, names of elements
+//! and attributes are written here, and addresses are let through by what they begin with. HTML in the source is text.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use pulldown_cmark::{Alignment, Event, HeadingLevel, LinkType, Options, Parser, Tag};
+
+use crate::footnotes::Footnotes;
+use crate::links::{Target, anchor, outside, target};
+use crate::marks::{Marks, Piece, nodes};
+use crate::plain::plain_marked;
+use crate::{Element, Node};
+
+/// Elements within elements: what is nested deeper is flattened, because trees are walked by recursion.
+const MAX_DEPTH: usize = 40;
+/// What is formatted of one text: the rest is shown as it is written.
+const MAX_EVENTS: usize = 250_000;
+
+pub fn markdown(text: &str) -> Vec<Node> {
+    markdown_marked(text, None)
+}
+
+/// The text as elements, with the part that `cited` names in bytes of the source set off in `<mark>`; the first of
+/// these has the id `passage`. Blocks that are cited whole have the class `cited`.
+pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES | Options::ENABLE_TASKLISTS;
+    let mut parser = Parser::new_ext(text, options).into_offset_iter();
+    let events: Vec<(Event<'_>, Range<usize>)> = parser.by_ref().take(MAX_EVENTS).collect();
+    let left = parser.next().map(|(_, at)| at.start);
+    let mut builder = Builder {
+        source: text,
+        marks: Marks::new(text, cited.clone()),
+        first_level: first_level(&events),
+        frames: vec![Frame::new(Kind::Root, 0..text.len())],
+        too_deep: 0,
+        anchors: HashMap::new(),
+        footnotes: Footnotes::default(),
+    };
+    for (event, at) in events {
+        builder.take(event, at);
+    }
+    let mut all = builder.finish();
+    if let Some(left) = left {
+        let left = text.floor_char_boundary(left);
+        let cited = cited.map(|cited| cited.start.saturating_sub(left)..cited.end.saturating_sub(left));
+        all.extend(plain_marked(&text[left..], cited));
+    }
+    all
+}
+
+/// The highest level of headings that the text uses: it comes right below the page's own.
+fn first_level(events: &[(Event<'_>, Range<usize>)]) -> usize {
+    let level = |(event, _): &(Event<'_>, Range<usize>)| match event {
+        Event::Start(Tag::Heading { level, .. }) => Some(*level as usize),
+        _ => None,
+    };
+    events.iter().filter_map(level).min().unwrap_or(1)
+}
+
+/// What an open element is.
+enum Kind {
+    Root,
+    /// A block or a run of text that needs nothing else.
+    Simple(&'static str),
+    Heading(HeadingLevel),
+    Html,
+    Code,
+    List {
+        first: Option<u64>,
+    },
+    Table(Vec<Alignment>),
+    Head,
+    Row,
+    Cell,
+    Link {
+        address: String,
+        kind: LinkType,
+    },
+    Image {
+        address: String,
+    },
+    Footnote(usize),
+}
+
+struct Frame {
+    kind: Kind,
+    at: Range<usize>,
+    pieces: Vec<Piece>,
+}
+
+impl Frame {
+    const fn new(kind: Kind, at: Range<usize>) -> Self {
+        Self {
+            kind,
+            at,
+            pieces: Vec::new(),
+        }
+    }
+}
+
+struct Builder<'a> {
+    source: &'a str,
+    marks: Marks,
+    first_level: usize,
+    frames: Vec<Frame>,
+    /// Elements that are open and were not made, because they are nested too deep.
+    too_deep: usize,
+    /// How often each anchor was made.
+    anchors: HashMap<String, usize>,
+    footnotes: Footnotes,
+}
+
+impl Builder<'_> {
+    fn take(&mut self, event: Event<'_>, at: Range<usize>) {
+        match event {
+            Event::Start(_) if self.too_deep > 0 || self.frames.len() > MAX_DEPTH => self.too_deep += 1,
+            Event::Start(tag) => self.open(tag, at),
+            Event::End(_) if self.too_deep > 0 => {
+                self.too_deep -= 1;
+                self.add(" ");
+            }
+            Event::End(_) => self.close(),
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => self.text(&text, &at),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.text(&text, &at),
+            Event::Code(text) => self.code(&text, at),
+            Event::FootnoteReference(label) => {
+                let reference = self.footnotes.reference(&label);
+                self.node(reference, &at);
+            }
+            Event::SoftBreak => self.text("\n", &at),
+            Event::HardBreak => self.node(Element::new("br"), &at),
+            Event::Rule => self.block(Element::new("hr"), &at),
+            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }, &at),
+        }
+    }
+
+    fn open(&mut self, tag: Tag<'_>, at: Range<usize>) {
+        let kind = match tag {
+            Tag::Paragraph => Kind::Simple("p"),
+            Tag::Heading { level, .. } => Kind::Heading(level),
+            Tag::BlockQuote(_) => Kind::Simple("blockquote"),
+            Tag::CodeBlock(_) => Kind::Code,
+            Tag::HtmlBlock => Kind::Html,
+            Tag::List(first) => Kind::List { first },
+            Tag::Item => Kind::Simple("li"),
+            Tag::FootnoteDefinition(label) => Kind::Footnote(self.footnotes.number(&label)),
+            Tag::Table(columns) => Kind::Table(columns),
+            Tag::TableHead => Kind::Head,
+            Tag::TableRow => Kind::Row,
+            Tag::TableCell => Kind::Cell,
+            Tag::Emphasis => Kind::Simple("em"),
+            Tag::Strong => Kind::Simple("strong"),
+            Tag::Strikethrough => Kind::Simple("del"),
+            Tag::Link {
+                dest_url, link_type, ..
+            } => Kind::Link {
+                address: dest_url.into_string(),
+                kind: link_type,
+            },
+            Tag::Image { dest_url, .. } => Kind::Image {
+                address: dest_url.into_string(),
+            },
+            _ => Kind::Simple("div"),
+        };
+        self.frames.push(Frame::new(kind, at));
+    }
+
+    fn close(&mut self) {
+        // The first frame is the text itself and is never closed by an event.
+        let Some(frame) = self.frames.pop_if(|frame| !matches!(frame.kind, Kind::Root)) else {
+            return;
+        };
+        let Frame { kind, at, pieces } = frame;
+        let plain_text = matches!(kind, Kind::Heading(_)).then(|| written(&self.source[at.clone()]));
+        let inner = nodes(pieces);
+        match kind {
+            Kind::Root => {}
+            Kind::Simple(name @ ("p" | "li" | "blockquote" | "div")) => {
+                self.block(Element::new(name).children(inner), &at);
+            }
+            Kind::Simple(name) => self.add(Element::new(name).children(inner)),
+            Kind::Heading(level) => {
+                let anchor = self.anchor(&plain_text.unwrap_or_default());
+                let heading = Element::new(self.heading(level)).with("id", anchor).children(inner);
+                self.block(heading, &at);
+            }
+            Kind::Html => self.block_with("p", "source", inner, &at),
+            Kind::Code => {
+                let code = Element::new("code").children(inner);
+                // It can be wider than the page, and has to be reached to be scrolled.
+                self.block(Element::new("pre").with("tabindex", "0").child(code), &at);
+            }
+            Kind::List { first: None } => self.block(Element::new("ul").children(inner), &at),
+            Kind::List { first: Some(first) } => {
+                let list = Element::new("ol");
+                let list = if first == 1 {
+                    list
+                } else {
+                    list.with("start", first.to_string())
+                };
+                self.block(list.children(inner), &at);
+            }
+            Kind::Table(_) => self.table(inner.collect(), &at),
+            Kind::Head => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
+            Kind::Row => self.add(Element::new("tr").children(inner)),
+            Kind::Cell => self.cell(inner.collect()),
+            Kind::Link { address, kind } => self.link(&address, kind, inner.collect()),
+            Kind::Image { address } => self.image(&address, inner.collect()),
+            Kind::Footnote(number) => self.footnotes.add(number, inner.collect()),
+        }
+    }
+
+    fn finish(mut self) -> Vec<Node> {
+        while self.frames.len() > 1 {
+            self.close();
+        }
+        let mut all: Vec<Node> = self
+            .frames
+            .pop()
+            .map(|root| nodes(root.pieces).collect())
+            .unwrap_or_default();
+        all.extend(self.footnotes.section());
+        all
+    }
+
+    /// What is being filled. The root is always there.
+    fn pieces(&mut self) -> Option<&mut Vec<Piece>> {
+        self.frames.last_mut().map(|frame| &mut frame.pieces)
+    }
+
+    fn add(&mut self, node: impl Into<Node>) {
+        let node = node.into();
+        if let Some(pieces) = self.pieces() {
+            pieces.push(Piece::Plain(node));
+        }
+    }
+
+    fn text(&mut self, text: &str, at: &Range<usize>) {
+        let Some(frame) = self.frames.last_mut() else { return };
+        if self.source.get(at.clone()) == Some(text) {
+            self.marks.add_exact(&mut frame.pieces, text, at.start);
+        } else {
+            self.marks.add_written(&mut frame.pieces, text, at);
+        }
+    }
+
+    /// Code in a line, which stands between backticks.
+    fn code(&mut self, text: &str, at: Range<usize>) {
+        let written = self.source.get(at.clone()).unwrap_or_default();
+        let ticks = written.len() - written.trim_start_matches('`').len();
+        let inner = match written[ticks..].find(text) {
+            Some(offset) if !text.is_empty() => at.start + ticks + offset..at.start + ticks + offset + text.len(),
+            _ => at.clone(),
+        };
+        self.frames.push(Frame::new(Kind::Simple("code"), at));
+        self.text(text, &inner);
+        self.close();
+    }
+
+    /// A thing within a line of text.
+    fn node(&mut self, node: impl Into<Node>, at: &Range<usize>) {
+        let is_cited = self.marks.cover(at);
+        if let Some(frame) = self.frames.last_mut() {
+            self.marks.add_node(&mut frame.pieces, node.into(), is_cited);
+        }
+    }
+
+    fn block(&mut self, element: Element, at: &Range<usize>) {
+        let is_cited = self.is_cited_whole(at);
+        self.add(if is_cited { element.class("cited") } else { element });
+    }
+
+    fn block_with(&mut self, name: &'static str, class: &str, inner: impl Iterator<Item = Node>, at: &Range<usize>) {
+        let cited = if self.is_cited_whole(at) { " cited" } else { "" };
+        self.add(Element::new(name).class(format!("{class}{cited}")).children(inner));
+    }
+
+    /// Blocks end with a line's end, and passages with a word.
+    fn is_cited_whole(&self, at: &Range<usize>) -> bool {
+        let Some(written) = self.source.get(at.clone()) else {
+            return false;
+        };
+        let start = at.start + (written.len() - written.trim_start().len());
+        self.marks.cover(&(start..start + written.trim().len()))
+    }
+
+    fn heading(&self, level: HeadingLevel) -> &'static str {
+        match (level as usize).saturating_sub(self.first_level) {
+            0 => "h2",
+            1 => "h3",
+            2 => "h4",
+            3 => "h5",
+            _ => "h6",
+        }
+    }
+
+    /// A name for a heading that no other element of the page has.
+    fn anchor(&mut self, heading: &str) -> String {
+        let name = anchor(heading);
+        let count = self.anchors.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 {
+            name
+        } else {
+            format!("{name}-{}", *count - 1)
+        }
+    }
+
+    fn is_within_link(&self) -> bool {
+        self.frames.iter().any(|frame| matches!(frame.kind, Kind::Link { .. }))
+    }
+
+    fn link(&mut self, address: &str, kind: LinkType, inner: Vec<Node>) {
+        let target = match kind {
+            LinkType::Email => Target::Outside(format!("mailto:{address}")),
+            _ => target(address),
+        };
+        let element = match target {
+            _ if self.is_within_link() => Element::new("span"),
+            Target::Outside(address) => outside(address),
+            Target::Within(anchor) => Element::new("a").with("href", format!("#{anchor}")),
+            // It leads nowhere from here; what it says is still told.
+            Target::Nowhere(address) => Element::new("span").class("unlinked").with("title", address),
+        };
+        self.add(element.children(inner));
+    }
+
+    /// Nothing is loaded from elsewhere: a picture is what it shows, in words, and where it is.
+    fn image(&mut self, address: &str, inner: Vec<Node>) {
+        let picture = Element::new("span").class("picture").text("Picture");
+        let picture = if inner.is_empty() {
+            picture
+        } else {
+            picture.text(": ").children(inner)
+        };
+        let picture = match target(address) {
+            Target::Outside(address) if !self.is_within_link() => {
+                let shown = address.clone();
+                picture.text(" ").child(outside(address).text(shown))
+            }
+            Target::Outside(address) | Target::Within(address) | Target::Nowhere(address) => {
+                picture.with("title", address)
+            }
+        };
+        self.add(picture);
+    }
+
+    /// A table can be wider than the page, and has to be reached to be scrolled.
+    fn table(&mut self, mut rows: Vec<Node>, at: &Range<usize>) {
+        let body = rows.split_off(rows.len().min(1));
+        let table = Element::new("table").children(rows);
+        let table = if body.is_empty() {
+            table
+        } else {
+            table.child(Element::new("tbody").children(body))
+        };
+        let class = if self.is_cited_whole(at) {
+            "scroll cited"
+        } else {
+            "scroll"
+        };
+        self.add(Element::new("div").class(class).with("tabindex", "0").child(table));
+    }
+
+    fn cell(&mut self, inner: Vec<Node>) {
+        let mut above = self.frames.iter().rev();
+        let row = above.next();
+        let column = row.map_or(0, |row| row.pieces.len());
+        let columns = above.find_map(|frame| match &frame.kind {
+            Kind::Table(columns) => Some(columns),
+            _ => None,
+        });
+        let cell = if row.is_some_and(|row| matches!(row.kind, Kind::Head)) {
+            Element::new("th").with("scope", "col")
+        } else {
+            Element::new("td")
+        };
+        let cell = match columns.and_then(|columns| columns.get(column)) {
+            Some(Alignment::Right) => cell.class("number"),
+            Some(Alignment::Center) => cell.class("middle"),
+            _ => cell,
+        };
+        self.add(cell.children(inner));
+    }
+}
+
+/// The words of a heading, without the signs around them.
+fn written(heading: &str) -> String {
+    heading.trim().trim_matches('#').trim().to_owned()
+}

@@ -1,0 +1,55 @@
+//! Plain text, set in paragraphs.
+
+use std::ops::Range;
+
+use crate::marks::{Marks, Piece, nodes};
+use crate::{Element, Node};
+
+/// Paragraphs of a text, which blank lines set apart. Lines within them stay lines, and spaces stay spaces.
+pub fn plain(text: &str) -> Vec<Node> {
+    plain_marked(text, None)
+}
+
+/// The same, with the part that `cited` names in bytes of the text set off in `<mark>`.
+pub fn plain_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
+    let mut marks = Marks::new(text, cited);
+    paragraphs(text)
+        .into_iter()
+        .map(|lines| paragraph(text, &lines, &mut marks))
+        .collect()
+}
+
+/// The lines of each paragraph, without their ends.
+fn paragraphs(text: &str) -> Vec<Vec<Range<usize>>> {
+    let mut paragraphs = Vec::new();
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches(['\r', '\n']);
+        if !bare.trim().is_empty() {
+            lines.push(at..at + bare.len());
+        } else if !lines.is_empty() {
+            paragraphs.push(std::mem::take(&mut lines));
+        }
+        at += line.len();
+    }
+    if !lines.is_empty() {
+        paragraphs.push(lines);
+    }
+    paragraphs
+}
+
+fn paragraph(text: &str, lines: &[Range<usize>], marks: &mut Marks) -> Node {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut end_before: Option<usize> = None;
+    for line in lines {
+        if let Some(end) = end_before {
+            marks.add_written(&mut pieces, "\n", &(end..line.start));
+        }
+        marks.add_exact(&mut pieces, &text[line.clone()], line.start);
+        end_before = Some(line.end);
+    }
+    let all = lines.first().map_or(0, |line| line.start)..lines.last().map_or(0, |line| line.end);
+    let class = if marks.cover(&all) { "lines cited" } else { "lines" };
+    Element::new("p").class(class).children(nodes(pieces)).into()
+}
