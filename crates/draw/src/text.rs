@@ -18,3 +18,20 @@ pub fn plain(text: &str) -> Vec<Node> {
 pub fn markdown(text: &str) -> Vec<Node> {
     plain(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blank_lines_part_paragraphs_and_markup_stays_text() {
+        let html: String = plain("One\r\nline\r\n\r\n\n<b>two</b>\n\n \n\n")
+            .iter()
+            .map(Node::to_string)
+            .collect();
+        assert_eq!(
+            html,
+            "<p dir=\"auto\">One\nline</p><p dir=\"auto\">&lt;b&gt;two&lt;/b&gt;</p>"
+        );
+    }
+}
