@@ -69,7 +69,6 @@ const LABEL_SHARE: f64 = 0.075;
 impl Chart {
     pub fn draw(self, place: Place<'_>) -> Element {
         let caption_id = format!("panel-{}-caption", place.key);
-        let named_by = format!("panel-{}-title {caption_id}", place.key);
         let tags = spread(self.tags);
         let rows = self.rows;
         let stretched = Element::new("svg")
@@ -77,7 +76,8 @@ impl Chart {
             .with("viewBox", format!("0 0 {WIDTH} {HEIGHT}"))
             .with("preserveAspectRatio", "none")
             .with("role", "img")
-            .with("aria-labelledby", named_by)
+            .with("aria-labelledby", format!("panel-{}-title", place.key))
+            .with("aria-describedby", caption_id.clone())
             .children(grid(&rows, &self.columns))
             .children(self.shapes);
         let words = (!self.words.is_empty()).then(|| layer("words").children(self.words.into_iter().map(word)));

@@ -58,7 +58,7 @@ pub fn sign(tone: Tone) -> Vec<Node> {
     let (glyph, word) = match tone {
         Tone::Plain => return Vec::new(),
         Tone::Good => ("✓", "good: "),
-        Tone::Warning => ("!", "mind: "),
+        Tone::Warning => ("!", "warning: "),
         Tone::Bad => ("✕", "bad: "),
         Tone::Simulated => ("~", "simulated: "),
         Tone::Up => ("▲", "up: "),

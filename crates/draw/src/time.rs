@@ -147,8 +147,11 @@ pub fn second(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// `from 2026-03-01 09:00 to 17:00 UTC`: the date once if it is the same.
+/// `from 2026-03-01 09:00 to 17:00 UTC`: the date once if it is the same, and one moment if there is no other.
 pub fn span(from: Timestamp, to: Timestamp) -> String {
+    if from == to {
+        return format!("at {}", minute(from));
+    }
     let (first, last) = (from.strftime("%Y-%m-%d"), to.strftime("%Y-%m-%d"));
     let is_short = to.as_millisecond() - from.as_millisecond() < 10 * MINUTE;
     let time = if is_short { "%H:%M:%S" } else { "%H:%M" };
@@ -204,6 +207,7 @@ mod tests {
     fn spans_name_the_date_once_if_it_is_the_same() {
         let (from, to) = (at("2026-03-01T09:00:00Z"), at("2026-03-01T17:30:00Z"));
         assert_eq!(span(from, to), "from 2026-03-01 09:00 to 17:30 UTC");
+        assert_eq!(span(from, from), "at 2026-03-01 09:00 UTC");
         let next = at("2026-03-02T09:00:00Z");
         assert_eq!(span(from, next), "from 2026-03-01 09:00 to 2026-03-02 09:00 UTC");
         let soon = at("2026-03-01T09:04:05Z");
