@@ -131,7 +131,7 @@ pub(crate) fn ladder(depth: &Depth, pair: &Pair) -> Panel {
 }
 
 pub(crate) fn spread_line(samples: &[Sample], now: Millis) -> Panel {
-    let lines = line(samples, now, |sample| sample.spread_bps()).map(|line| Lines {
+    let lines = line(samples, now, Sample::spread_bps).map(|line| Lines {
         unit: "bps".to_owned(),
         places: 2,
         range: None,
@@ -143,7 +143,7 @@ pub(crate) fn spread_line(samples: &[Sample], now: Millis) -> Panel {
 }
 
 pub(crate) fn imbalance_line(samples: &[Sample], now: Millis) -> Panel {
-    let lines = line(samples, now, |sample| sample.imbalance()).map(|line| Lines {
+    let lines = line(samples, now, Sample::imbalance).map(|line| Lines {
         unit: String::new(),
         places: 2,
         range: Some((-1.0, 1.0)),

@@ -69,7 +69,7 @@ pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Pane
     let rows = worked.iter().map(|(size, cost)| row(*size, cost, pair, most)).collect();
     noted(
         panel("cost", title, Width::Whole, table(columns, rows)),
-        "Market orders through the known levels, best price first; cost is against the mid, fees not included. Hidden orders and what others do meanwhile are not known. Exact.",
+        "Market orders through the known levels, best price first; cost is against the mid, of what is filled, without fees. Exact arithmetic; hidden orders and what others do meanwhile are not known.",
     )
 }
 

@@ -56,6 +56,10 @@ fn drawn(told: &Told, last_price: Option<f64>) -> (Option<Headline>, Vec<Panel>)
         panels.push(ladder(&depth, &pair));
     }
     panels.extend(flow::trades(told));
+    if let Some(sums) = told.inner("summary").filter(|_| told.table("trades").is_some()) {
+        shown.extend(["summary", "trades_used"]);
+        panels.push(flow::panel_of_flow(&sums));
+    }
     panels.extend(lists::panels(told));
     let rest = figures::rest(told, &shown, panels.is_empty());
     panels.extend(rest);

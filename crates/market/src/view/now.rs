@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::join;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, join};
 use jiff::Timestamp;
 use tribune_core::view::{Board, Content, Headline, Panel, Width};
 use tribune_core::{Document, Result};
@@ -43,6 +44,9 @@ const KEEP_ANALYTICS: Duration = Duration::from_secs(10);
 const KEEP_PROFILE: Duration = Duration::from_secs(60);
 /// What is read from streams costs only time.
 const KEEP_STREAMED: Duration = Duration::from_millis(900);
+
+/// A picture that is older than this says how old it is.
+const TOLD_AGE_MS: u64 = 5_000;
 
 /// What pages of the present keep between looks.
 #[derive(Default)]
@@ -91,21 +95,21 @@ impl Look<'_> {
         let name = &*self.symbol.name;
         let range = Range::newest(CANDLES_OF, CANDLES);
         let (ticker, candles, profile, flow, book) = join!(
-            self.read("ticker", KEEP_PRICE, answers::ticker::ticker(self.market, name)),
+            self.read("ticker", KEEP_PRICE, answers::ticker::ticker(self.market, name).boxed()),
             self.read(
                 "candles",
                 KEEP_PRICE,
-                answers::candles::candles(self.market, name, range)
+                answers::candles::candles(self.market, name, range).boxed()
             ),
             self.read(
                 "profile",
                 KEEP_PROFILE,
-                answers::profile::profile(self.market, name, PROFILE_HOURS, None)
+                answers::profile::profile(self.market, name, PROFILE_HOURS, None).boxed()
             ),
             self.read(
                 "flow",
                 self.keep_flow(),
-                answers::flow::order_flow(self.market, name, FLOW_SECS)
+                answers::flow::order_flow(self.market, name, FLOW_SECS).boxed()
             ),
             self.book(),
         );
@@ -149,10 +153,10 @@ impl Look<'_> {
         let keep = self.keep(kind);
         let told = match kind {
             Kind::Trades => match answers::trades::streamed(self.market, self.symbol, TRADES) {
-                Some(answer) => self.read(&key, KEEP_STREAMED, async { answer }).await,
-                None => self.read(&key, keep, self.source.answer(id)).await,
+                Some(answer) => self.read(&key, KEEP_STREAMED, async { answer }.boxed()).await,
+                None => self.read(&key, keep, self.source.answer(id).boxed()).await,
             },
-            _ => self.read(&key, keep, self.source.answer(id)).await,
+            _ => self.read(&key, keep, self.source.answer(id).boxed()).await,
         };
         let told = match told {
             Ok(told) => told,
@@ -239,12 +243,7 @@ impl Look<'_> {
     }
 
     /// An answer that was made a moment ago, as old as it is by now, or one that is made now.
-    async fn read(
-        &self,
-        what: &str,
-        keep: Duration,
-        answer: impl Future<Output = Result<Answer>> + Send,
-    ) -> Result<Told, String> {
+    async fn read(&self, what: &str, keep: Duration, answer: BoxFuture<'_, Result<Answer>>) -> Result<Told, String> {
         let clock = &*self.market.clock;
         let read = async {
             let document: Document = answer.await?.into_document();
@@ -352,8 +351,19 @@ fn from_answer(
     told: Result<Told, String>,
     draw: impl FnOnce(&Told) -> Option<Panel>,
 ) -> Panel {
-    let drawn = told.and_then(|told| draw(&told).ok_or_else(|| "there is nothing to draw".to_owned()));
+    let drawn = told.and_then(|told| {
+        let panel = draw(&told).ok_or_else(|| "there is nothing to draw".to_owned())?;
+        Ok(with_age(panel, told.age_ms()))
+    });
     drawn.unwrap_or_else(|why| parts::panel(key, title, width, Content::Missing(why)))
+}
+
+/// What was asked for a while ago says so.
+fn with_age(mut panel: Panel, age_ms: Option<u64>) -> Panel {
+    if let (Some(note), Some(age)) = (&mut panel.note, age_ms.filter(|age| *age >= TOLD_AGE_MS)) {
+        note.push_str(&format!(" {} s old.", age / 1_000));
+    }
+    panel
 }
 
 /// The order of a page on a whole market: pairs of halves stand side by side.

@@ -84,6 +84,19 @@ impl Told {
         serde_json::from_str(text).ok()
     }
 
+    /// A figure of parts as an answer of its own.
+    pub(crate) fn inner(&self, name: &str) -> Option<Self> {
+        let Value::Object(parts) = self.parts(name)? else {
+            return None;
+        };
+        let plain = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some(Self {
+            fields: parts.into_iter().map(|(name, value)| (name, plain(value))).collect(),
+            tables: Vec::new(),
+            ..self.clone()
+        })
+    }
+
     pub(crate) fn table(&self, name: &str) -> Option<&ToldTable> {
         self.tables.iter().find(|table| table.name == name)
     }

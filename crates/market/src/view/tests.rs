@@ -111,7 +111,7 @@ impl Bench {
     }
 
     async fn board(&self, document: &Document, cited: bool) -> Board {
-        let cited = cited.then(|| document.as_of).flatten();
+        let cited = document.as_of.filter(|_| cited);
         let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
         match self.source.view(document, cited, &cx).await.expect("a view") {
             Some(View::Board(board)) => *board,
