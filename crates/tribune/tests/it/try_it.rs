@@ -41,7 +41,8 @@ fn element(page: &Answer, id: &str) -> Option<String> {
     let (_, from) = page.body.split_once(&format!(" id=\"{id}\""))?;
     let (_, content) = from.split_once('>')?;
     let (content, _) = content.split_once("</")?;
-    Some(unescaped(content))
+    // Browsers drop the line break that an element begins with.
+    Some(unescaped(content.strip_prefix('\n').unwrap_or(content)))
 }
 
 fn unescaped(html: &str) -> String {
