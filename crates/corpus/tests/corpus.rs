@@ -342,7 +342,7 @@ async fn a_note_is_shown_with_its_author_its_place_and_what_stands_beside_it() {
     assert_eq!(march.format, TextFormat::Markdown);
     assert_eq!(march.byline.as_deref(), Some("Ivo Trench"));
     assert_eq!(march.date, Some(jiff::civil::date(2025, 3, 3)));
-    assert_eq!(march.reference.as_deref(), Some("Docs, minutes/2025-03.md"));
+    assert_eq!(march.reference.as_deref(), Some("minutes/2025-03.md"));
     assert_eq!(march.cite_as, "Ivo Trench, ‘March’, Docs, 3 March 2025.");
     assert_eq!(march.facts, [("Plot no".to_owned(), "7".to_owned())]);
     let some = |id: &str| Some(id.to_owned());

@@ -68,7 +68,7 @@ impl Snapshot {
             byline: subject.author().map(|(_, name)| name),
             byline_details: words::byline_details(subject),
             date: subject.date,
-            reference: words::reference(subject, &file),
+            reference: Some(words::reference(subject, &file)),
             cite_as: words::cite_as(subject),
             facts: words::facts(subject),
             previous,

@@ -91,16 +91,16 @@ pub(super) fn byline_details(subject: &Subject) -> Vec<String> {
 }
 
 /// Where it stands on record; for what has no record, the file.
-pub(super) fn reference(subject: &Subject, file: &str) -> Option<String> {
+pub(super) fn reference(subject: &Subject, file: &str) -> String {
     if let Some(reference) = field(subject, "hansard_reference") {
-        return Some(reference);
+        return reference;
     }
     let page = field(subject, "page").map(|page| format!("p. {page}"));
     let on_record: Vec<String> = [field(subject, "chamber"), page].into_iter().flatten().collect();
     if subject.is_speech && !on_record.is_empty() {
-        return Some(on_record.join(", "));
+        return on_record.join(", ");
     }
-    Some(format!("{}, {file}", subject.collection))
+    file.to_owned()
 }
 
 /// `Jane Citizen, ‘Title’, House of Representatives, 12 June 2019, Hansard p. 4.`, of what is known of it.
@@ -200,9 +200,9 @@ mod tests {
             byline_details(&subject(json!({"party": "Labor"}))),
             Vec::<String>::new()
         );
-        assert_eq!(reference(&speech, "a/b.md").as_deref(), Some("Garden notes, a/b.md"));
+        assert_eq!(reference(&speech, "a/b.md"), "a/b.md");
         let paged = subject(json!({"chamber": "Senate", "page": 4}));
-        assert_eq!(reference(&paged, "x").as_deref(), Some("Senate, p. 4"));
+        assert_eq!(reference(&paged, "x"), "Senate, p. 4");
     }
 
     #[test]
