@@ -119,10 +119,15 @@ fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
     // What was given is part of some of them.
     const MAX_FAULT_CHARS: usize = 300;
     let given = args.as_object();
+    let properties = spec.input_schema.get("properties").and_then(Value::as_object);
+    let known: Vec<&str> = properties
+        .into_iter()
+        .flat_map(|all| all.keys().map(String::as_str))
+        .collect();
     let faults: Vec<String> = arguments
         .iter_errors(args)
         .take(MOST_FAULTS)
-        .map(|fault| clip(&sentence(&fault, given), MAX_FAULT_CHARS).into_owned())
+        .map(|fault| clip(&sentence(&fault, given, &known), MAX_FAULT_CHARS).into_owned())
         .collect();
     Error::new(
         ErrorKind::InvalidArgument,
@@ -135,7 +140,8 @@ fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
     )
 }
 
-fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>) -> String {
+/// `known` are the arguments that the tool has.
+fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>, known: &[&str]) -> String {
     let path = fault.instance_path().to_string();
     let argument = path.trim_start_matches('/').replace('/', ".");
     let subject = if argument.is_empty() {
@@ -146,7 +152,7 @@ fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>) -> String {
     match fault.kind() {
         ValidationErrorKind::Required { property } => {
             let wanted = property.as_str().unwrap_or_default();
-            match given.and_then(|given| nearest(wanted, given.keys())) {
+            match given.and_then(|given| nearest(wanted, given.keys().filter(|name| !known.contains(&name.as_str())))) {
                 Some(near) => {
                     format!("the argument `{wanted}` is missing (`{near}` is not an argument)")
                 }

@@ -45,6 +45,8 @@ pub struct DocumentsSource {
     current: ArcSwapOption<Snapshot>,
     /// Which commit `current` is; held while a new one is opened, so that only one caller does.
     opened: Mutex<Option<CommitMark>>,
+    /// When `current` was committed.
+    committed: ArcSwapOption<Timestamp>,
     revision: AtomicU64,
     /// Grows with every other state of the index, and not when only vectors came.
     generation: AtomicU64,
@@ -84,6 +86,7 @@ impl DocumentsSource {
             pool,
             current: ArcSwapOption::empty(),
             opened: Mutex::new(None),
+            committed: ArcSwapOption::empty(),
             revision: AtomicU64::new(0),
             generation: AtomicU64::new(0),
             activity: Mutex::default(),
@@ -139,6 +142,8 @@ impl DocumentsSource {
             Error::unavailable(format!("the index of `{}` cannot be opened", self.settings.name)).caused_by(e)
         })?;
         let same_index = opened.map(|(index, _)| index) == mark.map(|(index, _)| index);
+        let committed = mark.and_then(|((at, _), _)| Timestamp::try_from(at).ok());
+        self.committed.store(committed.map(Arc::new));
         *opened = mark;
         let Some(snapshot) = snapshot else {
             return Ok(false);
@@ -330,6 +335,10 @@ impl Source for DocumentsSource {
             live: false,
             fields: manifest.map(Manifest::fields).unwrap_or_default(),
         }
+    }
+
+    fn updated(&self) -> Option<Timestamp> {
+        self.committed.load().as_deref().copied()
     }
 
     fn status(&self) -> SourceStatus {

@@ -250,6 +250,15 @@ impl Source for MarketSource {
         }
     }
 
+    /// When the exchange last confirmed the freshest book.
+    fn updated(&self) -> Option<Timestamp> {
+        let books = self.running.0.get()?.feed.books();
+        let live = books.iter().filter(|book| book.live().is_some());
+        let confirmed = live.map(|book| book.confirmed()).max()?;
+        let since = self.clock.monotonic().saturating_duration_since(confirmed);
+        self.clock.now().checked_sub(since).ok()
+    }
+
     /// An exchange that cannot be reached must not take the other sources with it: only the first moments
     /// count as unready.
     fn status(&self) -> SourceStatus {

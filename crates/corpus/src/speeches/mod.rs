@@ -136,6 +136,10 @@ impl Source for SpeechesSource {
         }
     }
 
+    fn updated(&self) -> Option<Timestamp> {
+        self.corpus.updated()
+    }
+
     fn status(&self) -> SourceStatus {
         self.corpus.status()
     }

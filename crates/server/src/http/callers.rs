@@ -44,6 +44,8 @@ pub struct Callers {
     /// SHA-256 of the administrator's token: comparing digests tells nothing about the token by its time.
     admin_token: Option<[u8; 32]>,
     cookie: session::Cookie,
+    /// The path under which the pages are.
+    base: String,
 }
 
 impl Callers {
@@ -57,6 +59,7 @@ impl Callers {
             authenticator: service.authenticator.clone(),
             admin_token: settings.admin_token.as_deref().map(sha256),
             cookie: session::Cookie::of(service),
+            base: service.links.path_prefix().to_owned(),
         }
     }
 
@@ -126,7 +129,7 @@ impl Callers {
 
     /// The answer to somebody who is not let in.
     pub fn refuse(&self, refusal: Refusal, request: &Request<Body>) -> Response {
-        let mut response = refusal.response(request);
+        let mut response = refusal.response(request, &self.base);
         // A browser that keeps showing a token that is no longer valid could never sign in again.
         if refusal == Refusal::Token && self.cookie.read(request.headers()).is_some() {
             self.cookie.forget(&mut response);
@@ -169,7 +172,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    fn response(self, request: &Request<Body>) -> Response {
+    fn response(self, request: &Request<Body>, base: &str) -> Response {
         let (status, message) = match self {
             Self::Token => (
                 StatusCode::UNAUTHORIZED,
@@ -188,7 +191,7 @@ impl Refusal {
         let mut response = if path.starts_with("/mcp") || path.starts_with("/sse") {
             rpc::error(status, &Value::Null, rpc::SERVER_ERROR, message)
         } else {
-            page::refused(request.headers(), status, message)
+            page::refused(request.headers(), base, status, message)
         };
         if status == StatusCode::UNAUTHORIZED {
             let challenge = match self {

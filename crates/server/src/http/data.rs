@@ -73,12 +73,12 @@ async fn show(
             let found = tokio::time::timeout(limit, fetch_document(service.sources(), id, &cx)).await;
             match found {
                 Ok(Ok(Some(document))) => (document, None),
-                Ok(Ok(None)) => return absent(headers, id, next),
-                Ok(Err(error)) => return failed(headers, id, &error),
-                Err(_) => return unavailable(headers, "the source did not answer in time; try again in a moment"),
+                Ok(Ok(None)) => return absent(app, headers, id, next),
+                Ok(Err(error)) => return failed(app, headers, id, &error),
+                Err(_) => return unavailable(app, headers, "the source did not answer in time; try again in a moment"),
             }
         }
-        Err(error) => return failed(headers, id, &error),
+        Err(error) => return failed(app, headers, id, &error),
     };
     if page::wants_json(headers) || shown.get("format").is_some_and(|format| format == "json") {
         return json(app, &document);
@@ -166,15 +166,20 @@ fn json(app: &App, document: &Document) -> Response {
     }
 }
 
-fn absent(headers: &HeaderMap, id: &str, next: &str) -> Response {
-    page::missing(headers, &format!("There is no document {id}"), next)
+fn absent(app: &App, headers: &HeaderMap, id: &str, next: &str) -> Response {
+    page::missing(
+        headers,
+        app.service.links.path_prefix(),
+        &format!("There is no document {id}"),
+        next,
+    )
 }
 
 /// A source that knows why there is none says so.
-fn failed(headers: &HeaderMap, id: &str, error: &Error) -> Response {
+fn failed(app: &App, headers: &HeaderMap, id: &str, error: &Error) -> Response {
     match error.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidArgument => absent(headers, id, error.message()),
-        _ => unavailable(headers, error.message()),
+        ErrorKind::NotFound | ErrorKind::InvalidArgument => absent(app, headers, id, error.message()),
+        _ => unavailable(app, headers, error.message()),
     }
 }
 
@@ -194,7 +199,7 @@ fn gone(headers: &HeaderMap, app: &App, id: &str, why: &str) -> Response {
     )
 }
 
-fn unavailable(headers: &HeaderMap, message: &str) -> Response {
+fn unavailable(app: &App, headers: &HeaderMap, message: &str) -> Response {
     if page::wants_json(headers) {
         let body = serde_json::json!({"error": message}).to_string();
         return rpc::json_response(StatusCode::SERVICE_UNAVAILABLE, body);
@@ -202,6 +207,6 @@ fn unavailable(headers: &HeaderMap, message: &str) -> Response {
     page::render(
         StatusCode::SERVICE_UNAVAILABLE,
         "missing.html",
-        minijinja::context! { what => "This cannot be shown just now", next => message },
+        minijinja::context! { base => app.service.links.path_prefix(), what => "This cannot be shown just now", next => message },
     )
 }

@@ -63,7 +63,8 @@ impl Frame {
     fn since(&self, before: &Self) -> Option<Bytes> {
         if let Some(trouble) = &self.trouble {
             let data = serde_json::Value::from(trouble.as_str());
-            return (before.trouble.as_ref() != Some(trouble)).then(|| format!("event: trouble\ndata: {data}\n\n").into());
+            return (before.trouble.as_ref() != Some(trouble))
+                .then(|| format!("event: trouble\ndata: {data}\n\n").into());
         }
         let is_new = |(key, json): &&(String, Arc<str>)| !before.regions.iter().any(|(k, j)| k == key && j == json);
         let mut event = String::from("event: regions\ndata: {");
@@ -89,7 +90,12 @@ impl Live {
     }
 
     /// Follows what `look` sees, under a name that all who would see the same have in common.
-    fn follow<F>(self: &Arc<Self>, name: String, service: &Arc<Service>, look: impl Fn() -> F + Send + 'static) -> Response
+    fn follow<F>(
+        self: &Arc<Self>,
+        name: String,
+        service: &Arc<Service>,
+        look: impl Fn() -> F + Send + 'static,
+    ) -> Response
     where
         F: Future<Output = Frame> + Send,
     {
@@ -130,7 +136,10 @@ impl Live {
         let ending = service.stopping.clone();
         tokio::spawn(async move {
             // Its place is given back also if looking panics.
-            let _forget = Forget { live: live.clone(), name: name.clone() };
+            let _forget = Forget {
+                live: live.clone(),
+                name: name.clone(),
+            };
             while !live.is_left(&name, &feed) && !ending.is_cancelled() {
                 let frame = look().await;
                 feed.send_if_modified(|last| {
@@ -305,6 +314,9 @@ mod tests {
         let event = "event: trouble\ndata: \"the exchange is \\\"down\\\"\\nnow\"\n\n";
         assert_eq!(told(&broken, &fine).as_deref(), Some(event));
         assert_eq!(told(&broken, &broken), None);
-        assert_eq!(told(&fine, &broken).as_deref(), Some("event: regions\ndata: {\"head\":[1]}\n\n"));
+        assert_eq!(
+            told(&fine, &broken).as_deref(),
+            Some("event: regions\ndata: {\"head\":[1]}\n\n")
+        );
     }
 }

@@ -3,9 +3,12 @@
 use std::sync::LazyLock;
 
 use axum::body::Body;
+use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use minijinja::{Environment, Value};
+
+use super::App;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
@@ -55,10 +58,7 @@ pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Respo
         header::CONTENT_TYPE,
         HeaderValue::from_static("text/html; charset=utf-8"),
     );
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(POLICY),
-    );
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
 }
@@ -72,16 +72,17 @@ pub(super) fn wants_json(headers: &HeaderMap) -> bool {
     accept.contains("application/json") && !accept.contains("text/html")
 }
 
-pub(super) async fn not_found(headers: HeaderMap) -> Response {
+pub(super) async fn not_found(State(app): State<App>, headers: HeaderMap) -> Response {
     missing(
         &headers,
+        app.service.links.path_prefix(),
         "There is no such page here",
         "The start page says what is served and how to connect.",
     )
 }
 
 /// Somebody who is not let in.
-pub(super) fn refused(headers: &HeaderMap, status: StatusCode, message: &str) -> Response {
+pub(super) fn refused(headers: &HeaderMap, base: &str, status: StatusCode, message: &str) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if !accept.is_some_and(|accept| accept.contains("text/html")) {
         let code = if status == StatusCode::UNAUTHORIZED {
@@ -99,11 +100,11 @@ pub(super) fn refused(headers: &HeaderMap, status: StatusCode, message: &str) ->
     } else {
         ("Who you are cannot be told now", message.to_owned())
     };
-    render(status, "missing.html", minijinja::context! { what, next })
+    render(status, "missing.html", minijinja::context! { base, what, next })
 }
 
 /// A 404 that helps.
-pub(super) fn missing(headers: &HeaderMap, what: &str, next: &str) -> Response {
+pub(super) fn missing(headers: &HeaderMap, base: &str, what: &str, next: &str) -> Response {
     if wants_json(headers) {
         let body = serde_json::json!({"error": what, "next": next});
         return crate::mcp::rpc::json_response(StatusCode::NOT_FOUND, body.to_string());
@@ -111,6 +112,6 @@ pub(super) fn missing(headers: &HeaderMap, what: &str, next: &str) -> Response {
     render(
         StatusCode::NOT_FOUND,
         "missing.html",
-        minijinja::context! { what, next },
+        minijinja::context! { base, what, next },
     )
 }

@@ -11,7 +11,10 @@ use crate::service::Service;
 
 /// The part of the start page that is renewed while it is open.
 pub(super) fn region(service: &Service, is_known: bool) -> Region {
-    let shown = service.sources().iter().filter(|source| is_known || !source.is_personal());
+    let shown = service
+        .sources()
+        .iter()
+        .filter(|source| is_known || !source.is_personal());
     let now = service.clock.now();
     let links = Links::new(service.links.path_prefix());
     let cards = shown.map(|source| card(source, &links, now));

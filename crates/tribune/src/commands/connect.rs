@@ -35,7 +35,9 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
     }
     let needs_public = matches!(args.host, Host::Chatgpt | Host::Claude);
     if let Some(warning) = Reach::of(base).warning(base).filter(|_| needs_public) {
-        text.push_str(&format!("\nNote: {warning}\ndeploy/ has examples for nginx and Caddy.\n"));
+        text.push_str(&format!(
+            "\nNote: {warning}\ndeploy/ has examples for nginx and Caddy.\n"
+        ));
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)

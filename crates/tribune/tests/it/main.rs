@@ -22,6 +22,7 @@ mod nginx;
 mod nodes;
 mod operations;
 mod page;
+mod pages;
 mod protocol;
 mod reading;
 mod redis;

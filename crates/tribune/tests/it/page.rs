@@ -16,13 +16,13 @@ use crate::support::{TestServer, root, sample};
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Where screenshots stay, for people to look at.
-fn screenshots(name: &str) -> PathBuf {
+pub fn screenshots(name: &str) -> PathBuf {
     let folder = root().join("target/screenshots").join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
 }
 
-fn check(script: &str, args: &[&str]) {
+pub fn check(script: &str, args: &[&str]) {
     let mut command = Command::new(node());
     command.arg(root().join("tests/page").join(script)).args(args);
     let ended = run(&mut command, LIMIT);

@@ -77,7 +77,12 @@ pub(super) fn find<'a>(
         None => format!("There is no profile “{name}” here"),
     };
     if page::wants_json(headers) {
-        return Err(Box::new(page::missing(headers, &what, "/try lists the profiles.")));
+        return Err(Box::new(page::missing(
+            headers,
+            app.service.links.path_prefix(),
+            &what,
+            "/try lists the profiles.",
+        )));
     }
     let known = app.service.profiles().filter(|profile| is_open(profile, principal));
     let meant = near(name, known.map(|profile| profile.name()));
@@ -103,7 +108,7 @@ pub(super) fn no_tool(
         what = format!("{what}. {SIGN_IN}");
     }
     if page::wants_json(headers) {
-        return page::missing(headers, &what, "/try lists the tools.");
+        return page::missing(headers, app.service.links.path_prefix(), &what, "/try lists the tools.");
     }
     let state = profile.state();
     let meant = near(name, state.shown_to(principal).registry.names());
