@@ -172,18 +172,18 @@ async function checkTry(tab, view) {
     await tab.goto(address('/try/default/search'));
     await tab.locator('[name=query]').fill(plan.search.query);
     await tab.locator('main form button.main').click();
-    await tab.locator('.answer').waitFor();
+    await tab.locator('.try-answer').waitFor();
     assert(tab.url().includes('query='), tab.url());
-    assert((await tab.locator('.answer').innerText()).includes(plan.search.first));
+    assert((await tab.locator('.try-answer').innerText()).includes(plan.search.first));
     await sound(tab, join(out, `try-answer-${view.name}.png`), { fullPage: true });
     await tab.reload();
-    assert((await tab.locator('.answer').innerText()).includes(plan.search.first));
+    assert((await tab.locator('.try-answer').innerText()).includes(plan.search.first));
   });
   await check(`${view.name} try: what changes something asks first`, async () => {
     const title = `Try it, ${view.name}`;
     const listed = async () => {
       await tab.goto(address('/try/default/list_tasks?limit=100'));
-      return tab.locator('.answer').innerText();
+      return tab.locator('.try-answer').innerText();
     };
     await tab.goto(address(`/try/default/add_task?title=${encodeURIComponent(title)}`));
     assert.equal(await tab.locator('[name=title]').inputValue(), title);
@@ -193,7 +193,7 @@ async function checkTry(tab, view) {
     await tab.getByText('This changes something').waitFor();
     await sound(tab, join(out, `try-asks-${view.name}.png`), { fullPage: true });
     await tab.getByRole('button', { name: 'Run it' }).click();
-    await tab.locator('.answer').waitFor();
+    await tab.locator('.try-answer').waitFor();
     assert((await listed()).includes(title));
   });
 }
