@@ -205,7 +205,7 @@ mod tests {
     use crate::analytics::fixture::{books, depth};
     use proptest::prelude::*;
 
-    pub(crate) fn pair() -> Pair {
+    fn pair() -> Pair {
         Pair {
             base: "BTC".to_owned(),
             quote: "USDT".to_owned(),
@@ -257,6 +257,41 @@ mod tests {
         let thin = thinned(points);
         assert_eq!((thin.len(), thin[0], thin[159]), (160, (0.0, 0.0), (999.0, 1_998.0)));
         assert!(thin.iter().all(|(price, total)| *total == price * 2.0));
+    }
+
+    #[test]
+    fn lines_have_gaps_and_end_where_the_book_did() {
+        let watch = crate::feed::Watch::new(None);
+        let book = |time| crate::feed::BookView {
+            symbol: "BTCUSDT".into(),
+            depth: depth(&[("99", "3")], &[("101", "1")]),
+            last_update_id: 1,
+            exchange_time: Some(time),
+            received: crate::moment::Moment::now(&tribune_core::SystemClock),
+        };
+        for time in [0, 2_000, 4_000] {
+            let tape = crate::tape::Tape::new(1_000);
+            watch.look(&book(time), &tape, crate::feed::Beats::default(), time);
+        }
+        watch.interrupted(5_000);
+        let samples = watch.history();
+        let values = |panel: Panel| -> Vec<Option<f64>> {
+            match panel.content {
+                Content::Lines(lines) => lines.lines[0].points.iter().map(|point| point.1).collect(),
+                other => panic!("{other:?}"),
+            }
+        };
+        // Mid 100, spread 2: 200 bps; (3 − 1)/4 = 0.5.
+        let known = Some(200.0);
+        assert_eq!(values(spread_line(&samples, 5_500)), [known, known, known, None]);
+        let balance = Some(0.5);
+        assert_eq!(
+            values(imbalance_line(&samples, 60_000)),
+            [balance, balance, balance, None, None, None],
+            "and nothing is known until now"
+        );
+        assert!(missing(&spread_line(&samples[..2], 5_500)).contains("a few seconds"));
+        assert!(missing(&spread_line(&[], 0)).contains("a few seconds"));
     }
 
     #[test]

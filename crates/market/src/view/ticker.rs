@@ -189,3 +189,67 @@ pub(crate) fn mid_headline(told: &Told) -> Option<Headline> {
         figures: bests.figures(&told.base, &told.quote).into(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day() -> Day {
+        let number = |text: &str| Decimal::from_str(text).ok();
+        Day {
+            last: number("100"),
+            open: number("80"),
+            high: number("105"),
+            low: number("79"),
+            change_pct: number("25"),
+            volume: Some("7.00000001".to_owned()),
+            worth: Some("700".to_owned()),
+            as_of: None,
+            age_ms: Some(4_000),
+        }
+    }
+
+    #[test]
+    fn a_newer_trade_moves_the_change_and_the_range() {
+        let mut moved = day();
+        moved.trade(Decimal::from(110), None, 3);
+        // (110 − 80)/80 = 37.5 %.
+        assert_eq!(moved.change_pct, Some(Decimal::new(375, 1)));
+        assert_eq!((moved.high, moved.low), (Some(Decimal::from(110)), day().low));
+        assert_eq!((moved.last, moved.age_ms), (Some(Decimal::from(110)), Some(3)));
+        let mut fallen = day();
+        fallen.trade(Decimal::from(60), None, 0);
+        assert_eq!(
+            (fallen.change_pct, fallen.low),
+            (Some(Decimal::from(-25)), Some(Decimal::from(60)))
+        );
+        // An open of nothing has no change; what was known stays.
+        let mut odd = day();
+        odd.open = Some(Decimal::ZERO);
+        odd.trade(Decimal::from(60), None, 0);
+        assert_eq!(odd.change_pct, day().change_pct);
+    }
+
+    #[test]
+    fn best_prices_that_are_missing_say_so() {
+        let bests = Bests {
+            bid: Some(Best {
+                price: "99.5".to_owned(),
+                quantity: "2".to_owned(),
+            }),
+            ask: None,
+            spread_bps: None,
+        };
+        let [bid, ask, spread] = bests.figures("BTC", "USDT");
+        assert_eq!(bid.value, Some(Amount::new("99.5", "USDT")));
+        assert_eq!(bid.note.as_deref(), Some("for 2 BTC"));
+        assert_eq!((ask.value, ask.note.as_deref()), (None, Some("nobody offers")));
+        assert!(spread.value.is_none() && spread.note.is_some());
+    }
+
+    #[test]
+    fn small_numbers_of_json_are_read() {
+        assert_eq!(decimal("1e-6"), Some(Decimal::new(1, 6)));
+        assert_eq!((decimal("NaN"), decimal("")), (None, None));
+    }
+}
