@@ -3,6 +3,7 @@
 use super::*;
 use crate::report::fixture;
 use serde_json::json;
+use tribune_core::view::Panel;
 use tribune_core::{DocumentId, JsonObject};
 
 fn panel_of<'a>(board: &'a Board, key: &str) -> &'a Panel {
