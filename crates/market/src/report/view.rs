@@ -6,6 +6,7 @@ mod tests;
 
 use std::fmt::Display;
 
+use jiff::Timestamp;
 use rust_decimal::Decimal;
 use tribune_core::Document;
 use tribune_core::view::{Amount, Badge, Board, Content, Figure, Headline, Tone, Width};
@@ -204,6 +205,15 @@ fn ratio(label: &str, value: Option<f64>, unit: &str, why: &str) -> Figure {
 fn rounded(value: f64) -> String {
     let exact = Decimal::try_from(value).map(|value| value.round_dp(RATIO_PLACES).normalize().to_string());
     exact.unwrap_or_else(|_| value.to_string())
+}
+
+/// `2026-01-02 03:04:05.678`, in UTC, of a time as reports have it.
+fn time(written: &str) -> String {
+    let time = written.parse::<Timestamp>();
+    time.map_or_else(
+        |_| written.to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string(),
+    )
 }
 
 fn count(label: &str, value: impl Display) -> Figure {

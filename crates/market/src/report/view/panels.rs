@@ -5,7 +5,7 @@ use rust_decimal::prelude::ToPrimitive;
 use tribune_core::view::{Amount, Cell, Content, Figure, Panel, Tone, Width};
 
 use super::super::model::{Anomaly, Component, Flow, Health, Level, Report, Section, Vacuum, VolumeProfile, Wall};
-use super::{count, ratio, rounded, why};
+use super::{count, ratio, rounded, time, why};
 use crate::analytics::{BookSide, Severity};
 use crate::book::{self, Depth};
 use crate::number::{Price, Quantity};
@@ -266,16 +266,16 @@ pub(super) fn sections(report: &Report) -> Panel {
         vec![
             cell(name),
             cell(section.age_ms.map_or_else(dash, |age| age.to_string())),
-            cell(section.computed_at.clone().unwrap_or_else(dash)),
-            cell(section.exchange_time.clone().unwrap_or_else(dash)),
+            cell(section.computed_at.as_deref().map_or_else(dash, time)),
+            cell(section.exchange_time.as_deref().map_or_else(dash, time)),
             cell(section.reason.clone().unwrap_or_default()),
         ]
     };
     let columns = vec![
         words("Part"),
         numbers("Age (ms)"),
-        words("Computed"),
-        words("Exchange time"),
+        words("Computed (UTC)"),
+        words("Exchange time (UTC)"),
         words("What is missing, and why"),
     ];
     let panel = panel(
@@ -292,7 +292,7 @@ pub(super) fn writer(report: &Report) -> Panel {
         count("Node", &report.writer.node_id),
         count("Token", report.writer.writer_token),
         count("Sequence", report.writer.sequence),
-        count("Written", &report.updated_at),
+        count("Written (UTC)", time(&report.updated_at)),
         count("Schema", &report.schema_version),
     ];
     let panel = panel("writer", "Who wrote it", Width::Whole, Content::Figures(figures));
