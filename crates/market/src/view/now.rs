@@ -177,7 +177,7 @@ impl Look<'_> {
                 return board;
             }
         };
-        let mut board = parts::frame(&parts::About::of(&told), Some(&told.what));
+        let mut board = parts::frame(&parts::About::of(&told, false), Some(&told.what));
         let last = self.tracked.as_ref().and_then(|tracked| tracked.tape.last());
         let (headline, mut panels) = drawn(&told, last.map(|trade| trade.price.as_f64()));
         if matches!(kind, Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2) {
@@ -346,6 +346,7 @@ impl Look<'_> {
             state: book.map(|book| book.state),
             reason: book.and_then(|book| book.reason.as_deref()),
             clock_note: self.market.clock_note(),
+            is_past: false,
         };
         parts::frame(&about, what)
     }

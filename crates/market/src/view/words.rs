@@ -31,6 +31,8 @@ const UNTOLD: &[&str] = &[
     "bid_complete",
     "ask_complete",
     "last_update_id",
+    "window_start",
+    "window_end",
 ];
 
 /// Names whose words do not say enough.
