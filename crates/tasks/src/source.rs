@@ -189,3 +189,85 @@ fn metadata(task: &Task, links: &Links) -> JsonObject {
     fields.retain(|_, value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()));
     fields
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+    use std::time::{Duration, Instant};
+
+    use tribune_core::store::{Priority, TaskChanges, TaskCursor, TaskPage};
+    use tribune_core::{Principal, SystemClock};
+
+    use super::*;
+
+    /// One task of one user.
+    struct One(UserId, Task);
+
+    #[async_trait]
+    impl TaskStore for One {
+        async fn get(&self, owner: &UserId, id: Uuid) -> Result<Option<Task>> {
+            let is_own = *owner == self.0 && id == self.1.id;
+            Ok(is_own.then(|| self.1.clone()))
+        }
+        async fn add(&self, _: &UserId, _: &Task) -> Result<()> {
+            Err(Error::internal("not asked for"))
+        }
+        async fn list(&self, _: &UserId, _: &TaskFilter, _: usize, _: Option<TaskCursor>) -> Result<TaskPage> {
+            Err(Error::internal("not asked for"))
+        }
+        async fn update(&self, _: &UserId, _: Uuid, _: &TaskChanges, _: Timestamp) -> Result<Option<Task>> {
+            Err(Error::internal("not asked for"))
+        }
+        async fn complete(&self, _: &UserId, _: Uuid, _: Option<bool>, _: Timestamp) -> Result<Option<Task>> {
+            Err(Error::internal("not asked for"))
+        }
+        async fn delete(&self, _: &UserId, _: Uuid) -> Result<Option<Task>> {
+            Err(Error::internal("not asked for"))
+        }
+        async fn find(&self, _: &UserId, _: &[String], _: usize) -> Result<Vec<Task>> {
+            Err(Error::internal("not asked for"))
+        }
+    }
+
+    /// Of a store that never waits.
+    fn at_once<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("it waits"),
+        }
+    }
+
+    fn user(name: &str) -> UserId {
+        UserId::new(name).expect("a name")
+    }
+
+    #[test]
+    fn a_page_of_a_task_is_its_owners_alone() {
+        let at = Timestamp::UNIX_EPOCH;
+        let task = Task {
+            id: Uuid::from_u128(7),
+            title: "Water the tomatoes".to_owned(),
+            description: None,
+            priority: Priority::Low,
+            category: None,
+            tags: Vec::new(),
+            due_date: None,
+            created_at: at,
+            updated_at: at,
+            completed_at: None,
+        };
+        let store = Arc::new(One(user("ann"), task));
+        let source = TasksSource::new(store, Links::new("http://tribune.test"), Arc::new(SystemClock));
+        let call = |principal| CallContext::new(principal, Instant::now() + Duration::from_secs(1));
+        let own = call(Principal::User(user("ann")));
+        let id = view::document_id(Uuid::from_u128(7));
+        let document = at_once(source.fetch(&id, &own)).expect("a store").expect("a task");
+        let seen_by = |cx: &CallContext| at_once(source.view(&document, None, cx)).expect("a store");
+        assert!(matches!(seen_by(&own), Some(View::Board(board)) if board.title == "Water the tomatoes"));
+        // Whoever else has got hold of the document sees nothing by it.
+        for other in [Principal::User(user("bob")), Principal::Local, Principal::Anonymous] {
+            assert_eq!(seen_by(&call(other)), None);
+        }
+    }
+}

@@ -73,7 +73,7 @@ impl Watch {
     }
 
     /// The book is not exact: what is seen next has nothing to do with what was seen before.
-    pub(super) fn interrupted(&self, time: Millis) {
+    pub(crate) fn interrupted(&self, time: Millis) {
         self.with(|watching| {
             watching.walls.reset();
             watching.icebergs.reset();
@@ -83,7 +83,7 @@ impl Watch {
     }
 
     /// Once a second, with the beats of the last [`SAMPLE_SECS`].
-    pub(super) fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
+    pub(crate) fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
         self.with(|watching| watching.look(view, tape, beats, time));
     }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use tribune_core::view::{Amount, Content, DepthChart, Ladder, Line, Lines, Panel, Rung, Width};
 
 use super::parts::{noted, panel, panel_or_why};
+use super::record::{padded, places};
 use crate::analytics::Unavailable;
 use crate::analytics::quotes::Touch;
 use crate::book::{Depth, Level};
@@ -48,8 +49,14 @@ pub(crate) fn depth_chart(depth: &Depth, pair: &Pair) -> Panel {
     let drawn = Touch::of(depth).map_err(why).map(|touch| {
         let mid = (touch.bid().price.as_f64() + touch.ask().price.as_f64()) / 2.0;
         let (bids, asks) = (near(depth.known_bids(), mid), near(depth.known_asks(), mid));
+        let is_near = |side: &[(f64, f64)]| side.last().is_none_or(|(price, _)| within(*price, mid));
+        let reach = if is_near(&bids) && is_near(&asks) {
+            format!("within {CHART_PCT} % of the mid")
+        } else {
+            format!("the best {FEWEST_LEVELS} a side and those within {CHART_PCT} % of the mid")
+        };
         let note = format!(
-            "Quantity up to each price in {}, of {} bid and {} ask levels within {CHART_PCT} % of the mid or the best {FEWEST_LEVELS} of a side. Exact.",
+            "Quantity up to each price, in {}: {} bid and {} ask levels, {reach}. Exact.",
             pair.base,
             bids.len(),
             asks.len(),
@@ -66,12 +73,15 @@ pub(crate) fn depth_chart(depth: &Depth, pair: &Pair) -> Panel {
     panel_or_why("depth", "Depth", Width::Half, drawn)
 }
 
+fn within(price: f64, mid: f64) -> bool {
+    (price - mid).abs() <= mid * CHART_PCT / 100.0
+}
+
 fn near(levels: impl Iterator<Item = Level>, mid: f64) -> Vec<(f64, f64)> {
-    let is_near = |price: f64| (price - mid).abs() <= mid * CHART_PCT / 100.0;
     steps(levels)
         .map(|step| (step.level.price.as_f64(), step.total.as_f64()))
         .enumerate()
-        .take_while(|(at, (price, _))| *at < FEWEST_LEVELS || is_near(*price))
+        .take_while(|(at, (price, _))| *at < FEWEST_LEVELS || within(*price, mid))
         .map(|(_, point)| point)
         .collect()
 }
@@ -103,10 +113,12 @@ pub(crate) fn ladder(depth: &Depth, pair: &Pair) -> Panel {
         let why = "the book is empty: nobody bids or offers now";
         return panel("ladder", "Order book", Width::Half, Content::Missing(why.to_owned()));
     }
+    let quantities: Vec<String> = bids.iter().chain(&asks).map(|step| step.total.to_string()).collect();
+    let quantity_places = places(quantities.iter().map(String::as_str));
     let rung = |step: &Step| Rung {
-        price: step.level.price.to_string(),
-        quantity: step.level.quantity.to_string(),
-        total: step.total.to_string(),
+        price: padded(&step.level.price.to_string(), pair.price_places),
+        quantity: padded(&step.level.quantity.to_string(), quantity_places),
+        total: padded(&step.total.to_string(), quantity_places),
         share: (step.total.as_f64() / largest).clamp(0.0, 1.0),
     };
     let note = format!(
@@ -205,7 +217,7 @@ mod tests {
     use crate::analytics::fixture::{books, depth};
     use proptest::prelude::*;
 
-    pub(crate) fn pair() -> Pair {
+    fn pair() -> Pair {
         Pair {
             base: "BTC".to_owned(),
             quote: "USDT".to_owned(),
@@ -231,8 +243,8 @@ mod tests {
         };
         // Bids: 1, then 1 + 2 = 3. Asks: 1.5, 6, 6.5, which is the largest. 3/6.5 = 0.4615….
         let totals: Vec<&str> = ladder.asks.iter().map(|rung| &*rung.total).collect();
-        assert_eq!(totals, ["1.5", "6", "6.5"]);
-        assert_eq!((&*ladder.bids[1].price, &*ladder.bids[1].total), ("98", "3"));
+        assert_eq!(totals, ["1.5", "6.0", "6.5"]);
+        assert_eq!((&*ladder.bids[1].price, &*ladder.bids[1].total), ("98.00", "3.0"));
         assert_eq!(ladder.bids[1].share, 3.0 / 6.5);
         assert_eq!(
             (ladder.asks[2].share, ladder.spread),
@@ -257,6 +269,41 @@ mod tests {
         let thin = thinned(points);
         assert_eq!((thin.len(), thin[0], thin[159]), (160, (0.0, 0.0), (999.0, 1_998.0)));
         assert!(thin.iter().all(|(price, total)| *total == price * 2.0));
+    }
+
+    #[test]
+    fn lines_have_gaps_and_end_where_the_book_did() {
+        let watch = crate::feed::Watch::new(None);
+        let book = |time| crate::feed::BookView {
+            symbol: "BTCUSDT".into(),
+            depth: depth(&[("99", "3")], &[("101", "1")]),
+            last_update_id: 1,
+            exchange_time: Some(time),
+            received: crate::moment::Moment::now(&tribune_core::SystemClock),
+        };
+        for time in [0, 2_000, 4_000] {
+            let tape = crate::tape::Tape::new(1_000);
+            watch.look(&book(time), &tape, crate::feed::Beats::default(), time);
+        }
+        watch.interrupted(5_000);
+        let samples = watch.history();
+        let values = |panel: Panel| -> Vec<Option<f64>> {
+            match panel.content {
+                Content::Lines(lines) => lines.lines[0].points.iter().map(|point| point.1).collect(),
+                other => panic!("{other:?}"),
+            }
+        };
+        // Mid 100, spread 2: 200 bps; (3 − 1)/4 = 0.5.
+        let known = Some(200.0);
+        assert_eq!(values(spread_line(&samples, 5_500)), [known, known, known, None]);
+        let balance = Some(0.5);
+        assert_eq!(
+            values(imbalance_line(&samples, 60_000)),
+            [balance, balance, balance, None, None, None],
+            "and nothing is known until now"
+        );
+        assert!(missing(&spread_line(&samples[..2], 5_500)).contains("a few seconds"));
+        assert!(missing(&spread_line(&[], 0)).contains("a few seconds"));
     }
 
     #[test]

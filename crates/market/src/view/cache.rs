@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use tribune_core::{Clock, Result};
 
-/// More different things than these are not looked at at once by people; the oldest makes room.
+/// More different things than these are not looked at at once by people; the oldest makes room. Each is some tens of KB,
+/// so that all of them are some 10 MB.
 const MAX_ENTRIES: usize = 256;
 /// A failure is given again for a shorter time: pages recover soon after the exchange does.
 const KEEP_FAILURE: Duration = Duration::from_secs(2);

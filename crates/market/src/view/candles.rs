@@ -94,6 +94,11 @@ fn change_pct(from: &str, to: &str) -> Option<Decimal> {
     )
 }
 
+/// How many there are.
+pub(crate) fn count(told: &Told) -> usize {
+    told.table("klines").map_or(0, |table| table.rows.len())
+}
+
 /// What is not a number is not drawn.
 fn candle([opened, open, high, low, close, volume]: [&str; 6]) -> Option<Candle> {
     Some(Candle {

@@ -1,11 +1,13 @@
 //! What it would cost to trade now, in several sizes.
 
 use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use tribune_core::source::thousands;
 use tribune_core::view::{Cell, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::book::Pair;
 use super::parts::{cell, noted, numbers, panel, table, toned, words};
-use super::record::Told;
+use super::record::{Told, padded};
 use super::ticker::RATIO_PLACES;
 use super::words::amount;
 use crate::analytics::cost::{Action, Cost, Size, cost};
@@ -69,7 +71,7 @@ pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Pane
     let rows = worked.iter().map(|(size, cost)| row(*size, cost, pair, most)).collect();
     noted(
         panel("cost", title, Width::Whole, table(columns, rows)),
-        "Market orders through the known levels, best price first; cost is against the mid, of what is filled, without fees. Exact arithmetic; hidden orders and what others do meanwhile are not known.",
+        "Market orders through the known levels, best price first; cost is against the mid, of what the known levels fill, without fees. Exact arithmetic; hidden orders and what others do meanwhile are not known.",
     )
 }
 
@@ -131,7 +133,7 @@ fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
     vec![
         side,
         cell(size.to_string()),
-        cell(average.to_string()),
+        cell(padded(&average.to_string(), pair.price_places + 2)),
         Cell {
             share,
             ..cell(bps.unwrap_or_else(unknown))
@@ -155,14 +157,13 @@ fn cost_places(size: Notional) -> u32 {
 fn filled(cost: &Cost, pair: &Pair) -> Cell {
     match (cost.filled, cost.complete) {
         (true, true) => toned("yes", Tone::Good),
-        (true, false) => toned(
-            "yes, at this price or better: the book is not known so far",
-            Tone::Warning,
-        ),
-        (false, _) => toned(
-            format!("no: the known levels hold {} {}", cost.filled_quote, pair.quote),
-            Tone::Warning,
-        ),
+        (true, false) => toned("yes, or better: levels may be missing", Tone::Warning),
+        (false, _) => {
+            let held = cost.filled_quote.decimal().trunc().to_u64().map(thousands);
+            let held = held.filter(|_| cost.filled_quote.decimal() >= Decimal::ONE_HUNDRED);
+            let held = held.unwrap_or_else(|| cost.filled_quote.to_string());
+            toned(format!("no, only {held} {}", pair.quote), Tone::Warning)
+        }
     }
 }
 
@@ -221,18 +222,10 @@ mod tests {
         // Buying: 101 of the first level, the other 102 of the second: 203 for 2, average 101.5, mid 100: 150 bps, and
         // 2 · 1.5 = 3. All asks: 101 + 204 = 305 for 3: 101.666…; 166.667 bps; 3 · 1.666… = 5.
         let rows = rows(&table);
-        assert_eq!(rows[0], ["Buy", "203", "101.5", "150", "3", "2", "yes"]);
+        assert_eq!(rows[0], ["Buy", "203", "101.5000", "150", "3", "2", "yes"]);
         assert_eq!(
             rows[1],
-            [
-                "Buy",
-                "1000",
-                "101.6667",
-                "166.667",
-                "5",
-                "2",
-                "no: the known levels hold 305 USDT"
-            ]
+            ["Buy", "1000", "101.6667", "166.667", "5", "2", "no, only 305 USDT"]
         );
         // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
         assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);

@@ -1,10 +1,11 @@
 //! Who traded with whom: sums of a window, and single trades.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use tribune_core::view::{Amount, Cell, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::parts::{cell, noted, numbers, panel, signed, table, tone_of, toned, words};
-use super::record::{Told, ToldTable, finite};
+use super::record::{Told, ToldTable, finite, padded, places};
 use super::words::derived;
 
 /// Trades that a page lists.
@@ -127,8 +128,12 @@ pub(crate) fn trades(told: &Told) -> Option<Panel> {
     let listed = told.table("trades")?;
     let rows = rows(listed)?;
     let note = format!(
-        "The newest {} trades, newest first. Exact.",
-        rows.len().min(SHOWN_TRADES)
+        "The newest {} trades up to {}, newest first. Exact.",
+        rows.len().min(SHOWN_TRADES),
+        told.as_of.map_or_else(
+            || "now".to_owned(),
+            |time| time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+        ),
     );
     let content = if rows.is_empty() {
         Content::Missing("the exchange has no trades of it".to_owned())
@@ -145,40 +150,44 @@ pub(crate) fn trades(told: &Told) -> Option<Panel> {
 }
 
 fn rows(listed: &ToldTable) -> Option<Vec<Vec<Cell>>> {
-    let quantities = listed.select(TRADE_COLUMNS)?.filter_map(|row| finite(row[2]));
-    let largest = quantities.fold(0.0, f64::max);
+    let all = || listed.select(TRADE_COLUMNS);
+    let largest = all()?.filter_map(|row| finite(row[2])).fold(0.0, f64::max);
+    let price_places = places(all()?.map(|row| row[1]));
+    let quantity_places = places(all()?.map(|row| row[2]));
+    let format = time_format(all()?.map(|row| row[0]));
     let row = |[time, price, quantity, aggressor]: [&str; 4]| {
         let (who, tone) = match aggressor {
             "buyer" => ("buyer took", Tone::Up),
             "seller" => ("seller gave", Tone::Down),
             other => (other, Tone::Plain),
         };
-        let share = finite(quantity)
-            .filter(|_| largest > 0.0)
-            .map(|size| (size / largest).clamp(0.0, 1.0));
+        let share = finite(quantity).filter(|_| largest > 0.0);
         vec![
-            cell(clock_time(time)),
-            toned(price, tone),
+            cell(moment(time).map_or_else(|| time.to_owned(), |time| time.strftime(format).to_string())),
+            toned(padded(price, price_places), tone),
             Cell {
-                share,
-                ..cell(quantity)
+                share: share.map(|size| (size / largest).clamp(0.0, 1.0)),
+                ..cell(padded(quantity, quantity_places))
             },
             toned(who, tone),
         ]
     };
-    Some(listed.select(TRADE_COLUMNS)?.map(row).collect())
+    Some(all()?.map(row).collect())
 }
 
-/// `06:15:02.123` of a day; what is not a time stays a number.
-fn clock_time(millis: &str) -> String {
-    let time = millis
-        .parse()
-        .ok()
-        .and_then(|millis| Timestamp::from_millisecond(millis).ok());
-    time.map_or_else(
-        || millis.to_owned(),
-        |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string(),
-    )
+fn moment(millis: &str) -> Option<Timestamp> {
+    Timestamp::from_millisecond(millis.parse().ok()?).ok()
+}
+
+/// The day is told where there is more than one.
+fn time_format<'a>(times: impl Iterator<Item = &'a str>) -> &'static str {
+    let mut days = times.filter_map(moment).map(|time| time.to_zoned(TimeZone::UTC).date());
+    let first = days.next();
+    if days.all(|day| Some(day) == first) {
+        "%H:%M:%S%.3f"
+    } else {
+        "%Y-%m-%d %H:%M:%S%.3f"
+    }
 }
 
 /// The last trade of those listed.
@@ -203,4 +212,41 @@ pub(crate) fn last_trade(told: &Told) -> Option<Headline> {
             ..Figure::new("Quantity", Amount::new(quantity, &told.base))
         }],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(times: [&str; 2]) -> Vec<Vec<String>> {
+        let row = |time: &str, price: &str, quantity: &str, who: &str| -> Vec<String> {
+            [time, price, quantity, who].map(str::to_owned).into()
+        };
+        let table = ToldTable {
+            name: "trades".to_owned(),
+            columns: TRADE_COLUMNS.map(str::to_owned).into(),
+            rows: vec![
+                row(times[0], "10.5", "2", "buyer"),
+                row(times[1], "10.25", "0.5", "seller"),
+            ],
+        };
+        let rows = rows(&table).expect("rows");
+        assert_eq!((rows[0][2].share, rows[1][2].share), (Some(1.0), Some(0.25)));
+        rows.iter()
+            .map(|row| row.iter().map(|cell| cell.text.clone()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn trades_stand_in_line_and_tell_the_day_where_there_are_two() {
+        let rows = listed(["1000", "500"]);
+        assert_eq!(rows[0], ["00:00:01.000", "10.50", "2.0", "buyer took"]);
+        assert_eq!(rows[1], ["00:00:00.500", "10.25", "0.5", "seller gave"]);
+        assert_eq!(listed(["86400000", "0"])[0][0], "1970-01-02 00:00:00.000");
+        assert_eq!(
+            listed(["99999999999999999999", "0"])[0][0],
+            "99999999999999999999",
+            "no time"
+        );
+    }
 }

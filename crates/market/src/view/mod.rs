@@ -35,7 +35,7 @@ use ticker::{Bests, Day};
 pub(crate) fn then(document: &Document) -> Option<Board> {
     let told = Told::read(document)?;
     let what = told.what.clone();
-    let mut board = parts::frame(&parts::About::of(&told), Some(&what));
+    let mut board = parts::frame(&parts::About::of(&told, true), Some(&what));
     let (headline, panels) = drawn(&told, None);
     board.headline = headline;
     board.panels = panels;

@@ -31,6 +31,8 @@ use rust_decimal::prelude::ToPrimitive;
 /// The candles of a page about a market.
 const CANDLES: usize = 72;
 const CANDLES_OF: Interval = Interval::H1;
+const FEWEST_CANDLES: usize = 24;
+const YOUNG_CANDLES_OF: Interval = Interval::M5;
 /// Levels asked for where the book is not live: enough for a picture, at half the weight of a thousand.
 const ASKED_LEVELS: u32 = 500;
 const TRADES: usize = 50;
@@ -93,14 +95,9 @@ impl Look<'_> {
     /// A page on the whole market.
     async fn whole(&self) -> Board {
         let name = &*self.symbol.name;
-        let range = Range::newest(CANDLES_OF, CANDLES);
         let (ticker, candles, profile, flow, book) = join!(
             self.read("ticker", KEEP_PRICE, answers::ticker::ticker(self.market, name).boxed()),
-            self.read(
-                "candles",
-                KEEP_PRICE,
-                answers::candles::candles(self.market, name, range).boxed()
-            ),
+            self.candles(),
             self.read(
                 "profile",
                 KEEP_PROFILE,
@@ -147,6 +144,20 @@ impl Look<'_> {
         board
     }
 
+    /// Hours, or minutes where the market is too young for a picture of hours.
+    async fn candles(&self) -> Result<Told, String> {
+        let of = |interval: Interval| {
+            let range = Range::newest(interval, CANDLES);
+            let answer = answers::candles::candles(self.market, &self.symbol.name, range);
+            async move { self.read(interval.as_str(), KEEP_PRICE, answer.boxed()).await }
+        };
+        let hours = of(CANDLES_OF).await;
+        if hours.as_ref().is_ok_and(|told| candles::count(told) < FEWEST_CANDLES) {
+            return of(YOUNG_CANDLES_OF).await.or(hours);
+        }
+        hours
+    }
+
     /// A page on one thing about it.
     async fn one(&self, id: &MarketId, kind: Kind) -> Board {
         let key = id.to_string();
@@ -166,11 +177,17 @@ impl Look<'_> {
                 return board;
             }
         };
-        let mut board = parts::frame(&parts::About::of(&told), Some(&told.what));
+        let mut board = parts::frame(&parts::About::of(&told, false), Some(&told.what));
         let last = self.tracked.as_ref().and_then(|tracked| tracked.tape.last());
         let (headline, mut panels) = drawn(&told, last.map(|trade| trade.price.as_f64()));
         if matches!(kind, Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2) {
             panels = self.with_live_book(panels, kind).await;
+        }
+        if kind == Kind::Analytics(AnalyticsKind::OrderFlow)
+            && let Some(Ok(trades)) = answers::trades::streamed(self.market, self.symbol, TRADES)
+        {
+            let trades = Told::read(&trades.into_document());
+            panels.extend(trades.as_ref().and_then(flow::trades));
         }
         board.headline = headline;
         board.panels = panels;
@@ -329,6 +346,7 @@ impl Look<'_> {
             state: book.map(|book| book.state),
             reason: book.and_then(|book| book.reason.as_deref()),
             clock_note: self.market.clock_note(),
+            is_past: false,
         };
         parts::frame(&about, what)
     }

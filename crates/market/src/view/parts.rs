@@ -104,34 +104,43 @@ pub(crate) fn simulated(meaning: &str) -> Badge {
     }
 }
 
-pub(crate) fn book_state(state: BookState, reason: Option<&str>) -> Badge {
-    let (label, tone, meaning) = match state {
-        BookState::Live => ("live book", Tone::Good, "The order book is exact and current."),
-        BookState::Warming => (
+/// How far the book can be trusted, or could when it was cited.
+fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {
+    let (label, tone, meaning) = match (state, is_past) {
+        (BookState::Live, false) => ("live book", Tone::Good, "The order book is exact and current."),
+        (BookState::Live, true) => (
+            "book was live",
+            Tone::Good,
+            "The order book was exact and current then.",
+        ),
+        (BookState::Warming, _) => (
             "book warming",
             Tone::Plain,
-            "The first snapshot of the live order book is being waited for.",
+            "The first snapshot of the live order book was waited for; this one was asked for.",
         ),
-        BookState::Stale => (
+        (BookState::Stale, _) => (
             "book stale",
             Tone::Warning,
-            "Updates of the order book have stopped coming.",
+            "Updates of the order book had stopped coming.",
         ),
-        BookState::Resyncing => (
+        (BookState::Resyncing, _) => (
             "book resyncing",
             Tone::Warning,
-            "The order book was found incomplete and is being fetched again.",
+            "The order book was found incomplete and is fetched again; this one was asked for.",
         ),
     };
     Badge {
         label: label.to_owned(),
         tone,
-        meaning: Some(reason.map_or_else(|| meaning.to_owned(), |reason| format!("{meaning} {reason}"))),
+        meaning: Some(reason.map_or_else(
+            || meaning.to_owned(),
+            |reason| format!("{meaning} {}.", super::words::capitalised(reason)),
+        )),
     }
 }
 
 /// A state by its word.
-pub(crate) fn state_named(word: &str) -> Option<BookState> {
+fn state_named(word: &str) -> Option<BookState> {
     [
         BookState::Warming,
         BookState::Live,
@@ -161,10 +170,12 @@ pub(crate) struct About<'a> {
     pub(crate) state: Option<BookState>,
     pub(crate) reason: Option<&'a str>,
     pub(crate) clock_note: Option<String>,
+    /// It is about what was cited.
+    pub(crate) is_past: bool,
 }
 
 impl<'a> About<'a> {
-    pub(crate) fn of(told: &'a Told) -> Self {
+    pub(crate) fn of(told: &'a Told, is_past: bool) -> Self {
         Self {
             base: &told.base,
             quote: &told.quote,
@@ -172,6 +183,7 @@ impl<'a> About<'a> {
             state: told.text("book_state").and_then(state_named),
             reason: told.text("book_state_reason"),
             clock_note: told.text("clock_note").map(str::to_owned),
+            is_past,
         }
     }
 }
@@ -179,7 +191,7 @@ impl<'a> About<'a> {
 /// A board without panels yet.
 pub(crate) fn frame(about: &About<'_>, what: Option<&str>) -> Board {
     let simulated = about.simulated.map(simulated);
-    let state = about.state.map(|state| book_state(state, about.reason));
+    let state = about.state.map(|state| book_state(state, about.reason, about.is_past));
     let notes = [about.reason, about.clock_note.as_deref()].into_iter().flatten();
     Board {
         title: format!("{}/{}", about.base, about.quote),

@@ -196,6 +196,15 @@ pub(crate) fn places<'a>(numbers: impl IntoIterator<Item = &'a str>) -> usize {
     numbers.into_iter().map(places).max().unwrap_or(0).min(10)
 }
 
+/// The same number with so many digits after the point at least, so that numbers of a column stand in line.
+pub(crate) fn padded(number: &str, places: usize) -> String {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if places <= fraction.len() || !whole.bytes().any(|byte| byte.is_ascii_digit()) {
+        return number.to_owned();
+    }
+    format!("{whole}.{fraction:0<places$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,6 +271,18 @@ mod tests {
         assert!(Told::read(&other).is_none());
         other.id = DocumentId::parse("notes:1").expect("an id");
         assert!(Told::read(&other).is_none());
+    }
+
+    #[test]
+    fn numbers_of_a_column_have_as_many_places() {
+        assert_eq!(
+            (&*padded("1", 2), &*padded("1.5", 2), &*padded("-1.234", 2)),
+            ("1.00", "1.50", "-1.234")
+        );
+        assert_eq!(
+            (&*padded("1", 0), &*padded("null", 2), &*padded("", 3)),
+            ("1", "null", "")
+        );
     }
 
     #[test]

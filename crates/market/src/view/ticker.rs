@@ -9,7 +9,7 @@ use serde_json::Value;
 use tribune_core::view::{Amount, Figure, Headline};
 
 use super::parts::{signed, tone_of};
-use super::record::Told;
+use super::record::{Told, padded, places};
 use crate::analytics::quotes::Quotes;
 
 /// Places of percentages and basis points on a page.
@@ -77,7 +77,8 @@ impl Day {
     /// With the figures that the answer is about: one that says nothing of volume has no word on it.
     pub(crate) fn headline(&self, bests: Option<&Bests>, told: &Told) -> Headline {
         let (base, quote) = (&told.base, &told.quote);
-        let price = |value: Option<Decimal>| value.map(|value| Amount::new(value.normalize().to_string(), quote));
+        let places = self.places(bests);
+        let price = |value: Option<Decimal>| value.map(|value| Amount::new(written(value, places), quote));
         let sum = |value: &Option<String>, unit: &str| value.as_ref().map(|value| Amount::new(value, unit));
         let named = [
             ("high_price", "24 h high", price(self.high)),
@@ -92,7 +93,7 @@ impl Day {
                 None => Figure::unknown(label, "nothing was traded in 24 hours"),
             })
             .collect();
-        figures.extend(bests.into_iter().flat_map(|bests| bests.figures(base, quote)));
+        figures.extend(bests.into_iter().flat_map(|bests| bests.figures(base, quote, places)));
         let change = self.change_pct.map(|change| {
             let shown = change.round_dp(RATIO_PLACES).normalize();
             (
@@ -104,7 +105,7 @@ impl Day {
             label: "Last price".to_owned(),
             value: self.last.map_or_else(
                 || Amount::plain("not traded"),
-                |last| Amount::new(last.normalize().to_string(), quote),
+                |last| Amount::new(written(last, places), quote),
             ),
             change,
             as_of: self.as_of,
@@ -114,7 +115,24 @@ impl Day {
     }
 }
 
+impl Day {
+    /// Digits after the point that the prices of the page have: a live one does not jump when a zero ends it.
+    fn places(&self, bests: Option<&Bests>) -> usize {
+        let prices = [self.last, self.open, self.high, self.low].into_iter().flatten();
+        let prices = prices.map(|price| price.normalize().scale() as usize);
+        prices.chain(bests.map(Bests::places)).max().unwrap_or(0)
+    }
+}
+
+fn written(price: Decimal, places: usize) -> String {
+    padded(&price.normalize().to_string(), places)
+}
+
 impl Bests {
+    fn places(&self) -> usize {
+        places(self.bid.iter().chain(&self.ask).map(|best| &*best.price))
+    }
+
     /// `None` if the answer says nothing of them.
     pub(crate) fn of(told: &Told) -> Option<Self> {
         told.fields.get("best_bid")?;
@@ -145,11 +163,11 @@ impl Bests {
         }
     }
 
-    pub(crate) fn figures(&self, base: &str, quote: &str) -> [Figure; 3] {
+    pub(crate) fn figures(&self, base: &str, quote: &str, places: usize) -> [Figure; 3] {
         let best = |label: &str, best: &Option<Best>, nobody: &str| match best {
             Some(best) => Figure {
                 note: Some(format!("for {} {base}", best.quantity)),
-                ..Figure::new(label, Amount::new(&best.price, quote))
+                ..Figure::new(label, Amount::new(padded(&best.price, places), quote))
             },
             None => Figure::unknown(label, nobody),
         };
@@ -186,6 +204,70 @@ pub(crate) fn mid_headline(told: &Told) -> Option<Headline> {
         change: None,
         as_of: told.as_of,
         age_ms: told.age_ms(),
-        figures: bests.figures(&told.base, &told.quote).into(),
+        figures: bests.figures(&told.base, &told.quote, bests.places()).into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day() -> Day {
+        let number = |text: &str| Decimal::from_str(text).ok();
+        Day {
+            last: number("100"),
+            open: number("80"),
+            high: number("105"),
+            low: number("79"),
+            change_pct: number("25"),
+            volume: Some("7.00000001".to_owned()),
+            worth: Some("700".to_owned()),
+            as_of: None,
+            age_ms: Some(4_000),
+        }
+    }
+
+    #[test]
+    fn a_newer_trade_moves_the_change_and_the_range() {
+        let mut moved = day();
+        moved.trade(Decimal::from(110), None, 3);
+        // (110 − 80)/80 = 37.5 %.
+        assert_eq!(moved.change_pct, Some(Decimal::new(375, 1)));
+        assert_eq!((moved.high, moved.low), (Some(Decimal::from(110)), day().low));
+        assert_eq!((moved.last, moved.age_ms), (Some(Decimal::from(110)), Some(3)));
+        let mut fallen = day();
+        fallen.trade(Decimal::from(60), None, 0);
+        assert_eq!(
+            (fallen.change_pct, fallen.low),
+            (Some(Decimal::from(-25)), Some(Decimal::from(60)))
+        );
+        // An open of nothing has no change; what was known stays.
+        let mut odd = day();
+        odd.open = Some(Decimal::ZERO);
+        odd.trade(Decimal::from(60), None, 0);
+        assert_eq!(odd.change_pct, day().change_pct);
+    }
+
+    #[test]
+    fn best_prices_that_are_missing_say_so() {
+        let bests = Bests {
+            bid: Some(Best {
+                price: "99.5".to_owned(),
+                quantity: "2".to_owned(),
+            }),
+            ask: None,
+            spread_bps: None,
+        };
+        let [bid, ask, spread] = bests.figures("BTC", "USDT", 2);
+        assert_eq!(bid.value, Some(Amount::new("99.50", "USDT")));
+        assert_eq!(bid.note.as_deref(), Some("for 2 BTC"));
+        assert_eq!((ask.value, ask.note.as_deref()), (None, Some("nobody offers")));
+        assert!(spread.value.is_none() && spread.note.is_some());
+    }
+
+    #[test]
+    fn small_numbers_of_json_are_read() {
+        assert_eq!(decimal("1e-6"), Some(Decimal::new(1, 6)));
+        assert_eq!((decimal("NaN"), decimal("")), (None, None));
+    }
 }

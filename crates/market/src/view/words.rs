@@ -26,6 +26,13 @@ const UNTOLD: &[&str] = &[
     "levels_asked",
     "basis",
     "rules",
+    "start_ms",
+    "end_ms",
+    "bid_complete",
+    "ask_complete",
+    "last_update_id",
+    "window_start",
+    "window_end",
 ];
 
 /// Names whose words do not say enough.
@@ -39,8 +46,7 @@ const NAMED: &[(&str, &str)] = &[
     ("atr", "ATR"),
     ("atr_pct", "ATR in percent"),
     ("amihud_pct_per_million_quote", "moved by a million"),
-    ("start_ms", "From"),
-    ("end_ms", "To"),
+    ("band", "Near the mid"),
     ("filled_base", "Filled quantity"),
     ("filled_quote", "Filled worth"),
     ("cost_bps", "Cost against mid"),

@@ -1,0 +1,103 @@
+//! Boards of the report that was worked by hand.
+
+use super::*;
+use crate::report::fixture;
+use serde_json::json;
+use tribune_core::view::Panel;
+use tribune_core::{DocumentId, JsonObject};
+
+fn panel_of<'a>(board: &'a Board, key: &str) -> &'a Panel {
+    board.panels.iter().find(|panel| panel.key == key).expect("a panel")
+}
+
+fn document(metadata: &serde_json::Value) -> Document {
+    Document {
+        id: DocumentId::parse("report:BTCUSDT").expect("an id"),
+        title: "SIMULATED BTCUSDT market report".to_owned(),
+        text: "# BTCUSDT market report\n\nSIMULATED: from a simulated exchange, not from a real market.\n".to_owned(),
+        url: None,
+        as_of: None,
+        metadata: metadata.as_object().cloned().unwrap_or_else(JsonObject::new),
+        passages: Vec::new(),
+    }
+}
+
+#[test]
+fn a_report_is_shown_with_all_its_parts() {
+    let board = now(&fixture::full());
+    assert_eq!(
+        (&*board.title, board.is_live, board.shows_text),
+        ("BTC/USDT", true, true)
+    );
+    let labels: Vec<&str> = board.badges.iter().map(|badge| &*badge.label).collect();
+    assert_eq!(labels, ["SIMULATED", "data ok"]);
+    let headline = board.headline.as_ref().expect("a headline");
+    assert_eq!(headline.value, Amount::new("100.05", "USDT"));
+    // 4.1666666667 to three places.
+    assert_eq!(headline.change, Some((Amount::new("+4.167", "% in 24 h"), Tone::Up)));
+    assert_eq!(headline.age_ms, Some(100));
+    let Content::Ladder(ladder) = &panel_of(&board, "ladder").content else {
+        panic!("a ladder")
+    };
+    // Bids 2, 2 + 3, 5 + 10 = 15, the largest; asks 1, then 5: a third of it.
+    assert_eq!((&*ladder.bids[2].total, ladder.bids[2].share), ("15", 1.0));
+    assert_eq!((&*ladder.asks[1].total, ladder.asks[1].share), ("5", 5.0 / 15.0));
+    let Content::Depth(chart) = &panel_of(&board, "depth").content else {
+        panic!("a chart")
+    };
+    assert_eq!((chart.price_places, chart.asks.len()), (2, 2));
+    let Content::Table(walls) = &panel_of(&board, "walls").content else {
+        panic!("walls")
+    };
+    let row: Vec<&str> = walls.rows[0].iter().map(|cell| &*cell.text).collect();
+    assert_eq!(row, ["bid", "95", "250", "medium"]);
+    assert_eq!(panel_of(&board, "health").title, "Health: 67.6 of 100");
+    for key in ["flow", "profile", "vacuums", "anomalies", "sections", "writer"] {
+        let panel = panel_of(&board, key);
+        assert!(!matches!(panel.content, Content::Missing(_)), "{key}");
+    }
+}
+
+#[test]
+fn what_a_report_does_not_know_it_says_and_why() {
+    let mut report = fixture::full();
+    (report.depth, report.flow, report.health, report.anomalies) = (None, None, None, Some(Vec::new()));
+    report.last_price = None;
+    report.best_bid = None;
+    report.sections.book.reason = Some("the book is resyncing".to_owned());
+    report.ingestion.status = IngestionStatus::Down;
+    report.ingestion.reason = Some("no report has been written for 9.0 s".to_owned());
+    let board = now(&report);
+    for key in ["depth", "ladder"] {
+        assert_eq!(
+            panel_of(&board, key).content,
+            Content::Missing("the book is resyncing".to_owned())
+        );
+    }
+    assert!(matches!(&panel_of(&board, "anomalies").content, Content::Text(_)));
+    assert_eq!(board.badges[1].tone, Tone::Bad);
+    assert_eq!(board.notes, ["No report has been written for 9.0 s"]);
+    let headline = board.headline.expect("a headline");
+    assert_eq!(headline.value, Amount::plain("unknown"));
+    assert_eq!(headline.figures[4].note.as_deref(), Some("the book is resyncing"));
+}
+
+#[test]
+fn a_record_is_shown_as_it_was_and_an_old_one_by_its_text() {
+    let report = fixture::full();
+    let mut shown = now(&report);
+    shown.is_live = false;
+    assert_eq!(then(&document(&json!({ "report": report }))), shown);
+    let about = json!({"symbol": "BTCUSDT", "base_asset": "BTC", "quote_asset": "USDT"});
+    for metadata in [about, json!({"report": {"symbol": 7}}), json!({})] {
+        let old = then(&document(&metadata));
+        assert!(matches!(&old.panels[..], [Panel { content: Content::Markdown(text), .. }] if text.starts_with('#')));
+        assert_eq!((old.badges.len(), old.is_live, old.shows_text), (1, false, false));
+    }
+}
+
+#[test]
+fn a_record_stays_small() {
+    let report = serde_json::to_string(&fixture::full()).expect("JSON");
+    assert!(report.len() < 6_000, "{} bytes", report.len());
+}
