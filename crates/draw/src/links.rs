@@ -1,5 +1,7 @@
 //! Where links of a document lead. An address is known to be harmless by what it begins with, and by nothing else.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::Element;
 
 /// Longer addresses carry data, not places.
@@ -54,6 +56,27 @@ pub(crate) fn anchor(heading: &str) -> String {
     name
 }
 
+/// Names for the headings of one text, each given once.
+#[derive(Default)]
+pub(crate) struct Anchors {
+    given: HashSet<String>,
+    /// How often each name was wanted.
+    wanted: HashMap<String, usize>,
+}
+
+impl Anchors {
+    pub(crate) fn name(&mut self, heading: &str) -> String {
+        let plain = anchor(heading);
+        let again = self.wanted.entry(plain.clone()).or_default();
+        let mut name = plain.clone();
+        while !self.given.insert(name.clone()) {
+            *again += 1;
+            name = format!("{plain}-{again}");
+        }
+        name
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +118,8 @@ mod tests {
         assert_eq!(target("#where-it-leads"), Target::Within("s-where-it-leads".to_owned()));
         assert_eq!(anchor("Où & wann?"), "s-où-wann");
         assert_eq!(anchor("passage"), "s-passage", "no heading takes the passage's place");
+        let mut anchors = Anchors::default();
+        let names = ["Low", "Low", "Low 1", "Low"].map(|heading| anchors.name(heading));
+        assert_eq!(names, ["s-low", "s-low-1", "s-low-1-1", "s-low-2"]);
     }
 }

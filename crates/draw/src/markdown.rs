@@ -1,15 +1,15 @@
 //! Markdown as elements. A sanitiser by construction: of a document's own making there is only text, names of elements
 //! and attributes are written here, and addresses are let through by what they begin with. HTML in the source is text.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, LinkType, Options, Parser, Tag};
 
 use crate::footnotes::Footnotes;
-use crate::links::{Target, anchor, outside, target};
+use crate::links::{Anchors, Target, outside, target};
 use crate::marks::{Marks, Piece, nodes};
 use crate::plain::plain_marked;
+use crate::tables;
 use crate::{Element, Node};
 
 /// Elements within elements: what is nested deeper is flattened, because trees are walked by recursion.
@@ -35,7 +35,7 @@ pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
         first_level: first_level(&events),
         frames: vec![Frame::new(Kind::Root, 0..text.len())],
         too_deep: 0,
-        anchors: HashMap::new(),
+        anchors: Anchors::default(),
         footnotes: Footnotes::default(),
     };
     for (event, at) in events {
@@ -67,6 +67,9 @@ enum Kind {
     Heading(HeadingLevel),
     Html,
     Code,
+    Item {
+        is_task: bool,
+    },
     List {
         first: Option<u64>,
     },
@@ -107,8 +110,7 @@ struct Builder<'a> {
     frames: Vec<Frame>,
     /// Elements that are open and were not made, because they are nested too deep.
     too_deep: usize,
-    /// How often each anchor was made.
-    anchors: HashMap<String, usize>,
+    anchors: Anchors,
     footnotes: Footnotes,
 }
 
@@ -132,7 +134,7 @@ impl Builder<'_> {
             Event::SoftBreak => self.text("\n", &at),
             Event::HardBreak => self.node(Element::new("br"), &at),
             Event::Rule => self.block(Element::new("hr"), &at),
-            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }, &at),
+            Event::TaskListMarker(done) => self.task(done, &at),
         }
     }
 
@@ -144,7 +146,7 @@ impl Builder<'_> {
             Tag::CodeBlock(_) => Kind::Code,
             Tag::HtmlBlock => Kind::Html,
             Tag::List(first) => Kind::List { first },
-            Tag::Item => Kind::Simple("li"),
+            Tag::Item => Kind::Item { is_task: false },
             Tag::FootnoteDefinition(label) => Kind::Footnote(self.footnotes.number(&label)),
             Tag::Table(columns) => Kind::Table(columns),
             Tag::TableHead => Kind::Head,
@@ -177,15 +179,17 @@ impl Builder<'_> {
         let inner = nodes(pieces);
         match kind {
             Kind::Root => {}
-            Kind::Simple(name @ ("p" | "li" | "blockquote" | "div")) => {
+            Kind::Simple(name @ ("p" | "blockquote" | "div")) => {
                 self.block(Element::new(name).children(inner), &at);
             }
             Kind::Simple(name) => self.add(Element::new(name).children(inner)),
             Kind::Heading(level) => {
-                let anchor = self.anchor(&plain_text.unwrap_or_default());
+                let anchor = self.anchors.name(&plain_text.unwrap_or_default());
                 let heading = Element::new(self.heading(level)).with("id", anchor).children(inner);
                 self.block(heading, &at);
             }
+            Kind::Item { is_task: true } => self.block_with("li", "task", inner, &at),
+            Kind::Item { is_task: false } => self.block(Element::new("li").children(inner), &at),
             Kind::Html => self.block_with("p", "source", inner, &at),
             Kind::Code => {
                 let code = Element::new("code").children(inner);
@@ -202,7 +206,10 @@ impl Builder<'_> {
                 };
                 self.block(list.children(inner), &at);
             }
-            Kind::Table(_) => self.table(inner.collect(), &at),
+            Kind::Table(_) => {
+                let is_cited = self.is_cited_whole(&at);
+                self.add(tables::table(inner.collect(), is_cited));
+            }
             Kind::Head => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
             Kind::Row => self.add(Element::new("tr").children(inner)),
             Kind::Cell => self.cell(inner.collect()),
@@ -286,6 +293,19 @@ impl Builder<'_> {
         self.marks.cover(&(start..start + written.trim().len()))
     }
 
+    /// A box in front of an item, which then needs no other sign.
+    fn task(&mut self, done: bool, at: &Range<usize>) {
+        let item = self
+            .frames
+            .iter_mut()
+            .rev()
+            .find(|frame| matches!(frame.kind, Kind::Item { .. }));
+        if let Some(item) = item {
+            item.kind = Kind::Item { is_task: true };
+        }
+        self.text(if done { "☑ " } else { "☐ " }, at);
+    }
+
     fn heading(&self, level: HeadingLevel) -> &'static str {
         match (level as usize).saturating_sub(self.first_level) {
             0 => "h2",
@@ -293,18 +313,6 @@ impl Builder<'_> {
             2 => "h4",
             3 => "h5",
             _ => "h6",
-        }
-    }
-
-    /// A name for a heading that no other element of the page has.
-    fn anchor(&mut self, heading: &str) -> String {
-        let name = anchor(heading);
-        let count = self.anchors.entry(name.clone()).or_default();
-        *count += 1;
-        if *count == 1 {
-            name
-        } else {
-            format!("{name}-{}", *count - 1)
         }
     }
 
@@ -347,46 +355,21 @@ impl Builder<'_> {
         self.add(picture);
     }
 
-    /// A table can be wider than the page, and has to be reached to be scrolled.
-    fn table(&mut self, mut rows: Vec<Node>, at: &Range<usize>) {
-        let body = rows.split_off(rows.len().min(1));
-        let table = Element::new("table").children(rows);
-        let table = if body.is_empty() {
-            table
-        } else {
-            table.child(Element::new("tbody").children(body))
-        };
-        let class = if self.is_cited_whole(at) {
-            "scroll cited"
-        } else {
-            "scroll"
-        };
-        self.add(Element::new("div").class(class).with("tabindex", "0").child(table));
-    }
-
     fn cell(&mut self, inner: Vec<Node>) {
         let mut above = self.frames.iter().rev();
         let row = above.next();
         let column = row.map_or(0, |row| row.pieces.len());
-        let columns = above.find_map(|frame| match &frame.kind {
-            Kind::Table(columns) => Some(columns),
+        let alignment = above.find_map(|frame| match &frame.kind {
+            Kind::Table(columns) => columns.get(column).copied(),
             _ => None,
         });
-        let cell = if row.is_some_and(|row| matches!(row.kind, Kind::Head)) {
-            Element::new("th").with("scope", "col")
-        } else {
-            Element::new("td")
-        };
-        let cell = match columns.and_then(|columns| columns.get(column)) {
-            Some(Alignment::Right) => cell.class("number"),
-            Some(Alignment::Center) => cell.class("middle"),
-            _ => cell,
-        };
-        self.add(cell.children(inner));
+        let is_head = row.is_some_and(|row| matches!(row.kind, Kind::Head));
+        self.add(tables::cell(is_head, alignment, inner));
     }
 }
 
-/// The words of a heading, without the signs around them.
+/// The first line of a heading, without the signs around it.
 fn written(heading: &str) -> String {
-    heading.trim().trim_matches('#').trim().to_owned()
+    let line = heading.trim().lines().next().unwrap_or_default();
+    line.trim_matches('#').trim().to_owned()
 }

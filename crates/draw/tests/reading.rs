@@ -128,13 +128,25 @@ fn tables_lists_and_notes_keep_their_shape() {
     );
     assert_eq!(
         html(&markdown("3. c\n4. d\n\n- [x] done\n- [ ] open\n")),
-        "<ol start=\"3\"><li>c</li><li>d</li></ol><ul><li>☑ done</li><li>☐ open</li></ul>"
+        "<ol start=\"3\"><li>c</li><li>d</li></ol><ul><li class=\"task\">☑ done</li><li class=\"task\">☐ open</li></ul>"
     );
     assert_eq!(
         html(&markdown("Said[^a] twice[^a].\n\n[^a]: So it is.\n")),
         "<p>Said<sup><a href=\"#note-1\" id=\"note-1-from\">1</a></sup> twice<sup><a href=\"#note-1\">1</a></sup>.</p>\
          <section class=\"footnotes\" aria-label=\"Notes\"><ol><li id=\"note-1\" value=\"1\"><p>So it is.</p>\
          <a href=\"#note-1-from\" aria-label=\"Back to the text\">↩</a></li></ol></section>"
+    );
+}
+
+#[test]
+fn headings_come_below_the_page_s_own_and_have_places_of_their_own() {
+    assert_eq!(
+        html(&markdown("### Low\n\n#### Lower\n\n### Low\n\nUnder\n-----\n")),
+        "<h3 id=\"s-low\">Low</h3><h4 id=\"s-lower\">Lower</h4><h3 id=\"s-low-1\">Low</h3><h2 id=\"s-under\">Under</h2>"
+    );
+    assert_eq!(
+        html(&markdown("# <passage>")),
+        "<h2 id=\"s-passage\">&lt;passage&gt;</h2>"
     );
 }
 
