@@ -277,6 +277,19 @@ fn hostile_shapes_stay_small_and_are_made_in_time() {
     }
 }
 
+#[test]
+fn what_is_too_much_to_format_is_shown_as_it_is_written() {
+    let text = "*a* b\n\n".repeat(60_000);
+    let seen = Seen::of(&markdown_marked(&text, Some(0..text.len())));
+    let formatted = seen.elements.iter().filter(|name| *name == "em").count();
+    assert!(formatted > 20_000 && formatted < 60_000, "{formatted}");
+    // Every paragraph is there once, before and behind the line.
+    assert_eq!(seen.text.matches('a').count(), 60_000);
+    assert_eq!(seen.text.matches('b').count(), 60_000);
+    assert_eq!(seen.marked, seen.text);
+    assert_eq!(seen.ids, ["passage"]);
+}
+
 /// Text with much of what has a meaning in Markdown and HTML in it.
 fn markup() -> impl Strategy<Value = String> {
     let part = prop_oneof![

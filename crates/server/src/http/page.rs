@@ -1,5 +1,5 @@
-//! Pages for people: rendered on the server, everything escaped. Scripts are ours alone, and only where a page has a use
-//! for them.
+//! Pages for people: rendered on the server, everything escaped. Those that run scripts run only ours, and work
+//! without them, the chat excepted.
 
 use std::sync::LazyLock;
 
@@ -32,13 +32,14 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:
 /// into HTML, which browsers that know trusted types then refuse as well.
 const CHAT_POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// A document's page: nothing of the document runs; two small scripts of ours copy and scroll.
-const READING_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+/// Pages whose scripts make using them easier and talk to nobody.
+const SCRIPT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/// The strictest that a page can do with.
 fn policy(template: &str) -> &'static str {
     match template {
+        "reading.html" => SCRIPT_POLICY,
         "home.html" => CHAT_POLICY,
-        "reading.html" => READING_POLICY,
         _ => POLICY,
     }
 }

@@ -1,15 +1,19 @@
 //! Markdown as elements. A sanitiser by construction: of a document's own making there is only text, names of elements
-//! and attributes are written here, and addresses are let through by what they begin with. HTML in the source is text.
+//! and attributes are written here, and addresses are let through by what they begin with (`links`). HTML in the source
+//! is text.
+
+mod footnotes;
+mod links;
+mod table;
 
 use std::ops::Range;
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, LinkType, Options, Parser, Tag};
 
-use crate::footnotes::Footnotes;
-use crate::links::{Anchors, Target, outside, target};
+use self::footnotes::Footnotes;
+use self::links::{Anchors, Target, outside, target};
 use crate::marks::{Marks, Piece, nodes};
-use crate::plain::plain_marked;
-use crate::tables;
+use crate::plain::paragraphs;
 use crate::{Element, Node};
 
 /// Elements within elements: what is nested deeper is flattened, because trees are walked by recursion.
@@ -28,10 +32,11 @@ pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES | Options::ENABLE_TASKLISTS;
     let mut parser = Parser::new_ext(text, options).into_offset_iter();
     let events: Vec<(Event<'_>, Range<usize>)> = parser.by_ref().take(MAX_EVENTS).collect();
-    let left = parser.next().map(|(_, at)| at.start);
+    let is_cut = parser.next().is_some();
+    let read_to = read_to(&events);
     let mut builder = Builder {
         source: text,
-        marks: Marks::new(text, cited.clone()),
+        marks: Marks::new(text, cited),
         first_level: first_level(&events),
         frames: vec![Frame::new(Kind::Root, 0..text.len())],
         too_deep: 0,
@@ -41,13 +46,19 @@ pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
     for (event, at) in events {
         builder.take(event, at);
     }
-    let mut all = builder.finish();
-    if let Some(left) = left {
-        let left = text.floor_char_boundary(left);
-        let cited = cited.map(|cited| cited.start.saturating_sub(left)..cited.end.saturating_sub(left));
-        all.extend(plain_marked(&text[left..], cited));
+    let (mut all, mut marks) = builder.finish();
+    if is_cut {
+        all.extend(paragraphs(text, read_to, &mut marks));
     }
     all
+}
+
+/// Where the text ends that these events tell of. Elements begin before what is in them, and say nothing themselves.
+fn read_to(events: &[(Event<'_>, Range<usize>)]) -> usize {
+    let told = events
+        .iter()
+        .filter(|(event, _)| !matches!(event, Event::Start(_) | Event::End(_)));
+    told.map(|(_, at)| at.end).max().unwrap_or_default()
 }
 
 /// The highest level of headings that the text uses: it comes right below the page's own.
@@ -208,7 +219,7 @@ impl Builder<'_> {
             }
             Kind::Table(_) => {
                 let is_cited = self.is_cited_whole(&at);
-                self.add(tables::table(inner.collect(), is_cited));
+                self.add(table::table(inner.collect(), is_cited));
             }
             Kind::Head => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
             Kind::Row => self.add(Element::new("tr").children(inner)),
@@ -219,7 +230,8 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(mut self) -> Vec<Node> {
+    /// The elements, and what is still to be marked in what follows.
+    fn finish(mut self) -> (Vec<Node>, Marks) {
         while self.frames.len() > 1 {
             self.close();
         }
@@ -229,7 +241,7 @@ impl Builder<'_> {
             .map(|root| nodes(root.pieces).collect())
             .unwrap_or_default();
         all.extend(self.footnotes.section());
-        all
+        (all, self.marks)
     }
 
     /// What is being filled. The root is always there.
@@ -364,7 +376,7 @@ impl Builder<'_> {
             _ => None,
         });
         let is_head = row.is_some_and(|row| matches!(row.kind, Kind::Head));
-        self.add(tables::cell(is_head, alignment, inner));
+        self.add(table::cell(is_head, alignment, inner));
     }
 }
 

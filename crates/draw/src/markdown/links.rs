@@ -8,7 +8,7 @@ use crate::Element;
 const MAX_ADDRESS_BYTES: usize = 2_000;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(super) enum Target {
     /// Another site, or a mailbox.
     Outside(String),
     /// A heading of the same text, by its anchor.
@@ -17,7 +17,7 @@ pub(crate) enum Target {
     Nowhere(String),
 }
 
-pub(crate) fn target(address: &str) -> Target {
+pub(super) fn target(address: &str) -> Target {
     const OUTSIDE: [&str; 3] = ["https://", "http://", "mailto:"];
     let begins = |prefix: &&str| {
         let head = address.as_bytes().get(..prefix.len());
@@ -36,14 +36,14 @@ pub(crate) fn target(address: &str) -> Target {
 }
 
 /// A link that tells the other site nothing, and gives it no hold on this page.
-pub(crate) fn outside(address: String) -> Element {
+pub(super) fn outside(address: String) -> Element {
     Element::new("a")
         .with("href", address)
         .with("rel", "noreferrer noopener nofollow")
 }
 
 /// The name of a heading's place: the same for a heading and for what links to it, and like no id of the page's own.
-pub(crate) fn anchor(heading: &str) -> String {
+pub(super) fn anchor(heading: &str) -> String {
     const MAX_CHARS: usize = 60;
     let mut name = String::from("s-");
     for letter in heading.chars().flat_map(char::to_lowercase).take(MAX_CHARS) {
@@ -58,14 +58,14 @@ pub(crate) fn anchor(heading: &str) -> String {
 
 /// Names for the headings of one text, each given once.
 #[derive(Default)]
-pub(crate) struct Anchors {
+pub(super) struct Anchors {
     given: HashSet<String>,
     /// How often each name was wanted.
     wanted: HashMap<String, usize>,
 }
 
 impl Anchors {
-    pub(crate) fn name(&mut self, heading: &str) -> String {
+    pub(super) fn name(&mut self, heading: &str) -> String {
         let plain = anchor(heading);
         let again = self.wanted.entry(plain.clone()).or_default();
         let mut name = plain.clone();

@@ -5,7 +5,7 @@ use pulldown_cmark::Alignment;
 use crate::{Element, Node};
 
 /// A table of these rows, the first of them its head. It can be wider than the page, and has to be reached to be scrolled.
-pub(crate) fn table(mut rows: Vec<Node>, is_cited: bool) -> Element {
+pub(super) fn table(mut rows: Vec<Node>, is_cited: bool) -> Element {
     let body = rows.split_off(rows.len().min(1));
     let mut table = Element::new("table").children(rows);
     if !body.is_empty() {
@@ -15,7 +15,7 @@ pub(crate) fn table(mut rows: Vec<Node>, is_cited: bool) -> Element {
     Element::new("div").class(class).with("tabindex", "0").child(table)
 }
 
-pub(crate) fn cell(is_head: bool, alignment: Option<Alignment>, inner: Vec<Node>) -> Element {
+pub(super) fn cell(is_head: bool, alignment: Option<Alignment>, inner: Vec<Node>) -> Element {
     let cell = if is_head {
         Element::new("th").with("scope", "col")
     } else {
