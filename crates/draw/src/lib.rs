@@ -8,7 +8,7 @@
 //! - [`candles`], [`depth`], [`profile`], [`lines`]: the charts
 //! - [`ladder`], [`table`], [`figures`]: the rest of what a panel can hold
 //! - [`board`]: a board as regions that a live page renews one by one
-//! - [`reading`]: a document's text: [`markdown`] (`links`, `footnotes`) or [`plain`], with what is
+//! - [`reading`]: a document's text: [`markdown`] or [`plain`], with what is
 //!   cited of it set off (`marks`)
 //! - [`sample`]: a made-up board, for the page that documents the look and for tests
 
@@ -17,10 +17,8 @@ pub mod candles;
 pub mod chart;
 pub mod depth;
 pub mod figures;
-mod footnotes;
 pub mod ladder;
 pub mod lines;
-mod links;
 pub mod markdown;
 mod marks;
 pub mod node;

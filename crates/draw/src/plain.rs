@@ -12,31 +12,27 @@ pub fn plain(text: &str) -> Vec<Node> {
 
 /// The same, with the part that `cited` names in bytes of the text set off in `<mark>`.
 pub fn plain_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
-    let mut marks = Marks::new(text, cited);
-    paragraphs(text)
-        .into_iter()
-        .map(|lines| paragraph(text, &lines, &mut marks))
-        .collect()
+    paragraphs(text, 0, &mut Marks::new(text, cited))
 }
 
-/// The lines of each paragraph, without their ends.
-fn paragraphs(text: &str) -> Vec<Vec<Range<usize>>> {
-    let mut paragraphs = Vec::new();
+/// The paragraphs of a text from `start` on.
+pub(crate) fn paragraphs(text: &str, start: usize, marks: &mut Marks) -> Vec<Node> {
+    let mut all = Vec::new();
     let mut lines: Vec<Range<usize>> = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
+    let mut at = text.floor_char_boundary(start);
+    for line in text[at..].split_inclusive('\n') {
         let bare = line.trim_end_matches(['\r', '\n']);
         if !bare.trim().is_empty() {
             lines.push(at..at + bare.len());
         } else if !lines.is_empty() {
-            paragraphs.push(std::mem::take(&mut lines));
+            all.push(paragraph(text, &std::mem::take(&mut lines), marks));
         }
         at += line.len();
     }
     if !lines.is_empty() {
-        paragraphs.push(lines);
+        all.push(paragraph(text, &lines, marks));
     }
-    paragraphs
+    all
 }
 
 fn paragraph(text: &str, lines: &[Range<usize>], marks: &mut Marks) -> Node {

@@ -128,13 +128,25 @@ fn tables_lists_and_notes_keep_their_shape() {
     );
     assert_eq!(
         html(&markdown("3. c\n4. d\n\n- [x] done\n- [ ] open\n")),
-        "<ol start=\"3\"><li>c</li><li>d</li></ol><ul><li>☑ done</li><li>☐ open</li></ul>"
+        "<ol start=\"3\"><li>c</li><li>d</li></ol><ul><li class=\"task\">☑ done</li><li class=\"task\">☐ open</li></ul>"
     );
     assert_eq!(
         html(&markdown("Said[^a] twice[^a].\n\n[^a]: So it is.\n")),
         "<p>Said<sup><a href=\"#note-1\" id=\"note-1-from\">1</a></sup> twice<sup><a href=\"#note-1\">1</a></sup>.</p>\
          <section class=\"footnotes\" aria-label=\"Notes\"><ol><li id=\"note-1\" value=\"1\"><p>So it is.</p>\
          <a href=\"#note-1-from\" aria-label=\"Back to the text\">↩</a></li></ol></section>"
+    );
+}
+
+#[test]
+fn headings_come_below_the_page_s_own_and_have_places_of_their_own() {
+    assert_eq!(
+        html(&markdown("### Low\n\n#### Lower\n\n### Low\n\nUnder\n-----\n")),
+        "<h3 id=\"s-low\">Low</h3><h4 id=\"s-lower\">Lower</h4><h3 id=\"s-low-1\">Low</h3><h2 id=\"s-under\">Under</h2>"
+    );
+    assert_eq!(
+        html(&markdown("# <passage>")),
+        "<h2 id=\"s-passage\">&lt;passage&gt;</h2>"
     );
 }
 
@@ -263,6 +275,19 @@ fn hostile_shapes_stay_small_and_are_made_in_time() {
         assert_eq!(seen.marked, "deep", "{begins}");
         assert!(start.elapsed().as_secs() < 20, "{begins}: {:?}", start.elapsed());
     }
+}
+
+#[test]
+fn what_is_too_much_to_format_is_shown_as_it_is_written() {
+    let text = "*a* b\n\n".repeat(60_000);
+    let seen = Seen::of(&markdown_marked(&text, Some(0..text.len())));
+    let formatted = seen.elements.iter().filter(|name| *name == "em").count();
+    assert!(formatted > 20_000 && formatted < 60_000, "{formatted}");
+    // Every paragraph is there once, before and behind the line.
+    assert_eq!(seen.text.matches('a').count(), 60_000);
+    assert_eq!(seen.text.matches('b').count(), 60_000);
+    assert_eq!(seen.marked, seen.text);
+    assert_eq!(seen.ids, ["passage"]);
 }
 
 /// Text with much of what has a meaning in Markdown and HTML in it.

@@ -1,6 +1,5 @@
-// A citation whose address has lost its fragment still opens at the cited passage.
+// A citation whose address has lost its fragment still opens at the cited passage, and the keyboard goes on from there.
 
-const passage = document.getElementById('passage');
-if (passage && !location.hash) {
-  passage.scrollIntoView({ block: 'center', behavior: 'instant' });
+if (document.getElementById('passage') && !location.hash) {
+  location.replace('#passage');
 }

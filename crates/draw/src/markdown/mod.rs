@@ -1,15 +1,19 @@
 //! Markdown as elements. A sanitiser by construction: of a document's own making there is only text, names of elements
-//! and attributes are written here, and addresses are let through by what they begin with. HTML in the source is text.
+//! and attributes are written here, and addresses are let through by what they begin with (`links`). HTML in the source
+//! is text.
 
-use std::collections::HashMap;
+mod footnotes;
+mod links;
+mod table;
+
 use std::ops::Range;
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, LinkType, Options, Parser, Tag};
 
-use crate::footnotes::Footnotes;
-use crate::links::{Target, anchor, outside, target};
+use self::footnotes::Footnotes;
+use self::links::{Anchors, Target, outside, target};
 use crate::marks::{Marks, Piece, nodes};
-use crate::plain::plain_marked;
+use crate::plain::paragraphs;
 use crate::{Element, Node};
 
 /// Elements within elements: what is nested deeper is flattened, because trees are walked by recursion.
@@ -28,26 +32,33 @@ pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES | Options::ENABLE_TASKLISTS;
     let mut parser = Parser::new_ext(text, options).into_offset_iter();
     let events: Vec<(Event<'_>, Range<usize>)> = parser.by_ref().take(MAX_EVENTS).collect();
-    let left = parser.next().map(|(_, at)| at.start);
+    let is_cut = parser.next().is_some();
+    let read_to = read_to(&events);
     let mut builder = Builder {
         source: text,
-        marks: Marks::new(text, cited.clone()),
+        marks: Marks::new(text, cited),
         first_level: first_level(&events),
         frames: vec![Frame::new(Kind::Root, 0..text.len())],
         too_deep: 0,
-        anchors: HashMap::new(),
+        anchors: Anchors::default(),
         footnotes: Footnotes::default(),
     };
     for (event, at) in events {
         builder.take(event, at);
     }
-    let mut all = builder.finish();
-    if let Some(left) = left {
-        let left = text.floor_char_boundary(left);
-        let cited = cited.map(|cited| cited.start.saturating_sub(left)..cited.end.saturating_sub(left));
-        all.extend(plain_marked(&text[left..], cited));
+    let (mut all, mut marks) = builder.finish();
+    if is_cut {
+        all.extend(paragraphs(text, read_to, &mut marks));
     }
     all
+}
+
+/// Where the text ends that these events tell of. Elements begin before what is in them, and say nothing themselves.
+fn read_to(events: &[(Event<'_>, Range<usize>)]) -> usize {
+    let told = events
+        .iter()
+        .filter(|(event, _)| !matches!(event, Event::Start(_) | Event::End(_)));
+    told.map(|(_, at)| at.end).max().unwrap_or_default()
 }
 
 /// The highest level of headings that the text uses: it comes right below the page's own.
@@ -67,6 +78,9 @@ enum Kind {
     Heading(HeadingLevel),
     Html,
     Code,
+    Item {
+        is_task: bool,
+    },
     List {
         first: Option<u64>,
     },
@@ -107,8 +121,7 @@ struct Builder<'a> {
     frames: Vec<Frame>,
     /// Elements that are open and were not made, because they are nested too deep.
     too_deep: usize,
-    /// How often each anchor was made.
-    anchors: HashMap<String, usize>,
+    anchors: Anchors,
     footnotes: Footnotes,
 }
 
@@ -132,7 +145,7 @@ impl Builder<'_> {
             Event::SoftBreak => self.text("\n", &at),
             Event::HardBreak => self.node(Element::new("br"), &at),
             Event::Rule => self.block(Element::new("hr"), &at),
-            Event::TaskListMarker(done) => self.text(if done { "☑ " } else { "☐ " }, &at),
+            Event::TaskListMarker(done) => self.task(done, &at),
         }
     }
 
@@ -144,7 +157,7 @@ impl Builder<'_> {
             Tag::CodeBlock(_) => Kind::Code,
             Tag::HtmlBlock => Kind::Html,
             Tag::List(first) => Kind::List { first },
-            Tag::Item => Kind::Simple("li"),
+            Tag::Item => Kind::Item { is_task: false },
             Tag::FootnoteDefinition(label) => Kind::Footnote(self.footnotes.number(&label)),
             Tag::Table(columns) => Kind::Table(columns),
             Tag::TableHead => Kind::Head,
@@ -177,15 +190,17 @@ impl Builder<'_> {
         let inner = nodes(pieces);
         match kind {
             Kind::Root => {}
-            Kind::Simple(name @ ("p" | "li" | "blockquote" | "div")) => {
+            Kind::Simple(name @ ("p" | "blockquote" | "div")) => {
                 self.block(Element::new(name).children(inner), &at);
             }
             Kind::Simple(name) => self.add(Element::new(name).children(inner)),
             Kind::Heading(level) => {
-                let anchor = self.anchor(&plain_text.unwrap_or_default());
+                let anchor = self.anchors.name(&plain_text.unwrap_or_default());
                 let heading = Element::new(self.heading(level)).with("id", anchor).children(inner);
                 self.block(heading, &at);
             }
+            Kind::Item { is_task: true } => self.block_with("li", "task", inner, &at),
+            Kind::Item { is_task: false } => self.block(Element::new("li").children(inner), &at),
             Kind::Html => self.block_with("p", "source", inner, &at),
             Kind::Code => {
                 let code = Element::new("code").children(inner);
@@ -202,7 +217,10 @@ impl Builder<'_> {
                 };
                 self.block(list.children(inner), &at);
             }
-            Kind::Table(_) => self.table(inner.collect(), &at),
+            Kind::Table(_) => {
+                let is_cited = self.is_cited_whole(&at);
+                self.add(table::table(inner.collect(), is_cited));
+            }
             Kind::Head => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
             Kind::Row => self.add(Element::new("tr").children(inner)),
             Kind::Cell => self.cell(inner.collect()),
@@ -212,7 +230,8 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(mut self) -> Vec<Node> {
+    /// The elements, and what is still to be marked in what follows.
+    fn finish(mut self) -> (Vec<Node>, Marks) {
         while self.frames.len() > 1 {
             self.close();
         }
@@ -222,7 +241,7 @@ impl Builder<'_> {
             .map(|root| nodes(root.pieces).collect())
             .unwrap_or_default();
         all.extend(self.footnotes.section());
-        all
+        (all, self.marks)
     }
 
     /// What is being filled. The root is always there.
@@ -286,6 +305,19 @@ impl Builder<'_> {
         self.marks.cover(&(start..start + written.trim().len()))
     }
 
+    /// A box in front of an item, which then needs no other sign.
+    fn task(&mut self, done: bool, at: &Range<usize>) {
+        let item = self
+            .frames
+            .iter_mut()
+            .rev()
+            .find(|frame| matches!(frame.kind, Kind::Item { .. }));
+        if let Some(item) = item {
+            item.kind = Kind::Item { is_task: true };
+        }
+        self.text(if done { "☑ " } else { "☐ " }, at);
+    }
+
     fn heading(&self, level: HeadingLevel) -> &'static str {
         match (level as usize).saturating_sub(self.first_level) {
             0 => "h2",
@@ -293,18 +325,6 @@ impl Builder<'_> {
             2 => "h4",
             3 => "h5",
             _ => "h6",
-        }
-    }
-
-    /// A name for a heading that no other element of the page has.
-    fn anchor(&mut self, heading: &str) -> String {
-        let name = anchor(heading);
-        let count = self.anchors.entry(name.clone()).or_default();
-        *count += 1;
-        if *count == 1 {
-            name
-        } else {
-            format!("{name}-{}", *count - 1)
         }
     }
 
@@ -347,46 +367,21 @@ impl Builder<'_> {
         self.add(picture);
     }
 
-    /// A table can be wider than the page, and has to be reached to be scrolled.
-    fn table(&mut self, mut rows: Vec<Node>, at: &Range<usize>) {
-        let body = rows.split_off(rows.len().min(1));
-        let table = Element::new("table").children(rows);
-        let table = if body.is_empty() {
-            table
-        } else {
-            table.child(Element::new("tbody").children(body))
-        };
-        let class = if self.is_cited_whole(at) {
-            "scroll cited"
-        } else {
-            "scroll"
-        };
-        self.add(Element::new("div").class(class).with("tabindex", "0").child(table));
-    }
-
     fn cell(&mut self, inner: Vec<Node>) {
         let mut above = self.frames.iter().rev();
         let row = above.next();
         let column = row.map_or(0, |row| row.pieces.len());
-        let columns = above.find_map(|frame| match &frame.kind {
-            Kind::Table(columns) => Some(columns),
+        let alignment = above.find_map(|frame| match &frame.kind {
+            Kind::Table(columns) => columns.get(column).copied(),
             _ => None,
         });
-        let cell = if row.is_some_and(|row| matches!(row.kind, Kind::Head)) {
-            Element::new("th").with("scope", "col")
-        } else {
-            Element::new("td")
-        };
-        let cell = match columns.and_then(|columns| columns.get(column)) {
-            Some(Alignment::Right) => cell.class("number"),
-            Some(Alignment::Center) => cell.class("middle"),
-            _ => cell,
-        };
-        self.add(cell.children(inner));
+        let is_head = row.is_some_and(|row| matches!(row.kind, Kind::Head));
+        self.add(table::cell(is_head, alignment, inner));
     }
 }
 
-/// The words of a heading, without the signs around them.
+/// The first line of a heading, without the signs around it.
 fn written(heading: &str) -> String {
-    heading.trim().trim_matches('#').trim().to_owned()
+    let line = heading.trim().lines().next().unwrap_or_default();
+    line.trim_matches('#').trim().to_owned()
 }

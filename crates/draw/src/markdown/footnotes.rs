@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::{Element, Node};
 
 #[derive(Default)]
-pub(crate) struct Footnotes {
+pub(super) struct Footnotes {
     /// By label, from 1.
     numbers: HashMap<String, usize>,
     /// Those that something in the text refers to.
@@ -14,13 +14,13 @@ pub(crate) struct Footnotes {
 }
 
 impl Footnotes {
-    pub(crate) fn number(&mut self, label: &str) -> usize {
+    pub(super) fn number(&mut self, label: &str) -> usize {
         let next = self.numbers.len() + 1;
         *self.numbers.entry(label.to_owned()).or_insert(next)
     }
 
     /// A number in the text that leads to the note. The first one is where the note leads back to.
-    pub(crate) fn reference(&mut self, label: &str) -> Element {
+    pub(super) fn reference(&mut self, label: &str) -> Element {
         let number = self.number(label);
         let link = Element::new("a").with("href", format!("#note-{number}"));
         let link = if self.referred.insert(number) {
@@ -31,12 +31,12 @@ impl Footnotes {
         Element::new("sup").child(link.text(number.to_string()))
     }
 
-    pub(crate) fn add(&mut self, number: usize, text: Vec<Node>) {
+    pub(super) fn add(&mut self, number: usize, text: Vec<Node>) {
         self.texts.push((number, text));
     }
 
     /// All of them; `None` if there are none.
-    pub(crate) fn section(mut self) -> Option<Node> {
+    pub(super) fn section(mut self) -> Option<Node> {
         if self.texts.is_empty() {
             return None;
         }

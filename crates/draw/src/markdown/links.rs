@@ -1,12 +1,14 @@
 //! Where links of a document lead. An address is known to be harmless by what it begins with, and by nothing else.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::Element;
 
 /// Longer addresses carry data, not places.
 const MAX_ADDRESS_BYTES: usize = 2_000;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(super) enum Target {
     /// Another site, or a mailbox.
     Outside(String),
     /// A heading of the same text, by its anchor.
@@ -15,7 +17,7 @@ pub(crate) enum Target {
     Nowhere(String),
 }
 
-pub(crate) fn target(address: &str) -> Target {
+pub(super) fn target(address: &str) -> Target {
     const OUTSIDE: [&str; 3] = ["https://", "http://", "mailto:"];
     let begins = |prefix: &&str| {
         let head = address.as_bytes().get(..prefix.len());
@@ -34,14 +36,14 @@ pub(crate) fn target(address: &str) -> Target {
 }
 
 /// A link that tells the other site nothing, and gives it no hold on this page.
-pub(crate) fn outside(address: String) -> Element {
+pub(super) fn outside(address: String) -> Element {
     Element::new("a")
         .with("href", address)
         .with("rel", "noreferrer noopener nofollow")
 }
 
 /// The name of a heading's place: the same for a heading and for what links to it, and like no id of the page's own.
-pub(crate) fn anchor(heading: &str) -> String {
+pub(super) fn anchor(heading: &str) -> String {
     const MAX_CHARS: usize = 60;
     let mut name = String::from("s-");
     for letter in heading.chars().flat_map(char::to_lowercase).take(MAX_CHARS) {
@@ -52,6 +54,27 @@ pub(crate) fn anchor(heading: &str) -> String {
         }
     }
     name
+}
+
+/// Names for the headings of one text, each given once.
+#[derive(Default)]
+pub(super) struct Anchors {
+    given: HashSet<String>,
+    /// How often each name was wanted.
+    wanted: HashMap<String, usize>,
+}
+
+impl Anchors {
+    pub(super) fn name(&mut self, heading: &str) -> String {
+        let plain = anchor(heading);
+        let again = self.wanted.entry(plain.clone()).or_default();
+        let mut name = plain.clone();
+        while !self.given.insert(name.clone()) {
+            *again += 1;
+            name = format!("{plain}-{again}");
+        }
+        name
+    }
 }
 
 #[cfg(test)]
@@ -95,5 +118,8 @@ mod tests {
         assert_eq!(target("#where-it-leads"), Target::Within("s-where-it-leads".to_owned()));
         assert_eq!(anchor("Où & wann?"), "s-où-wann");
         assert_eq!(anchor("passage"), "s-passage", "no heading takes the passage's place");
+        let mut anchors = Anchors::default();
+        let names = ["Low", "Low", "Low 1", "Low"].map(|heading| anchors.name(heading));
+        assert_eq!(names, ["s-low", "s-low-1", "s-low-1-1", "s-low-2"]);
     }
 }
