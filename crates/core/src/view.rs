@@ -64,7 +64,7 @@ pub struct Board {
     /// What a reader has to know before the figures, such as why a book is not live.
     pub notes: Vec<String>,
     pub panels: Vec<Panel>,
-    /// Other documents about the same thing.
+    /// The documents about the same thing; this one may be among them.
     pub links: Vec<Neighbour>,
     /// It changes by itself: a page of it that shows the present goes on showing it.
     pub is_live: bool,

@@ -4,7 +4,7 @@ use tribune_core::view::{Amount, Figure, Tone};
 
 use crate::chart::nothing;
 use crate::number::{grouped, is_decimal, is_signed};
-use crate::{Element, Node};
+use crate::{Element, Node, time};
 
 /// Figures in a row that wraps.
 pub fn figures(shown: &[Figure]) -> Element {
@@ -35,8 +35,12 @@ fn figure(figure: &Figure) -> Element {
 
 /// A number and its unit.
 pub fn amount(amount: &Amount) -> Vec<Node> {
-    let class = if is_decimal(&amount.text) { "num" } else { "words" };
-    let mut nodes: Vec<Node> = vec![Element::new("span").class(class).text(grouped(&amount.text)).into()];
+    let shown = match time::moment(&amount.text) {
+        Some(moment) => moment,
+        None if is_decimal(&amount.text) => Element::new("span").class("num").text(grouped(&amount.text)),
+        None => Element::new("span").class("words").text(amount.text.clone()),
+    };
+    let mut nodes: Vec<Node> = vec![shown.into()];
     if let Some(unit) = amount.unit.as_ref().filter(|unit| !unit.is_empty()) {
         nodes.push(" ".into());
         nodes.push(Element::new("span").class("unit").text(unit.clone()).into());

@@ -7,7 +7,7 @@ use crate::chart::{Place, nothing};
 use crate::figures::{marker, tone_class};
 use crate::number::grouped;
 use crate::svg::percent;
-use crate::{Element, Node};
+use crate::{Element, Node, time};
 
 pub fn table(shown: &Table, place: Place<'_>, links: &Links) -> Element {
     if shown.rows.is_empty() {
@@ -75,7 +75,9 @@ fn cell(cell: &Cell, is_number: bool, is_first: bool, links: &Links) -> Element 
             .with("href", links.citation(id, None))
             .text(text)
             .into(),
-        None => Element::new("span").text(text).into(),
+        None => time::moment(&cell.text)
+            .unwrap_or_else(|| Element::new("span").text(text))
+            .into(),
     };
     let marker = marker(cell.tone, &cell.text);
     element.class(class).children(bar).children(marker).child(shown)

@@ -4,6 +4,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
+use crate::Element;
+
 /// A span of time with a length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
@@ -138,6 +140,20 @@ fn even_label(at: Timestamp, step: i64) -> String {
 }
 
 /// To the minute, for sentences.
+/// What a program writes as `2026-03-01T09:05:07.250Z`, for people; `None` for any other text.
+pub fn moment(text: &str) -> Option<Element> {
+    let is_exact = text.is_ascii() && text.len() >= 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
+    let at: Timestamp = text.parse().ok().filter(|_| is_exact)?;
+    let written = text[11..].trim_end_matches('Z').trim_end_matches(".000");
+    let shown = format!("{} {written} UTC", &text[..10]);
+    Some(
+        Element::new("time")
+            .class("num")
+            .with("datetime", at.to_string())
+            .text(shown),
+    )
+}
+
 pub fn minute(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
@@ -231,6 +247,25 @@ mod tests {
                 prop_assert!(moment.as_millisecond() >= window.from && moment.as_millisecond() <= window.to);
                 prop_assert!((0.0..=1.0).contains(&window.share(moment)));
             }
+        }
+    }
+
+    #[test]
+    fn what_programs_write_is_set_for_people() {
+        let shown = |text: &str| moment(text).map(|element| element.to_string());
+        assert_eq!(
+            shown("2026-03-01T09:05:07.250Z").as_deref(),
+            Some("<time class=\"num\" datetime=\"2026-03-01T09:05:07.25Z\">2026-03-01 09:05:07.250 UTC</time>")
+        );
+        assert!(shown("2026-03-01T09:05:00.000Z").is_some_and(|text| text.contains(">2026-03-01 09:05:00 UTC<")));
+        for text in [
+            "2026-03-01",
+            "64010.73",
+            "",
+            "2026-03-01T99:05:00.000Z",
+            "2026-03-01é09:05:00.000Z",
+        ] {
+            assert_eq!(shown(text), None, "{text}");
         }
     }
 }

@@ -13,7 +13,6 @@ use tribune_core::view::{Amount, Badge, Board, Content, Figure, Headline, Tone, 
 
 use super::citing::REPORT;
 use super::model::{IngestionStatus, Level, Report, Section};
-use crate::symbols::Kind;
 use crate::view::Pair;
 use crate::view::parts::{links, panel, signed, simulated, subtitle, tone_of};
 use crate::view::words::capitalised;
@@ -60,7 +59,7 @@ fn of_text(document: &Document) -> Board {
         )),
         badges: label.map(simulated).into_iter().collect(),
         panels: vec![text],
-        links: links(Kind::Report, &about("symbol").into(), true),
+        links: links(&about("symbol").into(), true),
         ..Board::default()
     }
 }
@@ -98,7 +97,7 @@ fn board(report: &Report) -> Board {
         headline: Some(headline(report)),
         notes: reason.map(capitalised).into_iter().collect(),
         panels,
-        links: links(Kind::Report, &report.symbol.as_str().into(), true),
+        links: links(&report.symbol.as_str().into(), true),
         is_live: false,
         shows_text: true,
     }

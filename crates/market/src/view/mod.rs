@@ -39,7 +39,7 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
     let (headline, panels) = drawn(&told, None);
     board.headline = headline;
     board.panels = panels;
-    board.links = parts::links(told.kind, &told.symbol, false);
+    board.links = parts::links(&told.symbol, false);
     Some(board)
 }
 

@@ -86,7 +86,7 @@ pub(crate) async fn now(source: &MarketSource, id: &MarketId) -> Result<Board> {
         kind => look.one(id, kind).await,
     };
     let has_report = market.always_tracked().contains(&symbol.name);
-    board.links = parts::links(id.kind(), &symbol.name, has_report);
+    board.links = parts::links(&symbol.name, has_report);
     board.is_live = id.kind() != Kind::ExchangeInfo;
     Ok(board)
 }

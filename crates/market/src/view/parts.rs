@@ -203,8 +203,8 @@ pub(crate) fn frame(about: &About<'_>, what: Option<&str>) -> Board {
     }
 }
 
-/// The other documents of the same market.
-pub(crate) fn links(own: Kind, symbol: &Arc<str>, has_report: bool) -> Vec<Neighbour> {
+/// The documents of one market.
+pub(crate) fn links(symbol: &Arc<str>, has_report: bool) -> Vec<Neighbour> {
     let analytics = Kind::Analytics;
     let all = [
         (Kind::Ticker, "Market"),
@@ -218,9 +218,7 @@ pub(crate) fn links(own: Kind, symbol: &Arc<str>, has_report: bool) -> Vec<Neigh
         (analytics(AnalyticsKind::Health), "Health"),
         (Kind::Report, "Report"),
     ];
-    let wanted = all
-        .into_iter()
-        .filter(|(kind, _)| *kind != own && (has_report || *kind != Kind::Report));
+    let wanted = all.into_iter().filter(|(kind, _)| has_report || *kind != Kind::Report);
     let link = |(kind, title): (Kind, &str)| {
         Some(Neighbour {
             id: MarketId::of(kind, symbol.clone()).document_id().ok()?,
@@ -236,17 +234,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_does_not_lead_to_itself() {
-        let titles = |own, has_report| -> Vec<String> {
-            let links = links(own, &"BTCUSDT".into(), has_report);
+    fn a_market_leads_to_its_report_where_there_is_one() {
+        let ids = |has_report| -> Vec<String> {
+            let links = links(&"BTCUSDT".into(), has_report);
             links.into_iter().map(|link| link.id.to_string()).collect()
         };
-        let of_ticker = titles(Kind::Ticker, true);
-        assert!(!of_ticker.contains(&"ticker:BTCUSDT".to_owned()));
+        assert_eq!((ids(true).len(), ids(false).len()), (10, 9));
         assert!(
-            of_ticker.contains(&"klines:BTCUSDT:1d".to_owned()) && of_ticker.contains(&"report:BTCUSDT".to_owned())
+            ids(true).contains(&"klines:BTCUSDT:1d".to_owned()) && ids(true).contains(&"report:BTCUSDT".to_owned())
         );
-        assert!(!titles(Kind::Trades, false).contains(&"report:BTCUSDT".to_owned()));
+        assert!(!ids(false).contains(&"report:BTCUSDT".to_owned()));
     }
 
     #[test]

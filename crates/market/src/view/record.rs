@@ -14,7 +14,7 @@ use tribune_core::Document;
 
 use crate::book::{Depth, Level};
 use crate::number::{Price, Quantity};
-use crate::symbols::{Kind, MarketId};
+use crate::symbols::MarketId;
 
 const BEFORE_DATA: &str = "\n\nData:\n";
 /// Longer names are no names of ours.
@@ -23,7 +23,6 @@ const MAX_NAME_CHARS: usize = 64;
 /// What an answer said.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
-    pub(crate) kind: Kind,
     pub(crate) symbol: Arc<str>,
     pub(crate) base: String,
     pub(crate) quote: String,
@@ -52,7 +51,6 @@ impl Told {
         let title = document.title.strip_prefix("SIMULATED ").unwrap_or(&document.title);
         let what = title.strip_prefix(&**id.symbol()).unwrap_or(title).trim();
         Some(Self {
-            kind: id.kind(),
             symbol: id.symbol().clone(),
             base: about("base_asset")?,
             quote: about("quote_asset")?,
@@ -232,10 +230,7 @@ mod tests {
     #[test]
     fn fields_and_tables_are_as_they_were() {
         let told = Told::read(&document(BOOK)).expect("an answer");
-        assert_eq!(
-            (&*told.symbol, told.kind, &*told.what),
-            ("BTCUSDT", Kind::OrderBook, "order book")
-        );
+        assert_eq!((&*told.symbol, &*told.what), ("BTCUSDT", "order book"));
         assert_eq!((told.text("mid"), told.number("mid")), (Some("100"), Some(100.0)));
         assert_eq!(
             (told.text("reason"), told.text("nothing"), told.age_ms()),

@@ -12,10 +12,14 @@ use super::{App, page};
 /// A page shows this much of the text that a model is given.
 const MAX_TEXT_BYTES: usize = 200_000;
 
-pub(super) fn page(app: &App, document: &Document, board: &Board, cited: Option<Timestamp>) -> Response {
+pub(super) fn page(app: &App, document: &Document, mut board: Board, cited: Option<Timestamp>) -> Response {
+    if let (Some(_), Some(headline)) = (cited, &mut board.headline) {
+        // How old it was then says nothing about now.
+        headline.age_ms = None;
+    }
     // Links within the site stay on the address that the reader came by.
     let links = Links::new(app.service.links.path_prefix());
-    let mut regions = tribune_draw::regions(board, &links).into_iter();
+    let mut regions = tribune_draw::regions(&board, &links).into_iter();
     let head = regions.next().map(|region| region.element.to_string());
     let panels: String = regions.map(|region| region.element.to_string()).collect();
     let current = links.citation(&document.id, None);
@@ -28,7 +32,7 @@ pub(super) fn page(app: &App, document: &Document, board: &Board, cited: Option<
                 title => &link.title,
                 note => &link.note,
                 url => links.citation(&link.id, None),
-                is_here => link.id == document.id,
+                is_here => cited.is_none() && link.id == document.id,
             }
         })
         .collect();
@@ -48,7 +52,7 @@ pub(super) fn page(app: &App, document: &Document, board: &Board, cited: Option<
             json => format!("{current}?format=json"),
             live => is_live.then(|| format!("{}/live/{}", links.base(), document.id.to_path_segment())),
             cited_at => cited.map(written),
-            cite => document.url.as_deref().filter(|url| Links::cited_record(url).is_some()),
+            cite => document.url.as_deref().filter(|url| cited.is_none() && Links::cited_record(url).is_some()),
             text => board.shows_text.then(|| &document.text[..end]),
             cut => end < document.text.len(),
         },

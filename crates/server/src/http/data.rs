@@ -97,7 +97,7 @@ async fn show(
     };
     match view {
         Some(View::Reading(reading)) => reading::page(app, page, *reading).await,
-        Some(View::Board(board)) => board::page(app, &page.document, &board, page.cited_at),
+        Some(View::Board(board)) => board::page(app, &page.document, *board, page.cited_at),
         None => {
             let reading = reading::bare(&page.document);
             reading::page(app, page, reading).await
