@@ -29,7 +29,9 @@ class Weight {
   constructor(page) {
     page.on('response', (response) => {
       const isStream = response.headers()['content-type']?.startsWith('text/event-stream');
-      if (!isStream) this.#bodies.push(response.body().then((body) => body.length, () => 0));
+      const sizes = () => response.request().sizes();
+      // As it comes over the wire; what is open still has no size.
+      if (!isStream) this.#bodies.push(sizes().then(({ responseBodySize }) => responseBodySize, () => 0));
     });
   }
 

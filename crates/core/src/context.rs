@@ -62,6 +62,9 @@ pub struct CallContext {
     pub progress: Progress,
     /// Ties every log line of the call together, and to the caller's own records.
     pub correlation_id: Arc<str>,
+    /// Whether what changes by itself is kept as it is answered, so that the answer can be cited. Not where a person
+    /// merely looks: records have a limit, and belong to answers.
+    pub cites: bool,
 }
 
 impl CallContext {
@@ -72,7 +75,15 @@ impl CallContext {
             cancel: CancellationToken::new(),
             progress: Progress::default(),
             correlation_id: Arc::from("-"),
+            cites: true,
         }
+    }
+
+    /// The same call by somebody who only looks.
+    #[must_use]
+    pub fn uncited(mut self) -> Self {
+        self.cites = false;
+        self
     }
 
     /// How long the call may still take, seen from `now`.
