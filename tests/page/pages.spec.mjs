@@ -66,7 +66,7 @@ async function checkLive(tab, view, { name, path }) {
   await check(`${view.name} ${name}: changes by itself until it is paused`, async () => {
     await tab.goto(address(path));
     const state = tab.locator('#live-state');
-    await state.filter({ hasText: /^live$/ }).waitFor();
+    await state.filter({ hasText: /^updating$/ }).waitFor();
     const text = () => tab.locator('article').innerText();
     const before = await text();
     await tab.waitForFunction((was) => document.querySelector('article').innerText !== was, before);
@@ -76,7 +76,7 @@ async function checkLive(tab, view, { name, path }) {
     await tab.waitForTimeout(2500);
     assert.equal(await text(), paused, 'nothing changes while it is paused');
     await tab.getByRole('button', { name: 'Resume' }).click();
-    await state.filter({ hasText: /^live$/ }).waitFor();
+    await state.filter({ hasText: /^updating$/ }).waitFor();
   });
 }
 
@@ -91,7 +91,7 @@ async function checkBuilt(tab, view) {
       const event = await new Promise((resolve) => stream.addEventListener('regions', resolve, { once: true }));
       stream.close();
       const built = document.createElement(written.localName);
-      patch(built, JSON.parse(event.data).sources);
+      patch(built, JSON.parse(event.data).changed.sources);
       return built.isEqualNode(written);
     });
     assert(isSame);

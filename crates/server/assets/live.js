@@ -1,6 +1,6 @@
 // Keeps a page up to date: the server says which parts have become others, and what they are now.
 
-import { patch } from './patch.js';
+import { build, patch } from './patch.js';
 
 const subject = document.querySelector('[data-live]');
 const state = document.querySelector('#live-state');
@@ -14,15 +14,26 @@ function say(words, tone) {
   state.className = `badge ${tone}`;
 }
 
+const regionOf = (key) => document.querySelector(`[data-region="${CSS.escape(key)}"]`);
+
+/** Panels come, change and go with what the server shows: none may stay that is no longer there. */
+function show({ keys, changed }) {
+  for (const region of document.querySelectorAll('[data-region]')) {
+    if (!keys.includes(region.dataset.region)) region.remove();
+  }
+  for (const [key, tree] of Object.entries(changed)) {
+    const region = regionOf(key);
+    if (region) patch(region, tree);
+    else document.querySelector('.board')?.append(build(tree));
+  }
+}
+
 function follow() {
   if (source || isPaused || document.hidden) return;
   source = new EventSource(subject.dataset.live);
   source.addEventListener('regions', (event) => {
-    for (const [key, tree] of Object.entries(JSON.parse(event.data))) {
-      const region = document.querySelector(`[data-region="${CSS.escape(key)}"]`);
-      if (region) patch(region, tree);
-    }
-    say('live', 'good');
+    show(JSON.parse(event.data));
+    say('updating', '');
   });
   source.addEventListener('trouble', (event) => say(`not live: ${JSON.parse(event.data)}`, 'bad'));
   source.addEventListener('error', () => {

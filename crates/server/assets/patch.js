@@ -44,6 +44,13 @@ function place(element, made, old) {
   else element.append(made);
 }
 
+/** The element of a tree. */
+export function build(tree) {
+  const element = make(tree[0], document.body);
+  patch(element, tree);
+  return element;
+}
+
 export function patch(element, [, attributes, ...children]) {
   for (const { name } of [...element.attributes]) {
     // Whether something is unfolded is for the reader to say.

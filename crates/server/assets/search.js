@@ -45,6 +45,11 @@ function begin() {
     status.textContent = `${hits.length} ${hits.length === 1 ? 'result' : 'results'}; arrow down goes to them`;
   }
 
+  function fail(message) {
+    list.replaceChildren(made('p', 'problem', message ?? 'The search failed; press Enter to try it as a page.'));
+    list.hidden = false;
+  }
+
   async function ask() {
     const query = input.value.trim();
     asking?.abort();
@@ -58,7 +63,7 @@ function begin() {
       const found = await answer.json();
       if (signal.aborted) return;
       if (answer.ok) show(query, found);
-      else list.replaceChildren(made('p', 'problem', found.message ?? 'The search failed; press Enter to try it as a page.'));
+      else fail(found.error?.message);
     } catch (error) {
       if (!signal.aborted) close();
     }

@@ -35,8 +35,16 @@ impl Host {
         Self::Other,
     ];
 
-    /// `base` is the public address, without a slash at the end.
-    pub fn guide(self, base: &str) -> Guide {
+    /// `base` is the public address, without a slash at the end; `needs_token` if nobody unknown is served.
+    pub fn guide(self, base: &str, needs_token: bool) -> Guide {
+        let mut guide = self.open_guide(base);
+        if needs_token {
+            guide.add_token();
+        }
+        guide
+    }
+
+    fn open_guide(self, base: &str) -> Guide {
         let mcp = format!("{base}/mcp");
         let guide = |name, steps, paste: Vec<(&'static str, String)>| Guide {
             host: self,
@@ -100,6 +108,32 @@ impl Host {
         }
     }
 }
+
+impl Guide {
+    /// TOKEN stands for what `tribune token create` has shown.
+    fn add_token(&mut self) {
+        const HEADER: &str = "Authorization: Bearer TOKEN";
+        let headers = r#""headers": { "Authorization": "Bearer TOKEN" } }"#;
+        for (_, text) in &mut self.paste {
+            match self.host {
+                Host::ClaudeCode => text.push_str(&format!(" --header \"{HEADER}\"")),
+                Host::VsCode | Host::Cursor => *text = text.replacen("\" }\n", &format!("\", {headers}\n"), 1),
+                Host::ChatGpt | Host::Claude | Host::Other => {}
+            }
+        }
+        self.note = Some(match self.host {
+            Host::ChatGpt | Host::Claude => format!(
+                "This server serves known users alone, by the header `{HEADER}`, which {} cannot send: it will be refused.",
+                self.name
+            ),
+            Host::Other => format!("Each has to send the header `{HEADER}`. {TOKENS}"),
+            _ => TOKENS.to_owned(),
+        });
+    }
+}
+
+const TOKENS: &str =
+    "For TOKEN put the token of a user; whoever runs this server makes one with `tribune token create --user NAME`.";
 
 /// From where an address can be reached, as far as it says so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,11 +236,15 @@ mod tests {
     #[test]
     fn what_is_pasted_holds_the_address_and_is_valid() {
         for host in Host::ALL {
-            let guide = host.guide("https://tribune.example.org");
-            let all: String = guide.paste.iter().map(|(_, text)| text.as_str()).collect();
-            assert!(all.contains("https://tribune.example.org/mcp"), "{host:?}");
-            for (_, text) in guide.paste.iter().filter(|(_, text)| text.starts_with('{')) {
-                serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+            for needs_token in [false, true] {
+                let guide = host.guide("https://tribune.example.org", needs_token);
+                let all: String = guide.paste.iter().map(|(_, text)| text.as_str()).collect();
+                assert!(all.contains("https://tribune.example.org/mcp"), "{host:?}");
+                for (_, text) in guide.paste.iter().filter(|(_, text)| text.starts_with('{')) {
+                    serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+                }
+                let told = format!("{all} {}", guide.note.unwrap_or_default());
+                assert_eq!(told.contains("Bearer TOKEN"), needs_token, "{told}");
             }
         }
     }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
 use tribune_core::{
-    CallContext, Cited, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, SourceFacts, Tool,
-    ToolOutput, ToolSpec,
+    CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hints, JsonObject, Links, Result, Source, SourceFacts,
+    Tool, ToolOutput, ToolSpec,
 };
 
 use super::describe;
@@ -172,6 +172,8 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
         match source.fetch(&id, cx).await {
             Ok(Some(document)) => return Ok(Some(document)),
             Ok(None) => {}
+            // Why a source has no such thing is no answer to somebody who may have meant another's.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument) => {}
             Err(error) => unanswered = Some(error),
         }
     }

@@ -49,16 +49,20 @@ pub(super) fn page(app: &App, document: &Document, mut board: Board, cited: Opti
             panels => minijinja::Value::from_safe_string(panels),
             siblings,
             current => &current,
-            json => format!("{current}?format=json"),
+            json => match record(document) {
+                Some(record) => format!("{}&format=json", links.record(&document.id, record)),
+                None => format!("{current}?format=json"),
+            },
             live => is_live.then(|| format!("{}/live/{}", links.base(), document.id.to_path_segment())),
-            cited_at => cited.map(written),
-            cite => document.url.as_deref().filter(|url| cited.is_none() && Links::cited_record(url).is_some()),
+            cited_at => cited.map(page::moment),
+            keep => is_live.then(|| links.record(&document.id, "now")),
             text => board.shows_text.then(|| &document.text[..end]),
             cut => end < document.text.len(),
         },
     )
 }
 
-fn written(at: Timestamp) -> String {
-    at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()
+/// The record that the document is of.
+fn record(document: &Document) -> Option<&str> {
+    Links::cited_record(document.url.as_deref()?)
 }

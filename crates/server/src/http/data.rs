@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
 use tribune_core::view::View;
-use tribune_core::{CallContext, Cited, Document, Error, ErrorKind, Hit, Principal, Source};
+use tribune_core::{CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hit, Links, Principal, Source};
 
 use super::callers::Caller;
 use super::{App, board, last_part, page, reading};
 use crate::contract::{FetchedDocument, cited, fetch_document, related};
 use crate::mcp::rpc;
 
+/// `?at=now` keeps what changes by itself as it is, and leads to the record.
+const NOW: &str = "now";
 const RENAMED: &str =
     "It may have been renamed or removed. Search for words from it, or for its title, from the start page.";
 const SIGN_IN: &str = "If it is yours, sign in with your token on the start page and open it again.";
@@ -40,10 +42,11 @@ pub(super) async fn data(
     let is_nobody = caller.principal == Principal::Anonymous;
     let next = if is_personal && is_nobody { SIGN_IN } else { RENAMED };
     let mut response = show(&app, &shown, caller, &id, &headers, next).await;
-    if is_personal {
-        let nowhere = HeaderValue::from_static("private, no-store");
-        response.headers_mut().insert(header::CACHE_CONTROL, nowhere);
-    }
+    // What somebody known is shown may be for them alone; everybody else sees what everybody may.
+    let keeping = if is_nobody { "no-cache" } else { "private, no-store" };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keeping));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept, Authorization, Cookie"));
     response
 }
 
@@ -61,14 +64,19 @@ async fn show(
     let limit = service.settings.call_timeout;
     let mut cx = CallContext::new(caller.principal, service.clock.monotonic() + limit);
     cx.correlation_id = caller.correlation_id;
-    let record = match shown.get("at") {
+    let wants_json = page::wants_json(headers) || shown.get("format").is_some_and(|format| format == "json");
+    let keeps = shown.get("at").is_some_and(|at| at == NOW);
+    if !wants_json && !keeps {
+        cx = cx.uncited();
+    }
+    let record = match shown.get("at").filter(|_| !keeps) {
         Some(record) => cited(service.sources(), id, record).await,
         None => Ok(None),
     };
     let (document, cited_at) = match record {
         Ok(Some(Cited::Kept { document, at })) => (*document, Some(at)),
         Ok(Some(Cited::Expired(why))) => return gone(headers, app, id, &why),
-        Ok(Some(Cited::Unknown)) => return gone(headers, app, id, "There is no record under that address."),
+        Ok(Some(Cited::Unknown)) => return unknown(headers, app, id),
         Ok(None) => {
             let found = tokio::time::timeout(limit, fetch_document(service.sources(), id, &cx)).await;
             match found {
@@ -80,7 +88,10 @@ async fn show(
         }
         Err(error) => return failed(app, headers, id, &error),
     };
-    if page::wants_json(headers) || shown.get("format").is_some_and(|format| format == "json") {
+    if keeps && let Some(kept) = kept(app, &document) {
+        return kept;
+    }
+    if wants_json {
         return json(app, &document);
     }
     let passage = shown.get("passage").and_then(|passage| passage.parse().ok());
@@ -152,13 +163,7 @@ async fn like(
 fn json(app: &App, document: &Document) -> Response {
     let fetched = FetchedDocument::whole(document, &app.service.links);
     match serde_json::to_string(&fetched) {
-        Ok(body) => {
-            let mut response = rpc::json_response(StatusCode::OK, body);
-            response
-                .headers_mut()
-                .insert(header::VARY, HeaderValue::from_static("Accept"));
-            response
-        }
+        Ok(body) => rpc::json_response(StatusCode::OK, body),
         Err(_) => rpc::json_response(
             StatusCode::INTERNAL_SERVER_ERROR,
             r#"{"error":"the document could not be written as JSON"}"#,
@@ -185,18 +190,41 @@ fn failed(app: &App, headers: &HeaderMap, id: &str, error: &Error) -> Response {
 
 /// A record that is not there any more: the page says so, and leads to what is current.
 fn gone(headers: &HeaderMap, app: &App, id: &str, why: &str) -> Response {
-    let next = "The current values are under the same address without `at`.";
-    if page::wants_json(headers) {
-        let body = serde_json::json!({"error": why, "next": next}).to_string();
-        return rpc::json_response(StatusCode::GONE, body);
-    }
-    let prefix = app.service.links.path_prefix();
-    let current = tribune_core::DocumentId::parse(id).map(|id| format!("{prefix}/data/{}", id.to_path_segment()));
-    page::render(
+    no_record(
+        headers,
+        app,
+        id,
         StatusCode::GONE,
-        "missing.html",
-        minijinja::context! { what => "What was cited is no longer kept", next => why, base => prefix, current => current.ok(), id },
+        "What was cited is no longer kept",
+        why,
     )
+}
+
+fn unknown(headers: &HeaderMap, app: &App, id: &str) -> Response {
+    let why = "The address may have been cut short.";
+    no_record(headers, app, id, StatusCode::NOT_FOUND, "There is no such record", why)
+}
+
+fn no_record(headers: &HeaderMap, app: &App, id: &str, status: StatusCode, what: &str, why: &str) -> Response {
+    if page::wants_json(headers) {
+        let next = "The current values are under the same address without `at`.";
+        let body = serde_json::json!({"error": format!("{what}. {why}"), "next": next}).to_string();
+        return rpc::json_response(status, body);
+    }
+    let base = app.service.links.path_prefix();
+    let current = DocumentId::parse(id).map(|id| Links::new(base).citation(&id, None));
+    page::render(
+        status,
+        "missing.html",
+        minijinja::context! { base, what, next => why, current => current.ok(), id },
+    )
+}
+
+/// Leads to the record that was made of a document; `None` if it does not change by itself.
+fn kept(app: &App, document: &Document) -> Option<Response> {
+    let record = Links::cited_record(document.url.as_deref()?)?;
+    let here = Links::new(app.service.links.path_prefix());
+    Some(Redirect::to(&here.record(&document.id, record)).into_response())
 }
 
 fn unavailable(app: &App, headers: &HeaderMap, message: &str) -> Response {

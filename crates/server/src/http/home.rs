@@ -51,7 +51,9 @@ fn overview(service: &Service, principal: &Principal, closed: bool) -> Response 
     let user = principal.user();
     let base = service.links.base();
     let (model, missing_model) = chat::state(&service.chat);
-    let guides: Vec<_> = Host::ALL.map(|host| guide(host, base)).into();
+    let guides: Vec<_> = Host::ALL
+        .map(|host| guide(host, base, service.settings.auth_required))
+        .into();
     let sources = (!closed).then(|| sources::region(service, *principal != Principal::Anonymous));
     page::render(
         StatusCode::OK,
@@ -84,8 +86,8 @@ fn titles(sources: &[Arc<dyn Source>]) -> Vec<String> {
     shared.map(|source| source.facts().title).collect()
 }
 
-fn guide(host: Host, base: &str) -> Page {
-    let guide = host.guide(base);
+fn guide(host: Host, base: &str, needs_token: bool) -> Page {
+    let guide = host.guide(base, needs_token);
     context! {
         name => guide.name,
         key => guide.name.to_lowercase().replace(' ', "-"),
@@ -165,6 +167,7 @@ async fn search(service: &Service, query: &str, caller: Caller) -> Result<Value>
         service.clock.monotonic() + service.settings.call_timeout,
     );
     cx.correlation_id = caller.correlation_id;
+    let cx = cx.uncited();
     let args = JsonObject::from_iter([("query".to_owned(), Value::from(query))]);
     let output = call::run(service, &tool, args, &cx).await?;
     let mut found: Value = serde_json::from_str(output.json())

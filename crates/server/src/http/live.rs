@@ -13,9 +13,10 @@ use axum::extract::State;
 use axum::response::Response;
 use futures::stream;
 use http::{StatusCode, Uri};
+use serde_json::Value;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use tribune_core::{CallContext, Document, DocumentId, Error, Links, Principal, Result, View};
+use tribune_core::{CallContext, Document, DocumentId, Error, ErrorKind, Links, Principal, Result, View};
 use tribune_draw::Region;
 
 use super::callers::Caller;
@@ -27,14 +28,17 @@ use crate::service::Service;
 
 /// How often it is looked whether something has changed.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Pages that are followed at the same time.
-const MAX_FOLLOWERS: usize = 512;
+/// Pages of known users that are followed at the same time, and as many of others: strangers cannot take them all.
+const MAX_FOLLOWERS: usize = 256;
+/// Things that are looked at for them: each costs a look a second, and some of what may be asked of an exchange.
+const MAX_FEEDS: usize = 64;
 const BUSY: &str = "as many pages are live as may be at once; this one shows how it was when it was opened";
 const NOT_LIVE: &str = "this page does not change by itself";
 
 /// The feeds that somebody follows.
 pub struct Live {
     feeds: Mutex<HashMap<String, watch::Sender<Frame>>>,
+    places_of_users: Arc<Semaphore>,
     places: Arc<Semaphore>,
 }
 
@@ -62,22 +66,33 @@ impl Frame {
     /// What somebody has to be told who has seen `before`.
     fn since(&self, before: &Self) -> Option<Bytes> {
         if let Some(trouble) = &self.trouble {
-            let data = serde_json::Value::from(trouble.as_str());
+            let data = Value::from(trouble.as_str());
             return (before.trouble.as_ref() != Some(trouble))
                 .then(|| format!("event: trouble\ndata: {data}\n\n").into());
         }
         let is_new = |(key, json): &&(String, Arc<str>)| !before.regions.iter().any(|(k, j)| k == key && j == json);
-        let mut event = String::from("event: regions\ndata: {");
-        let start = event.len();
-        for (key, json) in self.regions.iter().filter(is_new) {
-            let comma = if event.len() > start { "," } else { "" };
-            event.push_str(&format!("{comma}{}:{json}", serde_json::Value::from(key.as_str())));
-        }
-        if event.len() == start && before.trouble.is_none() {
+        let has_all = before
+            .regions
+            .iter()
+            .map(|(key, _)| key)
+            .eq(self.regions.iter().map(|(key, _)| key));
+        if has_all && before.trouble.is_none() && !self.regions.iter().any(|region| is_new(&region)) {
             return None;
         }
-        event.push_str("}\n\n");
-        Some(event.into())
+        // All keys, so that what is no longer there can be taken off the page.
+        let keys: Vec<&str> = self.regions.iter().map(|(key, _)| key.as_str()).collect();
+        let changed = self.regions.iter().filter(is_new);
+        let changed: Vec<String> = changed
+            .map(|(key, json)| format!("{}:{json}", Value::from(key.as_str())))
+            .collect();
+        let keys = Value::from(keys);
+        Some(
+            format!(
+                "event: regions\ndata: {{\"keys\":{keys},\"changed\":{{{}}}}}\n\n",
+                changed.join(",")
+            )
+            .into(),
+        )
     }
 }
 
@@ -85,6 +100,7 @@ impl Live {
     pub fn new() -> Self {
         Self {
             feeds: Mutex::default(),
+            places_of_users: Arc::new(Semaphore::new(MAX_FOLLOWERS)),
             places: Arc::new(Semaphore::new(MAX_FOLLOWERS)),
         }
     }
@@ -93,21 +109,24 @@ impl Live {
     fn follow<F>(
         self: &Arc<Self>,
         name: String,
+        is_known: bool,
         service: &Arc<Service>,
         look: impl Fn() -> F + Send + 'static,
     ) -> Response
     where
         F: Future<Output = Frame> + Send,
     {
-        let Ok(place) = self.places.clone().try_acquire_owned() else {
+        let places = if is_known { &self.places_of_users } else { &self.places };
+        let place = places.clone().try_acquire_owned().ok();
+        let Some((place, frames)) = place.and_then(|place| Some((place, self.feed(name, service, look)?))) else {
             return problem::answer(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
         };
-        let frames = self.feed(name, service, look);
         let follower = Follower {
             frames,
             seen: Frame::default(),
             keep_alive: service.settings.keep_alive,
             ending: service.stopping.clone(),
+            until: tokio::time::Instant::now() + service.settings.max_sse,
             _place: place,
         };
         let events = stream::unfold(follower, |mut follower| async move {
@@ -122,13 +141,16 @@ impl Live {
         name: String,
         service: &Arc<Service>,
         look: impl Fn() -> F + Send + 'static,
-    ) -> watch::Receiver<Frame>
+    ) -> Option<watch::Receiver<Frame>>
     where
         F: Future<Output = Frame> + Send,
     {
         let mut feeds = unpoisoned(&self.feeds);
         if let Some(feed) = feeds.get(&name) {
-            return feed.subscribe();
+            return Some(feed.subscribe());
+        }
+        if feeds.len() >= MAX_FEEDS {
+            return None;
         }
         let (feed, frames) = watch::channel(Frame::default());
         feeds.insert(name.clone(), feed.clone());
@@ -139,6 +161,7 @@ impl Live {
             let _forget = Forget {
                 live: live.clone(),
                 name: name.clone(),
+                feed: feed.clone(),
             };
             while !live.is_left(&name, &feed) && !ending.is_cancelled() {
                 let frame = look().await;
@@ -152,7 +175,11 @@ impl Live {
                 tokio::time::sleep(PERIOD).await;
             }
         });
-        frames
+        Some(frames)
+    }
+
+    fn is_followed(&self, name: &str) -> bool {
+        unpoisoned(&self.feeds).contains_key(name)
     }
 
     /// Forgets a feed that nobody follows. Nobody can begin to in between.
@@ -169,11 +196,16 @@ impl Live {
 struct Forget {
     live: Arc<Live>,
     name: String,
+    feed: watch::Sender<Frame>,
 }
 
 impl Drop for Forget {
     fn drop(&mut self) {
-        unpoisoned(&self.live.feeds).remove(&self.name);
+        let mut feeds = unpoisoned(&self.live.feeds);
+        // Another may have begun under this name.
+        if feeds.get(&self.name).is_some_and(|feed| feed.same_channel(&self.feed)) {
+            feeds.remove(&self.name);
+        }
     }
 }
 
@@ -183,6 +215,8 @@ struct Follower {
     seen: Frame,
     keep_alive: Duration,
     ending: CancellationToken,
+    /// Browsers come back by themselves.
+    until: tokio::time::Instant,
     _place: OwnedSemaphorePermit,
 }
 
@@ -197,6 +231,7 @@ impl Follower {
             }
             tokio::select! {
                 () = self.ending.cancelled() => return None,
+                () = tokio::time::sleep_until(self.until) => return None,
                 changed = self.frames.changed() => changed.ok()?,
                 () = tokio::time::sleep(self.keep_alive) => return Some(Bytes::from_static(b": keep-alive\n\n")),
             }
@@ -209,14 +244,14 @@ pub(super) async fn overview(State(app): State<App>, Extension(caller): Extensio
     let is_known = caller.principal != Principal::Anonymous;
     let name = if is_known { "sources of users" } else { "sources" };
     let service = app.service.clone();
-    app.live.follow(name.to_owned(), &app.service, move || {
+    app.live.follow(name.to_owned(), is_known, &app.service, move || {
         let regions = vec![sources::region(&service, is_known)];
         async move { Frame::of(regions) }
     })
 }
 
 /// A document that changes by itself, and belongs to nobody in particular.
-pub(super) async fn document(State(app): State<App>, uri: Uri) -> Response {
+pub(super) async fn document(State(app): State<App>, Extension(caller): Extension<Caller>, uri: Uri) -> Response {
     let id = last_part(&uri, "/live/");
     let is_live = |id: &DocumentId| {
         let mut sources = app.service.sources().iter();
@@ -231,7 +266,14 @@ pub(super) async fn document(State(app): State<App>, uri: Uri) -> Response {
         document: OnceCell::new(),
     });
     let name = followed.id.as_str().to_owned();
-    app.live.follow(name, &app.service, move || {
+    if !app.live.is_followed(&name)
+        && let Err(error) = followed.look().await
+        && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument)
+    {
+        return problem::of(&error);
+    }
+    let is_known = caller.principal != Principal::Anonymous;
+    app.live.follow(name, is_known, &app.service, move || {
         let followed = followed.clone();
         async move {
             followed.look().await.unwrap_or_else(|error| Frame {
@@ -245,7 +287,7 @@ pub(super) async fn document(State(app): State<App>, uri: Uri) -> Response {
 struct Followed {
     service: Arc<Service>,
     id: DocumentId,
-    /// Fetched once: fetching is citing.
+    /// Fetched once: what it shows is in its view.
     document: OnceCell<Document>,
 }
 
@@ -253,7 +295,7 @@ impl Followed {
     async fn look(&self) -> Result<Frame> {
         let service = &self.service;
         let deadline = service.clock.monotonic() + service.settings.source_timeout;
-        let cx = CallContext::new(Principal::Anonymous, deadline);
+        let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
         let looking = async {
             let sources = service.sources();
             let fetch = || async {
@@ -300,11 +342,14 @@ mod tests {
         let nothing = Frame::default();
         let first = frame(&[("head", "[1]"), ("panel-x", "[2]")], None);
         let second = frame(&[("head", "[1]"), ("panel-x", "[3]")], None);
-        let all = "event: regions\ndata: {\"head\":[1],\"panel-x\":[2]}\n\n";
+        let all =
+            "event: regions\ndata: {\"keys\":[\"head\",\"panel-x\"],\"changed\":{\"head\":[1],\"panel-x\":[2]}}\n\n";
         assert_eq!(told(&first, &nothing).as_deref(), Some(all));
         assert_eq!(told(&first, &first), None);
-        let changed = "event: regions\ndata: {\"panel-x\":[3]}\n\n";
+        let changed = "event: regions\ndata: {\"keys\":[\"head\",\"panel-x\"],\"changed\":{\"panel-x\":[3]}}\n\n";
         assert_eq!(told(&second, &first).as_deref(), Some(changed));
+        let less = "event: regions\ndata: {\"keys\":[\"head\"],\"changed\":{}}\n\n";
+        assert_eq!(told(&frame(&[("head", "[1]")], None), &first).as_deref(), Some(less));
     }
 
     #[test]
@@ -316,7 +361,7 @@ mod tests {
         assert_eq!(told(&broken, &broken), None);
         assert_eq!(
             told(&fine, &broken).as_deref(),
-            Some("event: regions\ndata: {\"head\":[1]}\n\n")
+            Some("event: regions\ndata: {\"keys\":[\"head\"],\"changed\":{\"head\":[1]}}\n\n")
         );
     }
 }

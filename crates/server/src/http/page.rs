@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use jiff::Timestamp;
 use minijinja::{Environment, Value};
 
 use super::App;
@@ -61,6 +62,11 @@ pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Respo
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     response
+}
+
+/// A moment, for people.
+pub(super) fn moment(at: Timestamp) -> String {
+    at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()
 }
 
 /// Whether the caller would rather have JSON than a page.

@@ -3,16 +3,15 @@
 use std::ops::Range;
 
 use axum::response::Response;
-use http::{HeaderValue, StatusCode, header};
-use jiff::Timestamp;
+use http::StatusCode;
 use minijinja::{Value, context};
 use tribune_core::view::{Neighbour, Reading, TextFormat};
 use tribune_core::wire::clip;
-use tribune_core::{Document, DocumentId, Links};
+use tribune_core::{Document, DocumentId, Links, SourceFacts};
 
 use super::App;
 use super::data::Page;
-use super::page::render;
+use super::page::{moment, render};
 use crate::contract::neighbours;
 
 /// A page shows this much of a text; the JSON has it all.
@@ -50,11 +49,7 @@ pub(super) async fn page(app: &App, shown: Page, reading: Reading) -> Response {
     } else {
         text.html()
     };
-    let mut response = render(StatusCode::OK, "reading.html", values(app, &shown, &reading, html));
-    response
-        .headers_mut()
-        .insert(header::VARY, HeaderValue::from_static("Accept"));
-    response
+    render(StatusCode::OK, "reading.html", values(app, &shown, &reading, html))
 }
 
 /// What is shown of a document's text.
@@ -67,9 +62,10 @@ struct Text {
 
 impl Text {
     fn of(page: &Page, format: TextFormat) -> Self {
-        let cited = cited(page);
+        let window = window(page);
+        let cited = cited(page).map(|cited| cited.start - window.start..cited.end - window.start);
         Self {
-            shown: page.document.text[..end(&page.document, cited.as_ref())].to_owned(),
+            shown: page.document.text[window].to_owned(),
             format,
             title: page.document.title.clone(),
             cited,
@@ -88,10 +84,16 @@ fn cited(page: &Page) -> Option<Range<usize>> {
     page.document.text.get(range.clone()).map(|_| range.clone())
 }
 
-/// Where the page's part of the text ends: never before what is cited.
-fn end(document: &Document, cited: Option<&Range<usize>>) -> usize {
-    let wanted = MAX_PAGE_BYTES.max(cited.map_or(0, |cited| cited.end));
-    document.text.floor_char_boundary(wanted)
+/// The part of the text that a page shows: its beginning, or what is around a passage that comes later.
+fn window(page: &Page) -> Range<usize> {
+    let text = &page.document.text;
+    let cited = cited(page).unwrap_or(0..0);
+    if cited.end <= MAX_PAGE_BYTES {
+        return 0..text.floor_char_boundary(MAX_PAGE_BYTES);
+    }
+    let around = MAX_PAGE_BYTES / 2;
+    let start = text.floor_char_boundary(cited.start.saturating_sub(around));
+    start..text.floor_char_boundary(cited.end.saturating_add(around))
 }
 
 fn values(app: &App, page: &Page, reading: &Reading, html: String) -> Value {
@@ -99,7 +101,7 @@ fn values(app: &App, page: &Page, reading: &Reading, html: String) -> Value {
     // Links within the site stay on the address that the reader came by.
     let here = Links::new(app.service.links.path_prefix());
     let current = here.citation(&document.id, None);
-    let is_cut = end(document, cited(page).as_ref()) < document.text.len();
+    let window = window(page);
     let groups_hold = |id: &DocumentId| {
         let mut others = reading.groups.iter().flat_map(|(_, others)| others);
         others.any(|other| other.id == *id)
@@ -113,16 +115,27 @@ fn values(app: &App, page: &Page, reading: &Reading, html: String) -> Value {
         let links: Vec<Value> = others.iter().map(|other| neighbour(&here, other)).collect();
         context! { title, links }
     });
-    // What changes under its id is cited by a record of itself.
-    let is_live = document
-        .url
-        .as_deref()
-        .is_some_and(|url| Links::cited_record(url).is_some());
+    let facts = facts_of_source(app, document);
+    let is_live = facts.as_ref().is_some_and(|facts| facts.live);
+    let record = document.url.as_deref().and_then(Links::cited_record);
+    let (json, address) = match record {
+        Some(record) => (
+            format!("{}&format=json", here.record(&document.id, record)),
+            app.service.links.record(&document.id, record),
+        ),
+        None => {
+            let passage = page.passage.filter(|_| cited(page).is_some());
+            (
+                format!("{current}?format=json"),
+                app.service.links.citation(&document.id, passage),
+            )
+        }
+    };
     context! {
         base => app.service.links.path_prefix(),
         title => clip(&document.title, MAX_TITLE_CHARS),
         id => document.id.as_str(),
-        source => source_title(app, document),
+        source => facts.map(|facts| facts.title),
         byline => &reading.byline,
         byline_details => &reading.byline_details,
         date => reading.date.map(|date| date.strftime("%-d %B %Y").to_string()),
@@ -133,13 +146,14 @@ fn values(app: &App, page: &Page, reading: &Reading, html: String) -> Value {
         current => &current,
         is_marked => html.contains("<mark id=\"passage\">"),
         text => Value::from_safe_string(html),
-        is_cut,
+        begins_later => window.start > 0,
+        is_cut => window.end < document.text.len(),
         passages => passages(page, &here),
         previous => reading.previous.as_ref().map(|other| neighbour(&here, other)),
         next => reading.next.as_ref().map(|other| neighbour(&here, other)),
         cite_as => &reading.cite_as,
-        address => app.service.links.citation(&document.id, page.passage.filter(|_| cited(page).is_some())),
-        json => format!("{current}?format=json"),
+        address,
+        json,
         original => document.url.as_deref().filter(|_| !is_live),
         facts => &reading.facts,
         groups => groups.collect::<Vec<Value>>(),
@@ -168,12 +182,8 @@ fn link(here: &Links, id: &DocumentId, passage: Option<usize>, title: &str, note
     context! { url => here.citation(id, passage), title => clip(title, MAX_TITLE_CHARS), note }
 }
 
-fn source_title(app: &App, document: &Document) -> Option<String> {
+fn facts_of_source(app: &App, document: &Document) -> Option<SourceFacts> {
     let sources = app.service.sources();
     let source = sources.iter().find(|source| source.owns(document.id.scheme()))?;
-    Some(source.facts().title)
-}
-
-fn moment(at: Timestamp) -> String {
-    at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()
+    Some(source.facts())
 }

@@ -93,7 +93,7 @@ fn holding(facts: &SourceFacts, updated: Option<Timestamp>, now: Timestamp) -> E
 /// In steps, so that a page that follows is not told every second that a second has passed.
 fn freshness(is_live: bool, updated: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(updated).as_secs().max(0);
-    let word = if is_live { "confirmed" } else { "changed" };
+    let word = if is_live { "confirmed" } else { "indexed" };
     match seconds {
         0..5 if is_live => "live".to_owned(),
         0..60 => format!("{word} less than a minute ago"),
@@ -131,11 +131,11 @@ mod tests {
         for (updated, is_live, told) in [
             ("2026-03-02T11:59:58Z", true, "live"),
             ("2026-03-02T11:59:50Z", true, "confirmed less than a minute ago"),
-            ("2026-03-02T11:59:58Z", false, "changed less than a minute ago"),
-            ("2026-03-02T12:00:09Z", false, "changed less than a minute ago"),
-            ("2026-03-02T11:30:00Z", false, "changed 30 min ago"),
-            ("2026-03-01T12:00:00Z", false, "changed 24 h ago"),
-            ("2026-02-20T12:00:00Z", false, "changed 20 February 2026"),
+            ("2026-03-02T11:59:58Z", false, "indexed less than a minute ago"),
+            ("2026-03-02T12:00:09Z", false, "indexed less than a minute ago"),
+            ("2026-03-02T11:30:00Z", false, "indexed 30 min ago"),
+            ("2026-03-01T12:00:00Z", false, "indexed 24 h ago"),
+            ("2026-02-20T12:00:00Z", false, "indexed 20 February 2026"),
         ] {
             assert_eq!(freshness(is_live, at(updated), now), told, "{updated}");
         }

@@ -13,19 +13,19 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
     let settings = config.settings(config.listen, false);
     let base = settings.public_url.trim_end_matches('/');
     let mut text = match args.host {
-        Host::Chatgpt => guide(connect::Host::ChatGpt, base),
+        Host::Chatgpt => guide(connect::Host::ChatGpt, base, settings.auth_required),
         Host::Claude => format!(
             "{}\n{}\nIn Claude Desktop without a public address, as a local program (claude_desktop_config.json):\n\n{}\n",
-            guide(connect::Host::Claude, base),
-            guide(connect::Host::ClaudeCode, base),
+            guide(connect::Host::Claude, base, settings.auth_required),
+            guide(connect::Host::ClaudeCode, base, settings.auth_required),
             stdio_entry(&config, "mcpServers")
         ),
         Host::Vscode => format!(
             "{}\nOr as a local program:\n\n{}\n",
-            guide(connect::Host::VsCode, base),
+            guide(connect::Host::VsCode, base, settings.auth_required),
             stdio_entry(&config, "servers")
         ),
-        Host::Cursor => guide(connect::Host::Cursor, base),
+        Host::Cursor => guide(connect::Host::Cursor, base, settings.auth_required),
     };
     if config.tasks {
         text.push_str(match args.host {
@@ -44,14 +44,14 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
 }
 
 /// The steps, what to paste, and the note.
-fn guide(host: connect::Host, base: &str) -> String {
+fn guide(host: connect::Host, base: &str, needs_token: bool) -> String {
     let Guide {
         name,
         steps,
         paste,
         note,
         ..
-    } = host.guide(base);
+    } = host.guide(base, needs_token);
     let mut text = format!("{name}. {steps}\n\n");
     let label_width = paste.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
     for (label, pasted) in &paste {

@@ -86,7 +86,7 @@ fn plan(server: &TestServer) -> Value {
             {"name": "report-cited", "path": cited("report:BTCUSDT"), "frozen": true, "seen": ["SIMULATED"]},
             {"name": "task", "path": path(&task["url"]), "seen": ["Read the pages", "overdue", "twice"]},
             {"name": "missing", "path": "/data/docs:nowhere.md", "status": 404, "seen": ["There is no document"]},
-            {"name": "gone", "path": "/data/ticker:BTCUSDT?at=0000000000000", "status": 410, "seen": ["Current values"]}
+            {"name": "gone", "path": "/data/ticker:BTCUSDT?at=0000000000000", "status": 404, "seen": ["Current values"]}
         ]
     })
 }
@@ -141,13 +141,13 @@ fn what_is_live_is_streamed_and_nothing_else() {
     let event = first_event(&site.server, "/live/ticker:BTCUSDT");
     let regions: Value =
         serde_json::from_str(event.strip_prefix("event: regions\ndata: ").expect("regions")).expect("JSON");
-    let keys: Vec<&String> = regions.as_object().expect("an object").keys().collect();
+    let keys: Vec<&str> = regions["keys"].as_array().expect("keys").iter().map(text).collect();
     assert_eq!(keys[..2], ["head", "panel-candles"]);
     assert!(first_event(&site.server, "/live").contains("24 speeches"));
     let pages = site.plan["pages"].as_array().expect("pages");
     let task = pages.iter().find(|page| page["name"] == "task").expect("a task");
     let task = text(&task["path"]).replace("/data/", "/live/");
-    for path in ["/live/docs:beans.md", "/live/nothing", &task] {
+    for path in ["/live/docs:beans.md", "/live/nothing", "/live/ticker:NOPE", &task] {
         let answer = site.server.get(path, &[]);
         assert_eq!(answer.status, 404, "{path}");
     }

@@ -33,7 +33,7 @@ pub(super) use tool::{show, submit};
 
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// Whether a caller may see a profile: that of administrators is as closed here as it is to hosts.
+/// Whether a caller may see a profile: that of administrators is for the administrator's token alone.
 fn is_open(profile: &Profile, principal: &Principal) -> bool {
     !profile.spec().admin || *principal == Principal::User(UserId::admin())
 }

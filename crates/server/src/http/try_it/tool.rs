@@ -192,7 +192,7 @@ impl<'a> Tried<'a> {
                 action => tool_page(base, profile, &spec.name),
                 words => Serde(&self.form.words),
                 fields => Serde(self.form.show(filled)),
-                json => filled.json.as_deref(),
+                json => filled.json.as_deref().unwrap_or_default(),
                 problem,
                 review,
                 answer => Serde(answer),
