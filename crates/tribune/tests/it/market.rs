@@ -49,7 +49,7 @@ fn every_document_is_fetched_cited_and_labelled() {
         let page = server.get(&url, &[("accept", "text/html")]);
         assert_eq!(page.status, 200);
         assert!(page.body.contains("As it was when it was cited"), "{}", page.body);
-        assert!(page.body.contains(">Current values<"), "{}", page.body);
+        assert!(page.body.contains(">See it now<"), "{}", page.body);
         assert!(page.body.contains("SIMULATED"));
         // A model that passes on the link gets the record too.
         let again = server.call("fetch", json!({"id": document["url"]}));
@@ -64,12 +64,12 @@ fn every_document_is_fetched_cited_and_labelled() {
     assert!(lost.contains("no record") && lost.contains("ticker:BTCUSDT"), "{lost}");
     let current = server.get("/data/ticker:BTCUSDT", &[("accept", "text/html")]);
     assert!(
-        current.body.contains("As of ") && !current.body.contains("As it was when"),
+        current.body.contains("data-live=") && !current.body.contains("As it was when"),
         "{}",
         current.body
     );
     let unknown = server.get("/data/ticker:BTCUSDT?at=nonsense", &[("accept", "text/html")]);
-    assert_eq!(unknown.status, 410);
+    assert_eq!(unknown.status, 404);
     assert!(
         unknown.body.contains("Current values of ticker:BTCUSDT"),
         "{}",

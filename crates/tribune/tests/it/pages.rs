@@ -86,7 +86,7 @@ fn plan(server: &TestServer) -> Value {
             {"name": "report-cited", "path": cited("report:BTCUSDT"), "frozen": true, "seen": ["SIMULATED"]},
             {"name": "task", "path": path(&task["url"]), "seen": ["Read the pages", "overdue", "twice"]},
             {"name": "missing", "path": "/data/docs:nowhere.md", "status": 404, "seen": ["There is no document"]},
-            {"name": "gone", "path": "/data/ticker:BTCUSDT?at=0000000000000", "status": 404, "seen": ["Current values"]}
+            {"name": "gone", "path": "/data/ticker:BTCUSDT?at=0000000000000", "status": 410, "seen": ["Current values"]}
         ]
     })
 }
