@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 use tribune_core::view::{Board, Content, Panel, Tone, View};
-use tribune_core::{CallContext, Cited, Document, DocumentId, Links, Principal, Source as _, SystemClock};
+use tribune_core::{CallContext, Cited, Document, DocumentId, Links, Principal, Query, Source as _, SystemClock};
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 
 use super::record::Told;
@@ -376,4 +376,41 @@ async fn an_exchange_that_is_gone_leaves_a_page_that_says_so() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_only_looks_leaves_no_record() {
+    let bench = Bench::start().await;
+    let cites = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    let looks = cites.clone().uncited();
+    let id = DocumentId::parse("ticker:BTCUSDT").expect("an id");
+    let query = Query {
+        text: "bitcoin price".to_owned(),
+        limit: 3,
+    };
+    let kept = || std::fs::read_dir(bench.folder.path()).expect("the folder").count();
+
+    let seen = bench
+        .source
+        .fetch(&id, &looks)
+        .await
+        .expect("an answer")
+        .expect("a price");
+    let found = bench.source.search(&query, &looks).await.expect("hits");
+    assert!(
+        !found.is_empty() && found.iter().all(|hit| hit.url.is_none()),
+        "{found:?}"
+    );
+    assert_eq!((seen.url, kept()), (None, 0));
+
+    let told = bench
+        .source
+        .fetch(&id, &cites)
+        .await
+        .expect("an answer")
+        .expect("a price");
+    let found = bench.source.search(&query, &cites).await.expect("hits");
+    let is_cited = |url: &Option<String>| url.as_deref().and_then(Links::cited_record).is_some();
+    assert!(is_cited(&told.url) && found.iter().all(|hit| is_cited(&hit.url)));
+    assert!(kept() > 0);
 }
