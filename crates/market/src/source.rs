@@ -116,7 +116,11 @@ impl MarketSource {
     }
 
     pub(crate) async fn answer(&self, id: &MarketId) -> Result<Answer> {
-        let market = self.market()?;
+        Self::answer_by(self.market()?, id).await
+    }
+
+    /// The answer by a market that may be one for pages.
+    pub(crate) async fn answer_by(market: &Market, id: &MarketId) -> Result<Answer> {
         let symbol = id.symbol();
         match id.kind() {
             Kind::Ticker => answers::ticker::ticker(market, symbol).await,

@@ -52,7 +52,7 @@ pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) 
     let quote = ticker.quote.as_ref();
     let (bid, ask) = (quote.and_then(|q| q.bid), quote.and_then(|q| q.ask));
     let touch = bid.zip(ask).and_then(|(bid, ask)| Touch::new(bid, ask).ok());
-    let spread_bps = touch.as_ref().and_then(Touch::spread_bps).map(|bps| bps.round_dp(4));
+    let spread_bps = touch.as_ref().and_then(Touch::spread_bps).map(rounded);
     // Nothing was traded: the exchange's zeros are not figures.
     let change_pct = ticker.last.map(|_| ticker.price_change_percent);
     let mut answer = Answer::new(Kind::Ticker, symbol, "price and last 24 hours", provenance)?
@@ -103,6 +103,16 @@ pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) 
         "window_end": exchange_time(ticker.close_time),
         "standing": "exact",
     }))
+}
+
+/// To four places; a spread that is less than that is not made nothing.
+fn rounded(bps: Decimal) -> Decimal {
+    let rounded = bps.round_dp(4);
+    if rounded.is_zero() {
+        bps.round_sf(2).unwrap_or(bps)
+    } else {
+        rounded
+    }
 }
 
 /// The mean price of the last minutes, as the exchange reckons it.

@@ -19,7 +19,7 @@ use crate::feed;
 use crate::market::{self, Market};
 use crate::number::Notional;
 use crate::records::Records;
-use crate::rest;
+use crate::rest::{self, Priority};
 use crate::source::MarketSource;
 use crate::symbols::MarketId;
 
@@ -49,6 +49,11 @@ struct Bench {
 
 impl Bench {
     async fn start() -> Self {
+        Self::keeping(100).await
+    }
+
+    /// With so many live books at most.
+    async fn keeping(max_books: usize) -> Self {
         let simulation = Simulation {
             seed: 7,
             events_per_second: 20.0,
@@ -82,7 +87,10 @@ impl Bench {
         };
         let settings = market::Settings {
             rest,
-            feed: feed::Settings::new(exchange.stream_url()),
+            feed: feed::Settings {
+                max_books,
+                ..feed::Settings::new(exchange.stream_url())
+            },
             symbols: vec![SYMBOL.to_owned()],
             track_top: 0,
         };
@@ -121,16 +129,7 @@ impl Bench {
 
     /// As the page of an id has it: nothing but the id is used of the document.
     async fn now(&self, id: &str) -> Board {
-        let document = Document {
-            id: DocumentId::parse(id).expect("an id"),
-            title: String::new(),
-            text: String::new(),
-            url: None,
-            as_of: None,
-            metadata: tribune_core::JsonObject::new(),
-            passages: Vec::new(),
-        };
-        self.board(&document, false).await
+        self.board(&nothing_but(id), false).await
     }
 
     fn asked(&self, endpoint: &str) -> u64 {
@@ -157,6 +156,18 @@ impl Bench {
         all.push(answers::anomalies::book_health(market, SYMBOL).await.expect("health"));
         all.push(answers::compare::row(market, SYMBOL).await.expect("a row"));
         all
+    }
+}
+
+fn nothing_but(id: &str) -> Document {
+    Document {
+        id: DocumentId::parse(id).expect("an id"),
+        title: String::new(),
+        text: String::new(),
+        url: None,
+        as_of: None,
+        metadata: tribune_core::JsonObject::new(),
+        passages: Vec::new(),
     }
 }
 
@@ -344,38 +355,140 @@ async fn what_was_cited_stays_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_that_is_gone_leaves_a_page_that_says_so() {
+async fn of_an_exchange_that_is_gone_what_was_seen_stays_and_the_rest_is_an_error() {
     let bench = Bench::start().await;
-    bench.now("ticker:ETHUSDT").await;
+    let seen = bench.now("klines:ETHUSDT:1d").await;
     bench
         .exchange
         .faults()
         .set(&tribune_exchange_sim::Fault::DropConnections);
     bench.market.stop();
-    drop(bench.exchange);
-    let board = {
-        let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
-        let document = Document {
-            id: DocumentId::parse("klines:SOLUSDT:1h").expect("an id"),
-            title: String::new(),
-            text: String::new(),
-            url: None,
-            as_of: None,
-            metadata: tribune_core::JsonObject::new(),
-            passages: Vec::new(),
-        };
-        bench.source.view(&document, None, &cx).await
-    };
-    match board {
-        Ok(Some(View::Board(board))) => {
-            assert!(
-                matches!(&board.panels[0].content, Content::Missing(why) if !why.is_empty()),
-                "{board:?}"
-            );
-            assert_eq!(board.title, "SOL/USDT");
-        }
-        other => panic!("{other:?}"),
+    let Bench { exchange, source, .. } = bench;
+    drop(exchange);
+    let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    for id in ["klines:SOLUSDT:1h", "ticker:SOLUSDT", "orderbook:SOLUSDT"] {
+        let error = source.view(&nothing_but(id), None, &cx).await.expect_err("no board");
+        assert!(!error.to_string().is_empty());
     }
+    let kept = source.view(&nothing_but("klines:ETHUSDT:1d"), None, &cx).await;
+    let Ok(Some(View::Board(kept))) = kept else {
+        panic!("{kept:?}")
+    };
+    assert_eq!(keys(&kept), keys(&seen));
+    let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
+    assert!(age(&kept) > age(&seen), "it grows older");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_book_that_is_not_kept_says_so() {
+    let bench = Bench::keeping(1).await;
+    let board = bench.now("ticker:ETHUSDT").await;
+    for key in ["spread", "imbalance"] {
+        assert_eq!(
+            panel(&board, key).content,
+            Content::Missing("this book is not kept live: as many books as may be are kept already".to_owned())
+        );
+    }
+    for key in ["depth", "ladder", "cost"] {
+        let panel = panel(&board, key);
+        assert!(!matches!(panel.content, Content::Missing(_)), "{panel:?}");
+    }
+    for id in ["ticker:ETHUSDT", "orderbook:ETHUSDT"] {
+        let badge = &bench.now(id).await.badges[1];
+        assert_eq!((&*badge.label, badge.tone), ("book not kept", Tone::Warning), "{id}");
+    }
+    let flow = bench.now("analytics:order_flow:ETHUSDT").await;
+    let headline = flow.headline.expect("a headline");
+    let pressure = headline
+        .figures
+        .iter()
+        .find(|figure| figure.label == "Order-flow imbalance");
+    let pressure = pressure.expect("it is told of");
+    assert!(
+        pressure
+            .note
+            .as_deref()
+            .is_some_and(|why| why.contains("not kept live")),
+        "{pressure:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_has_the_same_panels_at_every_look() {
+    let bench = Bench::keeping(1).await;
+    for id in IDS {
+        let kept = bench.now(id).await;
+        let asked = bench.now(&id.replace("BTCUSDT", "ETHUSDT")).await;
+        assert_eq!(keys(&kept), keys(&asked), "{id}");
+        // Nothing that the answer has a picture of is left out.
+        let document = DocumentId::parse(id).expect("an id");
+        let market_id = MarketId::parse(&document).expect("ours").expect("a market's");
+        if market_id.kind() == crate::symbols::Kind::Ticker {
+            continue;
+        }
+        let answer = bench.source.answer(&market_id).await.expect("an answer");
+        let whole = then(&answer.into_document()).expect("a board");
+        let left_out: Vec<&str> = keys(&whole)
+            .into_iter()
+            .filter(|key| !keys(&kept).contains(key))
+            .collect();
+        assert!(
+            left_out.iter().all(|key| ["depth", "ladder"].contains(key)),
+            "{id}: {left_out:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_without_a_headline_says_how_old_it_is() {
+    let bench = Bench::start().await;
+    let board = bench.now("exchange_info:BTCUSDT").await;
+    let note = board.panels[0].note.clone().expect("a note");
+    assert!(
+        board.headline.is_none() && note.contains("Received 20") && note.ends_with(" s old."),
+        "{note}"
+    );
+    let id = DocumentId::parse("exchange_info:BTCUSDT").expect("an id");
+    let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    let document = bench.source.fetch(&id, &cx).await.expect("an answer").expect("rules");
+    let note = then(&document).expect("a board").panels[0]
+        .note
+        .clone()
+        .expect("a note");
+    assert!(note.contains("Received 20") && note.ends_with(" UTC."), "{note}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_leave_the_budget_to_others_and_keep_what_they_had() {
+    let bench = Bench::start().await;
+    let governor = bench.market.rest.governor().clone();
+    let first = bench.now("klines:BTCUSDT:1m").await;
+    // What is left for pages is used up, by whomever.
+    let (used, budget) = governor.used();
+    let permit = governor
+        .try_acquire(budget / 2 - used, Priority::Interactive)
+        .expect("half");
+    let before = bench.asked("klines");
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(5_500) {
+        let board = bench.now("klines:BTCUSDT:1m").await;
+        assert!(matches!(panel(&board, "candles").content, Content::Candles(_)));
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    let last = bench.now("klines:BTCUSDT:1m").await;
+    assert_eq!(bench.asked("klines"), before, "nothing was asked");
+    let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
+    assert!(
+        age(&last) >= Some(5_000) && age(&first) < Some(5_000),
+        "{:?}",
+        age(&last)
+    );
+    let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    let unseen = bench.source.view(&nothing_but("klines:ETHUSDT:1m"), None, &cx).await;
+    assert!(unseen.is_err_and(|error| error.to_string().contains("pages may use 20%")));
+    let asked = bench.source.fetch(&nothing_but("klines:ETHUSDT:1m").id, &cx).await;
+    assert!(asked.is_ok(), "people who ask are answered");
+    drop(permit);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,9 +10,10 @@ use tribune_core::view::{Amount, Figure, Headline};
 
 use super::parts::{signed, tone_of};
 use super::record::{Told, padded, places};
+use super::words::ratio;
 use crate::analytics::quotes::Quotes;
 
-/// Places of percentages and basis points on a page.
+/// Places of percentages on a page.
 pub(crate) const RATIO_PLACES: u32 = 3;
 
 /// What a ticker says, exact, and in the words of the source.
@@ -172,10 +173,7 @@ impl Bests {
             None => Figure::unknown(label, nobody),
         };
         let spread = match self.spread_bps {
-            Some(bps) => Figure::new(
-                "Spread",
-                Amount::new(bps.round_dp(RATIO_PLACES).normalize().to_string(), "bps"),
-            ),
+            Some(bps) => Figure::new("Spread", Amount::new(ratio(bps), "bps")),
             None => Figure::unknown("Spread", "it takes a bid and an ask"),
         };
         [
@@ -263,6 +261,12 @@ mod tests {
         assert_eq!(bid.note.as_deref(), Some("for 2 BTC"));
         assert_eq!((ask.value, ask.note.as_deref()), (None, Some("nobody offers")));
         assert!(spread.value.is_none() && spread.note.is_some());
+        let tight = Bests {
+            spread_bps: decimal("0.0015625"),
+            ..bests
+        };
+        let [.., spread] = tight.figures("BTC", "USDT", 2);
+        assert_eq!(spread.value, Some(Amount::new("0.00156", "bps")));
     }
 
     #[test]
