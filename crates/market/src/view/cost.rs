@@ -123,8 +123,7 @@ fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
         Action::Sell => toned("Sell", Tone::Down),
     };
     let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
-    let bps = cost.slippage_bps.and_then(|bps| Decimal::try_from(bps).ok());
-    let bps = bps.map(ratio);
+    let bps = cost.exact_slippage_bps.map(ratio);
     let share = cost
         .cost_bps
         .filter(|_| most > 0.0)
@@ -232,7 +231,8 @@ mod tests {
         );
         // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
         assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);
-        assert!(rows[2][3].starts_with("-151.48"), "{:?}", rows[2]);
+        // 100 − 98.48514… of 100.
+        assert_eq!(rows[2][3], "-151.49");
     }
 
     #[test]

@@ -21,7 +21,6 @@ use super::cost::{cost_table, sizes};
 use super::record::{Told, places};
 use super::ticker::{Bests, Day};
 use super::{candles, dated, drawn, flow, parts, profile, words};
-use crate::analytics::quotes::quotes;
 use crate::answers;
 use crate::answers::candles::Range;
 use crate::feed::{BookState, Published};
@@ -339,8 +338,8 @@ impl Look<'_> {
     ) -> Option<Headline> {
         let told = ticker.as_ref().ok()?;
         let current = book.filter(|book| self.is_current(book, told.age_ms()));
-        let live = current.and_then(|book| quotes(&book.view.depth).ok());
-        let bests = live.map(|quotes| Bests::quoted(&quotes)).or_else(|| Bests::of(told));
+        let live = current.and_then(|book| Bests::of_depth(&book.view.depth));
+        let bests = live.or_else(|| Bests::of(told));
         Some(day?.headline(bests.as_ref(), told))
     }
 

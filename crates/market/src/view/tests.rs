@@ -296,12 +296,15 @@ async fn every_document_has_a_page_of_the_present() {
             .panels
             .iter()
             .filter(|panel| {
-                matches!(panel.content, Content::Missing(_)) && !["spread", "imbalance", "vacuums"].contains(&panel.key)
+                // The lists of what the streams have brought begin with the test.
+                let is_young = id.contains("order_flow") && panel.key == "trades"
+                    || ["spread", "imbalance", "vacuums"].contains(&panel.key);
+                matches!(panel.content, Content::Missing(_)) && !is_young
             })
             .collect();
         assert!(missing.is_empty() && !board.panels.is_empty(), "{id}: {missing:?}");
         assert_eq!(board.is_live, !id.starts_with("exchange_info"), "{id}");
-        assert!(board.links.iter().all(|link| link.id.to_string() != id));
+        assert!(board.links.iter().any(|link| link.id.scheme() == "ticker"), "{id}");
     }
     let first = async |id: &str| bench.now(id).await.panels[0].key;
     assert_eq!(first("klines:BTCUSDT:1m").await, "candles");

@@ -11,7 +11,8 @@ use tribune_core::view::{Amount, Figure, Headline};
 use super::parts::{signed, tone_of};
 use super::record::{Told, padded, places};
 use super::words::ratio;
-use crate::analytics::quotes::Quotes;
+use crate::analytics::quotes::{Quote, Touch, quotes};
+use crate::book::Depth;
 
 /// Places of percentages on a page.
 pub(crate) const RATIO_PLACES: u32 = 3;
@@ -152,16 +153,18 @@ impl Bests {
         })
     }
 
-    pub(crate) fn quoted(quotes: &Quotes) -> Self {
-        let best = |quote: crate::analytics::quotes::Quote| Best {
+    /// `None` if the book is wrong.
+    pub(crate) fn of_depth(depth: &Depth) -> Option<Self> {
+        let quotes = quotes(depth).ok()?;
+        let best = |quote: Quote| Best {
             price: quote.price.to_string(),
             quantity: quote.quantity_base.to_string(),
         };
-        Self {
+        Some(Self {
             bid: quotes.best_bid.map(best),
             ask: quotes.best_ask.map(best),
-            spread_bps: quotes.spread_bps.and_then(|bps| Decimal::try_from(bps).ok()),
-        }
+            spread_bps: Touch::of(depth).ok().and_then(|touch| touch.spread_bps()),
+        })
     }
 
     pub(crate) fn figures(&self, base: &str, quote: &str, places: usize) -> [Figure; 3] {
