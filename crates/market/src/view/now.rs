@@ -8,6 +8,7 @@
 mod asked;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{FutureExt as _, join};
 use jiff::Timestamp;
@@ -30,7 +31,7 @@ use crate::number::Notional;
 use crate::source::MarketSource;
 use crate::symbols::{AnalyticsKind, Kind, MarketId};
 pub(crate) use asked::Pages;
-use asked::{FLOW_SECS, KEEP_PROFILE, KEEP_STREAMED, keep_candles};
+use asked::{FLOW_SECS, KEEP_BOOK, KEEP_PROFILE, KEEP_STREAMED, is_current, keep_candles};
 
 /// The candles of a page about a market.
 const CANDLES: usize = 72;
@@ -40,8 +41,10 @@ const YOUNG_CANDLES_OF: Interval = Interval::M5;
 const TRADES: usize = 50;
 const PROFILE_HOURS: u32 = 24;
 
-/// A picture that is older than this says how old it is.
-const TOLD_AGE_MS: u64 = 5_000;
+/// A picture that is kept for longer than this says of when it is.
+const AS_GOOD_AS_NOW: Duration = Duration::from_secs(5);
+/// What an answer may take to come, when the one before has had its time.
+const UNDER_WAY: Duration = Duration::from_secs(3);
 
 /// One look at one market.
 struct Look<'a> {
@@ -132,14 +135,21 @@ const fn panels_of(kind: Kind) -> &'static [(&'static str, &'static str, Width)]
 
 /// Those that the page has, in their order; one that could not be drawn says why.
 fn settled(kind: Kind, mut drawn: Vec<Panel>, why: Option<&str>) -> Vec<Panel> {
-    let take = |(key, title, width): &(&'static str, &'static str, Width)| {
+    let take = |(key, ..): &(&'static str, &'static str, Width)| {
         let at = drawn.iter().position(|panel| panel.key == *key);
         at.map(|at| drawn.swap_remove(at)).unwrap_or_else(|| {
             let why = why.unwrap_or("there is nothing to see of it at the moment");
-            parts::panel(key, *title, *width, Content::Missing(why.to_owned()))
+            missing(kind, key, why)
         })
     };
     panels_of(kind).iter().map(take).collect()
+}
+
+/// A panel of the page that has nothing to show now.
+fn missing(kind: Kind, key: &'static str, why: impl Into<String>) -> Panel {
+    let known = panels_of(kind).iter().find(|(known, ..)| *known == key);
+    let (title, width) = known.map_or((key, Width::Half), |(_, title, width)| (*title, *width));
+    parts::panel(key, title, width, Content::Missing(why.into()))
 }
 
 impl Look<'_> {
@@ -178,20 +188,26 @@ impl Look<'_> {
         if let Err(why) = &ticker {
             board.notes.push(format!("The price could not be had: {why}"));
         }
+        board.notes.extend(self.old_day(&ticker));
         let last = day.as_ref().and_then(|day| day.last?.to_f64());
         let worth = day.as_ref().and_then(|day| Notional::parse(day.worth.as_deref()?).ok());
         let mut panels = self.book_panels(book, worth);
         panels.extend([
-            from_answer("candles", "Candles", Width::Whole, candles, candles::candles),
-            from_answer("profile", "Volume profile", Width::Half, profile, |told| {
+            from_answer("candles", candles, keep_candles(CANDLES_OF), candles::candles),
+            from_answer("profile", profile, KEEP_PROFILE, |told| {
                 profile::chart(told, last, Width::Half)
             }),
-            from_answer("flow", "Order flow", Width::Half, flow, |told| {
-                Some(flow::panel_of_flow(told))
-            }),
+            from_answer("flow", flow, self.keep_flow(), |told| Some(flow::panel_of_flow(told))),
         ]);
         board.panels = settled(Kind::Ticker, panels, None);
         Ok(board)
+    }
+
+    /// The price may be of this moment, and what the ticker says of the day not: then that is said.
+    fn old_day(&self, ticker: &Result<Told, String>) -> Option<String> {
+        let age = ticker.as_ref().ok()?.age_ms()?;
+        let is_old = Duration::from_millis(age) > self.keep(Kind::Ticker) + UNDER_WAY;
+        is_old.then(|| format!("Range, volume and worth of the day are {} old", words::age(age)))
     }
 
     /// Hours, or minutes where the market is too young for a picture of hours.
@@ -216,7 +232,11 @@ impl Look<'_> {
         let told = self.told(id, kind).await.map_err(Error::unavailable)?;
         let mut board = parts::frame(&self.about(&told), Some(&told.what));
         let last = self.tracked.as_ref().and_then(|tracked| tracked.tape.last());
-        let (headline, mut panels) = drawn(&told, last.map(|trade| trade.price.as_f64()));
+        let (headline, panels) = drawn(&told, last.map(|trade| trade.price.as_f64()));
+        // Where there is no headline the first panel says it for all.
+        let age = told.age_ms().filter(|_| headline.is_some());
+        let is_said = |panel| aged(panel, told.as_of, age, self.keep(kind));
+        let mut panels: Vec<Panel> = panels.into_iter().map(is_said).collect();
         if matches!(kind, Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2) {
             panels = self.with_live_book(panels).await;
         }
@@ -246,16 +266,11 @@ impl Look<'_> {
     /// What was answered a while ago of a book that was live then says nothing of how it is now.
     fn about<'a>(&self, told: &'a Told) -> parts::About<'a> {
         let mut about = parts::About::of(told, false);
-        if about.state == Some(BookState::Live) && !self.is_live() {
-            about.state = Some(self.tracked.as_ref().map_or(BookState::Warming, |tracked| {
-                let state = tracked.status().state;
-                if state == BookState::Live {
-                    BookState::Stale
-                } else {
-                    state
-                }
-            }));
-            about.reason = self.tracked.is_none().then_some(ASKED_EACH_TIME);
+        let status = self.tracked.as_ref().map(|tracked| tracked.status().state);
+        let state = status.unwrap_or(BookState::Warming);
+        if about.state == Some(BookState::Live) && state != BookState::Live {
+            about.state = Some(state);
+            about.reason = status.is_none().then_some(ASKED_EACH_TIME);
         }
         about
     }
@@ -269,7 +284,7 @@ impl Look<'_> {
             } else {
                 NOT_KEPT.to_owned()
             };
-            parts::panel("trades", "Trades", Width::Whole, Content::Missing(why))
+            missing(Kind::Trades, "trades", why)
         })
     }
 
@@ -303,13 +318,11 @@ impl Look<'_> {
                 ];
                 let is_exact = book.origin == Origin::Stream && book.state == BookState::Live;
                 let age = Some(self.age_of(book)).filter(|_| !is_exact);
-                panels.extend(pictures.map(|panel| with_age(panel, age)));
+                let as_of = Some(book.view.received.wall);
+                panels.extend(pictures.map(|panel| aged(panel, as_of, age, KEEP_BOOK)));
             }
             Err(why) => {
-                let missing = [("depth", "Depth"), ("ladder", "Order book"), ("cost", "Cost to trade")];
-                panels.extend(
-                    missing.map(|(key, title)| parts::panel(key, title, Width::Half, Content::Missing(why.clone()))),
-                );
+                panels.extend(["depth", "ladder", "cost"].map(|key| missing(Kind::Ticker, key, why)));
             }
         }
         panels
@@ -337,7 +350,7 @@ impl Look<'_> {
         book: Option<&BookReading>,
     ) -> Option<Headline> {
         let told = ticker.as_ref().ok()?;
-        let current = book.filter(|book| self.is_current(book, told.age_ms()));
+        let current = book.filter(|book| is_current(book, self.age_of(book), told.age_ms()));
         let live = current.and_then(|book| Bests::of_depth(&book.view.depth));
         let bests = live.or_else(|| Bests::of(told));
         Some(day?.headline(bests.as_ref(), told))
@@ -369,22 +382,27 @@ impl Look<'_> {
 /// The picture of an answer, or why there is none.
 fn from_answer(
     key: &'static str,
-    title: &str,
-    width: Width,
     told: Result<Told, String>,
+    keep: Duration,
     draw: impl FnOnce(&Told) -> Option<Panel>,
 ) -> Panel {
     let drawn = told.and_then(|told| {
         let panel = draw(&told).ok_or_else(|| "there is nothing to draw".to_owned())?;
-        Ok(with_age(panel, told.age_ms()))
+        Ok(aged(panel, told.as_of, told.age_ms(), keep))
     });
-    drawn.unwrap_or_else(|why| parts::panel(key, title, width, Content::Missing(why)))
+    drawn.unwrap_or_else(|why| missing(Kind::Ticker, key, why))
 }
 
-/// What was asked for a while ago says so.
-fn with_age(mut panel: Panel, age_ms: Option<u64>) -> Panel {
-    if let (Some(note), Some(age)) = (&mut panel.note, age_ms.filter(|age| *age >= TOLD_AGE_MS)) {
+/// What is kept for a while says of when it is, in words that stay while it does: a live page is not sent it every
+/// second. What could not be renewed in time says how old it is.
+fn aged(mut panel: Panel, as_of: Option<Timestamp>, age_ms: Option<u64>, keep: Duration) -> Panel {
+    let (Some(note), Some(age)) = (&mut panel.note, age_ms) else {
+        return panel;
+    };
+    if Duration::from_millis(age) > keep + UNDER_WAY {
         note.push_str(&format!(" {} old.", words::age(age)));
+    } else if let Some(time) = as_of.filter(|_| keep > AS_GOOD_AS_NOW) {
+        note.push_str(&format!(" As of {}.", time.strftime("%H:%M:%S UTC")));
     }
     panel
 }

@@ -25,7 +25,7 @@ pub(super) const FLOW_SECS: u32 = 60;
 const KEEP_PRICE: Duration = Duration::from_secs(5);
 /// Where the price itself comes from the stream: the range and the volume of a day.
 const KEEP_DAY: Duration = Duration::from_secs(10);
-const KEEP_BOOK: Duration = Duration::from_secs(10);
+pub(super) const KEEP_BOOK: Duration = Duration::from_secs(10);
 const KEEP_ANALYTICS: Duration = Duration::from_secs(10);
 pub(super) const KEEP_PROFILE: Duration = Duration::from_secs(60);
 /// What is read from streams costs only time.
@@ -53,6 +53,15 @@ pub(super) fn keep_candles(interval: Interval) -> Duration {
     })
 }
 
+/// Whether a book, `age_ms` old, says what the best prices are now: it is exact and current, or was asked for no earlier
+/// than what else says so, which is `other_ms` old.
+pub(super) fn is_current(book: &BookReading, age_ms: u64, other_ms: Option<u64>) -> bool {
+    match book.origin {
+        Origin::Stream => book.state == BookState::Live,
+        Origin::Rest => other_ms.is_none_or(|other| age_ms <= other),
+    }
+}
+
 impl Look<'_> {
     /// The book: the live one, or one that was asked for a moment ago.
     pub(super) async fn book(&self) -> Found<BookReading> {
@@ -62,15 +71,6 @@ impl Look<'_> {
         let asked = self.market.book_of(self.symbol, ASKED_LEVELS);
         let key = self.symbol.name.to_string();
         self.pages.books.get(key, KEEP_BOOK, &*self.market.clock, asked).await
-    }
-
-    /// Whether a book says what the best prices are now: it is exact and current, or was asked for no earlier than what
-    /// else says so, which is `age_ms` old.
-    pub(super) fn is_current(&self, book: &BookReading, age_ms: Option<u64>) -> bool {
-        match book.origin {
-            Origin::Stream => book.state == BookState::Live,
-            Origin::Rest => age_ms.is_none_or(|age| self.age_of(book) <= age),
-        }
     }
 
     pub(super) fn age_of(&self, book: &BookReading) -> u64 {
@@ -137,6 +137,31 @@ impl Look<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn best_prices_are_of_a_book_that_is_current() {
+        let view = crate::feed::BookView {
+            symbol: "BTCUSDT".into(),
+            depth: crate::analytics::fixture::depth(&[("99", "1")], &[("101", "1")]),
+            last_update_id: 1,
+            exchange_time: None,
+            received: crate::moment::Moment::now(&tribune_core::SystemClock),
+        };
+        let live = BookReading::live(Arc::new(view));
+        assert!(is_current(&live, 9_000, Some(10)), "nothing has changed since");
+        let stale = BookReading {
+            state: BookState::Stale,
+            ..live.clone()
+        };
+        assert!(!is_current(&stale, 5, Some(10)));
+        let asked = BookReading {
+            origin: Origin::Rest,
+            state: BookState::Resyncing,
+            ..live
+        };
+        assert!(is_current(&asked, 10, Some(10)) && is_current(&asked, 10, None));
+        assert!(!is_current(&asked, 11, Some(10)), "the ticker is newer");
+    }
 
     #[test]
     fn longer_candles_are_asked_for_less() {
