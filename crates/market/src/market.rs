@@ -1,6 +1,7 @@
 //! The market as a whole: which symbols there are, their books, and what else is asked of the exchange.
 
 mod listing;
+mod trades;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +13,21 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, ErrorKind, Result};
 
 use crate::book::{Depth, Snapshot};
-use crate::feed::{self, BookState, BookView, Feed};
-use crate::model::{Millis, Symbol, SymbolStatus, Trade};
+use crate::feed::{self, BookState, BookView, Feed, Published};
+use crate::model::{Millis, Symbol, SymbolStatus};
 use crate::moment::Moment;
-use crate::rest::{self, AggTradesQuery, Governor, Rest};
+use crate::rest::{self, Governor, Rest};
 use crate::symbols::SymbolTable;
+pub use trades::TradesReading;
 
 /// How long a caller waits for the list of symbols when the server has just started.
 const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
 /// A difference between the clocks that is worth a word.
 const NOTABLE_OFFSET_MS: i64 = 1_000;
-/// Pages of aggregate trades fetched for one window.
-const MAX_TRADE_PAGES: usize = 10;
-const TRADE_PAGE: u32 = 1_000;
+/// Why figures that take a book that is watched are not there.
+pub(crate) const NOT_KEPT: &str = "this book is not kept live: as many books as may be are kept already";
+/// Why a book is not live, of one that never will be while others are wanted.
+pub(crate) const ASKED_EACH_TIME: &str = "as many books as may be are kept already; this one is asked for each time";
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -40,6 +43,11 @@ pub struct Market {
     pub(crate) rest: Rest,
     pub(crate) feed: Arc<Feed>,
     pub(crate) clock: Arc<dyn Clock>,
+    known: Arc<Known>,
+}
+
+/// What is known of the market whoever asks.
+struct Known {
     settings: Settings,
     table: ArcSwapOption<SymbolTable>,
     /// When the table was loaded.
@@ -71,16 +79,16 @@ pub struct BookReading {
     pub origin: Origin,
 }
 
-/// The trades of a window.
-#[derive(Debug, Clone)]
-pub struct TradesReading {
-    pub trades: Vec<Trade>,
-    /// Every trade since then is here.
-    pub complete_from: Millis,
-    /// The end of the window by the exchange's clock.
-    pub until: Millis,
-    pub received: Moment,
-    pub origin: Origin,
+impl BookReading {
+    /// A book that is exact and current.
+    pub(crate) const fn live(view: Arc<BookView>) -> Self {
+        Self {
+            view,
+            state: BookState::Live,
+            reason: None,
+            origin: Origin::Stream,
+        }
+    }
 }
 
 impl Market {
@@ -89,42 +97,55 @@ impl Market {
     pub fn start(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
         let rest = Rest::governed(settings.rest.clone(), governor, clock.clone())?;
         let feed = Feed::start(settings.feed.clone(), rest.in_background(), clock.clone());
-        let market = Arc::new(Self {
-            rest,
-            feed,
-            loaded: Mutex::new(Moment::now(&*clock)),
-            clock,
+        let known = Known {
             settings,
             table: ArcSwapOption::empty(),
+            loaded: Mutex::new(Moment::now(&*clock)),
             trouble: Mutex::default(),
             tried: watch::Sender::new(0),
             revision: AtomicU64::new(0),
             stop: CancellationToken::new(),
+        };
+        let market = Arc::new(Self {
+            rest,
+            feed,
+            clock,
+            known: Arc::new(known),
         });
-        tokio::spawn(listing::keep_symbols(market.clone(), market.stop.clone()));
+        tokio::spawn(listing::keep_symbols(market.clone(), market.known.stop.clone()));
         Ok(market)
     }
 
+    /// The same market for pages that renew themselves: what they ask of the exchange has a small share of the budget.
+    pub(crate) fn for_pages(&self) -> Self {
+        Self {
+            rest: self.rest.for_pages(),
+            feed: self.feed.clone(),
+            clock: self.clock.clone(),
+            known: self.known.clone(),
+        }
+    }
+
     pub fn stop(&self) {
-        self.stop.cancel();
+        self.known.stop.cancel();
         self.feed.stop();
     }
 
     /// Grows with every change of what is traded.
     pub fn revision(&self) -> u64 {
-        self.revision.load(Ordering::Relaxed)
+        self.known.revision.load(Ordering::Relaxed)
     }
 
     /// What is traded, if that is known.
     pub fn known_symbols(&self) -> Option<Arc<SymbolTable>> {
-        self.table.load_full()
+        self.known.table.load_full()
     }
 
     /// What is traded; waits a little where the server has just started.
     pub async fn symbols(&self) -> Result<Arc<SymbolTable>> {
-        let mut tried = self.tried.subscribe();
+        let mut tried = self.known.tried.subscribe();
         let waited = tokio::time::timeout(WAIT_FOR_SYMBOLS, tried.wait_for(|tried| *tried > 0)).await;
-        if let Some(table) = self.table.load_full() {
+        if let Some(table) = self.known.table.load_full() {
             return Ok(table);
         }
         let why = match waited {
@@ -138,12 +159,12 @@ impl Market {
     }
 
     fn trouble(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.trouble.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the exchange has been asked for its symbols at least once, with whatever outcome.
     pub fn has_tried(&self) -> bool {
-        *self.tried.borrow() > 0
+        *self.known.tried.borrow() > 0
     }
 
     /// Why the market cannot answer as it should.
@@ -162,7 +183,7 @@ impl Market {
 
     /// When the exchange last told what is traded.
     pub fn symbols_loaded(&self) -> Moment {
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The symbols that are tracked whether or not somebody asks.
@@ -174,12 +195,12 @@ impl Market {
 
     /// Whether the configuration says that anything is always tracked.
     pub(crate) fn is_to_track(&self) -> bool {
-        self.settings.track_top > 0 || !self.settings.symbols.is_empty()
+        self.known.settings.track_top > 0 || !self.known.settings.symbols.is_empty()
     }
 
     /// Whether the configuration says that the symbol is always tracked.
     pub(crate) fn is_to_be_tracked(&self, symbol: &str) -> bool {
-        self.settings.symbols.iter().any(|name| name == symbol)
+        self.known.settings.symbols.iter().any(|name| name == symbol)
     }
 
     /// A symbol of the exchange, in whatever case it is written.
@@ -211,6 +232,12 @@ impl Market {
         volumes.values().filter(|volume| **volume > own.quote_volume).count()
     }
 
+    /// The live book of a symbol, kept from now on if it was not; `None` if as many as may be are kept already.
+    pub(crate) fn watched(&self, symbol: &Symbol) -> Option<Arc<Published>> {
+        let known = self.feed.lookup(&symbol.name);
+        known.or_else(|| self.feed.track(&symbol.name, false, self.rank(&symbol.name)))
+    }
+
     /// The book: live if it is, else asked for, else the last that was live, and said to be stale.
     pub async fn book(&self, symbol: &Symbol) -> Result<BookReading> {
         self.book_of(symbol, 1_000).await
@@ -218,10 +245,7 @@ impl Market {
 
     /// The same, asking for so many levels where it has to be asked for.
     pub async fn book_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
-        let tracked = match self.feed.lookup(&symbol.name) {
-            Some(tracked) => Some(tracked),
-            None => self.feed.track(&symbol.name, false, self.rank(&symbol.name)),
-        };
+        let tracked = self.watched(symbol);
         let (status, view) = tracked.as_ref().map_or((None, None), |tracked| {
             let (status, view) = tracked.read();
             (Some(status), view)
@@ -229,15 +253,10 @@ impl Market {
         let state = status.as_ref().map_or(BookState::Warming, |status| status.state);
         let reason = match status {
             Some(status) => status.reason.clone(),
-            None => Some("as many books as may be are kept already; this one is asked for each time".to_owned()),
+            None => Some(ASKED_EACH_TIME.to_owned()),
         };
         if let Some(view) = view.as_ref().filter(|_| state == BookState::Live) {
-            return Ok(BookReading {
-                view: view.clone(),
-                state,
-                reason: None,
-                origin: Origin::Stream,
-            });
+            return Ok(BookReading::live(view.clone()));
         }
         match self.snapshot_of(symbol, levels).await {
             Ok(snapshot) => Ok(BookReading {
@@ -297,66 +316,6 @@ impl Market {
         })
     }
 
-    /// The trades of the last seconds.
-    pub async fn trades(&self, symbol: &Symbol, seconds: u32) -> Result<TradesReading> {
-        let now = Moment::now(&*self.clock);
-        let until = self.exchange_now();
-        let from = until - i64::from(seconds) * 1_000;
-        if let Some(tracked) = self.feed.lookup(&symbol.name)
-            && tracked.live().is_some()
-        {
-            let window = tracked.tape.since(from);
-            if window.complete_from.is_some_and(|complete| complete <= from) {
-                return Ok(TradesReading {
-                    trades: window.trades,
-                    complete_from: from,
-                    until,
-                    received: now,
-                    origin: Origin::Stream,
-                });
-            }
-        } else {
-            self.feed.track(&symbol.name, false, self.rank(&symbol.name));
-        }
-        self.past_trades(symbol, from, until).await
-    }
-
-    async fn past_trades(&self, symbol: &Symbol, from: Millis, until: Millis) -> Result<TradesReading> {
-        let mut query = AggTradesQuery {
-            limit: TRADE_PAGE,
-            start: Some(from),
-            end: Some(until),
-            from_id: None,
-        };
-        let mut trades: Vec<Trade> = Vec::new();
-        let mut received = Moment::now(&*self.clock);
-        let mut whole = false;
-        for _ in 0..MAX_TRADE_PAGES {
-            let page = self.rest.agg_trades(&symbol.name, &query).await?;
-            received = page.received;
-            let known = trades.last().map_or(0, |trade| trade.last_id);
-            trades.extend(page.value.iter().filter(|trade| trade.last_id > known));
-            whole = page.value.len() < TRADE_PAGE as usize;
-            let Some(last) = page.value.last().filter(|_| !whole) else {
-                break;
-            };
-            // The next page begins within the last millisecond of this one.
-            query.start = Some(last.time);
-        }
-        // Of more pages than are fetched the first are here: the window ends early.
-        let until = match trades.last() {
-            Some(last) if !whole => last.time,
-            _ => until,
-        };
-        Ok(TradesReading {
-            trades,
-            complete_from: from,
-            until,
-            received,
-            origin: Origin::Rest,
-        })
-    }
-
     /// The exchange's time, as far as it is known.
     pub fn exchange_now(&self) -> Millis {
         self.feed.health.exchange_millis(self.clock.now())
@@ -383,7 +342,7 @@ impl Market {
     }
 }
 
-impl Drop for Market {
+impl Drop for Known {
     fn drop(&mut self) {
         self.stop.cancel();
     }

@@ -108,15 +108,19 @@ impl MarketSource {
         self.records.cite(document)
     }
 
-    /// The answer as a document, cited.
-    fn document(&self, answer: Answer) -> Document {
+    /// The answer as a document, cited if the call cites.
+    fn document(&self, answer: Answer, cx: &CallContext) -> Document {
         let mut document = answer.into_document();
-        document.url = Some(self.cite(&document));
+        document.url = cx.cites.then(|| self.cite(&document));
         document
     }
 
     pub(crate) async fn answer(&self, id: &MarketId) -> Result<Answer> {
-        let market = self.market()?;
+        Self::answer_by(self.market()?, id).await
+    }
+
+    /// The answer by a market that may be one for pages.
+    pub(crate) async fn answer_by(market: &Market, id: &MarketId) -> Result<Answer> {
         let symbol = id.symbol();
         match id.kind() {
             Kind::Ticker => answers::ticker::ticker(market, symbol).await,
@@ -153,7 +157,7 @@ impl MarketSource {
         Ok(symbol.map(MarketId::Ticker))
     }
 
-    fn hit(&self, market: &Market, symbol: &Symbol, found: &Match) -> Hit {
+    fn hit(&self, market: &Market, symbol: &Symbol, found: &Match, cx: &CallContext) -> Hit {
         let brief = brief::brief(market, symbol, found.kind);
         let mut metadata = JsonObject::new();
         metadata.insert("resolved_symbol".to_owned(), json!(&*found.symbol));
@@ -170,7 +174,7 @@ impl MarketSource {
             passages: Vec::new(),
         };
         Hit {
-            url: Some(self.cite(&document)),
+            url: cx.cites.then(|| self.cite(&document)),
             id: document.id,
             title: document.title,
             snippet: document.text,
@@ -192,7 +196,7 @@ impl Source for MarketSource {
         scheme == NAME || MarketId::SCHEMES.contains(&scheme)
     }
 
-    async fn search(&self, query: &Query, _cx: &CallContext) -> Result<Arc<[Hit]>> {
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
         let market = self.market()?;
         let table = market.symbols().await?;
         let found = search(&table, &query.text, query.limit);
@@ -200,14 +204,14 @@ impl Source for MarketSource {
         let found = found.iter().filter(|found| found.kind != Kind::Report);
         let hits = found.filter_map(|found| {
             let symbol = table.lookup(&found.symbol)?;
-            Some(self.hit(market, symbol, found))
+            Some(self.hit(market, symbol, found, cx))
         });
         Ok(hits.collect())
     }
 
-    async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
+    async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
         match self.meant(id)? {
-            Some(id) => Ok(Some(self.document(self.answer(&id).await?))),
+            Some(id) => Ok(Some(self.document(self.answer(&id).await?, cx))),
             None => Ok(None),
         }
     }

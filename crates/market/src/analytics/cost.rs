@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded};
+use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use super::quotes::Touch;
 use crate::book::{Depth, Level};
 use crate::number::{Notional, PLACES, Price, Quantity};
@@ -41,6 +41,9 @@ pub struct Cost {
     pub worst_price: Price,
     /// (vwap − mid)/mid: above zero when buying, below when selling.
     pub slippage_bps: Option<f64>,
+    /// The same, not rounded.
+    #[serde(skip)]
+    pub exact_slippage_bps: Option<Decimal>,
     /// The same as a cost: above zero is worse than the mid, for both sides.
     pub cost_bps: Option<f64>,
     /// The cost in money: how much worse than the same quantity at mid.
@@ -157,8 +160,9 @@ impl Walk {
             mid,
             vwap: derived_price(vwap),
             worst_price: self.worst,
-            slippage_bps: bps(above_mid, mid).and_then(rounded),
-            cost_bps: bps(worse, mid).and_then(rounded),
+            exact_slippage_bps: bps(above_mid, mid),
+            slippage_bps: bps(above_mid, mid).and_then(rounded_bps),
+            cost_bps: bps(worse, mid).and_then(rounded_bps),
             cost_quote: worse.checked_mul(base).map(|cost| cost.round_dp(PLACES).normalize()),
             levels_used: self.levels,
             complete,

@@ -140,6 +140,14 @@ pub fn rounded(ratio: Decimal) -> Option<f64> {
     ratio.round_dp(RATIO_PLACES).to_f64().map(without_sign_of_zero)
 }
 
+/// For answers: basis points with four places, half to even; what is less than that has two digits, and is not made
+/// nothing.
+pub fn rounded_bps(bps: Decimal) -> Option<f64> {
+    let places = bps.round_dp(RATIO_PLACES);
+    let shown = if places.is_zero() { bps.round_sf(2)? } else { places };
+    shown.to_f64().map(without_sign_of_zero)
+}
+
 /// JSON would print the sign.
 fn without_sign_of_zero(value: f64) -> f64 {
     value + 0.0
@@ -201,6 +209,12 @@ mod tests {
         assert_eq!(significant(f64::NAN), None);
         let almost_nothing = rounded(Decimal::new(-1, 6)).expect("a number");
         assert!(almost_nothing == 0.0 && almost_nothing.is_sign_positive());
+        let bps = |mantissa, scale| rounded_bps(Decimal::new(mantissa, scale));
+        assert_eq!((bps(15_625, 7), bps(15_625, 9)), (Some(0.0016), Some(0.000_016)));
+        assert_eq!(
+            (bps(5, 5), bps(-1, 6), bps(0, 0)),
+            (Some(0.000_05), Some(-0.000_001), Some(0.0))
+        );
         assert_eq!(imbalance(0, 0), None);
         assert_eq!(imbalance(i128::MAX, 1), None);
         assert_eq!(imbalance(i128::MAX, 0), Some(1.0));

@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::figure::{self, Standing, Unavailable, bps, derived_price, quotient, rounded};
+use super::figure::{self, Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use crate::book::{Depth, Level};
 use crate::number::{Price, Quantity};
 
@@ -123,7 +123,7 @@ pub fn quotes(depth: &Depth) -> Result<Quotes, Unavailable> {
         best_ask: depth.asks.best().map(Quote::from),
         mid: known.map(Touch::mid),
         spread: known.map(Touch::spread),
-        spread_bps: known.and_then(Touch::spread_bps).and_then(rounded),
+        spread_bps: known.and_then(Touch::spread_bps).and_then(rounded_bps),
         microprice: known.and_then(Touch::microprice).map(derived_price),
         imbalance_l1: known.and_then(Touch::imbalance),
         reason: touch.err(),

@@ -15,7 +15,7 @@ use crate::analytics::quotes::quotes;
 use crate::analytics::{Unavailable, Window};
 use crate::candles::closed_at;
 use crate::feed::Published;
-use crate::market::Market;
+use crate::market::{Market, NOT_KEPT};
 use crate::model::{Interval, Symbol};
 use crate::rest::KlinesQuery;
 use crate::symbols::{AnalyticsKind, Kind};
@@ -110,9 +110,10 @@ pub async fn book_health(market: &Market, symbol: &str) -> Result<Answer> {
 }
 
 fn walls(tracked: Option<Arc<Published>>) -> Value {
-    match tracked.filter(|tracked| tracked.live().is_some()) {
-        Some(tracked) => json!(tracked.watch.walls()),
-        None => json!({"walls": null, "reason": "the book has not been watched yet; it is from now on"}),
+    match tracked {
+        None => json!({"walls": null, "reason": NOT_KEPT}),
+        Some(tracked) if tracked.live().is_some() => json!(tracked.watch.walls()),
+        Some(_) => json!({"walls": null, "reason": "the book has not been watched yet; it is from now on"}),
     }
 }
 

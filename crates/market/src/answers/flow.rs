@@ -6,7 +6,7 @@ use tribune_core::Result;
 use super::answer::{Answer, Provenance, or_reason, or_unknown};
 use crate::analytics::flow::trade_flow;
 use crate::analytics::{Standing, Window};
-use crate::market::Market;
+use crate::market::{Market, NOT_KEPT};
 use crate::model::Symbol;
 use crate::number::Quantity;
 use crate::symbols::{AnalyticsKind, Kind};
@@ -69,9 +69,10 @@ fn pressure(market: &Market, symbol: &Symbol, window_secs: u32) -> Value {
             "standing": Standing::Sound,
             "note": "of the best levels (Cont, Kukanov, Stoikov); describes the same seconds, does not predict",
         }),
-        _ => json!({
+        Some(_) => json!({
             "ofi_base": null,
             "reason": "the book has not been watched yet; it is from now on",
         }),
+        None => json!({"ofi_base": null, "reason": NOT_KEPT}),
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use tribune_core::{Error, Result};
 
 use super::answer::{Answer, Provenance, exchange_time, or_unknown, pair_name, signed};
+use crate::analytics::figure::rounded_bps;
 use crate::analytics::quotes::{Quote, Touch};
 use crate::market::{Market, Origin};
 use crate::model::Symbol;
@@ -52,7 +53,7 @@ pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) 
     let quote = ticker.quote.as_ref();
     let (bid, ask) = (quote.and_then(|q| q.bid), quote.and_then(|q| q.ask));
     let touch = bid.zip(ask).and_then(|(bid, ask)| Touch::new(bid, ask).ok());
-    let spread_bps = touch.as_ref().and_then(Touch::spread_bps).map(|bps| bps.round_dp(4));
+    let spread_bps = touch.as_ref().and_then(Touch::spread_bps).and_then(rounded_bps);
     // Nothing was traded: the exchange's zeros are not figures.
     let change_pct = ticker.last.map(|_| ticker.price_change_percent);
     let mut answer = Answer::new(Kind::Ticker, symbol, "price and last 24 hours", provenance)?
@@ -98,7 +99,7 @@ pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) 
         "trades": ticker.trades,
         "best_bid": bid.map(Quote::from),
         "best_ask": ask.map(Quote::from),
-        "spread_bps": spread_bps.as_ref().and_then(Decimal::to_f64),
+        "spread_bps": spread_bps,
         "window_start": exchange_time(ticker.open_time),
         "window_end": exchange_time(ticker.close_time),
         "standing": "exact",

@@ -65,20 +65,22 @@ impl Market {
             Err(error) => tracing::warn!(%error, "no tickers of all symbols yet"),
         }
         let table = SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes());
-        let before = self.table.swap(Some(Arc::new(table)));
+        let before = self.known.table.swap(Some(Arc::new(table)));
         let known = before.map_or(0, |table| table.len());
         if known != info.value.symbols.len() {
-            self.revision.fetch_add(1, Ordering::Relaxed);
+            self.known.revision.fetch_add(1, Ordering::Relaxed);
             tracing::info!(symbols = info.value.symbols.len(), "the exchange's symbols are loaded");
         }
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = info.received;
+        *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner) = info.received;
         *self.trouble() = None;
         Ok(())
     }
 
     /// Tracks what is always to be tracked.
     fn pin(&self) {
-        let Some(table) = self.table.load_full() else { return };
+        let Some(table) = self.known.table.load_full() else {
+            return;
+        };
         let volumes = self.feed.board.quote_volumes();
         let mut by_volume: Vec<(&Arc<str>, &Notional)> = volumes.iter().collect();
         by_volume.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
@@ -92,13 +94,13 @@ impl Market {
                 .lookup(name)
                 .filter(|symbol| symbol.status == SymbolStatus::Trading)
         };
-        let named = self.settings.symbols.iter().map(String::as_str);
+        let named = self.known.settings.symbols.iter().map(String::as_str);
         let top = by_volume
             .iter()
             .map(|(symbol, _)| &***symbol)
             .filter(|name| traded(name).is_some());
         let mut wanted: HashSet<Arc<str>> = HashSet::new();
-        for name in named.chain(top.take(self.settings.track_top)) {
+        for name in named.chain(top.take(self.known.settings.track_top)) {
             match traded(name) {
                 Some(symbol) => {
                     let rank = ranks.get(name).copied().unwrap_or(usize::MAX);
@@ -148,12 +150,13 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
                     failures = failures.saturating_add(1);
                 }
             }
-            market.tried.send_modify(|tried| *tried += 1);
+            market.known.tried.send_modify(|tried| *tried += 1);
         } else if is_due(ranked, RERANK)
-            && let Some(table) = market.table.load_full()
+            && let Some(table) = market.known.table.load_full()
         {
             ranked = Some(now);
             market
+                .known
                 .table
                 .store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
         }

@@ -53,6 +53,19 @@ fn id_of(report: &Report) -> Result<DocumentId> {
     MarketId::Report(report.symbol.as_str().into()).document_id()
 }
 
+/// The report for a person or a model to read, not cited.
+pub(super) fn document(report: &Report) -> Result<Document> {
+    Ok(Document {
+        id: id_of(report)?,
+        title: title(report),
+        text: markdown::render(report),
+        url: None,
+        as_of: report.generated_at.parse::<Timestamp>().ok(),
+        metadata: metadata(report),
+        passages: Vec::new(),
+    })
+}
+
 impl Citing {
     pub(super) fn new(records: Records) -> Self {
         Self {
@@ -65,19 +78,11 @@ impl Citing {
         self.records.cited(id, record)
     }
 
-    /// The report for a person or a model to read; its record is the same word for word, and has the whole report
-    /// beside it, some 5 KB: the figures that a text leaves out are cited too, by those who were given the JSON.
+    /// The report for a person or a model to read, cited: its record is the same word for word, and has the whole
+    /// report beside it, some 5 KB: the figures that a text leaves out are cited too, by those who were given the JSON.
     pub(super) fn document(&self, aged: &Aged) -> Result<Document> {
         let report = aged.now();
-        let mut document = Document {
-            id: id_of(&report)?,
-            title: title(&report),
-            text: markdown::render(&report),
-            url: None,
-            as_of: report.generated_at.parse::<Timestamp>().ok(),
-            metadata: metadata(&report),
-            passages: Vec::new(),
-        };
+        let mut document = document(&report)?;
         let mut record = document.clone();
         record.metadata.insert(REPORT.to_owned(), json!(report));
         let url = self.records.cite(&record);

@@ -15,7 +15,7 @@ use tribune_core::{
 };
 
 use super::cache::{ReportCache, Unavailable};
-use super::citing::{Citing, title};
+use super::citing::{Citing, document, title};
 use super::directory::{Directory, Listing};
 use super::engine::WritingTrouble;
 use super::markdown;
@@ -244,7 +244,7 @@ impl ReportsSource {
         })
     }
 
-    fn hit(&self, found: &Match, aged: &Aged) -> Result<Hit> {
+    fn hit(&self, found: &Match, aged: &Aged, cx: &CallContext) -> Result<Hit> {
         let report = aged.now();
         let mut metadata = JsonObject::new();
         metadata.insert("resolved_symbol".to_owned(), json!(report.symbol));
@@ -253,7 +253,7 @@ impl ReportsSource {
             id: MarketId::Report(found.symbol.clone()).document_id()?,
             title: title(&report),
             snippet: clip(&markdown::brief(&report), SNIPPET_CHARS - 1).into_owned(),
-            url: Some(self.citing.citation(aged)?),
+            url: cx.cites.then(|| self.citing.citation(aged)).transpose()?,
             passage: None,
             score: found.score,
             coverage: found.coverage,
@@ -308,7 +308,7 @@ impl Source for ReportsSource {
         scheme == NAME || scheme == Kind::Report.scheme()
     }
 
-    async fn search(&self, query: &Query, _cx: &CallContext) -> Result<Arc<[Hit]>> {
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
         let listing = self.listing_for(&query.text).await?;
         let matches = by_symbol(search(&listing.table, &query.text, MATCHES), query.limit);
         let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();
@@ -321,17 +321,20 @@ impl Source for ReportsSource {
             .iter()
             .zip(readings)
             .filter_map(|(found, reading)| match reading {
-                Ok(Reading::Report(report)) => Some(self.hit(found, &report)),
+                Ok(Reading::Report(report)) => Some(self.hit(found, &report, cx)),
                 _ => None,
             });
         hits.collect()
     }
 
-    async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
+    async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
         let Some(symbol) = self.meant(id)? else {
             return Ok(None);
         };
         let report = self.report(&symbol).await?;
+        if !cx.cites {
+            return document(&report.now()).map(Some);
+        }
         self.citing.document(&report).map(Some)
     }
 
@@ -397,3 +400,6 @@ impl Source for ReportsSource {
         tools::all(&self)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,16 +15,16 @@ use super::citing::REPORT;
 use super::model::{IngestionStatus, Level, Report, Section};
 use crate::view::Pair;
 use crate::view::parts::{links, panel, signed, simulated, subtitle, tone_of};
-use crate::view::words::capitalised;
+use crate::view::words::{self, capitalised};
 
-/// Places of percentages and basis points on a page.
+/// Places of percentages on a page.
 const RATIO_PLACES: u32 = 3;
 
 /// The board of a report as it is now.
 pub(super) fn now(report: &Report) -> Board {
     Board {
         is_live: true,
-        ..board(report)
+        ..board(report, false)
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn now(report: &Report) -> Board {
 pub(super) fn then(document: &Document) -> Board {
     let kept = document.metadata.get(REPORT).cloned();
     let kept = kept.and_then(|report| serde_json::from_value::<Report>(report).ok());
-    kept.map_or_else(|| of_text(document), |report| board(&report))
+    kept.map_or_else(|| of_text(document), |report| board(&report, true))
 }
 
 fn of_text(document: &Document) -> Board {
@@ -64,7 +64,7 @@ fn of_text(document: &Document) -> Board {
     }
 }
 
-fn board(report: &Report) -> Board {
+fn board(report: &Report, is_past: bool) -> Board {
     let pair = Pair {
         base: report.base_asset.clone(),
         quote: report.quote_asset.clone(),
@@ -92,7 +92,7 @@ fn board(report: &Report) -> Board {
         subtitle: Some(subtitle(&report.base_asset, &report.quote_asset, Some("market report"))),
         badges: label
             .into_iter()
-            .chain([ingestion(report.ingestion.status, reason)])
+            .chain([ingestion(report.ingestion.status, reason, is_past)])
             .collect(),
         headline: Some(headline(report)),
         notes: reason.map(capitalised).into_iter().collect(),
@@ -103,19 +103,31 @@ fn board(report: &Report) -> Board {
     }
 }
 
-fn ingestion(status: IngestionStatus, reason: Option<&str>) -> Badge {
-    let (label, tone, meaning) = match status {
-        IngestionStatus::Ok => (
+/// How far the data can be trusted; of a record, how far it could.
+fn ingestion(status: IngestionStatus, reason: Option<&str>, is_past: bool) -> Badge {
+    let (label, tone, meaning) = match (status, is_past) {
+        (IngestionStatus::Ok, false) => (
             "data ok",
             Tone::Good,
             "The exchange confirmed the data within a moment.",
         ),
-        IngestionStatus::Degraded => (
+        (IngestionStatus::Ok, true) => (
+            "data was ok",
+            Tone::Plain,
+            "The exchange had confirmed the data within a moment.",
+        ),
+        (IngestionStatus::Degraded, false) => (
             "data degraded",
             Tone::Warning,
             "The data is older than a second for two seconds.",
         ),
-        IngestionStatus::Down => ("data down", Tone::Bad, "The data is older than five seconds."),
+        (IngestionStatus::Degraded, true) => (
+            "data was degraded",
+            Tone::Warning,
+            "The data had been older than a second for two seconds.",
+        ),
+        (IngestionStatus::Down, false) => ("data down", Tone::Bad, "The data is older than five seconds."),
+        (IngestionStatus::Down, true) => ("data was down", Tone::Bad, "The data was older than five seconds."),
     };
     let meaning = reason.map_or_else(
         || meaning.to_owned(),
@@ -152,7 +164,7 @@ fn headline(report: &Report) -> Headline {
     };
     let change = report.change_24h_pct.map(|change| {
         let shown = rounded(change);
-        (Amount::new(signed(&shown), "% in 24 h"), tone_of(Some(change)))
+        (Amount::new(signed(&shown), "% in 24 h"), tone_of(shown.parse().ok()))
     });
     Headline {
         label: "Last price".to_owned(),
@@ -170,7 +182,7 @@ fn headline(report: &Report) -> Headline {
             known("24 h worth", report.quote_volume_24h, quote, &of_day),
             best("Best bid", report.best_bid),
             best("Best ask", report.best_ask),
-            ratio("Spread", report.spread_bps, "bps", &of_book),
+            spread(report.spread_bps, &of_book),
             known("Microprice", report.micro_price.map(shown), quote, &of_book),
         ],
     }
@@ -198,6 +210,16 @@ fn ratio(label: &str, value: Option<f64>, unit: &str, why: &str) -> Figure {
             },
         ),
         None => Figure::unknown(label, why),
+    }
+}
+
+fn spread(bps: Option<f64>, why: &str) -> Figure {
+    match bps {
+        Some(bps) => {
+            let shown = Decimal::try_from(bps).map_or_else(|_| bps.to_string(), words::ratio);
+            Figure::new("Spread", Amount::new(shown, "bps"))
+        }
+        None => Figure::unknown("Spread", why),
     }
 }
 

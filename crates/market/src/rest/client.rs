@@ -141,6 +141,15 @@ impl Rest {
         }
     }
 
+    /// The same client for pages that renew themselves: they have a small share of the weight, and do not wait for it.
+    #[must_use]
+    pub fn for_pages(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            priority: Priority::Page,
+        }
+    }
+
     pub fn governor(&self) -> &Arc<Governor> {
         &self.inner.transport.governor
     }

@@ -24,6 +24,8 @@ const BAN: Duration = Duration::from_secs(120);
 pub enum Priority {
     /// Nobody: snapshots for books that warm up.
     Background,
+    /// Somebody who looks at a page that renews itself, and has what it showed before.
+    Page,
     /// Somebody.
     Interactive,
 }
@@ -33,14 +35,24 @@ impl Priority {
     /// is left for people.
     const fn share(self) -> u32 {
         match self {
-            Self::Background => 50,
+            Self::Background | Self::Page => 50,
             Self::Interactive => 70,
+        }
+    }
+
+    /// Percent of the budget that all requests of the kind may use together, where that is less: pages ask as long as
+    /// anybody leaves them open.
+    const fn own_share(self) -> u32 {
+        match self {
+            Self::Page => 20,
+            other => other.share(),
         }
     }
 
     pub(super) const fn share_in_words(self) -> &'static str {
         match self {
             Self::Background => "background work may use 50%",
+            Self::Page => "pages may use 20%, and what is left of 50%",
             Self::Interactive => "70% may be used",
         }
     }
@@ -71,6 +83,7 @@ impl Anchoring {
 struct Grant {
     number: u64,
     weight: u32,
+    priority: Priority,
     answered: Option<Instant>,
 }
 
@@ -92,6 +105,8 @@ struct State {
     anchoring: Anchoring,
     minute: Millis,
     used: u32,
+    /// What pages used of that.
+    used_by_pages: u32,
     granted: u64,
     /// Those answered in the last seconds, and those without an answer.
     grants: Vec<Grant>,
@@ -136,12 +151,35 @@ impl State {
             .saturating_mul(MINUTE_MS)
             .saturating_sub(self.anchoring.uncertainty_ms());
         let counts_again = |grant: &&Grant| grant.answered.is_none_or(|at| self.exchange_time(at) >= since);
-        let again = self.grants.iter().filter(counts_again);
-        self.used = again.fold(0, |sum, grant| sum.saturating_add(grant.weight));
+        let sum = |is_counted: fn(&Grant) -> bool| {
+            let again = self
+                .grants
+                .iter()
+                .filter(counts_again)
+                .filter(|grant| is_counted(grant));
+            again.fold(0u32, |sum, grant| sum.saturating_add(grant.weight))
+        };
+        let by_pages = sum(|grant| grant.priority == Priority::Page);
+        self.used = sum(|_| true);
+        self.used_by_pages = by_pages;
     }
 
-    const fn most(&self, priority: Priority) -> u32 {
-        (self.budget as u64 * priority.share() as u64 / 100) as u32
+    const fn percent(&self, share: u32) -> u32 {
+        (self.budget as u64 * share as u64 / 100) as u32
+    }
+
+    /// Whether so much more is within the share of all, and within that of the kind.
+    fn has_room(&self, weight: u32, priority: Priority) -> bool {
+        let within = |used: u32, share: u32| {
+            let after = used.checked_add(weight);
+            after.is_some_and(|after| after <= self.percent(share))
+        };
+        let own = if priority == Priority::Page {
+            self.used_by_pages
+        } else {
+            0
+        };
+        within(self.used, priority.share()) && within(own, priority.own_share())
     }
 
     fn take(&mut self, weight: u32, priority: Priority, now: Instant) -> Result<u64, Hold> {
@@ -155,23 +193,24 @@ impl State {
             }
             self.pause = None;
         }
-        let most = self.most(priority);
-        if weight > most {
+        if weight > self.percent(priority.own_share()) {
             return Err(Hold::Never);
         }
-        match self.used.checked_add(weight) {
-            Some(used) if used <= most => {
-                self.used = used;
-                self.granted += 1;
-                self.grants.push(Grant {
-                    number: self.granted,
-                    weight,
-                    answered: None,
-                });
-                Ok(self.granted)
-            }
-            _ => Err(Hold::Wait(self.until_next_minute(now))),
+        if !self.has_room(weight, priority) {
+            return Err(Hold::Wait(self.until_next_minute(now)));
         }
+        self.used += weight;
+        if priority == Priority::Page {
+            self.used_by_pages += weight;
+        }
+        self.granted += 1;
+        self.grants.push(Grant {
+            number: self.granted,
+            weight,
+            priority,
+            answered: None,
+        });
+        Ok(self.granted)
     }
 
     fn until_next_minute(&self, now: Instant) -> Duration {
@@ -230,6 +269,7 @@ impl Governor {
                 .saturating_sub(Anchoring::OwnClock.uncertainty_ms())
                 .div_euclid(MINUTE_MS),
             used: 0,
+            used_by_pages: 0,
             granted: 0,
             grants: Vec::new(),
             pause: None,

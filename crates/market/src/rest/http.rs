@@ -131,6 +131,7 @@ impl Transport {
         };
         let (patience, whole) = match priority {
             Priority::Interactive => (self.timeout / 3, whole),
+            Priority::Page => (Duration::ZERO, whole),
             Priority::Background => (BACKGROUND_PATIENCE, whole.max(BACKGROUND_TIMEOUT)),
         };
         let begun = self.clock.monotonic();
@@ -138,7 +139,7 @@ impl Transport {
         let sent = Moment::now(&*self.clock);
         let waited = sent.monotonic.saturating_duration_since(begun);
         let left = match priority {
-            Priority::Interactive => whole.saturating_sub(waited),
+            Priority::Interactive | Priority::Page => whole.saturating_sub(waited),
             Priority::Background => whole,
         };
         let answer = self.exchange(request, &permit, sent, left).await;

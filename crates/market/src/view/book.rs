@@ -1,14 +1,17 @@
 //! Pictures of an order book: how much rests where, and how spread and balance were in the last minutes.
 
 use jiff::Timestamp;
+use rust_decimal::Decimal;
 use tribune_core::view::{Amount, Content, DepthChart, Ladder, Line, Lines, Panel, Rung, Width};
 
 use super::parts::{noted, panel, panel_or_why};
 use super::record::{padded, places};
+use super::words::ratio_places;
 use crate::analytics::Unavailable;
 use crate::analytics::quotes::Touch;
 use crate::book::{Depth, Level};
 use crate::feed::{HISTORY_SECS, IMBALANCE_LEVELS, Sample};
+use crate::market::NOT_KEPT;
 use crate::model::Millis;
 use crate::number::Quantity;
 
@@ -142,10 +145,11 @@ pub(crate) fn ladder(depth: &Depth, pair: &Pair) -> Panel {
     )
 }
 
-pub(crate) fn spread_line(samples: &[Sample], now: Millis) -> Panel {
+/// `samples` are `None` of a book that is not kept.
+pub(crate) fn spread_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
     let lines = line(samples, now, Sample::spread_bps).map(|line| Lines {
         unit: "bps".to_owned(),
-        places: 2,
+        places: places_of(&line),
         range: None,
         lines: vec![labelled("Spread", line)],
     });
@@ -154,7 +158,7 @@ pub(crate) fn spread_line(samples: &[Sample], now: Millis) -> Panel {
     panel_or_why("spread", "Spread", Width::Half, content)
 }
 
-pub(crate) fn imbalance_line(samples: &[Sample], now: Millis) -> Panel {
+pub(crate) fn imbalance_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
     let lines = line(samples, now, Sample::imbalance).map(|line| Lines {
         unit: String::new(),
         places: 2,
@@ -183,20 +187,29 @@ fn labelled(label: &str, points: Vec<(Timestamp, Option<f64>)>) -> Line {
     }
 }
 
+/// As many as the smallest takes: a tick of the dearest is thousandths of a basis point.
+fn places_of(points: &[(Timestamp, Option<f64>)]) -> usize {
+    let known = points.iter().filter_map(|point| point.1).filter(|value| *value != 0.0);
+    let smallest = known.map(f64::abs).min_by(f64::total_cmp).unwrap_or_default();
+    ratio_places(Decimal::try_from(smallest).unwrap_or_default()) as usize
+}
+
 fn line(
-    samples: &[Sample],
+    samples: Option<&[Sample]>,
     now: Millis,
     figure: impl Fn(&Sample) -> Option<f32>,
 ) -> Result<Vec<(Timestamp, Option<f64>)>, String> {
+    let samples = samples.ok_or(NOT_KEPT)?;
     let known = samples.iter().filter(|sample| figure(sample).is_some()).count();
     if known < FEWEST_SAMPLES {
         return Err("the book has been watched for a few seconds only; the line begins now".to_owned());
     }
-    let four_places = |value: f32| (f64::from(value) * 10_000.0).round() / 10_000.0;
+    // By its own digits: those that a longer number would add say nothing.
+    let widened = |value: f32| value.to_string().parse::<f64>().ok();
     let at = |millis| Timestamp::from_millisecond(millis).ok();
     let mut points: Vec<_> = samples
         .iter()
-        .filter_map(|sample| Some((at(sample.time)?, figure(sample).map(four_places))))
+        .filter_map(|sample| Some((at(sample.time)?, figure(sample).and_then(widened))))
         .collect();
     // A book that is not live any more ends before the present, and the line shows that.
     let last = samples.last().map_or(now, |sample| sample.time);
@@ -295,15 +308,39 @@ mod tests {
         };
         // Mid 100, spread 2: 200 bps; (3 − 1)/4 = 0.5.
         let known = Some(200.0);
-        assert_eq!(values(spread_line(&samples, 5_500)), [known, known, known, None]);
+        assert_eq!(values(spread_line(Some(&samples), 5_500)), [known, known, known, None]);
         let balance = Some(0.5);
         assert_eq!(
-            values(imbalance_line(&samples, 60_000)),
+            values(imbalance_line(Some(&samples), 60_000)),
             [balance, balance, balance, None, None, None],
             "and nothing is known until now"
         );
-        assert!(missing(&spread_line(&samples[..2], 5_500)).contains("a few seconds"));
-        assert!(missing(&spread_line(&[], 0)).contains("a few seconds"));
+        assert!(missing(&spread_line(Some(&samples[..2]), 5_500)).contains("a few seconds"));
+        assert!(missing(&spread_line(Some(&[]), 0)).contains("a few seconds"));
+        assert_eq!(missing(&spread_line(None, 0)), NOT_KEPT);
+        assert_eq!(missing(&imbalance_line(None, 0)), NOT_KEPT);
+    }
+
+    #[test]
+    fn a_spread_of_one_tick_is_seen() {
+        let watch = crate::feed::Watch::new(None);
+        for time in [0, 2_000, 4_000] {
+            let book = crate::feed::BookView {
+                symbol: "BTCUSDT".into(),
+                depth: depth(&[("63999.99", "3")], &[("64000", "1")]),
+                last_update_id: 1,
+                exchange_time: Some(time),
+                received: crate::moment::Moment::now(&tribune_core::SystemClock),
+            };
+            let tape = crate::tape::Tape::new(1_000);
+            watch.look(&book, &tape, crate::feed::Beats::default(), time);
+        }
+        let Content::Lines(lines) = spread_line(Some(&watch.history()), 5_000).content else {
+            panic!("lines")
+        };
+        // 0.01/63,999.995 · 10,000 = 0.0015625001….
+        let value = lines.lines[0].points[0].1.expect("a spread");
+        assert_eq!((lines.places, format!("{value:.5}")), (5, "0.00156".to_owned()));
     }
 
     #[test]

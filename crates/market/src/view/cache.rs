@@ -8,11 +8,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use tribune_core::{Clock, Result};
 
-/// More different things than these are not looked at at once by people; the oldest makes room. Each is some tens of KB,
-/// so that all of them are some 10 MB.
-const MAX_ENTRIES: usize = 256;
+/// Different documents that the server keeps live at once.
+const LIVE_DOCUMENTS: usize = 64;
+/// Answers that one of them is made of, at most, and as many again for pages that are looked at once.
+const ANSWERS_OF_ONE: usize = 8;
+/// All that is looked at always has its place: what is looked at is asked for again and again, and what was asked for
+/// longest ago makes room. Each is some tens of KB, so that all of them are some 20 MB.
+const MAX_ENTRIES: usize = LIVE_DOCUMENTS * ANSWERS_OF_ONE;
 /// A failure is given again for a shorter time: pages recover soon after the exchange does.
 const KEEP_FAILURE: Duration = Duration::from_secs(2);
+/// What was found is given until something newer is, but no longer than this. It says how old it is.
+const KEEP_OLD: Duration = Duration::from_secs(600);
 
 /// What was found, or why not.
 pub(crate) type Found<T> = std::result::Result<Arc<T>, String>;
@@ -28,9 +34,43 @@ struct Entry<T> {
     asked: Instant,
     keep: Duration,
     found: OnceCell<Found<T>>,
+    /// What was found last before this was asked for.
+    before: Option<Old<T>>,
+}
+
+/// What was found a while ago.
+struct Old<T> {
+    found: Arc<T>,
+    asked: Instant,
+}
+
+impl<T> Old<T> {
+    fn is_good(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.asked) < KEEP_OLD
+    }
+}
+
+impl<T> Clone for Old<T> {
+    fn clone(&self) -> Self {
+        Self {
+            found: self.found.clone(),
+            asked: self.asked,
+        }
+    }
 }
 
 impl<T> Entry<T> {
+    /// For the one that takes its place.
+    fn last_found(&self) -> Option<Old<T>> {
+        match self.found.get() {
+            Some(Ok(found)) => Some(Old {
+                found: found.clone(),
+                asked: self.asked,
+            }),
+            _ => self.before.clone(),
+        }
+    }
+
     fn is_fresh(&self, now: Instant) -> bool {
         let keep = match self.found.get() {
             Some(Err(_)) => self.keep.min(KEEP_FAILURE),
@@ -49,14 +89,19 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// What was found under `key` within the time `keep`, or what `ask` finds now.
+    /// What was found under `key` within the time `keep`, or what `ask` finds now, or else what was found before.
     pub(crate) async fn get<F>(&self, key: String, keep: Duration, clock: &dyn Clock, ask: F) -> Found<T>
     where
         F: Future<Output = Result<T>> + Send,
     {
         let entry = self.entry(key, keep, clock.monotonic());
         let ask = || async { ask.await.map(Arc::new).map_err(|error| error.to_string()) };
-        entry.found.get_or_init(ask).await.clone()
+        let found = entry.found.get_or_init(ask).await.clone();
+        let now = clock.monotonic();
+        found.or_else(|why| match &entry.before {
+            Some(old) if old.is_good(now) => Ok(old.found.clone()),
+            _ => Err(why),
+        })
     }
 
     fn entry(&self, key: String, keep: Duration, now: Instant) -> Arc<Entry<T>> {
@@ -64,13 +109,13 @@ impl<T> Cache<T> {
         if let Some(entry) = entries.get(&key).filter(|entry| entry.is_fresh(now)) {
             return entry.clone();
         }
-        if entries.len() >= MAX_ENTRIES {
-            make_room(&mut entries, now);
-        }
+        let before = entries.remove(&key).and_then(|entry| entry.last_found());
+        make_room(&mut entries);
         let entry = Arc::new(Entry {
             asked: now,
             keep,
             found: OnceCell::new(),
+            before,
         });
         entries.insert(key, entry.clone());
         entry
@@ -81,8 +126,7 @@ impl<T> Cache<T> {
     }
 }
 
-fn make_room<T>(entries: &mut HashMap<String, Arc<Entry<T>>>, now: Instant) {
-    entries.retain(|_, entry| entry.is_fresh(now));
+fn make_room<T>(entries: &mut HashMap<String, Arc<Entry<T>>>) {
     while entries.len() >= MAX_ENTRIES {
         let oldest = entries.iter().min_by_key(|(_, entry)| entry.asked);
         let Some(key) = oldest.map(|(key, _)| key.clone()) else {
@@ -134,6 +178,51 @@ mod tests {
         assert!(tokio::time::timeout(Duration::from_millis(5), never).await.is_err());
         let after = cache.get("book".to_owned(), KEEP, &clock, async { Ok(3) }).await;
         assert_eq!(after.as_deref(), Ok(&3));
+    }
+
+    #[tokio::test]
+    async fn what_was_found_stays_until_there_is_something_newer() {
+        let (cache, clock) = (Cache::<usize>::default(), ManualClock::at(0));
+        let get = |ask: Result<usize>| cache.get("ticker".to_owned(), KEEP, &clock, async { ask });
+        let fails = || Err(Error::unavailable("no budget"));
+        assert_eq!(get(Ok(1)).await.as_deref(), Ok(&1));
+        for _ in 0..59 {
+            clock.advance_ms(10_000);
+            assert_eq!(get(fails()).await.as_deref(), Ok(&1), "old, and there");
+        }
+        clock.advance_ms(9_999);
+        assert_eq!(get(fails()).await.as_deref(), Ok(&1));
+        clock.advance_ms(1);
+        assert_eq!(
+            get(fails()).await,
+            Err("no budget".to_owned()),
+            "ten minutes are enough"
+        );
+        clock.advance_ms(2_000);
+        assert_eq!(get(Ok(2)).await.as_deref(), Ok(&2));
+    }
+
+    #[tokio::test]
+    async fn all_that_is_live_has_its_place_whatever_else_is_looked_at() {
+        let (cache, clock, asked) = (Cache::<()>::default(), ManualClock::at(0), AtomicUsize::new(0));
+        for second in 0..20 {
+            for live in 0..LIVE_DOCUMENTS * 5 {
+                let ask = async {
+                    asked.fetch_add(1, Ordering::SeqCst);
+                    Ok(())
+                };
+                let _ = cache.get(format!("live {live}"), KEEP, &clock, ask).await;
+            }
+            let _ = cache
+                .get(format!("once {second}"), KEEP, &clock, async { Ok(()) })
+                .await;
+            clock.advance_ms(1_000);
+        }
+        assert_eq!(
+            asked.load(Ordering::SeqCst),
+            LIVE_DOCUMENTS * 5 * 4,
+            "each every five seconds"
+        );
     }
 
     #[tokio::test]

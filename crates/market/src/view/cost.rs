@@ -3,13 +3,12 @@
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use tribune_core::source::thousands;
-use tribune_core::view::{Cell, Content, Figure, Headline, Panel, Tone, Width};
+use tribune_core::view::{Amount, Cell, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::book::Pair;
 use super::parts::{cell, noted, numbers, panel, table, toned, words};
 use super::record::{Told, padded};
-use super::ticker::RATIO_PLACES;
-use super::words::amount;
+use super::words::{amount, ratio};
 use crate::analytics::cost::{Action, Cost, Size, cost};
 use crate::book::Depth;
 use crate::number::{Notional, PLACES};
@@ -96,6 +95,10 @@ pub(crate) fn headline(told: &Told) -> Option<Headline> {
     };
     let verb = if side == "sell" { "selling" } else { "buying" };
     let figure = |label: &str, name: &str| match told.text(name) {
+        Some(value) if name.ends_with("_bps") => {
+            let shown = value.parse().map_or_else(|_| value.to_owned(), ratio);
+            Figure::new(label, Amount::new(shown, "bps"))
+        }
         Some(value) => Figure::new(label, amount(name, value, told)),
         None => Figure::unknown(label, "it could not be computed"),
     };
@@ -120,8 +123,7 @@ fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
         Action::Sell => toned("Sell", Tone::Down),
     };
     let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
-    let bps = cost.slippage_bps.and_then(|bps| Decimal::try_from(bps).ok());
-    let bps = bps.map(|bps| bps.round_dp(RATIO_PLACES).normalize().to_string());
+    let bps = cost.exact_slippage_bps.map(ratio);
     let share = cost
         .cost_bps
         .filter(|_| most > 0.0)
@@ -220,16 +222,25 @@ mod tests {
         let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
         let table = cost_table(&book, &pair(), &[money("203"), money("1000")]);
         // Buying: 101 of the first level, the other 102 of the second: 203 for 2, average 101.5, mid 100: 150 bps, and
-        // 2 · 1.5 = 3. All asks: 101 + 204 = 305 for 3: 101.666…; 166.667 bps; 3 · 1.666… = 5.
+        // 2 · 1.5 = 3. All asks: 101 + 204 = 305 for 3: 101.666…; 166.67 bps; 3 · 1.666… = 5.
         let rows = rows(&table);
-        assert_eq!(rows[0], ["Buy", "203", "101.5000", "150", "3", "2", "yes"]);
+        assert_eq!(rows[0], ["Buy", "203", "101.5000", "150.00", "3", "2", "yes"]);
         assert_eq!(
             rows[1],
-            ["Buy", "1000", "101.6667", "166.667", "5", "2", "no, only 305 USDT"]
+            ["Buy", "1000", "101.6667", "166.67", "5", "2", "no, only 305 USDT"]
         );
         // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
         assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);
-        assert!(rows[2][3].starts_with("-151.48"), "{:?}", rows[2]);
+        // 100 − 98.48514… of 100.
+        assert_eq!(rows[2][3], "-151.49");
+    }
+
+    #[test]
+    fn half_a_tick_is_not_nothing() {
+        let book = depth(&[("63999.99", "1")], &[("64000", "1")]);
+        let rows = rows(&cost_table(&book, &pair(), &[money("1000")]));
+        // 0.005 from a mid of 63,999.995: 0.00078125 bps.
+        assert_eq!((&*rows[0][3], &*rows[1][3]), ("0.000781", "-0.000781"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! - `ticker`, `book`, `candles`, `profile`, `flow`, `cost`, `lists`: one picture a family; `figures`: the rest
 //! - `parts`: panels, badges, links
 //! - `now`: the board of the present, from the live book, the tape, and a few requests that `cache` keeps for all
-//!   viewers; it cites nothing
+//!   viewers; it cites nothing and has a small share of the exchange's budget
 
 mod book;
 mod cache;
@@ -39,8 +39,30 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
     let (headline, panels) = drawn(&told, None);
     board.headline = headline;
     board.panels = panels;
+    if board.headline.is_none() {
+        dated(&mut board.panels, &told, true);
+    }
     board.links = parts::links(&told.symbol, false);
     Some(board)
+}
+
+/// Where no headline says of when the page is, its first panel does; of what was cited the age was another then.
+fn dated(panels: &mut [Panel], told: &Told, is_past: bool) {
+    let (Some(first), Some(time)) = (panels.first_mut(), told.as_of) else {
+        return;
+    };
+    let verb = if told.text("exchange_time").is_some() {
+        "As of"
+    } else {
+        "Received"
+    };
+    let age = told.age_ms().filter(|_| !is_past);
+    let age = age.map_or_else(String::new, |age| format!(", {} old", words::age(age)));
+    let when = format!("{verb} {}{age}.", time.strftime("%Y-%m-%d %H:%M:%S UTC"));
+    first.note = Some(match first.note.take() {
+        Some(note) => format!("{note} {when}"),
+        None => when,
+    });
 }
 
 /// Everything that an answer has a picture for, then what is left of it.

@@ -1,89 +1,78 @@
 //! The board of the present. It is asked for about once a second by every live page, so it reads what is kept anyway
 //! (the live book, the tape, the history of the book), and what must be asked of the exchange is asked once in a while
 //! for all viewers together. Ages are true: what is kept grows older.
+//!
+//! A live page renews its panels by their keys, so those of one document are the same at every look: what is not there
+//! at the moment says why.
+
+mod asked;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use futures::future::BoxFuture;
 use futures::{FutureExt as _, join};
 use jiff::Timestamp;
+use rust_decimal::prelude::ToPrimitive;
 use tribune_core::view::{Board, Content, Headline, Panel, Width};
-use tribune_core::{Document, Result};
+use tribune_core::{Error, Result};
 
 use super::book::{Pair, depth_chart, imbalance_line, ladder, spread_line};
-use super::cache::{Cache, Found};
+use super::cache::Found;
 use super::cost::{cost_table, sizes};
 use super::record::{Told, places};
 use super::ticker::{Bests, Day};
-use super::{candles, drawn, flow, parts, profile};
-use crate::analytics::quotes::quotes;
+use super::{candles, dated, drawn, flow, parts, profile, words};
+use crate::answers;
 use crate::answers::candles::Range;
-use crate::answers::{self, Answer};
-use crate::feed::Published;
-use crate::market::{BookReading, Market};
-use crate::model::{Interval, Symbol};
+use crate::feed::{BookState, Published};
+use crate::market::{ASKED_EACH_TIME, BookReading, Market, NOT_KEPT, Origin};
+use crate::model::{Interval, Symbol, SymbolStatus};
 use crate::number::Notional;
 use crate::source::MarketSource;
 use crate::symbols::{AnalyticsKind, Kind, MarketId};
-use rust_decimal::prelude::ToPrimitive;
+pub(crate) use asked::Pages;
+use asked::{FLOW_SECS, KEEP_BOOK, KEEP_PROFILE, KEEP_STREAMED, is_current, keep_candles};
 
 /// The candles of a page about a market.
 const CANDLES: usize = 72;
 const CANDLES_OF: Interval = Interval::H1;
 const FEWEST_CANDLES: usize = 24;
 const YOUNG_CANDLES_OF: Interval = Interval::M5;
-/// Levels asked for where the book is not live: enough for a picture, at half the weight of a thousand.
-const ASKED_LEVELS: u32 = 500;
 const TRADES: usize = 50;
-const FLOW_SECS: u32 = 60;
 const PROFILE_HOURS: u32 = 24;
 
-/// How long answers of the exchange are kept for pages. Each costs weight; a minute's candles change less than a price.
-const KEEP_PRICE: Duration = Duration::from_secs(5);
-const KEEP_BOOK: Duration = Duration::from_secs(5);
-const KEEP_ANALYTICS: Duration = Duration::from_secs(10);
-const KEEP_PROFILE: Duration = Duration::from_secs(60);
-/// What is read from streams costs only time.
-const KEEP_STREAMED: Duration = Duration::from_millis(900);
-
-/// A picture that is older than this says how old it is.
-const TOLD_AGE_MS: u64 = 5_000;
-
-/// What pages of the present keep between looks.
-#[derive(Default)]
-pub(crate) struct Pages {
-    answers: Cache<Read>,
-    books: Cache<BookReading>,
-}
-
-/// An answer, and when it was made.
-struct Read {
-    told: Told,
-    at: Instant,
-}
+/// A picture that is kept for longer than this says of when it is.
+const AS_GOOD_AS_NOW: Duration = Duration::from_secs(5);
+/// What an answer may take to come, when the one before has had its time.
+const UNDER_WAY: Duration = Duration::from_secs(3);
 
 /// One look at one market.
 struct Look<'a> {
-    source: &'a MarketSource,
     market: &'a Market,
     symbol: &'a Symbol,
+    pages: &'a Pages,
+    /// `None` of a book that is not kept.
     tracked: Option<Arc<Published>>,
 }
 
-/// The board of what there is now about a document's subject.
+/// The board of what there is now about a document's subject; an error if there is nothing.
 pub(crate) async fn now(source: &MarketSource, id: &MarketId) -> Result<Board> {
-    let market = source.market()?;
+    let market = source.market()?.for_pages();
     let symbol = market.symbol(id.symbol()).await?;
+    let is_watched = symbol.status == SymbolStatus::Trading && takes_a_live_book(id.kind());
     let look = Look {
-        source,
-        market,
         symbol: &symbol,
-        tracked: market.feed.lookup(&symbol.name),
+        pages: source.pages(),
+        tracked: if is_watched {
+            market.watched(&symbol)
+        } else {
+            market.feed.lookup(&symbol.name)
+        },
+        market: &market,
     };
     let mut board = match id.kind() {
-        Kind::Ticker => look.whole().await,
-        kind => look.one(id, kind).await,
+        Kind::Ticker => look.whole().await?,
+        kind => look.one(id, kind).await?,
     };
     let has_report = market.always_tracked().contains(&symbol.name);
     board.links = parts::links(&symbol.name, has_report);
@@ -91,12 +80,88 @@ pub(crate) async fn now(source: &MarketSource, id: &MarketId) -> Result<Board> {
     Ok(board)
 }
 
+/// Whether the page is better, and costs the exchange less, where the book is live.
+const fn takes_a_live_book(kind: Kind) -> bool {
+    match kind {
+        Kind::Klines(_) | Kind::ExchangeInfo | Kind::Report => false,
+        Kind::Analytics(kind) => !matches!(kind, AnalyticsKind::VolumeProfile | AnalyticsKind::LiquidityVacuums),
+        _ => true,
+    }
+}
+
+/// The panels of a page, by key: all of them are there at every look.
+const fn panels_of(kind: Kind) -> &'static [(&'static str, &'static str, Width)] {
+    const DEPTH: (&str, &str, Width) = ("depth", "Depth", Width::Half);
+    const LADDER: (&str, &str, Width) = ("ladder", "Order book", Width::Half);
+    const SPREAD: (&str, &str, Width) = ("spread", "Spread", Width::Half);
+    const IMBALANCE: (&str, &str, Width) = ("imbalance", "Order book imbalance", Width::Half);
+    const CANDLES: (&str, &str, Width) = ("candles", "Candles", Width::Whole);
+    const COST: (&str, &str, Width) = ("cost", "Cost to trade", Width::Whole);
+    const FLOW: (&str, &str, Width) = ("flow", "Order flow", Width::Half);
+    const TRADES: (&str, &str, Width) = ("trades", "Trades", Width::Whole);
+    const FIGURES: (&str, &str, Width) = ("figures", "Figures", Width::Whole);
+    match kind {
+        Kind::Ticker | Kind::Report => &[
+            CANDLES,
+            DEPTH,
+            LADDER,
+            SPREAD,
+            IMBALANCE,
+            ("profile", "Volume profile", Width::Half),
+            FLOW,
+            COST,
+        ],
+        Kind::OrderBook => &[DEPTH, LADDER, SPREAD, IMBALANCE, COST, FIGURES],
+        Kind::OrderBookL1 => &[SPREAD, IMBALANCE, FIGURES],
+        Kind::OrderBookL2 => &[
+            DEPTH,
+            LADDER,
+            SPREAD,
+            IMBALANCE,
+            COST,
+            ("bands", "Depth near the mid", Width::Whole),
+            FIGURES,
+        ],
+        Kind::Klines(_) => &[CANDLES, FIGURES],
+        Kind::Trades => &[TRADES, FLOW],
+        Kind::ExchangeInfo => &[FIGURES],
+        Kind::Analytics(AnalyticsKind::OrderFlow) => &[FIGURES, TRADES],
+        Kind::Analytics(AnalyticsKind::VolumeProfile) => &[("profile", "Volume profile", Width::Whole), FIGURES],
+        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => &[("vacuums", "Liquidity vacuums", Width::Whole), FIGURES],
+        Kind::Analytics(AnalyticsKind::Anomalies) => &[("checks", "Checks", Width::Whole)],
+        Kind::Analytics(AnalyticsKind::Health) => &[("components", "Components of the score", Width::Whole), FIGURES],
+    }
+}
+
+/// Those that the page has, in their order; one that could not be drawn says why.
+fn settled(kind: Kind, mut drawn: Vec<Panel>, why: Option<&str>) -> Vec<Panel> {
+    let take = |(key, ..): &(&'static str, &'static str, Width)| {
+        let at = drawn.iter().position(|panel| panel.key == *key);
+        at.map(|at| drawn.swap_remove(at)).unwrap_or_else(|| {
+            let why = why.unwrap_or("there is nothing to see of it at the moment");
+            missing(kind, key, why)
+        })
+    };
+    panels_of(kind).iter().map(take).collect()
+}
+
+/// A panel of the page that has nothing to show now.
+fn missing(kind: Kind, key: &'static str, why: impl Into<String>) -> Panel {
+    let known = panels_of(kind).iter().find(|(known, ..)| *known == key);
+    let (title, width) = known.map_or((key, Width::Half), |(_, title, width)| (*title, *width));
+    parts::panel(key, title, width, Content::Missing(why.into()))
+}
+
 impl Look<'_> {
     /// A page on the whole market.
-    async fn whole(&self) -> Board {
+    async fn whole(&self) -> Result<Board> {
         let name = &*self.symbol.name;
         let (ticker, candles, profile, flow, book) = join!(
-            self.read("ticker", KEEP_PRICE, answers::ticker::ticker(self.market, name).boxed()),
+            self.read(
+                "ticker",
+                self.keep(Kind::Ticker),
+                answers::ticker::ticker(self.market, name).boxed()
+            ),
             self.candles(),
             self.read(
                 "profile",
@@ -110,6 +175,9 @@ impl Look<'_> {
             ),
             self.book(),
         );
+        if let (Err(why), Err(_), Err(_)) = (&ticker, &candles, &book) {
+            return Err(Error::unavailable(why.clone()));
+        }
         let day = ticker
             .as_ref()
             .ok()
@@ -120,28 +188,26 @@ impl Look<'_> {
         if let Err(why) = &ticker {
             board.notes.push(format!("The price could not be had: {why}"));
         }
+        board.notes.extend(self.old_day(&ticker));
         let last = day.as_ref().and_then(|day| day.last?.to_f64());
         let worth = day.as_ref().and_then(|day| Notional::parse(day.worth.as_deref()?).ok());
-        board.panels.push(from_answer(
-            "candles",
-            "Candles",
-            Width::Whole,
-            candles,
-            candles::candles,
-        ));
-        board.panels.extend(self.book_panels(book, worth));
-        board
-            .panels
-            .push(from_answer("profile", "Volume profile", Width::Half, profile, |told| {
+        let mut panels = self.book_panels(book, worth);
+        panels.extend([
+            from_answer("candles", candles, keep_candles(CANDLES_OF), candles::candles),
+            from_answer("profile", profile, KEEP_PROFILE, |told| {
                 profile::chart(told, last, Width::Half)
-            }));
-        board
-            .panels
-            .push(from_answer("flow", "Order flow", Width::Half, flow, |told| {
-                Some(flow::panel_of_flow(told))
-            }));
-        arranged(&mut board.panels);
-        board
+            }),
+            from_answer("flow", flow, self.keep_flow(), |told| Some(flow::panel_of_flow(told))),
+        ]);
+        board.panels = settled(Kind::Ticker, panels, None);
+        Ok(board)
+    }
+
+    /// The price may be of this moment, and what the ticker says of the day not: then that is said.
+    fn old_day(&self, ticker: &Result<Told, String>) -> Option<String> {
+        let age = ticker.as_ref().ok()?.age_ms()?;
+        let is_old = Duration::from_millis(age) > self.keep(Kind::Ticker) + UNDER_WAY;
+        is_old.then(|| format!("Range, volume and worth of the day are {} old", words::age(age)))
     }
 
     /// Hours, or minutes where the market is too young for a picture of hours.
@@ -149,7 +215,10 @@ impl Look<'_> {
         let of = |interval: Interval| {
             let range = Range::newest(interval, CANDLES);
             let answer = answers::candles::candles(self.market, &self.symbol.name, range);
-            async move { self.read(interval.as_str(), KEEP_PRICE, answer.boxed()).await }
+            async move {
+                self.read(interval.as_str(), keep_candles(interval), answer.boxed())
+                    .await
+            }
         };
         let hours = of(CANDLES_OF).await;
         if hours.as_ref().is_ok_and(|told| candles::count(told) < FEWEST_CANDLES) {
@@ -159,52 +228,72 @@ impl Look<'_> {
     }
 
     /// A page on one thing about it.
-    async fn one(&self, id: &MarketId, kind: Kind) -> Board {
-        let key = id.to_string();
-        let keep = self.keep(kind);
-        let told = match kind {
-            Kind::Trades => match answers::trades::streamed(self.market, self.symbol, TRADES) {
-                Some(answer) => self.read(&key, KEEP_STREAMED, async { answer }.boxed()).await,
-                None => self.read(&key, keep, self.source.answer(id).boxed()).await,
-            },
-            _ => self.read(&key, keep, self.source.answer(id).boxed()).await,
-        };
-        let told = match told {
-            Ok(told) => told,
-            Err(why) => {
-                let mut board = self.frame(None, None);
-                board.panels = vec![parts::panel("answer", "Now", Width::Whole, Content::Missing(why))];
-                return board;
-            }
-        };
-        let mut board = parts::frame(&parts::About::of(&told, false), Some(&told.what));
+    async fn one(&self, id: &MarketId, kind: Kind) -> Result<Board> {
+        let told = self.told(id, kind).await.map_err(Error::unavailable)?;
+        let mut board = parts::frame(&self.about(&told), Some(&told.what));
         let last = self.tracked.as_ref().and_then(|tracked| tracked.tape.last());
-        let (headline, mut panels) = drawn(&told, last.map(|trade| trade.price.as_f64()));
+        let (headline, panels) = drawn(&told, last.map(|trade| trade.price.as_f64()));
+        // Where there is no headline the first panel says it for all.
+        let age = told.age_ms().filter(|_| headline.is_some());
+        let is_said = |panel| aged(panel, told.as_of, age, self.keep(kind));
+        let mut panels: Vec<Panel> = panels.into_iter().map(is_said).collect();
         if matches!(kind, Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2) {
-            panels = self.with_live_book(panels, kind).await;
+            panels = self.with_live_book(panels).await;
         }
-        if kind == Kind::Analytics(AnalyticsKind::OrderFlow)
-            && let Some(Ok(trades)) = answers::trades::streamed(self.market, self.symbol, TRADES)
-        {
-            let trades = Told::read(&trades.into_document());
-            panels.extend(trades.as_ref().and_then(flow::trades));
+        if kind == Kind::Analytics(AnalyticsKind::OrderFlow) {
+            panels.push(self.last_trades());
         }
         board.headline = headline;
-        board.panels = panels;
-        board
+        board.panels = settled(kind, panels, told.text("reason"));
+        if board.headline.is_none() {
+            dated(&mut board.panels, &told, false);
+        }
+        Ok(board)
+    }
+
+    /// The answer that the page is about.
+    async fn told(&self, id: &MarketId, kind: Kind) -> Result<Told, String> {
+        let key = id.to_string();
+        if kind == Kind::Trades
+            && let Some(answer) = answers::trades::streamed(self.market, self.symbol, TRADES)
+        {
+            return self.read(&key, KEEP_STREAMED, async { answer }.boxed()).await;
+        }
+        let answer = MarketSource::answer_by(self.market, id).boxed();
+        self.read(&key, self.keep(kind), answer).await
+    }
+
+    /// What was answered a while ago of a book that was live then says nothing of how it is now.
+    fn about<'a>(&self, told: &'a Told) -> parts::About<'a> {
+        let mut about = parts::About::of(told, false);
+        let status = self.tracked.as_ref().map(|tracked| tracked.status().state);
+        let state = status.unwrap_or(BookState::Warming);
+        if about.state == Some(BookState::Live) && state != BookState::Live {
+            about.state = Some(state);
+            about.reason = status.is_none().then_some(ASKED_EACH_TIME);
+        }
+        about
+    }
+
+    fn last_trades(&self) -> Panel {
+        let streamed = answers::trades::streamed(self.market, self.symbol, TRADES);
+        let drawn = streamed.and_then(|answer| flow::trades(&Told::read(&answer.ok()?.into_document())?));
+        drawn.unwrap_or_else(|| {
+            let why = if self.tracked.is_some() {
+                format!("the stream has not brought {TRADES} trades in a row yet")
+            } else {
+                NOT_KEPT.to_owned()
+            };
+            missing(Kind::Trades, "trades", why)
+        })
     }
 
     /// The pictures of the answer, with the whole live book in place of the levels that an answer lists.
-    async fn with_live_book(&self, panels: Vec<Panel>, kind: Kind) -> Vec<Panel> {
+    async fn with_live_book(&self, panels: Vec<Panel>) -> Vec<Panel> {
         let book = self.book().await;
-        let day = self
-            .market
-            .feed
-            .board
-            .lookup(&self.symbol.name)
-            .map(|day| day.quote_volume);
-        let is_wanted = |panel: &Panel| kind != Kind::OrderBookL1 || !matches!(panel.key, "depth" | "ladder" | "cost");
-        let mut all: Vec<Panel> = self.book_panels(book, day).into_iter().filter(is_wanted).collect();
+        let board = &self.market.feed.board;
+        let day = board.lookup(&self.symbol.name).map(|day| day.quote_volume);
+        let mut all = self.book_panels(book, day);
         let others = panels
             .into_iter()
             .filter(|panel| !matches!(panel.key, "depth" | "ladder"));
@@ -214,101 +303,29 @@ impl Look<'_> {
 
     fn book_panels(&self, book: Found<BookReading>, day: Option<Notional>) -> Vec<Panel> {
         let exchange_now = self.market.exchange_now();
-        let samples = self
-            .tracked
-            .as_ref()
-            .map(|tracked| tracked.watch.history())
-            .unwrap_or_default();
-        let lines = [
-            spread_line(&samples, exchange_now),
-            imbalance_line(&samples, exchange_now),
+        let samples = self.tracked.as_ref().map(|tracked| tracked.watch.history());
+        let mut panels = vec![
+            spread_line(samples.as_deref(), exchange_now),
+            imbalance_line(samples.as_deref(), exchange_now),
         ];
-        let mut panels = match &book {
+        match &book {
             Ok(book) => {
                 let (depth, pair) = (&book.view.depth, self.pair());
-                vec![
+                let pictures = [
                     depth_chart(depth, &pair),
                     ladder(depth, &pair),
                     cost_table(depth, &pair, &sizes(&pair.quote, day)),
-                ]
+                ];
+                let is_exact = book.origin == Origin::Stream && book.state == BookState::Live;
+                let age = Some(self.age_of(book)).filter(|_| !is_exact);
+                let as_of = Some(book.view.received.wall);
+                panels.extend(pictures.map(|panel| aged(panel, as_of, age, KEEP_BOOK)));
             }
-            Err(why) => [("depth", "Depth"), ("ladder", "Order book"), ("cost", "Cost to trade")]
-                .map(|(key, title)| parts::panel(key, title, Width::Half, Content::Missing(why.clone())))
-                .into(),
-        };
-        let cost = panels.pop();
-        panels.extend(lines);
-        panels.extend(cost);
+            Err(why) => {
+                panels.extend(["depth", "ladder", "cost"].map(|key| missing(Kind::Ticker, key, why)));
+            }
+        }
         panels
-    }
-
-    /// The book: the live one, or one that was asked for a moment ago.
-    async fn book(&self) -> Found<BookReading> {
-        if self.tracked.as_ref().is_some_and(|tracked| tracked.live().is_some()) {
-            return self
-                .market
-                .book(self.symbol)
-                .await
-                .map(Arc::new)
-                .map_err(|error| error.to_string());
-        }
-        let asked = self.market.book_of(self.symbol, ASKED_LEVELS);
-        let books = &self.source.pages().books;
-        books
-            .get(self.symbol.name.to_string(), KEEP_BOOK, &*self.market.clock, asked)
-            .await
-    }
-
-    /// An answer that was made a moment ago, as old as it is by now, or one that is made now.
-    async fn read(&self, what: &str, keep: Duration, answer: BoxFuture<'_, Result<Answer>>) -> Result<Told, String> {
-        let clock = &*self.market.clock;
-        let read = async {
-            let document: Document = answer.await?.into_document();
-            let told = Told::read(&document).ok_or_else(|| {
-                tribune_core::Error::internal(format!(
-                    "the answer about {} cannot be drawn; its text has it",
-                    document.id
-                ))
-            })?;
-            Ok(Read {
-                told,
-                at: clock.monotonic(),
-            })
-        };
-        let key = format!("{what} {}", self.symbol.name);
-        let read = self.source.pages().answers.get(key, keep, clock, read).await?;
-        let since = clock.monotonic().saturating_duration_since(read.at).as_millis();
-        Ok(read.told.aged(u64::try_from(since).unwrap_or(u64::MAX)))
-    }
-
-    const fn keep_unstreamed(kind: Kind) -> Duration {
-        match kind {
-            Kind::Ticker | Kind::Klines(_) => KEEP_PRICE,
-            Kind::Analytics(AnalyticsKind::VolumeProfile | AnalyticsKind::LiquidityVacuums) => KEEP_PROFILE,
-            _ => KEEP_ANALYTICS,
-        }
-    }
-
-    fn keep(&self, kind: Kind) -> Duration {
-        let is_live = self.tracked.as_ref().is_some_and(|tracked| tracked.live().is_some());
-        match kind {
-            Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2 if is_live => KEEP_STREAMED,
-            Kind::Analytics(AnalyticsKind::OrderFlow) => self.keep_flow(),
-            kind => Self::keep_unstreamed(kind),
-        }
-    }
-
-    /// The tape has the last minute, or the exchange must be asked for it.
-    fn keep_flow(&self) -> Duration {
-        let from = self.market.exchange_now() - i64::from(FLOW_SECS) * 1_000;
-        let is_whole = |tracked: &Arc<Published>| {
-            let complete_from = tracked.tape.complete_from();
-            tracked.live().is_some() && complete_from.is_some_and(|complete| complete <= from)
-        };
-        match &self.tracked {
-            Some(tracked) if is_whole(tracked) => KEEP_STREAMED,
-            _ => KEEP_ANALYTICS,
-        }
     }
 
     /// The stream of trades is newer than any ticker: while it is live, its last trade is the price.
@@ -333,8 +350,9 @@ impl Look<'_> {
         book: Option<&BookReading>,
     ) -> Option<Headline> {
         let told = ticker.as_ref().ok()?;
-        let live = book.and_then(|book| quotes(&book.view.depth).ok());
-        let bests = live.map(|quotes| Bests::quoted(&quotes)).or_else(|| Bests::of(told));
+        let current = book.filter(|book| is_current(book, self.age_of(book), told.age_ms()));
+        let live = current.and_then(|book| Bests::of_depth(&book.view.depth));
+        let bests = live.or_else(|| Bests::of(told));
         Some(day?.headline(bests.as_ref(), told))
     }
 
@@ -364,37 +382,27 @@ impl Look<'_> {
 /// The picture of an answer, or why there is none.
 fn from_answer(
     key: &'static str,
-    title: &str,
-    width: Width,
     told: Result<Told, String>,
+    keep: Duration,
     draw: impl FnOnce(&Told) -> Option<Panel>,
 ) -> Panel {
     let drawn = told.and_then(|told| {
         let panel = draw(&told).ok_or_else(|| "there is nothing to draw".to_owned())?;
-        Ok(with_age(panel, told.age_ms()))
+        Ok(aged(panel, told.as_of, told.age_ms(), keep))
     });
-    drawn.unwrap_or_else(|why| parts::panel(key, title, width, Content::Missing(why)))
+    drawn.unwrap_or_else(|why| missing(Kind::Ticker, key, why))
 }
 
-/// What was asked for a while ago says so.
-fn with_age(mut panel: Panel, age_ms: Option<u64>) -> Panel {
-    if let (Some(note), Some(age)) = (&mut panel.note, age_ms.filter(|age| *age >= TOLD_AGE_MS)) {
-        note.push_str(&format!(" {} s old.", age / 1_000));
+/// What is kept for a while says of when it is, in words that stay while it does: a live page is not sent it every
+/// second. What could not be renewed in time says how old it is.
+fn aged(mut panel: Panel, as_of: Option<Timestamp>, age_ms: Option<u64>, keep: Duration) -> Panel {
+    let (Some(note), Some(age)) = (&mut panel.note, age_ms) else {
+        return panel;
+    };
+    if Duration::from_millis(age) > keep + UNDER_WAY {
+        note.push_str(&format!(" {} old.", words::age(age)));
+    } else if let Some(time) = as_of.filter(|_| keep > AS_GOOD_AS_NOW) {
+        note.push_str(&format!(" As of {}.", time.strftime("%H:%M:%S UTC")));
     }
     panel
-}
-
-/// The order of a page on a whole market: pairs of halves stand side by side.
-fn arranged(panels: &mut [Panel]) {
-    const ORDER: [&str; 8] = [
-        "candles",
-        "depth",
-        "ladder",
-        "spread",
-        "imbalance",
-        "profile",
-        "flow",
-        "cost",
-    ];
-    panels.sort_by_key(|panel| ORDER.iter().position(|key| *key == panel.key).unwrap_or(ORDER.len()));
 }

@@ -6,6 +6,7 @@ use tribune_core::view::{Badge, Board, Cell, Column, Content, Neighbour, Panel, 
 
 use super::record::Told;
 use crate::feed::BookState;
+use crate::market::{ASKED_EACH_TIME, NOT_KEPT};
 use crate::model::Interval;
 use crate::symbols::{AnalyticsKind, Kind, MarketId, asset_name};
 
@@ -104,31 +105,64 @@ pub(crate) fn simulated(meaning: &str) -> Badge {
     }
 }
 
-/// How far the book can be trusted, or could when it was cited.
-fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {
-    let (label, tone, meaning) = match (state, is_past) {
-        (BookState::Live, false) => ("live book", Tone::Good, "The order book is exact and current."),
-        (BookState::Live, true) => (
-            "book was live",
-            Tone::Good,
-            "The order book was exact and current then.",
-        ),
-        (BookState::Warming, _) => (
+/// How far the book can be trusted.
+fn book_state(state: BookState, reason: Option<&str>) -> Badge {
+    let (label, tone, meaning) = match state {
+        _ if reason == Some(ASKED_EACH_TIME) => return not_kept("book not kept"),
+        BookState::Live => ("live book", Tone::Good, "The order book is exact and current."),
+        BookState::Warming => (
             "book warming",
             Tone::Plain,
-            "The first snapshot of the live order book was waited for; this one was asked for.",
+            "The first snapshot of the live order book is waited for; this one was asked for.",
         ),
-        (BookState::Stale, _) => (
+        BookState::Stale => (
             "book stale",
             Tone::Warning,
-            "Updates of the order book had stopped coming.",
+            "Updates of the order book have stopped coming.",
         ),
-        (BookState::Resyncing, _) => (
+        BookState::Resyncing => (
             "book resyncing",
             Tone::Warning,
             "The order book was found incomplete and is fetched again; this one was asked for.",
         ),
     };
+    badge(label, tone, meaning, reason)
+}
+
+/// How far the book could be trusted when it was cited: nothing of it is about now.
+fn past_book_state(state: BookState, reason: Option<&str>) -> Badge {
+    let (label, tone, meaning) = match state {
+        _ if reason == Some(ASKED_EACH_TIME) => return not_kept("book was not kept"),
+        BookState::Live => (
+            "book was live",
+            Tone::Plain,
+            "The order book was exact and current then.",
+        ),
+        BookState::Warming => (
+            "book was warming",
+            Tone::Plain,
+            "The first snapshot of the live order book was waited for; this one was asked for.",
+        ),
+        BookState::Stale => (
+            "book was stale",
+            Tone::Warning,
+            "Updates of the order book had stopped coming.",
+        ),
+        BookState::Resyncing => (
+            "book was resyncing",
+            Tone::Warning,
+            "The order book had been found incomplete and was fetched again; this one was asked for.",
+        ),
+    };
+    badge(label, tone, meaning, reason)
+}
+
+fn not_kept(label: &str) -> Badge {
+    let meaning = format!("{}; it is asked for each time.", super::words::capitalised(NOT_KEPT));
+    badge(label, Tone::Warning, &meaning, None)
+}
+
+fn badge(label: &str, tone: Tone, meaning: &str, reason: Option<&str>) -> Badge {
     Badge {
         label: label.to_owned(),
         tone,
@@ -191,7 +225,8 @@ impl<'a> About<'a> {
 /// A board without panels yet.
 pub(crate) fn frame(about: &About<'_>, what: Option<&str>) -> Board {
     let simulated = about.simulated.map(simulated);
-    let state = about.state.map(|state| book_state(state, about.reason, about.is_past));
+    let state_of = if about.is_past { past_book_state } else { book_state };
+    let state = about.state.map(|state| state_of(state, about.reason));
     let notes = [about.reason, about.clock_note.as_deref()].into_iter().flatten();
     Board {
         title: format!("{}/{}", about.base, about.quote),
@@ -244,6 +279,32 @@ mod tests {
             ids(true).contains(&"klines:BTCUSDT:1d".to_owned()) && ids(true).contains(&"report:BTCUSDT".to_owned())
         );
         assert!(!ids(false).contains(&"report:BTCUSDT".to_owned()));
+    }
+
+    #[test]
+    fn no_state_of_a_record_reads_as_the_present() {
+        for state in [
+            BookState::Warming,
+            BookState::Live,
+            BookState::Stale,
+            BookState::Resyncing,
+        ] {
+            for reason in [None, Some("a gap was seen"), Some(ASKED_EACH_TIME)] {
+                let past = past_book_state(state, reason);
+                assert!(
+                    past.label.starts_with("book was ") && past.tone != Tone::Good,
+                    "{past:?}"
+                );
+                assert!(past.meaning.is_some());
+            }
+        }
+        assert_eq!(book_state(BookState::Live, None).tone, Tone::Good);
+        let not_kept = book_state(BookState::Warming, Some(ASKED_EACH_TIME));
+        assert_eq!((&*not_kept.label, not_kept.tone), ("book not kept", Tone::Warning));
+        assert_eq!(
+            not_kept.meaning.as_deref(),
+            Some("This book is not kept live: as many books as may be are kept already; it is asked for each time.")
+        );
     }
 
     #[test]

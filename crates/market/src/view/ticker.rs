@@ -10,9 +10,11 @@ use tribune_core::view::{Amount, Figure, Headline};
 
 use super::parts::{signed, tone_of};
 use super::record::{Told, padded, places};
-use crate::analytics::quotes::Quotes;
+use super::words::ratio;
+use crate::analytics::quotes::{Quote, Touch, quotes};
+use crate::book::Depth;
 
-/// Places of percentages and basis points on a page.
+/// Places of percentages on a page.
 pub(crate) const RATIO_PLACES: u32 = 3;
 
 /// What a ticker says, exact, and in the words of the source.
@@ -151,16 +153,18 @@ impl Bests {
         })
     }
 
-    pub(crate) fn quoted(quotes: &Quotes) -> Self {
-        let best = |quote: crate::analytics::quotes::Quote| Best {
+    /// `None` if the book is wrong.
+    pub(crate) fn of_depth(depth: &Depth) -> Option<Self> {
+        let quotes = quotes(depth).ok()?;
+        let best = |quote: Quote| Best {
             price: quote.price.to_string(),
             quantity: quote.quantity_base.to_string(),
         };
-        Self {
+        Some(Self {
             bid: quotes.best_bid.map(best),
             ask: quotes.best_ask.map(best),
-            spread_bps: quotes.spread_bps.and_then(|bps| Decimal::try_from(bps).ok()),
-        }
+            spread_bps: Touch::of(depth).ok().and_then(|touch| touch.spread_bps()),
+        })
     }
 
     pub(crate) fn figures(&self, base: &str, quote: &str, places: usize) -> [Figure; 3] {
@@ -172,10 +176,7 @@ impl Bests {
             None => Figure::unknown(label, nobody),
         };
         let spread = match self.spread_bps {
-            Some(bps) => Figure::new(
-                "Spread",
-                Amount::new(bps.round_dp(RATIO_PLACES).normalize().to_string(), "bps"),
-            ),
+            Some(bps) => Figure::new("Spread", Amount::new(ratio(bps), "bps")),
             None => Figure::unknown("Spread", "it takes a bid and an ask"),
         };
         [
@@ -263,6 +264,12 @@ mod tests {
         assert_eq!(bid.note.as_deref(), Some("for 2 BTC"));
         assert_eq!((ask.value, ask.note.as_deref()), (None, Some("nobody offers")));
         assert!(spread.value.is_none() && spread.note.is_some());
+        let tight = Bests {
+            spread_bps: decimal("0.0015625"),
+            ..bests
+        };
+        let [.., spread] = tight.figures("BTC", "USDT", 2);
+        assert_eq!(spread.value, Some(Amount::new("0.00156", "bps")));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use tribune_core::view::Amount;
 
-use super::record::Told;
+use super::record::{Told, padded};
 
 /// Said elsewhere on the page, or for programs only.
 const UNTOLD: &[&str] = &[
@@ -140,6 +140,37 @@ pub(crate) fn derived(text: &str) -> String {
     number.map_or_else(|| text.to_owned(), |number| number.normalize().to_string())
 }
 
+/// Digits that count of a ratio, and the places that they may take.
+const RATIO_DIGITS: i64 = 3;
+const FEWEST_PLACES: i64 = 2;
+const MOST_PLACES: i64 = 6;
+
+/// Places with which a ratio of this size is shown: basis points of one market are thousandths, of another hundreds.
+/// What is not nothing has a digit however small it is.
+pub(crate) fn ratio_places(ratio: Decimal) -> u32 {
+    let Some(digits) = ratio.mantissa().unsigned_abs().checked_ilog10() else {
+        return FEWEST_PLACES as u32;
+    };
+    let first = i64::from(ratio.scale()) - i64::from(digits);
+    let places = (first + RATIO_DIGITS - 1).clamp(FEWEST_PLACES, MOST_PLACES);
+    places.max(first) as u32
+}
+
+/// A ratio as people read it: `0.00156`, `12.35`, `150.00`.
+pub(crate) fn ratio(ratio: Decimal) -> String {
+    let shown = ratio.round_dp(ratio_places(ratio)).normalize();
+    padded(&shown.to_string(), FEWEST_PLACES as usize)
+}
+
+/// `4 s`, `3 min`, `5 h`: whole ones, so that nothing is said to be older than it is.
+pub(crate) fn age(millis: u64) -> String {
+    match millis / 1_000 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
+    }
+}
+
 /// `2026-01-02 03:04:05`, in UTC.
 pub(crate) fn time_of(millis: i64) -> Option<String> {
     let time = Timestamp::from_millisecond(millis).ok()?;
@@ -205,6 +236,46 @@ pub(crate) fn standing(told: &Told) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ratios_have_the_digits_that_their_size_takes() {
+        let shown = |text: &str| ratio(text.parse().expect("a number"));
+        // A tick of 0.01 at 64,000 is 0.01/64,000 · 10,000 = 0.0015625 bps.
+        for (exact, expected) in [
+            ("0.0015625", "0.00156"),
+            ("0.0016", "0.0016"),
+            ("-0.0015625", "-0.00156"),
+            ("0.5", "0.50"),
+            ("0.12345", "0.123"),
+            ("1.23456", "1.23"),
+            ("12.3456", "12.35"),
+            ("150", "150.00"),
+            ("1234.5678", "1234.57"),
+            ("0.00000123456", "0.000001"),
+            ("0.000000000123456", "0.0000000001"),
+            ("0", "0.00"),
+            ("0.999999", "1.00"),
+        ] {
+            assert_eq!(shown(exact), expected, "{exact}");
+        }
+    }
+
+    #[test]
+    fn ages_are_in_the_unit_that_fits() {
+        assert_eq!((&*age(999), &*age(119_999), &*age(120_000)), ("0 s", "119 s", "2 min"));
+        assert_eq!((&*age(7_199_999), &*age(7_200_000)), ("119 min", "2 h"));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_not_nothing_never_looks_like_it(mantissa in any::<i64>(), scale in 0..=28u32) {
+            let exact = Decimal::from_i128_with_scale(i128::from(mantissa), scale);
+            let shown: Decimal = ratio(exact).parse().expect("a number");
+            prop_assert_eq!(shown.is_zero(), exact.is_zero());
+            prop_assert!(exact.is_zero() || shown.is_sign_negative() == exact.is_sign_negative());
+        }
+    }
 
     #[test]
     fn names_are_words_and_endings_units() {

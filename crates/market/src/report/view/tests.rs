@@ -87,6 +87,11 @@ fn a_record_is_shown_as_it_was_and_an_old_one_by_its_text() {
     let report = fixture::full();
     let mut shown = now(&report);
     shown.is_live = false;
+    shown.badges[1] = ingestion(IngestionStatus::Ok, None, true);
+    assert_eq!(
+        (&*shown.badges[1].label, shown.badges[1].tone),
+        ("data was ok", Tone::Plain)
+    );
     assert_eq!(then(&document(&json!({ "report": report }))), shown);
     let about = json!({"symbol": "BTCUSDT", "base_asset": "BTC", "quote_asset": "USDT"});
     for metadata in [about, json!({"report": {"symbol": 7}}), json!({})] {
@@ -94,6 +99,20 @@ fn a_record_is_shown_as_it_was_and_an_old_one_by_its_text() {
         assert!(matches!(&old.panels[..], [Panel { content: Content::Markdown(text), .. }] if text.starts_with('#')));
         assert_eq!((old.badges.len(), old.is_live, old.shows_text), (1, false, false));
     }
+}
+
+#[test]
+fn a_change_that_is_shown_as_nothing_has_no_direction() {
+    let mut report = fixture::full();
+    report.change_24h_pct = Some(0.000_4);
+    report.spread_bps = Some(0.001_562_5);
+    let headline = now(&report).headline.expect("a headline");
+    assert_eq!(headline.change, Some((Amount::new("0", "% in 24 h"), Tone::Plain)));
+    let spread = headline.figures.iter().find(|figure| figure.label == "Spread");
+    assert_eq!(
+        spread.and_then(|figure| figure.value.clone()),
+        Some(Amount::new("0.00156", "bps"))
+    );
 }
 
 #[test]

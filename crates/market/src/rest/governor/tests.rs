@@ -42,6 +42,29 @@ fn background_stops_at_half_and_people_at_seventy_percent() {
 }
 
 #[test]
+fn pages_have_a_fifth_of_their_own_and_nothing_of_what_is_left_for_people() {
+    let (clock, governor) = governor();
+    drop(take(&governor, 1_190, Priority::Page).expect("up to 20%"));
+    let error = take(&governor, 11, Priority::Page).err().expect("it is used up");
+    assert!(error.to_string().contains("pages may use 20%"), "{error}");
+    drop(take(&governor, 10, Priority::Page).expect("1,200 of 6,000"));
+    drop(take(&governor, 1_800, Priority::Background).expect("the others have theirs"));
+    drop(take(&governor, 1_200, Priority::Interactive).expect("up to 70%"));
+    clock.advance_ms(60_000);
+    drop(take(&governor, 2_900, Priority::Interactive).expect("a new minute"));
+    assert!(take(&governor, 101, Priority::Page).is_err(), "half is used by others");
+    drop(take(&governor, 100, Priority::Page).expect("up to half"));
+    // What is under way at the turn of a minute counts in both, for pages too.
+    clock.advance_ms(60_000);
+    let permit = take(&governor, 1_200, Priority::Page).expect("a new minute");
+    clock.advance_ms(60_000);
+    assert!(take(&governor, 1, Priority::Page).is_err());
+    drop(permit);
+    clock.advance_ms(60_000);
+    drop(take(&governor, 1_200, Priority::Page).expect("it was answered in the minute before"));
+}
+
+#[test]
 fn what_can_never_go_is_not_told_to_wait() {
     let (_, governor) = governor();
     governor.set_budget(300);
