@@ -203,6 +203,25 @@ async function checkTry(tab, view) {
   });
 }
 
+/** More live pages than a browser opens connections: all of them load, and all of them go on. */
+async function checkMany(browser, view) {
+  await check(`${view.name}: eight live pages at once`, async () => {
+    const first = await openTab(browser, view);
+    const live = plan.pages.find((page) => page.live);
+    const tabs = [first];
+    while (tabs.length < 8) tabs.push(await first.context().newPage());
+    for (const tab of tabs) {
+      await tab.goto(address(live.path));
+      await tab.locator('#live-state', { hasText: /^updating$/ }).waitFor();
+    }
+    for (const tab of tabs) {
+      const before = await tab.locator('article').innerText();
+      await tab.waitForFunction((was) => document.querySelector('article').innerText !== was, before);
+    }
+    await first.context().close();
+  });
+}
+
 async function checkWithoutScripts(browser, view) {
   const context = await browser.newContext({ viewport: view, colorScheme: view.scheme, javaScriptEnabled: false });
   const tab = await context.newPage();
@@ -239,6 +258,7 @@ await withBrowser([], async (browser) => {
     await watch.check(view.name);
     await tab.context().close();
   }
+  await checkMany(browser, VIEWS[0]);
   await checkWithoutScripts(browser, VIEWS[0]);
 });
 finish();

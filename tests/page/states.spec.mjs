@@ -45,6 +45,25 @@ async function checkSignIn(browser, view) {
   await page.context().close();
 }
 
+/** Somebody follows a citation, has to sign in, and is led on to it; without scripts as well. */
+async function checkCitation(browser, view) {
+  const context = await browser.newContext({ viewport: view, colorScheme: view.scheme, javaScriptEnabled: false });
+  const page = await context.newPage();
+  await check(`${view.name}: who is not signed in is asked and led on`, async () => {
+    const path = 'data/docs:beans.md';
+    assert.equal((await page.goto(slashed(signIn) + path)).status(), 401);
+    await page.getByLabel('API token').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('that token is not valid here').waitFor();
+    await page.screenshot({ path: join(out, `${view.name}-cited.png`) });
+    await page.getByLabel('API token').fill(token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Runner beans' }).waitFor();
+    assert.equal(page.url(), slashed(signIn) + path);
+  });
+  await context.close();
+}
+
 async function checkNoModel(browser, view) {
   const page = await openTab(browser, view);
   const watch = new Watch(page, noModel, () => false);
@@ -71,6 +90,7 @@ await mkdir(out, { recursive: true });
 await withBrowser([], async (browser) => {
   for (const view of VIEWS) {
     await checkSignIn(browser, view);
+    await checkCitation(browser, view);
     await checkNoModel(browser, view);
   }
 });

@@ -38,7 +38,8 @@ function begin() {
       link.href = hit.href;
       return link;
     });
-    if (items.length === 0) items.push(made('p', 'soft', `Nothing found for “${query}”.`));
+    // A word is found when it is whole.
+    if (items.length === 0) items.push(made('p', 'soft', `Nothing found for “${query}” so far.`));
     for (const { source, reason } of found.missing ?? []) items.push(made('p', 'problem', `${source} could not answer: ${reason}`));
     list.replaceChildren(...items);
     list.hidden = false;

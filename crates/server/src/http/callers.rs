@@ -191,7 +191,8 @@ impl Refusal {
         let mut response = if path.starts_with("/mcp") || path.starts_with("/sse") {
             rpc::error(status, &Value::Null, rpc::SERVER_ERROR, message)
         } else {
-            page::refused(request.headers(), base, status, message)
+            let back = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            page::refused(request.headers(), base, back, status, message)
         };
         if status == StatusCode::UNAUTHORIZED {
             let challenge = match self {

@@ -10,7 +10,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
 use tribune_core::view::View;
-use tribune_core::{CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hit, Links, Principal, Source};
+use tribune_core::{
+    CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hit, JsonObject, Links, Principal, Source,
+};
 
 use super::callers::Caller;
 use super::{App, board, last_part, page, reading};
@@ -82,7 +84,14 @@ async fn show(
             match found {
                 Ok(Ok(Some(document))) => (document, None),
                 Ok(Ok(None)) => return absent(app, headers, id, next),
-                Ok(Err(error)) => return failed(app, headers, id, &error),
+                Ok(Err(error)) => {
+                    let last = if wants_json {
+                        None
+                    } else {
+                        last_known(app, id, &error, &cx).await
+                    };
+                    return last.unwrap_or_else(|| failed(app, headers, id, &error));
+                }
                 Err(_) => return unavailable(app, headers, "the source did not answer in time; try again in a moment"),
             }
         }
@@ -220,6 +229,29 @@ fn no_record(headers: &HeaderMap, app: &App, id: &str, status: StatusCode, what:
     )
 }
 
+/// What a source that cannot be asked now still knows, said to be old; the page goes on from there by itself.
+async fn last_known(app: &App, id: &str, error: &Error, cx: &CallContext) -> Option<Response> {
+    let id = DocumentId::parse(id).ok()?;
+    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument) {
+        return None;
+    }
+    let document = Document {
+        title: id.to_string(),
+        id,
+        text: String::new(),
+        url: None,
+        as_of: None,
+        metadata: JsonObject::new(),
+        passages: Vec::new(),
+    };
+    let Some(View::Board(mut board)) = view(app.service.sources(), &document, None, cx).await else {
+        return None;
+    };
+    board.notes.insert(0, error.message().to_owned());
+    board.shows_text = false;
+    Some(board::page(app, &document, *board, None))
+}
+
 /// Leads to the record that was made of a document; `None` if it does not change by itself.
 fn kept(app: &App, document: &Document) -> Option<Response> {
     let record = Links::cited_record(document.url.as_deref()?)?;
@@ -232,9 +264,14 @@ fn unavailable(app: &App, headers: &HeaderMap, message: &str) -> Response {
         let body = serde_json::json!({"error": message}).to_string();
         return rpc::json_response(StatusCode::SERVICE_UNAVAILABLE, body);
     }
-    page::render(
+    let mut response = page::render(
         StatusCode::SERVICE_UNAVAILABLE,
         "missing.html",
         minijinja::context! { base => app.service.links.path_prefix(), what => "This cannot be shown just now", next => message },
-    )
+    );
+    // It comes back by itself.
+    response
+        .headers_mut()
+        .insert(header::REFRESH, HeaderValue::from_static("10"));
+    response
 }

@@ -174,8 +174,16 @@ async fn search(service: &Service, query: &str, caller: Caller) -> Result<Value>
         .map_err(|error| tribune_core::Error::internal("the results are not JSON").caused_by(error))?;
     for hit in found["results"].as_array_mut().into_iter().flatten() {
         hit["href"] = href(service, hit).into();
+        hit["source"] = source_of(service, hit).into();
     }
     Ok(found)
+}
+
+/// What the owner calls the source of a result.
+fn source_of(service: &Service, hit: &Value) -> Option<String> {
+    let scheme = hit["id"].as_str()?.split(':').next()?;
+    let source = service.sources().iter().find(|source| source.owns(scheme))?;
+    Some(source.facts().title)
 }
 
 /// A person wants the present, not a record of it, and the page here, not the original.

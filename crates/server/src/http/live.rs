@@ -109,14 +109,18 @@ impl Live {
     fn follow<F>(
         self: &Arc<Self>,
         name: String,
-        is_known: bool,
+        asked: Asked,
         service: &Arc<Service>,
         look: impl Fn() -> F + Send + 'static,
     ) -> Response
     where
         F: Future<Output = Frame> + Send,
     {
-        let places = if is_known { &self.places_of_users } else { &self.places };
+        let places = if asked.is_known {
+            &self.places_of_users
+        } else {
+            &self.places
+        };
         let place = places.clone().try_acquire_owned().ok();
         let Some((place, frames)) = place.and_then(|place| Some((place, self.feed(name, service, look)?))) else {
             return problem::answer(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
@@ -127,6 +131,8 @@ impl Live {
             keep_alive: service.settings.keep_alive,
             ending: service.stopping.clone(),
             until: tokio::time::Instant::now() + service.settings.max_sse,
+            asked_once: asked.once,
+            is_over: false,
             _place: place,
         };
         let events = stream::unfold(follower, |mut follower| async move {
@@ -209,6 +215,22 @@ impl Drop for Forget {
     }
 }
 
+/// Who asks, and whether once.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    is_known: bool,
+    once: bool,
+}
+
+impl Asked {
+    fn new(caller: &Caller, uri: &Uri) -> Self {
+        Self {
+            is_known: caller.principal != Principal::Anonymous,
+            once: uri.query() == Some("once=1"),
+        }
+    }
+}
+
 /// One page that is told.
 struct Follower {
     frames: watch::Receiver<Frame>,
@@ -217,16 +239,23 @@ struct Follower {
     ending: CancellationToken,
     /// Browsers come back by themselves.
     until: tokio::time::Instant,
+    /// Only wants to know how it is now.
+    asked_once: bool,
+    is_over: bool,
     _place: OwnedSemaphorePermit,
 }
 
 impl Follower {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if self.is_over {
+                return None;
+            }
             let frame = self.frames.borrow_and_update().clone();
             let event = frame.since(&self.seen);
             self.seen = frame;
             if event.is_some() {
+                self.is_over = self.asked_once;
                 return event;
             }
             tokio::select! {
@@ -240,11 +269,12 @@ impl Follower {
 }
 
 /// The sources, as the start page shows them.
-pub(super) async fn overview(State(app): State<App>, Extension(caller): Extension<Caller>) -> Response {
-    let is_known = caller.principal != Principal::Anonymous;
+pub(super) async fn overview(State(app): State<App>, Extension(caller): Extension<Caller>, uri: Uri) -> Response {
+    let asked = Asked::new(&caller, &uri);
+    let is_known = asked.is_known;
     let name = if is_known { "sources of users" } else { "sources" };
     let service = app.service.clone();
-    app.live.follow(name.to_owned(), is_known, &app.service, move || {
+    app.live.follow(name.to_owned(), asked, &app.service, move || {
         let regions = vec![sources::region(&service, is_known)];
         async move { Frame::of(regions) }
     })
@@ -272,8 +302,7 @@ pub(super) async fn document(State(app): State<App>, Extension(caller): Extensio
     {
         return problem::of(&error);
     }
-    let is_known = caller.principal != Principal::Anonymous;
-    app.live.follow(name, is_known, &app.service, move || {
+    app.live.follow(name, Asked::new(&caller, &uri), &app.service, move || {
         let followed = followed.clone();
         async move {
             followed.look().await.unwrap_or_else(|error| Frame {

@@ -19,6 +19,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("chat.html", include_str!("../../templates/chat.html")),
         ("design.html", include_str!("../../templates/design.html")),
         ("home.html", include_str!("../../templates/home.html")),
+        ("sign_in.html", include_str!("../../templates/sign_in.html")),
         ("results.html", include_str!("../../templates/results.html")),
         ("missing.html", include_str!("../../templates/missing.html")),
         ("try.html", include_str!("../../templates/try.html")),
@@ -60,7 +61,8 @@ pub(super) fn render(status: StatusCode, template: &str, values: Value) -> Respo
         HeaderValue::from_static("text/html; charset=utf-8"),
     );
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // Nothing to others; to ourselves so that forms say where they come from.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
 }
 
@@ -88,7 +90,7 @@ pub(super) async fn not_found(State(app): State<App>, headers: HeaderMap) -> Res
 }
 
 /// Somebody who is not let in.
-pub(super) fn refused(headers: &HeaderMap, base: &str, status: StatusCode, message: &str) -> Response {
+pub(super) fn refused(headers: &HeaderMap, base: &str, back: &str, status: StatusCode, message: &str) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     if !accept.is_some_and(|accept| accept.contains("text/html")) {
         let code = if status == StatusCode::UNAUTHORIZED {
@@ -98,15 +100,17 @@ pub(super) fn refused(headers: &HeaderMap, base: &str, status: StatusCode, messa
         };
         return super::problem::answer(status, code, message);
     }
-    let (what, next) = if status == StatusCode::UNAUTHORIZED {
-        (
-            "You are not signed in",
-            format!("{message}. The start page takes a token."),
-        )
-    } else {
-        ("Who you are cannot be told now", message.to_owned())
-    };
+    if status == StatusCode::UNAUTHORIZED {
+        return sign_in(base, back, None);
+    }
+    let (what, next) = ("Who you are cannot be told now", message);
     render(status, "missing.html", minijinja::context! { base, what, next })
+}
+
+/// Asks for a token, and leads back to what was asked for.
+pub(super) fn sign_in(base: &str, back: &str, problem: Option<&str>) -> Response {
+    let values = minijinja::context! { base, back, problem, closed => true };
+    render(StatusCode::UNAUTHORIZED, "sign_in.html", values)
 }
 
 /// A 404 that helps.
