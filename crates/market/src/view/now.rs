@@ -233,8 +233,8 @@ impl Look<'_> {
         let mut board = parts::frame(&self.about(&told), Some(&told.what));
         let last = self.tracked.as_ref().and_then(|tracked| tracked.tape.last());
         let (headline, panels) = drawn(&told, last.map(|trade| trade.price.as_f64()));
-        // Where there is no headline the first panel says it for all.
-        let age = told.age_ms().filter(|_| headline.is_some());
+        // Where there is no headline the first panel says it for all, and trades have their times.
+        let age = told.age_ms().filter(|_| headline.is_some() && kind != Kind::Trades);
         let is_said = |panel| aged(panel, told.as_of, age, self.keep(kind));
         let mut panels: Vec<Panel> = panels.into_iter().map(is_said).collect();
         if matches!(kind, Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2) {
