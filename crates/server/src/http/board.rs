@@ -45,7 +45,7 @@ pub(super) fn page(app: &App, document: &Document, mut board: Board, cited: Opti
             title => &board.title,
             subtitle => &board.subtitle,
             name => &document.title,
-            address => cited.and_then(|_| document.url.as_deref()),
+            address => cited.and(document.url.as_deref()),
             id => document.id.as_str(),
             head => head.map(minijinja::Value::from_safe_string),
             panels => minijinja::Value::from_safe_string(panels),

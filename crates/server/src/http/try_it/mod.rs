@@ -123,11 +123,9 @@ fn near<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n st
     (nearest.0 >= NEAR_ENOUGH).then_some(nearest.1)
 }
 
-/// What is shown here is for this caller and this moment. The address of a page may hold a question: other sites are
-/// not told of it. This server's own pages are, or browsers would not say where a form comes from.
+/// What is shown here is for this caller and this moment.
 fn private(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
 }
