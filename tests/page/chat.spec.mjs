@@ -332,7 +332,7 @@ async function withoutScript(browser) {
   const page = await browser.newPage({ javaScriptEnabled: false });
   await page.goto(home);
   // Nothing that waits: waiting needs scripts, too.
-  assert.match(await page.locator('.no-script').innerText(), /needs JavaScript/);
+  assert.match(await page.locator('.no-script').innerText(), /need JavaScript/);
   assert(await page.locator('.no-script').isVisible());
   assert(await page.getByRole('heading', { name: 'Connect' }).isVisible());
   assert(await page.locator('#chat').isHidden(), 'what would not work is not shown');

@@ -222,11 +222,7 @@ fn caption(shown: &Candles, candles: &[Candle]) -> String {
         price(low),
         shown.price_unit,
     );
-    caption.push_str(if last.is_open {
-        "; the last can still change."
-    } else {
-        "."
-    });
+    caption.push_str(if last.is_open { "; the last is unfinished." } else { "." });
     caption
 }
 

@@ -173,7 +173,8 @@ fn headline(report: &Report) -> Headline {
             |price| Amount::new(price.normalize().to_string(), quote),
         ),
         change,
-        as_of: report.generated_at.parse().ok(),
+        // Of the data, as its age is; not of the computing, which goes on without data.
+        as_of: report.ingestion.last_update.as_deref().and_then(|at| at.parse().ok()),
         age_ms: Some(report.data_age_ms),
         figures: vec![
             known("24 h high", report.high_24h, quote, &of_day),

@@ -25,11 +25,12 @@ pub(crate) fn candles(told: &Told) -> Option<Panel> {
         last.is_open = is_open;
     }
     let note = format!(
-        "{} candles of {interval}, volume in {}; {}. Exact.",
+        "{} {} of {interval}, volume in {}; {}. Exact.",
         candles.len(),
+        if candles.len() == 1 { "candle" } else { "candles" },
         told.base,
         if is_open {
-            "the last is still open and will change"
+            "the last is unfinished"
         } else {
             "all are closed"
         },

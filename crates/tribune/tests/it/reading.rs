@@ -203,7 +203,7 @@ fn a_note_reads_as_it_was_meant_and_its_json_is_as_it_was_written() {
         ])
         .start();
     let page = server.get("/data/docs:b.md", &[HTML]).body;
-    let prose = between(&page, "<div class=\"prose\">", "</div>").trim();
+    let prose = between(&page, "<div class=\"prose\" dir=\"auto\">", "</div>").trim();
     assert_eq!(
         prose, "<p>It <em>leaks</em>.</p><h2 id=\"s-parts\">Parts</h2><ol><li>seal</li><li>hose</li></ol>",
         "the title is not said twice"
@@ -222,7 +222,7 @@ fn a_note_reads_as_it_was_meant_and_its_json_is_as_it_was_written() {
     );
     assert!(page.contains("<h2>More by Ivo Trench</h2>"), "{page}");
     let letter = server.get("/data/docs:letter.txt", &[HTML]).body;
-    let prose = between(&letter, "<div class=\"prose\">", "</div>").trim();
+    let prose = between(&letter, "<div class=\"prose\" dir=\"auto\">", "</div>").trim();
     assert_eq!(prose, "<p class=\"lines\">Dear Sir,\nI am &lt;b&gt;.</p>");
 
     let json = server.get("/data/docs:b.md", &[("accept", "application/json")]);

@@ -114,6 +114,11 @@ async fn a_page_without_a_headline_says_how_old_it_is() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_leave_the_budget_to_others_and_keep_what_they_had() {
+    // The budget is of a minute by the clock: all of this has to be within one.
+    let second = u64::try_from(jiff::Timestamp::now().as_second() % 60).expect("a second");
+    if second > 45 {
+        tokio::time::sleep(Duration::from_secs(61 - second)).await;
+    }
     let bench = Bench::start().await;
     let governor = bench.market.rest.governor().clone();
     let first = bench.now("klines:BTCUSDT:1m").await;
