@@ -121,6 +121,7 @@ impl Guide {
                 Host::ChatGpt | Host::Claude | Host::Other => {}
             }
         }
+        self.paste.retain(|(label, _)| *label != "Authentication");
         self.note = Some(match self.host {
             Host::ChatGpt | Host::Claude => format!(
                 "This server serves known users alone, by the header `{HEADER}`, which {} cannot send: it will be refused.",

@@ -83,7 +83,7 @@ fn board(report: &Report, is_past: bool) -> Board {
         panels::walls(report, &pair),
         panels::vacuums(report, &pair),
         panels::anomalies(report),
-        panels::health(report.health.as_ref(), &report.sections.health),
+        panels::health(report.health.as_ref(), report.ingestion.status, &report.sections.health),
         panels::sections(report),
         panels::writer(report),
     ]);

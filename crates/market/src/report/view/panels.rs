@@ -4,7 +4,9 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use tribune_core::view::{Amount, Cell, Content, Figure, Panel, Tone, Width};
 
-use super::super::model::{Anomaly, Component, Flow, Health, Level, Report, Section, Vacuum, VolumeProfile, Wall};
+use super::super::model::{
+    Anomaly, Component, Flow, Health, IngestionStatus, Level, Report, Section, Vacuum, VolumeProfile, Wall,
+};
 use super::{count, ratio, rounded, time, why};
 use crate::analytics::{BookSide, Severity};
 use crate::book::{self, Depth};
@@ -210,11 +212,13 @@ pub(super) fn anomalies(report: &Report) -> Panel {
     noted(panel, "What differs from the market's own past. Hints, not findings.")
 }
 
-pub(super) fn health(health: Option<&Health>, section: &Section) -> Panel {
-    let title = health.and_then(|health| health.score).map_or_else(
-        || "Health".to_owned(),
-        |score| format!("Health: {} of 100", rounded(score)),
-    );
+/// Where data has stopped coming, what it was when it last came is no health of now, and is not called so.
+pub(super) fn health(health: Option<&Health>, status: IngestionStatus, section: &Section) -> Panel {
+    let title = match health.and_then(|health| health.score) {
+        Some(_) if status == IngestionStatus::Down => "Health: unknown, no data comes".to_owned(),
+        Some(score) => format!("Health: {} of 100", rounded(score)),
+        None => "Health".to_owned(),
+    };
     let content = health.ok_or_else(|| why(section)).map(|health| {
         let points = |value: Option<f64>| value.and_then(plain).unwrap_or_else(dash);
         let row = |part: &Component| {

@@ -59,6 +59,16 @@ fn a_report_is_shown_with_all_its_parts() {
 }
 
 #[test]
+fn a_score_of_data_that_stopped_coming_is_no_health_of_now() {
+    let mut report = fixture::full();
+    report.ingestion.status = IngestionStatus::Down;
+    assert_eq!(
+        panel_of(&now(&report), "health").title,
+        "Health: unknown, no data comes"
+    );
+}
+
+#[test]
 fn what_a_report_does_not_know_it_says_and_why() {
     let mut report = fixture::full();
     (report.depth, report.flow, report.health, report.anomalies) = (None, None, None, Some(Vec::new()));
