@@ -3,7 +3,8 @@
 //     node tests/page/pages.spec.mjs OUT_DIR PLAN
 //
 // PLAN is a JSON file that says what is served: `base`, and `pages`, each with a `name`, a `path`, and words that
-// must be `seen` on it. Boards have `board: true`, live ones `live: true`. OUT_DIR receives screenshots of all.
+// must be `seen` on it; `live`, `frozen`, `hostile` and `passage` say what else it must show, `status` if it is not
+// 200. `search` has a query and the id that is found first. OUT_DIR receives screenshots of all.
 // One line is printed for each check; the exit code is 0 only if all of them passed.
 
 import assert from 'node:assert/strict';

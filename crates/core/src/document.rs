@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::id::DocumentId;
+use crate::links::Links;
 use crate::tool::JsonObject;
 
 /// One whole citable thing.
@@ -20,6 +21,13 @@ pub struct Document {
     pub metadata: JsonObject,
     /// Byte ranges of `text` that search ranks and citations point at; empty for an unsplit document.
     pub passages: Vec<std::ops::Range<usize>>,
+}
+
+impl Document {
+    /// The record that it is of, where what it shows changes under its id.
+    pub fn record(&self) -> Option<&str> {
+        Links::cited_record(self.url.as_deref()?)
+    }
 }
 
 /// What is left of a citation of something that changes: a market, say.

@@ -34,6 +34,17 @@ pub(crate) struct Pair {
     pub(crate) price_places: usize,
 }
 
+#[cfg(test)]
+impl Pair {
+    pub(crate) fn bitcoin() -> Self {
+        Self {
+            base: "BTC".to_owned(),
+            quote: "USDT".to_owned(),
+            price_places: 2,
+        }
+    }
+}
+
 /// A level, and the quantity up to it.
 struct Step {
     level: Level,
@@ -230,14 +241,6 @@ mod tests {
     use crate::analytics::fixture::{books, depth};
     use proptest::prelude::*;
 
-    fn pair() -> Pair {
-        Pair {
-            base: "BTC".to_owned(),
-            quote: "USDT".to_owned(),
-            price_places: 2,
-        }
-    }
-
     fn missing(panel: &Panel) -> &str {
         match &panel.content {
             Content::Missing(why) => why,
@@ -251,7 +254,7 @@ mod tests {
             &[("99", "1"), ("98", "2")],
             &[("101", "1.5"), ("102", "4.5"), ("103", "0.5")],
         );
-        let Content::Ladder(ladder) = ladder(&book, &pair()).content else {
+        let Content::Ladder(ladder) = ladder(&book, &Pair::bitcoin()).content else {
             panic!("a ladder")
         };
         // Bids: 1, then 1 + 2 = 3. Asks: 1.5, 6, 6.5, which is the largest. 3/6.5 = 0.4615….
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn depth_is_cumulated_from_the_best_price_outwards() {
         let book = depth(&[("99", "1"), ("98", "2"), ("50", "7")], &[("101", "1.5")]);
-        let Content::Depth(chart) = depth_chart(&book, &pair()).content else {
+        let Content::Depth(chart) = depth_chart(&book, &Pair::bitcoin()).content else {
             panic!("a chart")
         };
         // Few levels are drawn however far they are.
@@ -346,12 +349,12 @@ mod tests {
     #[test]
     fn books_that_are_empty_or_wrong_say_so() {
         let empty = Depth::default();
-        assert_eq!(missing(&depth_chart(&empty, &pair())), "the book has no bids");
-        assert!(missing(&ladder(&empty, &pair())).contains("empty"));
+        assert_eq!(missing(&depth_chart(&empty, &Pair::bitcoin())), "the book has no bids");
+        assert!(missing(&ladder(&empty, &Pair::bitcoin())).contains("empty"));
         let crossed = depth(&[("101", "1")], &[("100", "1")]);
-        assert!(missing(&ladder(&crossed, &pair())).contains("not below"));
-        assert!(missing(&depth_chart(&crossed, &pair())).contains("not below"));
-        let one_sided = ladder(&depth(&[("99", "1")], &[]), &pair());
+        assert!(missing(&ladder(&crossed, &Pair::bitcoin())).contains("not below"));
+        assert!(missing(&depth_chart(&crossed, &Pair::bitcoin())).contains("not below"));
+        let one_sided = ladder(&depth(&[("99", "1")], &[]), &Pair::bitcoin());
         assert!(
             matches!(one_sided.content, Content::Ladder(ladder) if ladder.spread.is_none() && ladder.asks.is_empty())
         );
@@ -360,12 +363,12 @@ mod tests {
     proptest! {
         #[test]
         fn shares_and_totals_are_in_order(book in books()) {
-            let Content::Ladder(ladder) = ladder(&book, &pair()).content else { return Ok(()) };
+            let Content::Ladder(ladder) = ladder(&book, &Pair::bitcoin()).content else { return Ok(()) };
             for side in [&ladder.bids, &ladder.asks] {
                 prop_assert!(side.iter().all(|rung| (0.0..=1.0).contains(&rung.share)));
                 prop_assert!(side.windows(2).all(|pair| pair[0].share <= pair[1].share));
             }
-            let Content::Depth(chart) = depth_chart(&book, &pair()).content else { return Ok(()) };
+            let Content::Depth(chart) = depth_chart(&book, &Pair::bitcoin()).content else { return Ok(()) };
             prop_assert!(chart.bids.windows(2).all(|pair| pair[0].0 > pair[1].0 && pair[0].1 <= pair[1].1));
             prop_assert!(chart.asks.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
             prop_assert!(chart.bids.len() <= MOST_POINTS && chart.asks.len() <= MOST_POINTS);

@@ -175,14 +175,6 @@ mod tests {
     use crate::analytics::fixture::{depth, money};
     use tribune_core::view::Table;
 
-    fn pair() -> Pair {
-        Pair {
-            base: "BTC".to_owned(),
-            quote: "USDT".to_owned(),
-            price_places: 2,
-        }
-    }
-
     fn rows(panel: &Panel) -> Vec<Vec<String>> {
         let Content::Table(Table { rows, .. }) = &panel.content else {
             panic!("{panel:?}")
@@ -220,7 +212,7 @@ mod tests {
     #[test]
     fn costs_worked_by_hand() {
         let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
-        let table = cost_table(&book, &pair(), &[money("203"), money("1000")]);
+        let table = cost_table(&book, &Pair::bitcoin(), &[money("203"), money("1000")]);
         // Buying: 101 of the first level, the other 102 of the second: 203 for 2, average 101.5, mid 100: 150 bps, and
         // 2 · 1.5 = 3. All asks: 101 + 204 = 305 for 3: 101.666…; 166.67 bps; 3 · 1.666… = 5.
         let rows = rows(&table);
@@ -238,7 +230,7 @@ mod tests {
     #[test]
     fn half_a_tick_is_not_nothing() {
         let book = depth(&[("63999.99", "1")], &[("64000", "1")]);
-        let rows = rows(&cost_table(&book, &pair(), &[money("1000")]));
+        let rows = rows(&cost_table(&book, &Pair::bitcoin(), &[money("1000")]));
         // 0.005 from a mid of 63,999.995: 0.00078125 bps.
         assert_eq!((&*rows[0][3], &*rows[1][3]), ("0.000781", "-0.000781"));
     }
@@ -246,7 +238,7 @@ mod tests {
     #[test]
     fn the_dearest_has_the_longest_bar() {
         let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
-        let panel = cost_table(&book, &pair(), &[money("101"), money("203")]);
+        let panel = cost_table(&book, &Pair::bitcoin(), &[money("101"), money("203")]);
         let Content::Table(table) = &panel.content else {
             panic!()
         };
@@ -264,7 +256,7 @@ mod tests {
             (depth(&[("101", "1")], &[("100", "1")]), "not below"),
             (depth(&[("1", "1")], &[]), "no asks"),
         ] {
-            let panel = cost_table(&book, &pair(), &sizes("USDT", None));
+            let panel = cost_table(&book, &Pair::bitcoin(), &sizes("USDT", None));
             assert!(
                 matches!(&panel.content, Content::Missing(reason) if reason.contains(why)),
                 "{panel:?}"

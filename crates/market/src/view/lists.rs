@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 use rust_decimal::prelude::FromPrimitive;
 use serde_json::Value;
-use tribune_core::view::{Amount, Cell, Content, Figure, Headline, Panel, Tone, Width};
+use tribune_core::view::{Amount, Cell, Column, Content, Figure, Headline, Panel, Tone, Width};
 
 use super::parts::{cell, noted, numbers, panel, table, toned, words};
 use super::profile::vacuums_title;
@@ -58,14 +58,19 @@ pub(crate) fn headline(told: &Told) -> Option<Headline> {
     })
 }
 
-fn components(told: &Told, parts: &[Value]) -> Panel {
-    let columns = vec![
+/// What a table of the components of a score has.
+pub(crate) fn of_components() -> Vec<Column> {
+    vec![
         words("Component"),
         numbers("Points"),
         numbers("Weight"),
         numbers("Contribution"),
         words("From"),
-    ];
+    ]
+}
+
+fn components(told: &Told, parts: &[Value]) -> Panel {
+    let columns = of_components();
     let row = |part: &Value| {
         let points = part.get("score").and_then(Value::as_f64);
         let input = match (number(part, "input"), text(part, "reason")) {

@@ -7,6 +7,7 @@ use minijinja::context;
 use tribune_core::view::Board;
 use tribune_core::{Document, Links};
 
+use super::data::NOW;
 use super::{App, page};
 
 /// A page shows this much of the text that a model is given.
@@ -51,20 +52,15 @@ pub(super) fn page(app: &App, document: &Document, mut board: Board, cited: Opti
             panels => minijinja::Value::from_safe_string(panels),
             siblings,
             current => &current,
-            json => match record(document) {
+            json => match document.record() {
                 Some(record) => format!("{}&format=json", links.record(&document.id, record)),
                 None => format!("{current}?format=json"),
             },
             live => is_live.then(|| format!("{}/live/{}", links.base(), document.id.to_path_segment())),
             cited_at => cited.map(page::moment),
-            keep => is_live.then(|| links.record(&document.id, "now")),
+            keep => is_live.then(|| links.record(&document.id, NOW)),
             text => board.shows_text.then(|| &document.text[..end]),
             cut => end < document.text.len(),
         },
     )
-}
-
-/// The record that the document is of.
-fn record(document: &Document) -> Option<&str> {
-    Links::cited_record(document.url.as_deref()?)
 }

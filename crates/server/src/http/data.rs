@@ -20,7 +20,7 @@ use crate::contract::{FetchedDocument, cited, fetch_document, related};
 use crate::mcp::rpc;
 
 /// `?at=now` keeps what changes by itself as it is, and leads to the record.
-const NOW: &str = "now";
+pub(super) const NOW: &str = "now";
 const RENAMED: &str =
     "It may have been renamed or removed. Search for words from it, or for its title, from the start page.";
 const SIGN_IN: &str = "If it is yours, sign in with your token on the start page and open it again.";
@@ -254,9 +254,8 @@ async fn last_known(app: &App, id: &str, error: &Error, cx: &CallContext) -> Opt
 
 /// Leads to the record that was made of a document; `None` if it does not change by itself.
 fn kept(app: &App, document: &Document) -> Option<Response> {
-    let record = Links::cited_record(document.url.as_deref()?)?;
     let here = Links::new(app.service.links.path_prefix());
-    Some(Redirect::to(&here.record(&document.id, record)).into_response())
+    Some(Redirect::to(&here.record(&document.id, document.record()?)).into_response())
 }
 
 fn unavailable(app: &App, headers: &HeaderMap, message: &str) -> Response {

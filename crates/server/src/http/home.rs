@@ -34,10 +34,10 @@ pub(super) async fn home(
     // Nobody is told more than how to say who they are.
     let closed = service.settings.auth_required && !is_known;
     let query = asked.get("q").map_or("", |query| query.trim());
-    let mut response = match query {
-        "" => overview(service, &caller.principal, closed),
-        _ if closed => overview(service, &caller.principal, closed),
-        _ => results(service, query, caller, &headers).await,
+    let mut response = if query.is_empty() || closed {
+        overview(service, &caller.principal, closed)
+    } else {
+        results(service, query, caller, &headers).await
     };
     let headers = response.headers_mut();
     headers.insert(header::VARY, HeaderValue::from_static("Accept, Cookie"));

@@ -117,8 +117,7 @@ fn values(app: &App, page: &Page, reading: &Reading, html: String) -> Value {
     });
     let facts = facts_of_source(app, document);
     let is_live = facts.as_ref().is_some_and(|facts| facts.live);
-    let record = document.url.as_deref().and_then(Links::cited_record);
-    let (json, address) = match record {
+    let (json, address) = match document.record() {
         Some(record) => (
             format!("{}&format=json", here.record(&document.id, record)),
             app.service.links.record(&document.id, record),

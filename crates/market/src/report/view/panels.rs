@@ -11,7 +11,7 @@ use super::{count, ratio, rounded, time, why};
 use crate::analytics::{BookSide, Severity};
 use crate::book::{self, Depth};
 use crate::number::{Price, Quantity};
-use crate::view::lists::{dash, input_of, plain, severe};
+use crate::view::lists::{dash, input_of, of_components, plain, severe};
 use crate::view::parts::{cell, noted, numbers, panel, panel_or_why, signed, table, tone_of, toned, words};
 use crate::view::words::capitalised;
 use crate::view::{Pair, depth_chart, ladder};
@@ -237,13 +237,7 @@ pub(super) fn health(health: Option<&Health>, status: IngestionStatus, section: 
                 cell(from),
             ]
         };
-        let columns = vec![
-            words("Component"),
-            numbers("Points"),
-            numbers("Weight"),
-            numbers("Contribution"),
-            words("From"),
-        ];
+        let columns = of_components();
         let note = format!(
             "A convention, over {} of the weight: {}.",
             points(Some(health.weights_used)),
