@@ -11,8 +11,9 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::cli::{Common, LogFormat};
 
-/// rmcp and tantivy may put messages and paths into their lines; what an operator needs is in ours.
-const OTHERS: &str = "rmcp=off,tantivy=warn,notify=error";
+/// rmcp and tantivy may put messages and paths into their lines, and a certificate that is not
+/// trusted is told with each attempt; what an operator needs is in ours.
+const OTHERS: &str = "rmcp=off,tantivy=warn,notify=error,rustls_platform_verifier=off";
 const WRITE_EVERY: Duration = Duration::from_millis(100);
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(2);
 /// Lines beyond this are dropped, and counted, while standard error cannot be written to.

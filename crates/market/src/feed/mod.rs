@@ -11,6 +11,7 @@
 
 mod alone;
 mod board;
+mod dial;
 pub mod event;
 mod heartbeat;
 mod history;

@@ -2,19 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::{SinkExt, StreamExt};
-use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::http::Uri;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+
+use super::dial::{Io, dial};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A day of tickers of every symbol is far below this.
@@ -23,9 +19,6 @@ const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 const STREAMS_A_MESSAGE: usize = 100;
 /// The exchange takes five messages a second, our pongs among them.
 const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
-
-trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
 
 /// A connection, when it last said anything, and what is still to be said to it.
 pub struct Socket {
@@ -85,20 +78,7 @@ impl Socket {
     async fn connect(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
         let address = format!("{}/stream", base.trim_end_matches('/'));
         let uri: Uri = address.parse().map_err(io::Error::other)?;
-        let host = uri
-            .host()
-            .ok_or_else(|| io::Error::other("the stream address has no host"))?;
-        let secure = uri.scheme_str() == Some("wss");
-        let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let tcp = TcpStream::connect((bare, port)).await?;
-        tcp.set_nodelay(true)?;
-        let io: Box<dyn Io> = if secure {
-            let name = ServerName::try_from(bare.to_owned()).map_err(io::Error::other)?;
-            Box::new(tls()?.connect(name, tcp).await?)
-        } else {
-            Box::new(tcp)
-        };
+        let io = dial(&uri).await?;
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE_BYTES))
             .max_frame_size(Some(MAX_MESSAGE_BYTES))
@@ -214,15 +194,4 @@ impl Socket {
     pub fn is_dead(&self, now: Instant, patience: Duration) -> bool {
         self.pinged.is_some_and(|pinged| now.duration_since(pinged) >= patience)
     }
-}
-
-/// TLS that trusts what the platform trusts.
-fn tls() -> io::Result<TlsConnector> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)
-        .map_err(io::Error::other)?
-        .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
 }

@@ -87,10 +87,8 @@ pub enum Network {
     Refused(String),
     #[error("the name {0} cannot be resolved; check the base URL and this machine's DNS")]
     Dns(String),
-    #[error(
-        "no secure connection to {0}: its certificate or protocol was not accepted; check the base URL, the clock and the system's certificates"
-    )]
-    Tls(String),
+    #[error("no secure connection to {host}: {why}; check the base URL, the clock and the system's certificates")]
+    Tls { host: String, why: String },
     #[error("the exchange at {0} did not answer in time; try again in a moment")]
     Timeout(String),
     #[error("the connection to {0} broke off before the whole answer was there; try again")]

@@ -90,7 +90,7 @@ impl Transport {
             .connect_timeout(CONNECT_TIMEOUT.min(settings.timeout))
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
-        let local = matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]");
+        let local = is_loopback(&host);
         if local {
             builder = builder.no_proxy();
         }
@@ -308,14 +308,37 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     value.trim().parse().ok().map(Duration::from_secs)
 }
 
+/// This machine itself, which is not reached through a proxy.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+}
+
+/// Why a server's certificate is not trusted, or what else secured connections failed at.
+pub(crate) fn distrust(error: &rustls::Error) -> String {
+    use rustls::CertificateError as Wrong;
+    let rustls::Error::InvalidCertificate(wrong) = error else {
+        return error.to_string();
+    };
+    let wrong = match wrong {
+        Wrong::UnknownIssuer => "is from an authority that this system does not know",
+        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => "is for another name",
+        Wrong::Expired | Wrong::ExpiredContext { .. } => "has expired",
+        Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => "is not valid yet",
+        Wrong::Revoked => "has been revoked",
+        other => return format!("its certificate is not accepted ({other})"),
+    };
+    format!("its certificate {wrong}")
+}
+
 fn explain(error: &reqwest::Error, host: String) -> Network {
     if error.is_timeout() {
         return Network::Timeout(host);
     }
     let mut cause: Option<&(dyn StdError + 'static)> = error.source();
     while let Some(inner) = cause {
-        if inner.is::<rustls::Error>() {
-            return Network::Tls(host);
+        if let Some(refused) = inner.downcast_ref::<rustls::Error>() {
+            let why = distrust(refused);
+            return Network::Tls { host, why };
         }
         let io = inner.downcast_ref::<io::Error>();
         if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {

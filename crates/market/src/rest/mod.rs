@@ -31,4 +31,5 @@ pub use endpoint::Endpoint;
 pub use error::RestError;
 pub use governor::{Governor, Priority};
 pub use http::Simulation;
+pub(crate) use http::{distrust, is_loopback};
 pub use sign::Signer;

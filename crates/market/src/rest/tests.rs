@@ -234,7 +234,7 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be() {
         std::future::pending::<()>().await;
     });
     let error = client(&secure, |_| ()).price("BTCUSDT").await.expect_err("no TLS");
-    assert!(matches!(error, RestError::Network(Network::Tls(_))), "{error:?}");
+    assert!(matches!(error, RestError::Network(Network::Tls { .. })), "{error:?}");
 }
 
 #[tokio::test]

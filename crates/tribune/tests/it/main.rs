@@ -27,6 +27,7 @@ mod protocol;
 mod reading;
 mod redis;
 mod reports;
+mod secured;
 mod speeches;
 mod tasks;
 mod try_it;

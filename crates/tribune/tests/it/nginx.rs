@@ -25,7 +25,7 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 /// address with that port is true.
 struct Site {
     tribune: TestServer,
-    nginx: Child,
+    _nginx: Nginx,
     port: u16,
     agent: ureq::Agent,
 }
@@ -48,7 +48,7 @@ impl Site {
             .arg("--listen")
             .arg(&format!("127.0.0.1:{port}"))
             .start();
-        let nginx = start_nginx(tribune.dir.path(), port);
+        let nginx = Nginx::start(tribune.dir.path(), &shipped_site(port));
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
@@ -56,7 +56,7 @@ impl Site {
             .into();
         let site = Self {
             tribune,
-            nginx,
+            _nginx: nginx,
             port,
             agent,
         };
@@ -92,31 +92,36 @@ impl Site {
     }
 }
 
-impl Drop for Site {
-    fn drop(&mut self) {
-        // In good order, because a killed master leaves its workers behind.
-        drop(
-            Command::new("kill")
-                .args(["-TERM", &self.nginx.id().to_string()])
-                .status(),
-        );
-        drop(self.nginx.wait());
+/// nginx in the foreground, ended with its owner.
+pub struct Nginx(Child);
+
+impl Nginx {
+    /// With one site, its files in `dir`.
+    pub fn start(dir: &Path, site: &str) -> Self {
+        fs::write(dir.join("site.conf"), site).expect("a site");
+        fs::write(dir.join("nginx.conf"), main_config()).expect("a configuration");
+        let child = Command::new(nginx_binary())
+            .arg("-p")
+            .arg(dir)
+            .args(["-e", "nginx.log", "-c", "nginx.conf"])
+            .stdin(Stdio::null())
+            .spawn();
+        Self(child.expect("nginx starts"))
     }
 }
 
-fn start_nginx(dir: &Path, port: u16) -> Child {
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // In good order, because a killed master leaves its workers behind.
+        drop(Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status());
+        drop(self.0.wait());
+    }
+}
+
+fn shipped_site(port: u16) -> String {
     let shipped = fs::read_to_string(root().join("deploy/nginx.conf")).expect("deploy/nginx.conf");
     let site = replace_once(&shipped, "listen 80;", &format!("listen 127.0.0.2:{port};"));
-    let site = replace_once(&site, "server 127.0.0.1:8080;", &format!("server 127.0.0.1:{port};"));
-    fs::write(dir.join("site.conf"), site).expect("a site");
-    fs::write(dir.join("nginx.conf"), main_config()).expect("a configuration");
-    Command::new(nginx_binary())
-        .arg("-p")
-        .arg(dir)
-        .args(["-e", "nginx.log", "-c", "nginx.conf"])
-        .stdin(Stdio::null())
-        .spawn()
-        .expect("nginx starts")
+    replace_once(&site, "server 127.0.0.1:8080;", &format!("server 127.0.0.1:{port};"))
 }
 
 /// What a system's own nginx.conf has around the site, and it compresses whatever it can.

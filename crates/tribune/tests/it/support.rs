@@ -55,6 +55,7 @@ pub struct Builder {
     server: String,
     more: String,
     args: Vec<String>,
+    environment: Vec<(String, String)>,
     model: bool,
     wait: bool,
 }
@@ -76,6 +77,7 @@ impl TestServer {
             server: String::new(),
             more: String::new(),
             args: Vec::new(),
+            environment: Vec::new(),
             model: false,
             wait: true,
         }
@@ -212,6 +214,11 @@ impl Builder {
         self
     }
 
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// Uses the built-in model. Without it a search finds words and nothing else, which most tests
     /// count on.
     pub fn model(mut self) -> Self {
@@ -233,7 +240,8 @@ impl Builder {
             self.server, self.more
         );
         fs::write(self.dir.path().join("tribune.toml"), config).expect("a configuration");
-        let server = TestServer::over(Arc::new(self.dir), &self.args, &[]);
+        let environment: Vec<(&str, &str)> = self.environment.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let server = TestServer::over(Arc::new(self.dir), &self.args, &environment);
         if self.wait {
             server.wait_ready();
         }

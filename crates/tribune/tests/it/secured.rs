@@ -1,0 +1,205 @@
+//! The exchange as it is reached in the world: by TLS whose certificate the platform must know, and
+//! from some networks only through a proxy. A real nginx holds the certificate, before the simulator.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use serde_json::{Value, json};
+
+use crate::exchange::Simulator;
+use crate::nginx::Nginx;
+use crate::support::{TestServer, free_port, wait_for};
+
+/// The simulator behind TLS, with a certificate for `name` of an authority that nobody knows but who
+/// has `authority.pem`.
+struct Exchange {
+    dir: tempfile::TempDir,
+    port: u16,
+    _simulator: Simulator,
+    _nginx: Nginx,
+}
+
+impl Exchange {
+    fn start(name: &str) -> Self {
+        let simulator = Simulator::start(&["--seed", "5"]);
+        let dir = tempfile::tempdir().expect("a folder");
+        let port = free_port();
+        certify(name, dir.path());
+        let upstream = &simulator.url;
+        let site = format!(
+            "map $http_upgrade $connection_kept {{ default upgrade; '' ''; }}\n\
+             server {{\n  listen 127.0.0.1:{port} ssl;\n  ssl_certificate server.pem;\n  ssl_certificate_key server.key;\n  \
+             location / {{ proxy_pass {upstream}; proxy_http_version 1.1; \
+             proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_kept; }}\n}}\n"
+        );
+        let nginx = Nginx::start(dir.path(), &site);
+        wait_for("nginx to listen", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Self {
+            dir,
+            port,
+            _simulator: simulator,
+            _nginx: nginx,
+        }
+    }
+
+    fn authority(&self) -> String {
+        self.dir.path().join("authority.pem").display().to_string()
+    }
+
+    /// A server whose market is at `host`, and which trusts what `environment` says.
+    fn serve(&self, host: &str, port: u16, environment: &[(&str, &str)]) -> TestServer {
+        let market = format!(
+            "[market]\nrest_url = \"https://{host}:{port}\"\nstream_url = \"wss://{host}:{port}\"\nsymbols = [\"BTCUSDT\"]"
+        );
+        let mut builder = TestServer::builder().tables(&market).at_once();
+        for (name, value) in environment {
+            builder = builder.environment(name, value);
+        }
+        builder.start()
+    }
+}
+
+fn certify(name: &str, dir: &Path) {
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.distinguished_name.push(DnType::CommonName, "Test authority");
+    let authority_key = KeyPair::generate().expect("a key");
+    let root = authority.self_signed(&authority_key).expect("an authority");
+    let issuer = Issuer::new(authority, authority_key);
+    let key = KeyPair::generate().expect("a key");
+    let server = CertificateParams::new([name.to_owned()]).expect("a name");
+    let server = server.signed_by(&key, &issuer).expect("a certificate");
+    for (file, text) in [
+        ("authority.pem", root.pem()),
+        ("server.pem", server.pem()),
+        ("server.key", key.serialize_pem()),
+    ] {
+        fs::write(dir.join(file), text).expect("a file");
+    }
+}
+
+fn wait_until_live(server: &TestServer) {
+    wait_for("a live book", || l1(server)["book_state"] == "live");
+    let book = l1(server);
+    assert_eq!(book["source"], "stream", "{book}");
+}
+
+fn l1(server: &TestServer) -> Value {
+    let call = json!({"name": "binance_orderbook_l1", "arguments": {"symbol": "BTCUSDT"}});
+    let answer = server.modern("/mcp/market", "tools/call", call).json();
+    answer["result"]["structuredContent"].clone()
+}
+
+/// What `/readyz` says of the market, once it says what is asked for.
+fn wait_for_reason(server: &TestServer, part: &str) {
+    wait_for(part, || server.get("/readyz", &[]).body.contains(part));
+}
+
+#[test]
+fn requests_and_streams_are_secured_by_what_the_platform_trusts() {
+    let exchange = Exchange::start("localhost");
+    let authority = exchange.authority();
+    let server = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", &authority)]);
+    wait_until_live(&server);
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_refused_and_explained() {
+    let exchange = Exchange::start("elsewhere.example");
+    let stranger = exchange.serve("localhost", exchange.port, &[]);
+    wait_for_reason(&stranger, "is from an authority that this system does not know");
+    let authority = exchange.authority();
+    let misnamed = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", &authority)]);
+    wait_for_reason(&misnamed, "its certificate is for another name");
+    for server in [&stranger, &misnamed] {
+        assert!(
+            l1(server).is_null(),
+            "nothing is served of an exchange that is not trusted"
+        );
+        wait_for("the reason in the log", || {
+            server.log().contains("no secure connection to localhost")
+        });
+        let log = server.log();
+        assert!(
+            log.lines().count() < 20,
+            "it is told once, not with each attempt: {log}"
+        );
+    }
+}
+
+/// A name that only the proxy knows, so that nothing goes past it.
+const BEHIND_PROXY: &str = "exchange.invalid";
+
+#[test]
+fn requests_and_streams_take_the_proxy_that_the_environment_names() {
+    let exchange = Exchange::start(BEHIND_PROXY);
+    let proxy = Proxy::start(exchange.port);
+    let address = format!("http://reader:secret@127.0.0.1:{}", proxy.port);
+    let authority = exchange.authority();
+    let environment = [("SSL_CERT_FILE", authority.as_str()), ("HTTPS_PROXY", &address)];
+    let server = exchange.serve(BEHIND_PROXY, 443, &environment);
+    wait_until_live(&server);
+    assert!(proxy.passed.load(Ordering::Relaxed) >= 2, "requests and streams");
+    // One that wants to know who asks.
+    let address = format!("http://127.0.0.1:{}", proxy.port);
+    let environment = [("SSL_CERT_FILE", authority.as_str()), ("HTTPS_PROXY", &address)];
+    let refused = exchange.serve(BEHIND_PROXY, 443, &environment);
+    wait_for("the proxy's refusal in the log", || {
+        refused.log().contains("proxy authorization required")
+    });
+    assert!(!server.log().contains("secret"));
+}
+
+/// An HTTP proxy for `CONNECT` that wants a password and leads to one place.
+struct Proxy {
+    port: u16,
+    passed: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    fn start(target: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let passed = Arc::new(AtomicUsize::new(0));
+        let count = passed.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let count = count.clone();
+                std::thread::spawn(move || {
+                    // Who hangs up has the answer.
+                    let _ = pass(client, target, &count);
+                });
+            }
+        });
+        Self { port, passed }
+    }
+}
+
+fn pass(mut client: TcpStream, target: u16, passed: &AtomicUsize) -> io::Result<()> {
+    let mut head = String::new();
+    let mut lines = BufReader::new(client.try_clone()?);
+    while !head.ends_with("\r\n\r\n") {
+        if lines.read_line(&mut head)? == 0 {
+            return Ok(());
+        }
+    }
+    if !head.starts_with(&format!("CONNECT {BEHIND_PROXY}:443 ")) {
+        return client.write_all(b"HTTP/1.1 502 Bad Gateway\r\n\r\n");
+    }
+    // reader:secret
+    if !head.contains("Basic cmVhZGVyOnNlY3JldA==") {
+        return client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+    }
+    passed.fetch_add(1, Ordering::Relaxed);
+    let mut server = TcpStream::connect(("127.0.0.1", target))?;
+    client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
+    let (mut back, mut forth) = (server.try_clone()?, client.try_clone()?);
+    std::thread::spawn(move || io::copy(&mut back, &mut forth));
+    io::copy(&mut client, &mut server)?;
+    Ok(())
+}
