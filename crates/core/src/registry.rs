@@ -102,14 +102,35 @@ impl Registered<'_> {
             }
         }
         self.0.tool.normalise(&mut args);
-        let args = Value::Object(args);
+        let mut args = Value::Object(args);
         if !self.0.arguments.is_valid(&args) {
-            return Err(explain(spec, &self.0.arguments, &args));
+            leave_out_nulls(spec, &mut args);
+            if !self.0.arguments.is_valid(&args) {
+                return Err(explain(spec, &self.0.arguments, &args));
+            }
         }
         match args {
             Value::Object(args) => Ok(args),
             _ => Err(Error::internal("arguments changed shape while being checked")),
         }
+    }
+}
+
+fn property<'s>(spec: &'s ToolSpec, name: &str) -> Option<&'s Value> {
+    spec.input_schema.get("properties")?.get(name)
+}
+
+/// Some hosts write out every argument, with null for those that are not given.
+fn leave_out_nulls(spec: &ToolSpec, args: &mut Value) {
+    let takes_null = |name: &str| {
+        let kinds = property(spec, name).and_then(|property| property.get("type"));
+        kinds.is_none_or(|kinds| match kinds {
+            Value::Array(kinds) => kinds.iter().any(|kind| kind == "null"),
+            kind => kind == "null",
+        })
+    };
+    if let Value::Object(args) = args {
+        args.retain(|name, value| !value.is_null() || takes_null(name));
     }
 }
 
@@ -127,7 +148,7 @@ fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
     let faults: Vec<String> = arguments
         .iter_errors(args)
         .take(MOST_FAULTS)
-        .map(|fault| clip(&sentence(&fault, given, &known), MAX_FAULT_CHARS).into_owned())
+        .map(|fault| clip(&sentence(spec, &fault, given, &known), MAX_FAULT_CHARS).into_owned())
         .collect();
     Error::new(
         ErrorKind::InvalidArgument,
@@ -141,7 +162,7 @@ fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
 }
 
 /// `known` are the arguments that the tool has.
-fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>, known: &[&str]) -> String {
+fn sentence(spec: &ToolSpec, fault: &ValidationError<'_>, given: Option<&JsonObject>, known: &[&str]) -> String {
     let path = fault.instance_path().to_string();
     let argument = path.trim_start_matches('/').replace('/', ".");
     let subject = if argument.is_empty() {
@@ -169,7 +190,14 @@ fn sentence(fault: &ValidationError<'_>, given: Option<&JsonObject>, known: &[&s
         ValidationErrorKind::Minimum { limit } => format!("{subject} must be at least {limit}"),
         ValidationErrorKind::Maximum { limit } => format!("{subject} must be at most {limit}"),
         ValidationErrorKind::Enum { options } => format!("{subject} must be one of {options}"),
-        ValidationErrorKind::Pattern { .. } => format!("{subject} is not written as its description says"),
+        ValidationErrorKind::Pattern { .. } => {
+            let described = property(spec, &argument).and_then(|property| property.get("description"));
+            let described = described.and_then(Value::as_str).unwrap_or("see its pattern");
+            format!(
+                "{subject} is not written as it should be: {}",
+                described.trim_end_matches('.')
+            )
+        }
         ValidationErrorKind::MaxItems { limit } => format!("{subject} must have at most {limit} items"),
         ValidationErrorKind::MinItems { limit } => format!("{subject} must have at least {limit} items"),
         ValidationErrorKind::AdditionalProperties { unexpected } => {
@@ -245,6 +273,7 @@ mod tests {
                 "properties": {
                     "query": {"type": "string", "minLength": 1, "description": "words"},
                     "limit": {"type": "integer", "minimum": 1, "maximum": 50, "description": "how many"},
+                    "since": {"type": ["string", "null"], "pattern": "^[0-9]{4}$", "description": "A year, as 2026."},
                 },
                 "required": ["query"],
             })),
@@ -292,11 +321,29 @@ mod tests {
         assert_eq!(
             message(json!({"querry": "x"})),
             "zeta was not run: the argument `query` is missing (`querry` is not an argument). \
-             Call it again with {\"query\": string, \"limit\"?: integer}."
+             Call it again with {\"query\": string, \"limit\"?: integer, \"since\"?: value}."
+        );
+        let misspelt = message(json!({"query": "x", "since": "last year"}));
+        assert!(
+            misspelt.contains("`since` is not written as it should be: A year, as 2026."),
+            "{misspelt}"
         );
         assert!(message(json!({"query": ""})).contains("at least 1 character"));
         assert!(message(json!({"query": "x", "limit": 51})).contains("`limit` must be at most 50"));
         assert!(message(json!({"query": 7})).contains("`query` has the wrong type"));
+    }
+
+    #[test]
+    fn an_argument_that_is_null_is_not_given_unless_null_means_something() {
+        let registry = registry();
+        let tool = registry.lookup("zeta").expect("zeta");
+        let given = tool.prepare(object(json!({"query": "x", "limit": null, "since": null})));
+        assert_eq!(
+            Value::Object(given.expect("prepared")),
+            json!({"query": "x", "since": null})
+        );
+        let nothing = tool.prepare(object(json!({"query": null}))).expect_err("refused");
+        assert!(nothing.to_string().contains("`query` is missing"), "{nothing}");
     }
 
     #[test]

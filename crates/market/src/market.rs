@@ -77,13 +77,16 @@ pub struct BookReading {
     pub state: BookState,
     pub reason: Option<String>,
     pub origin: Origin,
+    /// When it was last known to be so: a book that nothing changes is not old while its connection speaks.
+    pub received: Moment,
 }
 
 impl BookReading {
     /// A book that is exact and current.
-    pub(crate) const fn live(view: Arc<BookView>) -> Self {
+    pub(crate) const fn live(view: Arc<BookView>, received: Moment) -> Self {
         Self {
             view,
+            received,
             state: BookState::Live,
             reason: None,
             origin: Origin::Stream,
@@ -255,8 +258,10 @@ impl Market {
             Some(status) => status.reason.clone(),
             None => Some(ASKED_EACH_TIME.to_owned()),
         };
-        if let Some(view) = view.as_ref().filter(|_| state == BookState::Live) {
-            return Ok(BookReading::live(view.clone()));
+        if let (Some(view), Some(tracked)) = (&view, &tracked)
+            && state == BookState::Live
+        {
+            return Ok(BookReading::live(view.clone(), self.last_word(tracked)));
         }
         match self.snapshot_of(symbol, levels).await {
             Ok(snapshot) => Ok(BookReading {
@@ -267,6 +272,7 @@ impl Market {
             // Better an old book that says so than none.
             Err(error) => match view {
                 Some(view) => Ok(BookReading {
+                    received: tracked.map_or(view.received, |tracked| self.last_word(&tracked)),
                     view,
                     state: BookState::Stale,
                     reason: Some(format!(
@@ -313,7 +319,18 @@ impl Market {
             state: state.unwrap_or(BookState::Warming),
             reason: None,
             origin: Origin::Rest,
+            received: answer.received,
         })
+    }
+
+    /// When what is published of a symbol was last known to be so.
+    pub(crate) fn last_word(&self, tracked: &Published) -> Moment {
+        let now = Moment::now(&*self.clock);
+        let age = now.monotonic.saturating_duration_since(tracked.confirmed());
+        Moment {
+            wall: now.wall.saturating_sub(age).unwrap_or(now.wall),
+            monotonic: now.monotonic.checked_sub(age).unwrap_or(now.monotonic),
+        }
     }
 
     /// The exchange's time, as far as it is known.

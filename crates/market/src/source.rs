@@ -302,7 +302,7 @@ impl trading::Market for Running {
         Ok(BestPrices {
             bid: book.view.depth.bids.best().map(|level| level.price),
             ask: book.view.depth.asks.best().map(|level| level.price),
-            age_ms: book.view.received.age_ms(&*market.clock),
+            age_ms: book.received.age_ms(&*market.clock),
         })
     }
 }

@@ -36,7 +36,8 @@ pub struct Cost {
     /// What is left of a size in the quote asset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unfilled_quote: Option<Notional>,
-    pub mid: Decimal,
+    /// Null where the other side of the book is empty.
+    pub mid: Option<Decimal>,
     pub vwap: Decimal,
     pub worst_price: Price,
     /// (vwap − mid)/mid: above zero when buying, below when selling.
@@ -48,6 +49,9 @@ pub struct Cost {
     pub cost_bps: Option<f64>,
     /// The cost in money: how much worse than the same quantity at mid.
     pub cost_quote: Option<Decimal>,
+    /// Why slippage and cost are null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Unavailable>,
     pub levels_used: usize,
     /// False if better levels than the ones used may be missing.
     pub complete: bool,
@@ -58,7 +62,13 @@ pub struct Cost {
 
 /// Walks the side that would be hit, best level first.
 pub fn cost(depth: &Depth, side: Action, size: Size) -> Result<Cost, Unavailable> {
-    let touch = Touch::of(depth)?;
+    let mid = match (Touch::of(depth), side) {
+        (Ok(touch), _) => Ok(touch.mid()),
+        // The side that would be hit is there, and has prices of its own.
+        (Err(reason @ Unavailable::NoBids), Action::Buy) if depth.asks.best().is_some() => Err(reason),
+        (Err(reason @ Unavailable::NoAsks), Action::Sell) => Err(reason),
+        (Err(reason), _) => return Err(reason),
+    };
     let asked = match size {
         Size::Quote(money) => money.units(),
         Size::Base(quantity) => quantity.units(),
@@ -74,7 +84,7 @@ pub fn cost(depth: &Depth, side: Action, size: Size) -> Result<Cost, Unavailable
         Action::Buy => depth.ask_reach.is_none_or(|reach| walk.worst <= reach),
         Action::Sell => depth.bid_reach.is_none_or(|reach| walk.worst >= reach),
     };
-    walk.told(&touch, side, complete)
+    walk.told(mid, side, complete)
 }
 
 struct Walk {
@@ -136,14 +146,14 @@ impl Walk {
         Some(())
     }
 
-    fn told(self, touch: &Touch, side: Action, complete: bool) -> Result<Cost, Unavailable> {
-        let mid = touch.mid();
+    fn told(self, mid: Result<Decimal, Unavailable>, side: Action, complete: bool) -> Result<Cost, Unavailable> {
         let (base, vwap) = self.average().ok_or(Unavailable::TooLarge)?;
-        let above_mid = vwap - mid;
-        let worse = match side {
-            Action::Buy => above_mid,
-            Action::Sell => -above_mid,
-        };
+        let above_mid = mid.ok().map(|mid| vwap - mid);
+        let worse = above_mid.map(|above| match side {
+            Action::Buy => above,
+            Action::Sell => -above,
+        });
+        let of_mid = |part: Option<Decimal>| bps(part?, mid.ok()?);
         let filled = self.is_filled();
         let (unfilled_base, unfilled_quote) = match self.left {
             Size::Base(left) if !filled => (Some(left), None),
@@ -157,13 +167,14 @@ impl Walk {
             filled_quote: self.quote,
             unfilled_base,
             unfilled_quote,
-            mid,
+            mid: mid.ok(),
+            reason: mid.err(),
             vwap: derived_price(vwap),
             worst_price: self.worst,
-            exact_slippage_bps: bps(above_mid, mid),
-            slippage_bps: bps(above_mid, mid).and_then(rounded_bps),
-            cost_bps: bps(worse, mid).and_then(rounded_bps),
-            cost_quote: worse.checked_mul(base).map(|cost| cost.round_dp(PLACES).normalize()),
+            exact_slippage_bps: of_mid(above_mid),
+            slippage_bps: of_mid(above_mid).and_then(rounded_bps),
+            cost_bps: of_mid(worse).and_then(rounded_bps),
+            cost_quote: worse.and_then(|worse| Some(worse.checked_mul(base)?.round_dp(PLACES).normalize())),
             levels_used: self.levels,
             complete,
             fees_included: false,
@@ -252,6 +263,14 @@ mod tests {
         assert_eq!(nothing, Err(Unavailable::NothingAsked));
         let no_asks = cost(&depth(&[("1", "1")], &[]), Action::Buy, Size::Base(quantity("1")));
         assert_eq!(no_asks, Err(Unavailable::NoAsks));
+        // Who sells needs no asks: only what it costs against mid is not known.
+        let sold = cost(&depth(&[("1", "1")], &[]), Action::Sell, Size::Base(quantity("1"))).expect("cost");
+        assert_eq!((sold.vwap, sold.mid, sold.slippage_bps), (Decimal::ONE, None, None));
+        assert_eq!(sold.reason, Some(Unavailable::NoAsks));
+        let bought = cost(&depth(&[], &[("2", "1")]), Action::Buy, Size::Base(quantity("1"))).expect("cost");
+        assert_eq!((bought.vwap, bought.reason), (Decimal::TWO, Some(Unavailable::NoBids)));
+        let nobody = cost(&depth(&[], &[]), Action::Sell, Size::Base(quantity("1")));
+        assert_eq!(nobody, Err(Unavailable::NoBids));
     }
 
     proptest! {

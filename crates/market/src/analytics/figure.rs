@@ -88,6 +88,10 @@ pub enum Unavailable {
     BadCandle,
     #[error("watched for less than {need_secs} s")]
     TooShort { need_secs: u32 },
+    #[error("the data is {secs} s old")]
+    TooOld { secs: u64 },
+    #[error("only {have_pct}% of the weight has an input, {need_pct}% needed")]
+    TooLittleWeight { have_pct: u32, need_pct: u32 },
     #[error("{0} is not known")]
     Unknown(&'static str),
 }

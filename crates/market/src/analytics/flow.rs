@@ -69,7 +69,8 @@ pub struct TradeFlow {
     pub aggressor_imbalance: Option<f64>,
     pub vwap: Option<Decimal>,
     pub largest_trade: Option<LargestTrade>,
-    /// Taker orders that traded in the ten seconds up to the window's end, divided by ten.
+    /// Trade records in the ten seconds up to the window's end, divided by ten. Of streams each is one trade; what is
+    /// asked for comes in aggregates, each the fills of one order at one price.
     pub orders_per_sec: Option<f64>,
     /// Trades that are missing between those seen, by their ids.
     pub missing_trades: u64,
@@ -85,8 +86,6 @@ pub struct TradeFlow {
 /// Over trades in order of time. Those outside the window count only for what they tell of it: ids that are
 /// missing, and orders of the last ten seconds. All trades since `seen_from` are taken to be there, as far as
 /// their ids do not say otherwise.
-///
-/// A taker order is one record: an aggregate has the fills of one order at one price.
 pub fn trade_flow<'a>(
     trades: impl IntoIterator<Item = &'a Trade>,
     window: Window,

@@ -68,8 +68,8 @@ pub struct ImpactSample {
 
 /// Stretches between mids that follow one another, from trades in order of time.
 /// A trade at the moment of a mid belongs to the stretch that ends there.
-pub fn impact_samples(mids: &[(Millis, f64)], trades: &[Trade]) -> Vec<ImpactSample> {
-    let mut trades = trades.iter().peekable();
+pub fn impact_samples<'a>(mids: &[(Millis, f64)], trades: impl IntoIterator<Item = &'a Trade>) -> Vec<ImpactSample> {
+    let mut trades = trades.into_iter().peekable();
     let mut signed_until = |end: Millis| {
         let mut sum = 0.0;
         while let Some(trade) = trades.next_if(|trade| trade.time <= end) {

@@ -26,6 +26,7 @@ pub mod impact;
 pub mod ofi;
 pub mod profile;
 pub mod quotes;
+pub mod sizes;
 pub mod vacuums;
 pub mod volatility;
 pub mod walls;

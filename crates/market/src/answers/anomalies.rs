@@ -7,7 +7,7 @@ use tribune_core::Result;
 
 use super::answer::{Answer, Provenance, no_figures, or_reason, or_unknown};
 use super::book::{best_prices, started};
-use crate::analytics::anomalies::{Anomalies, return_outlier, volume_outlier};
+use crate::analytics::anomalies::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
 use crate::analytics::depth::{band, bands, top_imbalance};
 use crate::analytics::flow::trade_flow;
 use crate::analytics::health::{BAND_BPS, HealthInputs, health};
@@ -38,7 +38,11 @@ async fn found(market: &Market, symbol: &Symbol) -> Result<Anomalies> {
     let checks = vec![volume_outlier(closed), return_outlier(closed)];
     Ok(match market.feed.lookup(&symbol.name) {
         Some(tracked) => tracked.watch.anomalies(market.exchange_now(), checks),
-        None => Anomalies::from(checks),
+        None => {
+            let of_books =
+                AnomalyKind::OF_BOOKS.map(|kind| Check::not_made(kind, Unavailable::Unknown("the book's past")));
+            Anomalies::from(of_books.into_iter().chain(checks).collect::<Vec<_>>())
+        }
     })
 }
 
@@ -56,6 +60,7 @@ pub async fn anomalies(market: &Market, symbol: &str) -> Result<Answer> {
         .collect();
     answer
         .figure(match names.as_slice() {
+            [] if found.checked == 0 => format!("{}: no check against its own past could be made yet.", symbol.name),
             [] => format!(
                 "{}: {} checks against its own past, nothing unusual found.",
                 symbol.name, found.checked
@@ -146,14 +151,15 @@ pub async fn health_score(market: &Market, symbol: &str) -> Result<Answer> {
         quote_volume_24h: ticker.ok().map(|ticker| ticker.value.quote_volume),
         flow: flow.as_ref().map_err(|reason| *reason),
         anomalies: found.as_ref().ok(),
-        age_ms: Some(book.view.received.age_ms(&*market.clock)),
+        age_ms: Some(book.received.age_ms(&*market.clock)),
     });
     let kind = Kind::Analytics(AnalyticsKind::Health);
     let mut answer = Answer::new(kind, &symbol, "market health", Provenance::of_book(market, &book))?.figure(format!(
-        "{}: health {} of 100, a convention of published parts and weights (over {} of the weight).",
+        "{}: health {} of 100, a convention of published parts and weights (over {} of the weight){}.",
         symbol.name,
         or_unknown(score.score),
         score.weights_used,
+        score.reason.map_or_else(String::new, |reason| format!(": {reason}")),
     ));
     for part in &score.components {
         answer = answer.figure(match (part.score, &part.reason) {
@@ -173,7 +179,7 @@ pub async fn health_score(market: &Market, symbol: &str) -> Result<Answer> {
         });
     }
     answer.with(&score)?.with(&json!({
-        "spread_bps": spread.ok(),
+        "spread_bps": or_reason(&spread),
         "band": or_reason(&near),
         "last_update_id": book.view.last_update_id,
     }))

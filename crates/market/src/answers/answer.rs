@@ -56,7 +56,7 @@ impl Provenance {
     }
 
     pub fn of_book(market: &Market, book: &BookReading) -> Self {
-        let mut provenance = Self::new(market, book.origin, book.view.exchange_time, book.view.received);
+        let mut provenance = Self::new(market, book.origin, book.view.exchange_time, book.received);
         provenance.book_state = Some(book.state);
         provenance.book_state_reason.clone_from(&book.reason);
         provenance
@@ -101,6 +101,8 @@ pub struct Table {
     pub rows: Vec<Vec<Value>>,
     /// Which rows stay when not all fit.
     pub keep: Keep,
+    /// How many were left out before.
+    pub left_out: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,6 +189,14 @@ impl Answer {
         Ok(self)
     }
 
+    /// Adds why figures are null, if any is.
+    pub fn with_reason(self, reason: Option<Unavailable>) -> Result<Self> {
+        match reason {
+            Some(reason) => self.with_field("reason", &reason),
+            None => Ok(self),
+        }
+    }
+
     #[must_use]
     pub fn table(mut self, table: Table) -> Self {
         self.tables.push(table);
@@ -267,7 +277,7 @@ impl Answer {
     fn fit_tables(&mut self) {
         let share = MAX_TABLE_BYTES / self.tables.len().max(1);
         for table in &mut self.tables {
-            let dropped = table.fit(share);
+            let dropped = table.fit(share) + table.left_out;
             self.data
                 .insert(format!("{}_listed", table.name), json!(table.rows.len()));
             if dropped > 0 {

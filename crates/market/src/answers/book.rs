@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 use tribune_core::Result;
 
 use super::answer::{Answer, Keep, Provenance, Table, no_figures, or_reason, or_unknown};
-use crate::analytics::Standing;
+use crate::analytics::cost::{Action, Cost, Size, cost};
 use crate::analytics::depth::{bands, top_imbalance};
 use crate::analytics::quotes::{Quote, Quotes, quotes};
-use crate::book::Level;
+use crate::analytics::sizes::sizes;
+use crate::analytics::{Standing, Unavailable};
+use crate::book::{Depth, Level};
 use crate::market::{BookReading, Market};
 use crate::model::Symbol;
 use crate::number::{Notional, Quantity};
@@ -50,11 +52,12 @@ pub async fn levels(market: &Market, symbol: &str, limit: usize) -> Result<Answe
             "mid": quotes.mid,
             "spread": quotes.spread,
             "spread_bps": quotes.spread_bps,
-            "bids_total": total(depth.known_bids(), limit, depth.bid_reach.is_none()),
-            "asks_total": total(depth.known_asks(), limit, depth.ask_reach.is_none()),
+            "bids_total": total(depth.known_bids(), limit, depth.bid_reach.is_none(), Unavailable::NoBids),
+            "asks_total": total(depth.known_asks(), limit, depth.ask_reach.is_none(), Unavailable::NoAsks),
             "levels_asked": limit,
             "standing": Standing::Exact,
-        }))?;
+        }))?
+        .with_reason(quotes.reason)?;
     if limit > MAX_SHOWN && depth.known_bids().count().max(depth.known_asks().count()) > MAX_SHOWN {
         let note = format!("the best {MAX_SHOWN} levels a side are listed; totals are over the levels they say");
         answer = answer.with_field("note", &note)?;
@@ -104,6 +107,12 @@ pub async fn l2(market: &Market, symbol: &str, depth_levels: usize) -> Result<An
             quote = symbol.quote,
         ));
     }
+    let costs = costs(market, &symbol, depth);
+    for side in [Action::Buy, Action::Sell] {
+        if let Some(sentence) = cost_sentence(&symbol, &costs, side) {
+            answer = answer.figure(sentence);
+        }
+    }
     let shown = depth_levels.min(20);
     Ok(answer
         .with(&json!({
@@ -113,10 +122,55 @@ pub async fn l2(market: &Market, symbol: &str, depth_levels: usize) -> Result<An
             "spread_bps": quotes.spread_bps,
             "microprice": quotes.microprice,
         }))?
+        .with_reason(quotes.reason)?
         .with_field("top_levels", &or_reason(&top_imbalance(depth, depth_levels)))?
         .with_field("bands", &or_reason(&bands))?
+        .table(Table {
+            name: "cost_to_trade",
+            columns: &["side", "notional_quote", "vwap", "cost_bps", "cost_quote", "filled"],
+            rows: costs.iter().map(cost_row).collect(),
+            keep: Keep::First,
+            left_out: 0,
+        })
         .table(rows("bids", depth.known_bids(), shown))
         .table(rows("asks", depth.known_asks(), shown)))
+}
+
+/// What trades of several sizes would cost, for those who cannot ask for one.
+fn costs(market: &Market, symbol: &Symbol, depth: &Depth) -> Vec<(Notional, Cost)> {
+    let day = market.feed.board.lookup(&symbol.name).map(|day| day.quote_volume);
+    let each = |side| {
+        let sizes = sizes(&symbol.quote, day).into_iter();
+        sizes.filter_map(move |size| Some((size, cost(depth, side, Size::Quote(size)).ok()?)))
+    };
+    each(Action::Buy).chain(each(Action::Sell)).collect()
+}
+
+fn cost_row((asked, cost): &(Notional, Cost)) -> Vec<Value> {
+    vec![
+        json!(cost.side),
+        json!(asked),
+        json!(cost.vwap),
+        json!(cost.cost_bps),
+        json!(cost.cost_quote),
+        json!(cost.filled),
+    ]
+}
+
+/// Of the largest size that the known levels hold.
+fn cost_sentence(symbol: &Symbol, costs: &[(Notional, Cost)], side: Action) -> Option<String> {
+    let filled = costs.iter().filter(|(_, cost)| cost.side == side && cost.filled);
+    let (asked, cost) = filled.max_by_key(|(asked, _)| *asked)?;
+    let verb = match side {
+        Action::Buy => "Buying",
+        Action::Sell => "Selling",
+    };
+    Some(format!(
+        "{verb} for {asked} {quote} now: {} {quote} on average, {} basis points worse than mid, without fees.",
+        cost.vwap,
+        or_unknown(cost.cost_bps),
+        quote = symbol.quote,
+    ))
 }
 
 pub(super) fn started(market: &Market, symbol: &Symbol, kind: Kind, title: &str, book: &BookReading) -> Result<Answer> {
@@ -134,12 +188,16 @@ fn rows(name: &'static str, side: impl Iterator<Item = Level>, most: usize) -> T
         columns: COLUMNS,
         rows: side.take(most).map(row).collect(),
         keep: Keep::First,
+        left_out: 0,
     }
 }
 
-/// `whole` if the side has no levels beyond those known.
-fn total(side: impl Iterator<Item = Level> + Clone, levels: usize, whole: bool) -> Value {
+/// `whole` if the side has no levels beyond those known. Of an empty side there is no total, but a reason.
+fn total(side: impl Iterator<Item = Level> + Clone, levels: usize, whole: bool, empty: Unavailable) -> Value {
     let used = || side.clone().take(levels);
+    if used().next().is_none() {
+        return json!({"levels_used": 0, "quantity_base": null, "quote": null, "complete": whole, "reason": empty});
+    }
     let base = used().try_fold(Quantity::ZERO, |sum, level| sum.checked_add(level.quantity));
     let money = used().try_fold(Notional::ZERO, |sum, level| {
         sum.checked_add(level.price.times(level.quantity)?)

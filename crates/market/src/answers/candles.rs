@@ -81,7 +81,10 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
             ))
             .with(&json!({"high_price": high, "low_price": low}))?;
     } else {
-        let reason = "the exchange has no candles for these times: it may not have been traded then";
+        let reason = match range.start {
+            Some(start) if start > now => "start_time is in the future: there are no candles of it yet",
+            _ => "the exchange has no candles for these times: it may not have been traded then",
+        };
         answer = answer
             .figure(format!("{}: {reason}.", symbol.name))
             .with_field("reason", &reason)?;
@@ -106,6 +109,7 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
             columns: COLUMNS,
             rows: shown.iter().map(row).collect(),
             keep,
+            left_out: candles.len() - shown.len(),
         }))
 }
 

@@ -1,8 +1,11 @@
 //! Several markets side by side.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 use tribune_core::Result;
 
+use crate::analytics::Unavailable;
 use crate::analytics::depth::band;
 use crate::analytics::health::BAND_BPS;
 use crate::analytics::quotes::quotes;
@@ -14,7 +17,7 @@ use crate::rest::KlinesQuery;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::answer::{Answer, Provenance, or_unknown, signed};
+use super::answer::{Answer, Provenance, or_reason, or_unknown, signed};
 use crate::symbols::Kind;
 
 /// One market of a comparison, to be cited as it stands beside the others.
@@ -32,15 +35,20 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
         market.rest.klines(&symbol.name, &query),
     );
     let (ticker, book) = (ticker?, book?);
-    let quotes = quotes(&book.view.depth).ok();
+    let quotes = quotes(&book.view.depth);
     let near = band(&book.view.depth, BAND_BPS);
     let volatility = klines
-        .ok()
-        .map(|klines| realised(closed_at(&klines.value, market.exchange_now()), Interval::H1));
-    let volatility = volatility.and_then(|volatility| volatility.ok()?.realised_pct);
+        .map_err(|_| Unavailable::Unknown("the past day"))
+        .and_then(|klines| realised(closed_at(&klines.value, market.exchange_now()), Interval::H1));
     let value = &ticker.value;
     let change_pct = value.last.map(|_| value.price_change_percent);
-    let spread_bps = quotes.as_ref().and_then(|quotes| quotes.spread_bps);
+    let untraded = value.last.is_none().then_some("nothing was ever traded");
+    let (mid, spread_bps) = quotes
+        .as_ref()
+        .map_or((None, None), |quotes| (quotes.mid, quotes.spread_bps));
+    let of_book = quotes
+        .as_ref()
+        .map_or_else(|reason| Some(*reason), |quotes| quotes.reason);
     Answer::new(
         Kind::Ticker,
         &symbol,
@@ -64,13 +72,28 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
         "quote_volume": value.quote_volume,
         "trades": value.trades,
         "ticker_age_ms": ticker.received.age_ms(&*market.clock),
-        "mid": quotes.as_ref().and_then(|quotes| quotes.mid),
+        "mid": mid,
         "spread_bps": spread_bps,
-        "depth_25_bps": near.as_ref().ok().map(|near| json!({
+        "depth_25_bps": or_reason(&near.map(|near| json!({
             "bid_notional_quote": near.bid_notional_quote,
             "ask_notional_quote": near.ask_notional_quote,
             "complete": near.complete,
-        })),
-        "realised_volatility_24h_pct": volatility,
+        }))),
+        "realised_volatility_24h_pct": volatility.as_ref().ok().and_then(|volatility| volatility.realised_pct),
+        "reasons": reasons([
+            ("last_price", untraded.map(str::to_owned)),
+            ("mid", of_book.map(|reason| reason.to_string())),
+            ("realised_volatility_24h_pct", volatility.err().map(|reason| reason.to_string())),
+        ]),
+        "standing": "exact",
     }))
+}
+
+/// Why figures are null, by their names; null where none is.
+fn reasons<const N: usize>(all: [(&'static str, Option<String>); N]) -> Option<BTreeMap<&'static str, String>> {
+    let told: BTreeMap<_, _> = all
+        .into_iter()
+        .filter_map(|(figure, reason)| Some((figure, reason?)))
+        .collect();
+    (!told.is_empty()).then_some(told)
 }

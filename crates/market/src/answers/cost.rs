@@ -1,12 +1,15 @@
 //! What it would cost to trade now.
 
+use rust_decimal::Decimal;
 use serde_json::json;
 use tribune_core::{Error, Result};
 
 use super::answer::{Answer, no_figures, or_unknown};
 use super::book::started;
-use crate::analytics::cost::{Action, Size, cost};
+use crate::analytics::cost::{Action, Cost, Size, cost};
 use crate::market::Market;
+use crate::model::Symbol;
+use crate::number::Quantity;
 use crate::symbols::Kind;
 
 pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Size) -> Result<Answer> {
@@ -29,6 +32,12 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
             (book, worked) = (deeper, better);
         }
     }
+    if worked.filled_base.is_zero() {
+        return Err(Error::invalid_argument(format!(
+            "the size is less than 0.00000001 {}, which nobody can trade: give a larger one",
+            symbol.base
+        )));
+    }
     let (verb, asked) = match (side, size) {
         (Action::Buy, Size::Quote(money)) => ("Buying", format!("{money} {}", symbol.quote)),
         (Action::Sell, Size::Quote(money)) => ("Selling", format!("{money} {}", symbol.quote)),
@@ -43,7 +52,11 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
             worked.filled_quote, symbol.quote
         )
     };
-    started(market, &symbol, Kind::OrderBookL2, "cost to trade", &book)?
+    let mut answer = started(market, &symbol, Kind::OrderBookL2, "cost to trade", &book)?;
+    if let Some(note) = beyond_rules(&symbol, &worked) {
+        answer = answer.with_field("order_note", &note)?;
+    }
+    answer
         .figure(format!(
             "{verb} {asked} of {}: {} {} at {} {} on average, {} basis points from mid {}; {} levels, worst price {}.{filled}",
             symbol.name,
@@ -52,7 +65,7 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
             worked.vwap,
             symbol.quote,
             or_unknown(worked.slippage_bps),
-            worked.mid,
+            or_unknown(worked.mid),
             worked.levels_used,
             worked.worst_price,
         ))
@@ -66,4 +79,19 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
             Size::Quote(money) => json!({"asked_quote": money}),
             Size::Base(quantity) => json!({"asked_base": quantity}),
         })
+}
+
+/// What the exchange's rules say against one order of this size.
+fn beyond_rules(symbol: &Symbol, worked: &Cost) -> Option<String> {
+    let (base, quote) = (&symbol.base, &symbol.quote);
+    let least = symbol.min_notional.filter(|least| worked.filled_quote < *least);
+    if let Some(least) = least {
+        return Some(format!("the exchange takes no order worth less than {least} {quote}"));
+    }
+    let quantity = |limit: Option<Quantity>| limit.map(Quantity::decimal);
+    if let Some(least) = quantity(symbol.min_quantity).filter(|least| worked.filled_base < *least) {
+        return Some(format!("the exchange takes no order of less than {least} {base}"));
+    }
+    let most = quantity(symbol.max_quantity).filter(|most| *most > Decimal::ZERO && worked.filled_base > *most);
+    most.map(|most| format!("the exchange takes no single order of more than {most} {base}: it would be several"))
 }

@@ -61,9 +61,14 @@ pub async fn overview(market: &Market) -> Result<Value> {
     quotes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let quotes = quotes.iter().take(15);
     let (used, budget) = market.rest.governor().used();
+    let provenance = Provenance::new(market, Origin::Rest, None, market.symbols_loaded());
     Ok(json!({
-        "venue": "binance",
-        "simulated": market.simulated(),
+        "venue": provenance.venue,
+        "source": provenance.source,
+        "exchange_time": provenance.exchange_time,
+        "received_time": provenance.received_time,
+        "age_ms": provenance.age_ms,
+        "simulated": provenance.simulated,
         "symbols": table.len(),
         "symbols_traded": traded.len(),
         "quote_assets": quotes.map(|(asset, symbols)| json!({"asset": asset, "symbols": symbols})).collect::<Vec<_>>(),

@@ -8,8 +8,9 @@ use tribune_core::{Error, Result};
 use super::answer::{Answer, Keep, Provenance, Table, no_figures, or_reason, or_unknown};
 use crate::analytics::Window;
 use crate::analytics::impact::amihud;
-use crate::analytics::profile::{Histogram, RowWidth, volume_profile};
+use crate::analytics::profile::{Histogram, RowWidth, counts, volume_profile};
 use crate::analytics::vacuums::{DEFAULT_THRESHOLD_PCT, vacuums};
+use crate::candles::closed_at;
 use crate::market::{Market, Origin};
 use crate::model::{Candle, Interval, Symbol};
 use crate::moment::Stamped;
@@ -30,6 +31,18 @@ struct Past {
     window: Window,
     interval: Interval,
     candles: Arc<Stamped<Vec<Candle>>>,
+}
+
+impl Past {
+    /// Those of which the histogram is made.
+    fn used(&self) -> impl Iterator<Item = &Candle> {
+        let candles = self.candles.value.iter();
+        candles.filter(|candle| counts(candle, &self.window))
+    }
+
+    fn closed(&self, market: &Market) -> &[Candle] {
+        closed_at(&self.candles.value, market.exchange_now())
+    }
 }
 
 /// The candles of the last hours, as fine as one request gives them.
@@ -64,7 +77,8 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
         .max()
         .zip(candles.iter().map(|candle| candle.low).min());
     if let (Some(width), Some((high, low))) = (tick_size, range)
-        && width.units() > (high.units() - low.units()).max(1)
+        && high > low
+        && width.units() > high.units() - low.units()
     {
         return Err(Error::invalid_argument(format!(
             "tick_size {width} is wider than the whole range of {hours} h, {low} to {high}: give a smaller one, or none"
@@ -82,6 +96,7 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
         columns: &["price_from", "volume_base", "share"],
         rows: rows.collect(),
         keep: Keep::First,
+        left_out: 0,
     };
     let mut answer = Answer::new(kind, &symbol, &format!("volume profile of {hours} h"), provenance)?
         .figure(format!(
@@ -104,8 +119,8 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
         .with(&json!({
             "hours": hours,
             "candles_of": past.interval.as_str(),
-            "candles": candles.len(),
-            "amihud": or_reason(&amihud(candles, past.interval)),
+            "candles": past.used().count(),
+            "amihud": or_reason(&amihud(past.closed(market), past.interval)),
         }))?;
     answer.data.shift_remove("volume_by_row");
     Ok(answer.table(table))
@@ -142,6 +157,6 @@ pub async fn liquidity_vacuums(market: &Market, symbol: &str, hours: u32) -> Res
         "window_start_ms": past.window.start_ms,
         "window_end_ms": past.window.end_ms,
         "candles_of": past.interval.as_str(),
-        "candles": past.candles.value.len(),
+        "candles": past.used().count(),
     }))
 }

@@ -7,18 +7,75 @@ use serde_json::json;
 use tribune_core::{Error, Result};
 
 use super::answer::{Answer, Provenance, exchange_time, or_unknown, pair_name, signed};
-use crate::analytics::figure::rounded_bps;
+use crate::analytics::figure::{Unavailable, rounded_bps};
 use crate::analytics::quotes::{Quote, Touch};
 use crate::market::{Market, Origin};
-use crate::model::Symbol;
+use crate::model::{Millis, Symbol};
 use crate::moment::Stamped;
-use crate::rest::Ticker;
+use crate::number::Quantity;
+use crate::rest::{RestError, Ticker, TickerQuote};
 use crate::symbols::Kind;
+
+/// What the ticker is of.
+const DAY: Millis = 24 * 3_600 * 1_000;
+
+/// Prices of the streams that are older do not stand in for an answer.
+const MAX_STREAMED_AGE_MS: u64 = 60_000;
 
 pub async fn ticker(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
-    let ticker = market.rest.ticker_24h(&symbol.name).await?;
-    told(market, &symbol, &ticker)
+    match market.rest.ticker_24h(&symbol.name).await {
+        Ok(ticker) => told(market, &symbol, &ticker, Origin::Rest),
+        Err(error) => streamed(market, &symbol, &error).unwrap_or_else(|| Err(error.into())),
+    }
+}
+
+/// What the streams say, where the exchange does not answer: one that asks for a pause still sends them.
+fn streamed(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Result<Answer>> {
+    let day = market.feed.board.lookup(&symbol.name)?;
+    let is_current =
+        market.feed.health.trouble().is_none() && day.received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS;
+    if !error.is_passing() || !is_current {
+        return None;
+    }
+    let close_time = day.exchange_time?;
+    let change = day.last.decimal() - day.open.decimal();
+    let live = market.feed.lookup(&symbol.name).and_then(|tracked| tracked.live());
+    let quote = live.map(|view| TickerQuote {
+        previous_close: None,
+        last_quantity: Quantity::ZERO,
+        bid: view.depth.bids.best(),
+        ask: view.depth.asks.best(),
+    });
+    let ticker = Ticker {
+        symbol: symbol.name.clone(),
+        price_change: change,
+        price_change_percent: change
+            .checked_div(day.open.decimal())?
+            .checked_mul(Decimal::ONE_HUNDRED)?
+            .round_dp(3),
+        average: None,
+        open: Some(day.open),
+        high: Some(day.high),
+        low: Some(day.low),
+        last: Some(day.last),
+        volume: day.volume,
+        quote_volume: day.quote_volume,
+        open_time: close_time - DAY,
+        close_time,
+        first_id: None,
+        last_id: None,
+        trades: 0,
+        quote,
+    };
+    let stamped = Stamped {
+        value: ticker,
+        exchange_time: Some(close_time),
+        received: day.received,
+        simulated: market.simulated().is_some(),
+    };
+    let note = format!("from the exchange's streams, because asking it failed: {error}");
+    Some(told(market, symbol, &stamped, Origin::Stream).and_then(|answer| answer.with_field("note", &note)))
 }
 
 /// Several with one request; one that fails does not take the others with it.
@@ -39,7 +96,7 @@ pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
                 received: all.received,
                 simulated: all.simulated,
             };
-            told(market, &symbol, &stamped)
+            told(market, &symbol, &stamped, Origin::Rest)
         }
         Some(Err(error)) => Err(error.clone().into()),
         None => Err(Error::internal("nothing was asked")),
@@ -47,9 +104,11 @@ pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
     symbols.into_iter().map(|symbol| symbol.and_then(answer)).collect()
 }
 
-pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) -> Result<Answer> {
+fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>, origin: Origin) -> Result<Answer> {
     let ticker = &stamped.value;
-    let provenance = Provenance::new(market, Origin::Rest, stamped.exchange_time, stamped.received);
+    // Something was traded: no trades are not none, but not counted.
+    let trades = Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero());
+    let provenance = Provenance::new(market, origin, stamped.exchange_time, stamped.received);
     let quote = ticker.quote.as_ref();
     let (bid, ask) = (quote.and_then(|q| q.bid), quote.and_then(|q| q.ask));
     let touch = bid.zip(ask).and_then(|(bid, ask)| Touch::new(bid, ask).ok());
@@ -73,7 +132,7 @@ pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) 
             symbol.base,
             ticker.quote_volume,
             symbol.quote,
-            ticker.trades,
+            or_unknown(trades),
         ));
     if let (Some(bid), Some(ask)) = (bid, ask) {
         answer = answer.figure(format!(
@@ -86,6 +145,17 @@ pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) 
             base = symbol.base,
         ));
     }
+    if let Some(reason) = missing(ticker) {
+        answer = answer.with_field("reason", &reason)?;
+    }
+    // Where best prices are not known nothing is said of them: null would mean that nobody bids.
+    if quote.is_some() {
+        answer = answer.with(&json!({
+            "best_bid": bid.map(Quote::from),
+            "best_ask": ask.map(Quote::from),
+            "spread_bps": spread_bps,
+        }))?;
+    }
     answer.with(&json!({
         "last_price": ticker.last,
         "price_change": ticker.last.map(|_| ticker.price_change.normalize()),
@@ -96,14 +166,25 @@ pub(super) fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>) 
         "weighted_average_price": ticker.average,
         "volume_base": ticker.volume,
         "quote_volume": ticker.quote_volume,
-        "trades": ticker.trades,
-        "best_bid": bid.map(Quote::from),
-        "best_ask": ask.map(Quote::from),
-        "spread_bps": spread_bps,
+        "trades": trades,
         "window_start": exchange_time(ticker.open_time),
         "window_end": exchange_time(ticker.close_time),
         "standing": "exact",
     }))
+}
+
+/// Why figures of it are null.
+fn missing(ticker: &Ticker) -> Option<String> {
+    let no_bids = ticker.quote.is_some_and(|quote| quote.bid.is_none());
+    let no_asks = ticker.quote.is_some_and(|quote| quote.ask.is_none());
+    let reasons = [
+        ticker.last.is_none().then(|| "nothing was ever traded".to_owned()),
+        (ticker.trades == 0 && !ticker.volume.is_zero()).then(|| "the trades were not counted".to_owned()),
+        no_bids.then(|| Unavailable::NoBids.to_string()),
+        no_asks.then(|| Unavailable::NoAsks.to_string()),
+    ];
+    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// The mean price of the last minutes, as the exchange reckons it.
@@ -112,15 +193,19 @@ pub async fn average(market: &Market, symbol: &str) -> Result<Answer> {
     let average = market.rest.avg_price(&symbol.name).await?;
     let provenance = Provenance::new(market, Origin::Rest, average.exchange_time, average.received);
     let value = &average.value;
-    Answer::new(Kind::Ticker, &symbol, "average price", provenance)?
-        .figure(format!(
-            "{}: average price of the last {} minutes {} {}.",
-            symbol.name, value.minutes, value.price, symbol.quote
-        ))
-        .with(&json!({
-            "average_price": value.price,
-            "window_minutes": value.minutes,
-            "window_end": exchange_time(value.close_time),
-            "standing": "exact",
-        }))
+    let answer = Answer::new(Kind::Ticker, &symbol, "average price", provenance)?.with(&json!({
+        "average_price": value.price,
+        "window_minutes": value.minutes,
+        "window_end": value.close_time.map(exchange_time),
+        "standing": "exact",
+    }))?;
+    let Some(price) = value.price else {
+        return answer
+            .figure(format!("{}: no average price: nothing was ever traded.", symbol.name))
+            .with_field("reason", &"nothing was ever traded");
+    };
+    Ok(answer.figure(format!(
+        "{}: average price of the last {} minutes {price} {}.",
+        symbol.name, value.minutes, symbol.quote
+    )))
 }

@@ -8,7 +8,6 @@ use crate::analytics::Window;
 use crate::analytics::flow::trade_flow;
 use crate::market::{Market, Origin};
 use crate::model::{Aggressor, Millis, Symbol, Trade};
-use crate::moment::Moment;
 use crate::symbols::Kind;
 
 const COLUMNS: &[&str] = &["time_ms", "price", "quantity_base", "aggressor", "id"];
@@ -37,7 +36,7 @@ pub(crate) fn streamed(market: &Market, symbol: &Symbol, limit: usize) -> Option
     if list.first()?.time < complete_from {
         return None;
     }
-    let provenance = Provenance::new(market, Origin::Stream, Some(newest), Moment::now(&*market.clock));
+    let provenance = Provenance::new(market, Origin::Stream, Some(newest), market.last_word(&tracked));
     Some(told(symbol, list, provenance))
 }
 
@@ -87,6 +86,7 @@ fn told(symbol: &Symbol, list: &[Trade], provenance: Provenance) -> Result<Answe
             columns: COLUMNS,
             rows: list.iter().rev().map(row).collect(),
             keep: Keep::First,
+            left_out: 0,
         }))
 }
 

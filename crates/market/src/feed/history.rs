@@ -1,4 +1,5 @@
-//! Spread and imbalance of one book over the last minutes, for those who draw them.
+//! Mid, spread and imbalance of one book over the last minutes, for those who draw them, and for how much trading
+//! moves the price.
 
 use std::collections::VecDeque;
 
@@ -9,11 +10,11 @@ use crate::analytics::quotes::Touch;
 use crate::book::Depth;
 use crate::model::Millis;
 
-/// Ten minutes of samples: 300 of 16 bytes, under 5 KB a symbol, so that hundreds of tracked books cost little more
+/// Ten minutes of samples: 300 of 24 bytes, about 7 KB a symbol, so that hundreds of tracked books cost little more
 /// than one of them does. Kept by the feed because pages come and go, and the first look at one must show a past.
 const SAMPLES: usize = 300;
 /// How far samples are apart.
-const EVERY_MS: Millis = 2_000;
+pub const EVERY_MS: Millis = 2_000;
 /// Looks come once a second, more or less.
 const JITTER_MS: Millis = 500;
 /// Nothing is known of the time between samples that are further apart than this.
@@ -28,6 +29,7 @@ pub const IMBALANCE_LEVELS: usize = 20;
 pub struct Sample {
     /// By the exchange's clock.
     pub time: Millis,
+    mid: f64,
     spread_bps: f32,
     imbalance: f32,
 }
@@ -36,20 +38,29 @@ impl Sample {
     const fn gap(time: Millis) -> Self {
         Self {
             time,
+            mid: f64::NAN,
             spread_bps: f32::NAN,
             imbalance: f32::NAN,
         }
     }
 
     fn of(depth: &Depth, time: Millis) -> Self {
-        let spread = Touch::of(depth).ok().and_then(|touch| touch.spread_bps()?.to_f32());
+        let touch = Touch::of(depth).ok();
+        let mid = touch.and_then(|touch| touch.mid().to_f64());
+        let spread = touch.and_then(|touch| touch.spread_bps()?.to_f32());
         let imbalance = top_imbalance(depth, IMBALANCE_LEVELS).ok();
         let imbalance = imbalance.and_then(|top| top.imbalance.map(|imbalance| imbalance as f32));
         Self {
             time,
+            mid: mid.unwrap_or(f64::NAN),
             spread_bps: spread.unwrap_or(f32::NAN),
             imbalance: imbalance.unwrap_or(f32::NAN),
         }
+    }
+
+    /// In the quote asset.
+    pub fn mid(&self) -> Option<f64> {
+        Some(self.mid).filter(|mid| mid.is_finite())
     }
 
     /// In basis points of the mid.
@@ -196,6 +207,6 @@ mod tests {
         let mut history = History::default();
         history.look(&depth(&[("99", "3")], &[]), 0);
         assert_eq!(spreads(&history), [(0, None)]);
-        assert_eq!(std::mem::size_of::<Sample>(), 16);
+        assert_eq!(std::mem::size_of::<Sample>(), 24);
     }
 }

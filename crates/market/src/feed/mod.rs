@@ -36,7 +36,7 @@ use tribune_core::Clock;
 #[doc(hidden)]
 pub use alone::Alone;
 pub use board::{Board, Day};
-pub use history::{HISTORY_SECS, IMBALANCE_LEVELS, Sample};
+pub use history::{EVERY_MS as SAMPLE_EVERY_MS, HISTORY_SECS, IMBALANCE_LEVELS, Sample};
 pub use published::{BookState, BookView, Published, Status};
 pub use pulse::{Beats, Pulse};
 pub use watch::Watch;

@@ -6,13 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use super::history::{History, Sample};
 use super::published::BookView;
 use super::pulse::Beats;
-use crate::analytics::anomalies::{Anomalies, Baseline, iceberg_check, liquidity_stress, quote_rate, vanished_check};
+use crate::analytics::Unavailable;
+use crate::analytics::anomalies::{
+    Anomalies, AnomalyKind, Baseline, Check, iceberg_check, liquidity_stress, quote_rate, vanished_check,
+};
 use crate::analytics::depth::{Band, band};
 use crate::analytics::health::BAND_BPS;
 use crate::analytics::icebergs::IcebergTracker;
 use crate::analytics::quotes::Touch;
 use crate::analytics::walls::{WallRules, WallTracker, Walls};
-use crate::analytics::{Unavailable, anomalies};
 use crate::model::Millis;
 use crate::number::Notional;
 use crate::tape::Tape;
@@ -23,6 +25,12 @@ const SAMPLES: usize = 360;
 pub(super) const SAMPLE_SECS: u64 = 10;
 /// Large levels that vanished longer ago than this are not news.
 const NEWS_MS: Millis = 5 * 60 * 1000;
+/// Iceberg hints that an answer lists.
+const MOST_TOLD: usize = 10;
+/// Why a book that was not looked at for a while yet cannot be compared.
+const UNWATCHED: Unavailable = Unavailable::TooShort {
+    need_secs: SAMPLE_SECS as u32,
+};
 /// A wall is worth at least this part of what is traded in a day.
 const FLOOR_PART_OF_DAY: i128 = 20_000;
 
@@ -42,7 +50,7 @@ struct Watching {
     depth: Baseline,
     spread: Baseline,
     /// Spread in basis points and the band near the mid, when last looked at.
-    now: Option<(f64, Band)>,
+    now: Result<(f64, Band), Unavailable>,
     beats: Beats,
     history: History,
 }
@@ -61,7 +69,7 @@ impl Watch {
                 quote_rate: Baseline::new(SAMPLES),
                 depth: Baseline::new(SAMPLES),
                 spread: Baseline::new(SAMPLES),
-                now: None,
+                now: Err(UNWATCHED),
                 beats: Beats::default(),
                 history: History::default(),
             }),
@@ -77,7 +85,8 @@ impl Watch {
         self.with(|watching| {
             watching.walls.reset();
             watching.icebergs.reset();
-            watching.now = None;
+            watching.now = Err(UNWATCHED);
+            watching.beats = Beats::default();
             watching.history.interrupted(time);
         });
     }
@@ -98,17 +107,31 @@ impl Watch {
     }
 
     /// The book's differences from its own past, with `more` that others have found.
-    pub fn anomalies(&self, now: Millis, more: Vec<anomalies::Check>) -> Anomalies {
+    pub fn anomalies(&self, now: Millis, more: Vec<Check>) -> Anomalies {
         self.with(|watching| {
             let beats = watching.beats;
-            let mut checks = vec![quote_rate(beats.updates, beats.trades, &watching.quote_rate)];
-            if let Some((spread, band)) = &watching.now {
-                checks.push(liquidity_stress(band, *spread, &watching.depth, &watching.spread));
-            }
-            checks.push(iceberg_check(&watching.icebergs.hints()));
-            checks.push(vanished_check(&watching.walls.walls(), now - NEWS_MS));
+            let (icebergs, walls) = (watching.icebergs.hints(), watching.walls.walls());
+            let quote_rate = match beats.seconds {
+                SAMPLE_SECS.. => quote_rate(beats.updates, beats.trades, &watching.quote_rate),
+                _ => Check::not_made(AnomalyKind::QuoteRate, UNWATCHED),
+            };
+            let stress = match &watching.now {
+                Ok((spread, band)) => liquidity_stress(band, *spread, &watching.depth, &watching.spread),
+                Err(reason) => Check::not_made(AnomalyKind::LiquidityStress, *reason),
+            };
+            let since = now - NEWS_MS;
+            let mut checks = vec![
+                quote_rate,
+                stress,
+                iceberg_check(&icebergs),
+                vanished_check(&walls, since),
+            ];
             checks.extend(more);
-            Anomalies::from(checks)
+            Anomalies {
+                icebergs: icebergs.hints.into_iter().take(MOST_TOLD).collect(),
+                vanished_untraded: walls.vanished_since(since).cloned().collect(),
+                ..Anomalies::from(checks)
+            }
         })
     }
 }
@@ -129,7 +152,7 @@ impl Watching {
             if beats.trades > 0 {
                 self.quote_rate.push(beats.updates as f64 / beats.trades as f64);
             }
-            if let Some((spread, band)) = &self.now {
+            if let Ok((spread, band)) = &self.now {
                 self.spread.push(*spread);
                 self.depth.push(band.smaller_side().as_f64());
             }
@@ -138,7 +161,8 @@ impl Watching {
     }
 }
 
-fn breadth(view: &BookView) -> Option<(f64, Band)> {
-    let spread = Touch::of(&view.depth).ok()?.spread_bps()?.to_f64()?;
-    Some((spread, band(&view.depth, BAND_BPS).ok()?))
+fn breadth(view: &BookView) -> Result<(f64, Band), Unavailable> {
+    let spread = Touch::of(&view.depth)?.spread_bps();
+    let spread = spread.and_then(|bps| bps.to_f64()).ok_or(Unavailable::TooLarge)?;
+    Ok((spread, band(&view.depth, BAND_BPS)?))
 }

@@ -26,26 +26,31 @@ pub struct TradesReading {
 impl Market {
     /// The trades of the last seconds.
     pub async fn trades(&self, symbol: &Symbol, seconds: u32) -> Result<TradesReading> {
-        let now = Moment::now(&*self.clock);
-        let until = self.exchange_now();
-        let from = until - i64::from(seconds) * 1_000;
+        let length = Millis::from(seconds) * 1_000;
         if let Some(tracked) = self.feed.lookup(&symbol.name)
             && tracked.live().is_some()
         {
-            let window = tracked.tape.since(from);
+            // Of what came after the last word nothing is known: the window ends there.
+            let received = self.last_word(&tracked);
+            let age = received.age_ms(&*self.clock);
+            let until = self.exchange_now().saturating_sub_unsigned(age);
+            let from = until - length;
+            let mut window = tracked.tape.since(from);
+            window.trades.retain(|trade| trade.time <= until);
             if window.complete_from.is_some_and(|complete| complete <= from) {
                 return Ok(TradesReading {
                     trades: window.trades,
                     complete_from: from,
                     until,
-                    received: now,
+                    received,
                     origin: Origin::Stream,
                 });
             }
         } else {
             self.feed.track(&symbol.name, false, self.rank(&symbol.name));
         }
-        self.past_trades(symbol, from, until).await
+        let until = self.exchange_now();
+        self.past_trades(symbol, until - length, until).await
     }
 
     async fn past_trades(&self, symbol: &Symbol, from: Millis, until: Millis) -> Result<TradesReading> {

@@ -40,7 +40,7 @@ pub enum RestError {
     Paused { wait: Duration, banned: bool },
 
     #[error(
-        "the exchange's firewall refused the request ({status}): this network or country may be blocked; check the base URL"
+        "the exchange's firewall refused the request ({status}): this network or country may be blocked; if you run this server, check market.rest_url"
     )]
     Firewall { status: u16 },
 
@@ -48,7 +48,9 @@ pub enum RestError {
     Server { status: u16 },
 
     /// An answer that the exchange never gives, such as a redirect or a page.
-    #[error("{endpoint}: the server answered {status} without the exchange's own error; check the base URL")]
+    #[error(
+        "{endpoint}: the server answered {status} without the exchange's own error; if you run this server, check market.rest_url"
+    )]
     Status { endpoint: &'static str, status: u16 },
 
     #[error("{0}")]
@@ -63,14 +65,14 @@ pub enum RestError {
         subject: Option<String>,
     },
 
-    #[error("the exchange's answer to {endpoint} is not as documented: {}{why}", at(.field))]
+    #[error("the exchange's answer to {endpoint} is not as documented: {}{why}; try again in a moment", at(.field))]
     Shape {
         endpoint: &'static str,
         field: String,
         why: String,
     },
 
-    #[error("the exchange's answer to {endpoint} has more than {most} bytes and was not read")]
+    #[error("the exchange's answer to {endpoint} has more than {most} bytes and was not read; ask for less")]
     TooLarge { endpoint: &'static str, most: usize },
 
     #[error("too many different requests are under way; try again in a moment")]
@@ -80,20 +82,23 @@ pub enum RestError {
     Abandoned,
 }
 
-/// Why the exchange could not be talked to.
+/// Why the exchange could not be talked to, and at which host: that is for whoever runs the server, and stays out of
+/// what callers are told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Network {
-    #[error("the exchange at {0} refuses connections; check the base URL, and whether it runs")]
+    #[error("the exchange refuses connections; if you run this server, check market.rest_url and whether it is up")]
     Refused(String),
-    #[error("the name {0} cannot be resolved; check the base URL and this machine's DNS")]
+    #[error("the exchange's name cannot be resolved; if you run this server, check market.rest_url and its DNS")]
     Dns(String),
-    #[error("no secure connection to {host}: {why}; check the base URL, the clock and the system's certificates")]
+    #[error(
+        "no secure connection to the exchange: {why}; if you run this server, check market.rest_url, the clock and the system's certificates"
+    )]
     Tls { host: String, why: String },
-    #[error("the exchange at {0} did not answer in time; try again in a moment")]
+    #[error("the exchange did not answer in time; try again in a moment")]
     Timeout(String),
-    #[error("the connection to {0} broke off before the whole answer was there; try again")]
+    #[error("the connection to the exchange broke off before the whole answer was there; try again")]
     BrokenOff(String),
-    #[error("the exchange at {0} cannot be reached; check the network and the base URL")]
+    #[error("the exchange cannot be reached; if you run this server, check its network, its proxy and market.rest_url")]
     Unreachable(String),
 }
 
@@ -134,6 +139,19 @@ impl RestError {
                 | Self::Crowded
                 | Self::Abandoned
         )
+    }
+
+    /// Whether the exchange cannot be asked now: nothing was wrong with the request or with an answer.
+    pub const fn is_passing(&self) -> bool {
+        match self {
+            Self::HeldBack { .. }
+            | Self::Paused { .. }
+            | Self::Firewall { .. }
+            | Self::Server { .. }
+            | Self::Crowded => true,
+            Self::Network(network) => !matches!(network, Network::BrokenOff(_)),
+            _ => false,
+        }
     }
 
     /// Whether the exchange may have done what was asked all the same.
@@ -270,7 +288,9 @@ fn refusal(code: i64, message: &str, subject: Option<&str>) -> String {
             format!("the exchange has no {symbol}; search for the asset by name to find its symbols")
         }
         Meaning::OrderRejected => format!("the exchange rejected the order{said}"),
-        Meaning::CancelRejected => format!("the exchange did not cancel{said}; look at the order with get_order"),
+        Meaning::CancelRejected => {
+            format!("the exchange did not cancel{said}; look at the order with binance_get_order")
+        }
         Meaning::NoSuchOrder => "the exchange has no such order; check the symbol and the order's id".to_owned(),
         Meaning::BadKeyFormat => "the API key is not one of the exchange's; check how it was copied".to_owned(),
         Meaning::KeyRejected => {
@@ -308,7 +328,7 @@ mod tests {
             (-1120, InvalidArgument, "1h"),
             (-1121, NotFound, "`FOO`"),
             (-2010, InvalidArgument, "rejected the order: Said."),
-            (-2011, NotFound, "get_order"),
+            (-2011, NotFound, "binance_get_order"),
             (-2013, NotFound, "no such order"),
             (-2014, Forbidden, "API key"),
             (-2015, Forbidden, "permission"),

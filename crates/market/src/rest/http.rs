@@ -154,7 +154,7 @@ impl Transport {
         metrics::counter!("tribune_upstream_requests_total", "endpoint" => endpoint, "outcome" => outcome).increment(1);
         metrics::histogram!("tribune_upstream_request_seconds", "endpoint" => endpoint).record(took.as_secs_f64());
         if let Err(error) = answer {
-            tracing::debug!(endpoint, outcome, %error, "a request to the exchange failed");
+            tracing::debug!(endpoint, outcome, host = self.host, %error, "a request to the exchange failed");
         }
     }
 

@@ -80,7 +80,7 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
             ("notional" | "quantity" | "tick_size", Value::Number(number)) => {
                 *value = Value::String(number.to_string());
             }
-            ("notional" | "quantity" | "tick_size", Value::String(text)) => *text = text.replace([',', '_', ' '], ""),
+            ("notional" | "quantity" | "tick_size", Value::String(text)) => *text = decimal(text),
             ("start_time" | "end_time", Value::Number(number)) => {
                 // Before 1973 in milliseconds there was no exchange: these are seconds.
                 if let Some(seconds) = number.as_i64().filter(|number| (1..100_000_000_000).contains(number)) {
@@ -99,6 +99,27 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
     if let Some(Value::String(text)) = args.get("symbols") {
         let list: Vec<Value> = text.split(',').map(|text| Value::String(symbol(text, table))).collect();
         args.insert("symbols".to_owned(), Value::Array(list));
+    }
+}
+
+/// Without what groups digits by three. A comma that may be a decimal one stays, and is refused: `0,5` is not 5.
+fn decimal(text: &str) -> String {
+    let text = text.trim();
+    let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
+    let grouped = [',', '_', ' '].into_iter().any(|sign| {
+        let mut groups = whole.split(sign);
+        let first = groups.next().unwrap_or_default();
+        let digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+        let mut threes = groups.clone();
+        (1..=3).contains(&first.len())
+            && digits(first)
+            && threes.next().is_some()
+            && groups.all(|group| group.len() == 3 && digits(group))
+    });
+    if grouped {
+        text.replace([',', '_', ' '], "")
+    } else {
+        text.to_owned()
     }
 }
 
@@ -159,6 +180,19 @@ mod tests {
             args["end_time"].as_i64().expect("ms") - args["start_time"].as_i64().expect("ms"),
             86_400_000
         );
+        for (written, meant) in [
+            ("200,000", "200000"),
+            ("1_000_000.5", "1000000.5"),
+            ("12 345", "12345"),
+            ("0.5", "0.5"),
+            // May be a decimal comma: refused by the schema rather than read as something else.
+            ("0,5", "0,5"),
+            ("1,50", "1,50"),
+            ("1,5000", "1,5000"),
+            (",500", ",500"),
+        ] {
+            assert_eq!(decimal(written), meant);
+        }
         assert_eq!(interval("1M"), "1M");
         assert_eq!(interval("1m"), "1m");
         assert_eq!(interval("7q"), "7q");

@@ -180,7 +180,7 @@ impl Form {
                 add(
                     "limit",
                     whole(
-                        "How many candles; as many as fit into one answer are listed, about 450, and the answer says how many",
+                        "How many candles; as many as fit into one answer are listed, some 350, and the answer says how many",
                         1,
                         1_000,
                         500,
@@ -201,7 +201,10 @@ impl Form {
                 add("hours", whole("How many hours back", 1, 168, 24));
                 add(
                     "tick_size",
-                    decimal("Width of a price row; chosen from the range where it is not given"),
+                    decimal(
+                        "Width of a price row; chosen from the range where it is not given",
+                        "0.5",
+                    ),
                 );
             }
             Self::LiquidityVacuums => add("hours", whole("How many hours back", 1, 168, 24)),
@@ -213,9 +216,12 @@ impl Form {
                 );
                 add(
                     "notional",
-                    decimal("How much in the quote asset (the second of the pair)"),
+                    decimal("How much in the quote asset (the second of the pair)", "200000"),
                 );
-                add("quantity", decimal("How much in the base asset, instead of notional"));
+                add(
+                    "quantity",
+                    decimal("How much in the base asset, instead of notional", "1.5"),
+                );
             }
             _ => {}
         }
@@ -302,11 +308,11 @@ fn time(meaning: &str) -> Value {
     })
 }
 
-fn decimal(meaning: &str) -> Value {
+fn decimal(meaning: &str, example: &str) -> Value {
     json!({
         "type": "string",
         "pattern": r"^[0-9]{1,20}(\.[0-9]{1,8})?$",
-        "description": format!("{meaning}. A decimal number, for example \"200000\"."),
+        "description": format!("{meaning}. A decimal number, for example \"{example}\"."),
     })
 }
 

@@ -179,11 +179,13 @@ impl MarketTool {
 }
 
 /// Fails only if everything did.
-fn several_of(results: Vec<Value>, mut failed: Vec<(&String, Error)>) -> Result<ToolOutput> {
+fn several_of(results: Vec<Value>, failed: Vec<(&String, Error)>) -> Result<ToolOutput> {
     if results.is_empty()
-        && let Some((_, error)) = failed.pop()
+        && let Some((_, first)) = failed.first()
     {
-        return Err(error);
+        let mut reasons: Vec<&str> = failed.iter().map(|(_, error)| error.message()).collect();
+        reasons.dedup();
+        return Err(Error::new(first.kind(), reasons.join(" ")));
     }
     let count = results.len();
     let failed: Vec<Value> = failed

@@ -18,10 +18,11 @@ use tribune_core::{Error, Result};
 
 use super::book::{Pair, depth_chart, imbalance_line, ladder, spread_line};
 use super::cache::Found;
-use super::cost::{cost_table, sizes};
+use super::cost::cost_table;
 use super::record::{Told, places};
 use super::ticker::{Bests, Day};
 use super::{candles, dated, drawn, flow, parts, profile, words};
+use crate::analytics::sizes::sizes;
 use crate::answers;
 use crate::answers::candles::Range;
 use crate::feed::{BookState, Published};
@@ -318,7 +319,7 @@ impl Look<'_> {
                 ];
                 let is_exact = book.origin == Origin::Stream && book.state == BookState::Live;
                 let age = Some(self.age_of(book)).filter(|_| !is_exact);
-                let as_of = Some(book.view.received.wall);
+                let as_of = Some(book.received.wall);
                 panels.extend(pictures.map(|panel| aged(panel, as_of, age, KEEP_BOOK)));
             }
             Err(why) => {

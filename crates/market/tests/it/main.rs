@@ -3,6 +3,7 @@
 mod by_hand;
 mod cache;
 mod coalescing;
+mod figures;
 mod honesty;
 mod oracle;
 mod reconnect;

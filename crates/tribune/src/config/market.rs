@@ -180,6 +180,14 @@ impl MarketConfig {
 fn addresses(rest: Option<String>, stream: Option<String>) -> anyhow::Result<(String, String)> {
     let rest = rest.unwrap_or_else(|| DEFAULT_REST.to_owned());
     let rest = rest.trim_end_matches('/').to_owned();
+    // They would be printed and logged with it.
+    if [Some(&rest), stream.as_ref()]
+        .into_iter()
+        .flatten()
+        .any(|address| address.contains('@'))
+    {
+        bail!("market.rest_url and market.stream_url must have no user or password in them");
+    }
     if !rest.starts_with("https://") && !rest.starts_with("http://") {
         bail!("market.rest_url = \"{rest}\" is not an address such as \"{DEFAULT_REST}\"");
     }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::analytics::depth::Band;
 use crate::analytics::figure::{Severity, Standing, Unavailable, median, significant};
-use crate::analytics::icebergs::IcebergHints;
-use crate::analytics::walls::Walls;
+use crate::analytics::icebergs::{IcebergHint, IcebergHints};
+use crate::analytics::walls::{Vanished, Walls};
 use crate::model::{Candle, Millis};
 use baseline::short_past;
 
@@ -81,7 +81,22 @@ impl Check {
     }
 }
 
+impl Check {
+    /// One that could not be made.
+    pub fn not_made(kind: AnomalyKind, reason: Unavailable) -> Self {
+        Self::of(kind, 0, Err(reason))
+    }
+}
+
 impl AnomalyKind {
+    /// Those that need a book that was watched for a while.
+    pub const OF_BOOKS: [Self; 4] = [
+        Self::QuoteRate,
+        Self::LiquidityStress,
+        Self::IcebergHint,
+        Self::LargeLevelVanishedUntraded,
+    ];
+
     const fn note(self) -> &'static str {
         match self {
             Self::QuoteRate => "book updates for each trade, against its own past; 100 ms updates hide churn",
@@ -206,13 +221,9 @@ pub fn iceberg_check(hints: &IcebergHints) -> Check {
 
 /// Large levels that vanished untraded after `since`.
 pub fn vanished_check(walls: &Walls, since: Millis) -> Check {
-    let recent = walls
-        .vanished_untraded
-        .iter()
-        .filter(|vanished| vanished.time_ms > since);
     let outcome = match walls.watched_ms {
         0 => Err(Unavailable::Unknown("the recent book")),
-        _ => Ok(count(recent.count())),
+        _ => Ok(count(walls.vanished_since(since).count())),
     };
     let samples = walls.bid_levels_used.saturating_add(walls.ask_levels_used);
     Check::of(AnomalyKind::LargeLevelVanishedUntraded, samples, outcome)
@@ -232,6 +243,12 @@ pub struct Anomalies {
     /// Checks that could be made.
     pub checked: usize,
     pub checks: Vec<Check>,
+    /// The prices that the iceberg hint is of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icebergs: Vec<IcebergHint>,
+    /// The levels that vanished untraded lately.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vanished_untraded: Vec<Vanished>,
     pub standing: Standing,
     pub note: &'static str,
 }
@@ -242,6 +259,8 @@ impl From<Vec<Check>> for Anomalies {
             found: checks.iter().filter(|check| check.found == Some(true)).count(),
             checked: checks.iter().filter(|check| check.found.is_some()).count(),
             checks,
+            icebergs: Vec::new(),
+            vanished_untraded: Vec::new(),
             standing: Standing::Hint,
             note: "differences from this symbol's own past; each may be nothing",
         }

@@ -9,7 +9,9 @@
 //! | anomalies | 0.15 | points of what was found: low 15, medium 35, high 60 | 0 | ≥ 100 | linear |
 //! | freshness | 0.10 | age of the data in ms | ≤ 1,000 | ≥ 5,000 | linear |
 //!
-//! A component without input is null and has a reason; the score is taken over the weights of the others.
+//! A component without input is null and has a reason; the score is taken over the weights of the others. It is null,
+//! with a reason, where these are less than half of all, and where the data is as old as scores 0: then it would tell
+//! of what is left over, or of the past.
 
 use serde::Serialize;
 
@@ -24,6 +26,10 @@ use rust_decimal::prelude::ToPrimitive;
 pub const BAND_BPS: u32 = 25;
 /// Fewer trades have no balance.
 pub const MIN_TRADES: u64 = 10;
+/// Less of the weight makes no score.
+const MIN_WEIGHT: f64 = 0.5;
+/// Data this old says nothing of the market now.
+const MAX_AGE_MS: u64 = 5_000;
 
 /// What the score is made of; what is not known is an error with its reason.
 #[derive(Debug, Clone)]
@@ -56,8 +62,11 @@ pub struct Component {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Health {
-    /// From 0 to 100, with one place; null if no component has an input.
+    /// From 0 to 100, with one place.
     pub score: Option<f64>,
+    /// Why there is no score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Unavailable>,
     /// The sum of the weights that the score is taken over; 1 if every component has an input.
     pub weights_used: f64,
     pub complete: bool,
@@ -77,7 +86,8 @@ pub fn health(inputs: &HealthInputs<'_>) -> Health {
     ];
     let scored = components.iter().filter(|component| component.score.is_some());
     let weights_used: f64 = scored.map(|component| component.weight).sum();
-    for component in &mut components {
+    let reason = unscored(inputs, weights_used);
+    for component in components.iter_mut().filter(|_| reason.is_none()) {
         component.contribution = component
             .score
             .map(|score| places(score * component.weight / weights_used, 2));
@@ -87,13 +97,25 @@ pub fn health(inputs: &HealthInputs<'_>) -> Health {
         .filter_map(|component| Some(component.score? * component.weight));
     let score = weighted.sum::<f64>() / weights_used;
     Health {
-        score: score.is_finite().then(|| places(score.clamp(0.0, 100.0), 1)),
+        score: reason.is_none().then(|| places(score.clamp(0.0, 100.0), 1)),
+        reason,
         weights_used: places(weights_used, 2),
         complete: components.iter().all(|component| component.score.is_some()),
         components,
         standing: Standing::Convention,
         note: "weights and mappings are chosen, not measured; a score is not advice",
     }
+}
+
+/// Why what there is makes no score.
+fn unscored(inputs: &HealthInputs<'_>, weights_used: f64) -> Option<Unavailable> {
+    if let Some(age) = inputs.age_ms.filter(|age| *age >= MAX_AGE_MS) {
+        return Some(Unavailable::TooOld { secs: age / 1_000 });
+    }
+    // Sums of weights such as 0.2 + 0.15 are off in their last digit.
+    let percent = |weight: f64| (weight * 100.0).round() as u32;
+    let (have_pct, need_pct) = (percent(weights_used), percent(MIN_WEIGHT));
+    (have_pct < need_pct).then_some(Unavailable::TooLittleWeight { have_pct, need_pct })
 }
 
 fn spread(inputs: &HealthInputs<'_>) -> Component {

@@ -55,11 +55,16 @@ fn what_is_unknown_is_left_out_and_said() {
         quote_volume_24h: None,
         flow: Err(Unavailable::NoTrades),
         anomalies: None,
-        age_ms: Some(5_000),
+        age_ms: Some(4_999),
     });
     assert_eq!(scores(&told), [Some(100.0), None, None, None, None, Some(0.0)]);
-    // (0.2·100 + 0.1·0)/0.3 = 66.7.
-    assert_eq!((told.score, told.weights_used, told.complete), (Some(66.7), 0.3, false));
+    // A spread and an age are 0.3 of the weight: no score of the market.
+    assert_eq!((told.score, told.weights_used, told.complete), (None, 0.3, false));
+    assert_eq!(
+        told.reason.map(|reason| reason.to_string()).as_deref(),
+        Some("only 30% of the weight has an input, 50% needed")
+    );
+    assert!(told.components.iter().all(|component| component.contribution.is_none()));
     assert_eq!(told.components[1].reason, Some(Unavailable::NoAsks));
     let json = serde_json::to_value(&told).expect("json");
     assert_eq!(json["components"][1]["reason"], "the book has no asks");
@@ -150,4 +155,24 @@ proptest! {
         let parts: f64 = told.components.iter().filter_map(|component| component.contribution).sum();
         prop_assert!(told.score.is_none_or(|score| (score - parts).abs() < 0.1));
     }
+}
+
+#[test]
+fn what_is_old_has_no_health_of_now() {
+    let band = band(&book(&[("99.95", "3")], &[("100.05", "1")]), BAND_BPS).expect("band");
+    let of = |age_ms| {
+        health(&HealthInputs {
+            spread_bps: Ok(1.0),
+            band: Ok(&band),
+            quote_volume_24h: Some(money("1000500")),
+            flow: Err(Unavailable::NoTrades),
+            anomalies: None,
+            age_ms: Some(age_ms),
+        })
+    };
+    assert!(of(4_999).score.is_some() && of(4_999).reason.is_none());
+    assert_eq!(
+        (of(61_000).score, of(61_000).reason),
+        (None, Some(Unavailable::TooOld { secs: 61 }))
+    );
 }

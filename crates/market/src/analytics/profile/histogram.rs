@@ -44,6 +44,11 @@ pub struct Histogram {
     pub(in crate::analytics) covered_ms: Millis,
 }
 
+/// Whether a candle belongs to a window: it begins in it.
+pub fn counts(candle: &Candle, window: &Window) -> bool {
+    window.start_ms <= candle.open_time && candle.open_time < window.end_ms
+}
+
 impl Histogram {
     /// Each trade of the window in the row of its price: exact. All since `seen_from` are taken to be there.
     pub fn of_trades<'a>(
@@ -66,8 +71,7 @@ impl Histogram {
     /// The candles that begin in the window, each one's volume spread evenly from its low to its high: what
     /// happened within it is not known.
     pub fn of_candles(candles: &[Candle], window: Window, width: RowWidth) -> Result<Self, Unavailable> {
-        let begins = |candle: &&Candle| window.start_ms <= candle.open_time && candle.open_time < window.end_ms;
-        let candles = || candles.iter().filter(begins);
+        let candles = || candles.iter().filter(|candle| counts(candle, &window));
         if candles().any(|candle| candle.high < candle.low) {
             return Err(Unavailable::BadCandle);
         }

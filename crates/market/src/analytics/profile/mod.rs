@@ -2,7 +2,7 @@
 
 mod histogram;
 
-pub use histogram::{Histogram, MOST_GIVEN_ROWS, MOST_ROWS, ProfileBasis, RowWidth};
+pub use histogram::{Histogram, MOST_GIVEN_ROWS, MOST_ROWS, ProfileBasis, RowWidth, counts};
 
 use rust_decimal::Decimal;
 use serde::Serialize;

@@ -91,6 +91,13 @@ pub struct Walls {
     pub note: &'static str,
 }
 
+impl Walls {
+    /// Those that vanished untraded after `since`.
+    pub fn vanished_since(&self, since: Millis) -> impl Iterator<Item = &Vanished> {
+        self.vanished_untraded.iter().filter(move |gone| gone.time_ms > since)
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Gone {
     side: BookSide,

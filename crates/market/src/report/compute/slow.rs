@@ -85,16 +85,12 @@ fn wall(wall: &walls::Wall) -> Wall {
 
 /// What was found; nothing if no check could be made.
 fn anomalies(all: &Anomalies) -> Told<Vec<Anomaly>> {
-    let mut missing: Vec<String> = all.checks.iter().filter_map(not_made).collect();
-    let stress = AnomalyKind::LiquidityStress;
-    if all.checks.iter().all(|check| check.kind != stress) {
-        missing.push(format!("{} (the recent book is not known)", name(stress)));
-    }
+    let missing: Vec<String> = all.checks.iter().filter_map(not_made).collect();
     let reason = (!missing.is_empty()).then(|| {
-        let checks = all.checked + missing.len();
-        let missed = missing.len();
         format!(
-            "{missed} of {checks} checks could not be made yet: {}",
+            "{} of {} checks could not be made yet: {}",
+            missing.len(),
+            all.checks.len(),
             missing.join(", ")
         )
     });
@@ -155,7 +151,8 @@ fn health(sight: &Sight<'_>, anomalies: &Anomalies) -> Told<Health> {
         age_ms: Some(sight.age_ms()),
     });
     let missing = score.components.iter().filter(|part| part.score.is_none()).count();
-    let reason = (missing > 0).then(|| format!("{missing} of {} components have no input", score.components.len()));
+    let incomplete = (missing > 0).then(|| format!("{missing} of {} components have no input", score.components.len()));
+    let reason = score.reason.map(|reason| reason.to_string()).or(incomplete);
     let health = Health {
         score: score.score,
         weights_used: score.weights_used,

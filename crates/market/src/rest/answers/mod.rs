@@ -33,9 +33,10 @@ pub struct DepthSnapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AvgPrice {
     pub minutes: u64,
-    pub price: Price,
+    /// `None` where nothing was ever traded, of which the exchange says 0.
+    pub price: Option<Price>,
     /// When the last trade in it was.
-    pub close_time: Millis,
+    pub close_time: Option<Millis>,
 }
 
 pub(super) fn server_time(body: &[u8]) -> Decoded<Millis> {
@@ -58,10 +59,10 @@ pub(super) fn avg_price(body: &[u8]) -> Decoded<AvgPrice> {
     let fields = decode::object(body)?;
     let average = AvgPrice {
         minutes: fields.count("mins")?,
-        price: fields.price("price")?,
-        close_time: fields.millis("closeTime")?,
+        price: Some(fields.price("price")?).filter(|price| price.units() > 0),
+        close_time: Some(fields.millis("closeTime")?).filter(|time| *time > 0),
     };
-    Ok((average, Some(average.close_time)))
+    Ok((average, average.close_time))
 }
 
 /// Oldest first; true as of the last of them.
@@ -197,7 +198,8 @@ mod tests {
         );
         let (average, time) =
             avg_price(br#"{"mins":5,"price":"9.35751834","closeTime":1694061154503}"#).expect("average");
-        assert_eq!((average.minutes, average.price.to_string().as_str()), (5, "9.35751834"));
+        let price = average.price.expect("a price").to_string();
+        assert_eq!((average.minutes, price.as_str()), (5, "9.35751834"));
         assert_eq!(time, Some(1_694_061_154_503));
     }
 }

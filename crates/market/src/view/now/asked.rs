@@ -65,16 +65,27 @@ pub(super) fn is_current(book: &BookReading, age_ms: u64, other_ms: Option<u64>)
 impl Look<'_> {
     /// The book: the live one, or one that was asked for a moment ago.
     pub(super) async fn book(&self) -> Found<BookReading> {
-        if let Some(view) = self.tracked.as_ref().and_then(|tracked| tracked.live()) {
-            return Ok(Arc::new(BookReading::live(view)));
+        if let Some(tracked) = &self.tracked
+            && let Some(view) = tracked.live()
+        {
+            return Ok(Arc::new(BookReading::live(view, self.market.last_word(tracked))));
         }
         let asked = self.market.book_of(self.symbol, ASKED_LEVELS);
         let key = self.symbol.name.to_string();
-        self.pages.books.get(key, KEEP_BOOK, &*self.market.clock, asked).await
+        let kept = self.pages.books.get(key, KEEP_BOOK, &*self.market.clock, asked).await?;
+        // The levels may be of a moment ago; why they had to be asked for is told as it is now.
+        let Some(status) = self.tracked.as_ref().map(|tracked| tracked.status()) else {
+            return Ok(kept);
+        };
+        Ok(Arc::new(BookReading {
+            state: status.state,
+            reason: status.reason.clone(),
+            ..(*kept).clone()
+        }))
     }
 
     pub(super) fn age_of(&self, book: &BookReading) -> u64 {
-        book.view.received.age_ms(&*self.market.clock)
+        book.received.age_ms(&*self.market.clock)
     }
 
     /// An answer that was made a moment ago, as old as it is by now, or one that is made now.
@@ -147,7 +158,8 @@ mod tests {
             exchange_time: None,
             received: crate::moment::Moment::now(&tribune_core::SystemClock),
         };
-        let live = BookReading::live(Arc::new(view));
+        let received = view.received;
+        let live = BookReading::live(Arc::new(view), received);
         assert!(is_current(&live, 9_000, Some(10)), "nothing has changed since");
         let stale = BookReading {
             state: BookState::Stale,

@@ -109,8 +109,12 @@ fn with_one_side_empty_the_other_stands() {
     assert_eq!((depth.imbalance, depth.total_ask_qty), (None, Decimal::from(2)));
     assert_eq!(report.sections.book.reason.as_deref(), Some("the book has no bids"));
     let health = report.health.expect("health");
-    // Only the age is known.
-    assert_eq!((health.score, health.weights_used), (Some(100.0), 0.1));
+    // Only the age is known: that is no health of the market.
+    assert_eq!((health.score, health.weights_used), (None, 0.1));
+    assert_eq!(
+        report.sections.health.reason.as_deref(),
+        Some("only 10% of the weight has an input, 50% needed")
+    );
     assert_eq!(health.components[0].reason.as_deref(), Some("the book has no bids"));
 }
 
