@@ -71,6 +71,7 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/mcp/{profile}", any(mcp_profile))
         .route("/sse", get(sse))
         .route("/sse/", get(sse))
+        .route("/sse/{profile}", get(sse_profile))
         .route("/sse/messages", post(sse_message))
         .route("/sse/messages/", post(sse_message))
         .route("/data/{*id}", get(data::data))
@@ -176,25 +177,49 @@ async fn mcp(State(app): State<App>, request: Request<Body>) -> Response {
 }
 
 async fn mcp_profile(State(app): State<App>, mut request: Request<Body>) -> Response {
-    let name = last_part(request.uri(), "/mcp/");
-    match app.service.profile(&name).cloned() {
-        Some(profile) if profile.spec().admin => match app.guard.callers.admit_admin(&mut request) {
-            Ok(()) => app.streamable.handle(&profile, request).await,
-            Err(refusal) => *refusal,
-        },
-        Some(profile) => app.streamable.handle(&profile, request).await,
-        None => {
-            let known: Vec<&str> = app.service.profiles().map(|profile| profile.name()).collect();
-            let message = format!("there is no profile `{name}`; there are: {}", known.join(", "));
-            rpc::error(StatusCode::NOT_FOUND, &Value::Null, rpc::SERVER_ERROR, &message)
-        }
+    match profile_by_path(&app, "/mcp/", &mut request) {
+        Ok(profile) => app.streamable.handle(&profile, request).await,
+        Err(refusal) => *refusal,
     }
 }
 
+/// The profile that the path names, if the caller may have it.
+fn profile_by_path(app: &App, before: &str, request: &mut Request<Body>) -> Result<Arc<Profile>, Box<Response>> {
+    let name = last_part(request.uri(), before);
+    let Some(profile) = app.service.profile(&name).cloned() else {
+        let known: Vec<&str> = app.service.profiles().map(|profile| profile.name()).collect();
+        let message = format!("there is no profile `{name}`; there are: {}", known.join(", "));
+        let refusal = rpc::error(StatusCode::NOT_FOUND, &Value::Null, rpc::SERVER_ERROR, &message);
+        return Err(Box::new(refusal));
+    };
+    if profile.spec().admin {
+        app.guard.callers.admit_admin(request)?;
+    }
+    Ok(profile)
+}
+
 async fn sse(State(app): State<App>, request: Request<Body>) -> Response {
+    let profile = profile_by_host(&app, &request);
+    app.sse.connect(&profile, principal_of(&request))
+}
+
+async fn sse_profile(State(app): State<App>, mut request: Request<Body>) -> Response {
+    match profile_by_path(&app, "/sse/", &mut request) {
+        // Messages come by another request, which would have to prove the same again.
+        Ok(profile) if profile.spec().admin => rpc::error(
+            StatusCode::FORBIDDEN,
+            &Value::Null,
+            rpc::SERVER_ERROR,
+            "the profile `admin` is not served by this older transport: use /mcp/admin",
+        ),
+        Ok(profile) => app.sse.connect(&profile, principal_of(&request)),
+        Err(refusal) => *refusal,
+    }
+}
+
+fn principal_of(request: &Request<Body>) -> Principal {
     let caller = request.extensions().get::<callers::Caller>();
-    let principal = caller.map_or(Principal::Anonymous, |caller| caller.principal.clone());
-    app.sse.connect(&profile_by_host(&app, &request), principal)
+    caller.map_or(Principal::Anonymous, |caller| caller.principal.clone())
 }
 
 async fn sse_message(

@@ -594,3 +594,51 @@ fn the_older_transport_opens_at_once_keeps_alive_and_closes_in_time() {
     );
     assert_eq!(late.status, 404, "what ended is forgotten");
 }
+
+/// Reads a raw event stream until it has `part`.
+fn read_until(stream: &mut TcpStream, part: &str) -> String {
+    let mut seen = String::new();
+    let mut buffer = [0; 4096];
+    while !seen.contains(part) {
+        let read = stream.read(&mut buffer).expect("more of the stream");
+        assert!(read > 0, "it ended without {part}: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    seen
+}
+
+#[test]
+fn the_older_transport_has_profiles_too() {
+    let server = TestServer::start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .expect("a timeout");
+    stream
+        .write_all(b"GET /sse/research HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
+        .expect("sent");
+    let opened = read_until(&mut stream, "sessionId=");
+    let session = opened
+        .split("sessionId=")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next());
+    let path = format!("/sse/messages?sessionId={}", session.expect("a session"));
+    let hello = json!({
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "it", "version": "1"},
+    });
+    assert_eq!(server.post(&path, &[JSON], &rpc("initialize", hello)).status, 202);
+    read_until(&mut stream, "serverInfo");
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(server.post(&path, &[JSON], &ready).status, 202);
+    assert_eq!(server.post(&path, &[JSON], &rpc("tools/list", json!({}))).status, 202);
+    let listed = read_until(&mut stream, "\n\n");
+    assert_eq!(
+        listed.matches("inputSchema").count(),
+        2,
+        "search and fetch alone: {listed}"
+    );
+    let unknown = server.get("/sse/nothing", &[]);
+    assert_eq!(unknown.status, 404);
+    assert!(unknown.body.contains("research"), "{}", unknown.body);
+    assert_ne!(server.get("/sse/admin", &[]).status, 200);
+}
