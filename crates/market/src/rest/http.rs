@@ -331,10 +331,29 @@ pub(crate) fn distrust(error: &rustls::Error) -> String {
 }
 
 fn explain(error: &reqwest::Error, host: String) -> Network {
-    if error.is_timeout() {
-        return Network::Timeout(host);
+    let stage = match (error.is_connect(), error.is_timeout()) {
+        (true, true) => return Network::Unreachable(host),
+        (true, false) => Stage::Connecting,
+        (false, true) => return Network::Timeout(host),
+        (false, false) => Stage::Connected,
+    };
+    failed(stage, error, host)
+}
+
+/// How far a request had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Nothing of it was sent.
+    Connecting,
+    /// It may have arrived, whatever went wrong then.
+    Connected,
+}
+
+fn failed(stage: Stage, error: &(dyn StdError + 'static), host: String) -> Network {
+    if stage == Stage::Connected {
+        return Network::BrokenOff(host);
     }
-    let mut cause: Option<&(dyn StdError + 'static)> = error.source();
+    let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(refused) = inner.downcast_ref::<rustls::Error>() {
             let why = distrust(refused);
@@ -345,7 +364,7 @@ fn explain(error: &reqwest::Error, host: String) -> Network {
             return Network::Refused(host);
         }
         // The connector has no type for it.
-        if error.is_connect() && inner.to_string().starts_with("dns error") {
+        if inner.to_string().starts_with("dns error") {
             return Network::Dns(host);
         }
         // What an I/O error wraps is not its source but stands in its place.
@@ -355,9 +374,36 @@ fn explain(error: &reqwest::Error, host: String) -> Network {
             None => inner.source(),
         };
     }
-    if error.is_connect() {
-        Network::Unreachable(host)
-    } else {
-        Network::BrokenOff(host)
+    Network::Unreachable(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("error sending request")]
+    struct Sending(#[source] io::Error);
+
+    /// A record that cannot be read, or a connection that is refused, says "not sent" only while connecting.
+    #[test]
+    fn once_connected_nothing_says_that_a_request_was_not_sent() {
+        let host = || "api.example".to_owned();
+        for cause in [
+            io::Error::other(rustls::Error::DecryptError),
+            io::Error::from(io::ErrorKind::ConnectionRefused),
+            io::Error::other("dns error: no such name"),
+        ] {
+            let error = Sending(cause);
+            let before = RestError::Network(failed(Stage::Connecting, &error, host()));
+            assert!(!before.leaves_outcome_unknown(), "{before:?}");
+            assert!(
+                !matches!(before, RestError::Network(Network::Unreachable(_))),
+                "{before:?}"
+            );
+            let after = failed(Stage::Connected, &error, host());
+            assert_eq!(after, Network::BrokenOff(host()));
+            assert!(RestError::Network(after).leaves_outcome_unknown());
+        }
     }
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tribune_core::Clock;
 
+use super::questions::OrderName;
 use crate::model::Millis;
 use crate::moment::Stamped;
 use crate::number::{Notional, Price, Quantity};
@@ -29,6 +30,19 @@ pub(super) struct OrderState {
     executed_quote_quantity: Option<Notional>,
     #[serde(serialize_with = "as_text")]
     time: Millis,
+}
+
+impl OrderState {
+    pub(super) fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    pub(super) fn names(&self) -> [OrderName; 2] {
+        [
+            OrderName::Client(self.client_order_id.clone()),
+            OrderName::Number(self.order_id),
+        ]
+    }
 }
 
 /// A trade of the account's own.
