@@ -278,7 +278,9 @@ fn refusal(code: i64, message: &str, subject: Option<&str>) -> String {
             format!("the exchange has no {symbol}; search for the asset by name to find its symbols")
         }
         Meaning::OrderRejected => format!("the exchange rejected the order{said}"),
-        Meaning::CancelRejected => format!("the exchange did not cancel{said}; look at the order with get_order"),
+        Meaning::CancelRejected => {
+            format!("the exchange did not cancel{said}; look at the order with binance_get_order")
+        }
         Meaning::NoSuchOrder => "the exchange has no such order; check the symbol and the order's id".to_owned(),
         Meaning::BadKeyFormat => "the API key is not one of the exchange's; check how it was copied".to_owned(),
         Meaning::KeyRejected => {

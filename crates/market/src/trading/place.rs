@@ -59,7 +59,7 @@ struct Placed<'a> {
     status: &'static str,
     order: &'a OrderState,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    note: Option<String>,
     #[serde(flatten)]
     times: Times,
 }
@@ -114,10 +114,12 @@ impl PlaceOrder {
             described,
         };
         let changed = self.desk.change(change, cx).await?;
+        let unwritten = changed.journal_failed.then(|| JOURNAL_FAILED.to_owned());
+        let notes: Vec<String> = changed.order.value.caveat().into_iter().chain(unwritten).collect();
         let answer = Placed {
             status: "placed",
             order: &changed.order.value,
-            note: changed.journal_failed.then_some(JOURNAL_FAILED),
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
             times: Times::of(&changed.order, self.desk.clock()),
         };
         ToolOutput::structured(&answer, 1)

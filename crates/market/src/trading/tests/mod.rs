@@ -3,7 +3,7 @@
 mod bench;
 mod outcomes;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tribune_core::ErrorKind;
 
 use super::{Settings, tools};
@@ -211,6 +211,8 @@ async fn cancelling_is_one_step_and_written_down() {
     let args = json!({"symbol": "SOLUSDT", "client_order_id": "tribune-7"});
     let answer = bench.call("binance_cancel_order", args).await.expect("cancelled");
     assert_eq!(answer["order"]["client_order_id"], "tribune-7", "the order's own name");
+    assert_eq!(answer["order"]["time"], Value::Null, "when it was placed is not said");
+    assert_eq!(answer["exchange_time"], "2017-10-11T12:32:56.595Z");
     assert_eq!(bench.events(), ["intent", "done"]);
     assert_eq!(bench.journal()[0]["action"], "cancel_order");
     for args in [

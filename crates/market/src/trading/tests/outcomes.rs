@@ -109,6 +109,18 @@ async fn without_the_exchanges_time_nothing_is_in_doubt() {
 }
 
 #[tokio::test]
+async fn an_order_that_lapsed_is_not_passed_off_as_done() {
+    let lapsed = bench(|asked| Reply::json(&order_json(asked, "EXPIRED"))).await;
+    let answer = lapsed.place().await.expect("placed");
+    assert_eq!(
+        answer["note"],
+        "the order is EXPIRED: 0 of 0.1 was filled, and no more will be"
+    );
+    let open = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
+    assert_eq!(open.place().await.expect("placed")["note"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_refusal_is_a_refusal_and_never_repeats_secrets() {
     let bench = bench(|asked| {
         let signature = asked.parameter("signature").expect("signature");
