@@ -64,7 +64,7 @@ struct Placed<'a> {
     times: Times,
 }
 
-pub(super) const JOURNAL_FAILED: &str = "the outcome could not be written to the journal; the order itself stands";
+pub(super) const JOURNAL_FAILED: &str = "the exchange has done it, but that could not be written to the journal";
 
 impl PlaceOrder {
     pub(super) fn new(desk: &Arc<Desk>) -> Self {

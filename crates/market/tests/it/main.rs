@@ -15,3 +15,4 @@ mod reports;
 mod search;
 mod soak;
 mod support;
+mod trading;
