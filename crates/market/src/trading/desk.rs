@@ -157,7 +157,7 @@ impl Desk {
             let why = format!("{symbol} may not be traded here; allowed are {}", allowed.join(", "));
             return refuse(ErrorKind::Forbidden, why);
         }
-        let Some(rules) = self.market.symbol(symbol).await? else {
+        let Some(rules) = self.market.symbol(symbol).await.map_err(unsent)? else {
             return refuse(ErrorKind::NotFound, format!("the exchange has no symbol `{symbol}`"));
         };
         if !self.quote_assets.iter().any(|asset| **asset == *rules.quote) {
@@ -168,7 +168,7 @@ impl Desk {
             );
             return refuse(ErrorKind::Forbidden, why);
         }
-        let book = self.market.book(symbol).await?;
+        let book = self.market.book(symbol).await.map_err(unsent)?;
         if book.age_ms > MAX_PRICE_AGE_MS {
             let why = format!("the last known prices are {} s old; try again", book.age_ms / 1000);
             return refuse(ErrorKind::Unavailable, why);
@@ -209,9 +209,7 @@ impl Desk {
             result: outcome
                 .and_then(|outcome| outcome.as_ref().ok())
                 .and_then(|order| serde_json::to_value(&order.value).ok()),
-            error: outcome
-                .and_then(|outcome| outcome.as_ref().err())
-                .map(RestError::to_string),
+            error: outcome.and_then(|outcome| outcome.as_ref().err()).map(reason),
             simulated: outcome
                 .and_then(|outcome| outcome.as_ref().ok())
                 .map(|order| order.simulated),
@@ -255,7 +253,10 @@ impl Desk {
 /// What a failed change leaves its caller to do.
 fn explain(error: RestError, change: &Change) -> Error {
     if !error.leaves_outcome_unknown() {
-        return error.into();
+        // A refusal of the exchange's own says enough; of anything else a caller could think that it was done.
+        let is_plain = error.code().is_some() || matches!(error, RestError::NoTime(_));
+        let prefix = if is_plain { "" } else { "nothing was done: " };
+        return Error::new(error.kind(), format!("{prefix}{error}"));
     }
     let message = format!(
         "execution status unknown: look with binance_get_order before trying again (symbol {}, {}); {}",
@@ -264,6 +265,19 @@ fn explain(error: RestError, change: &Change) -> Error {
         what_happened(&error)
     );
     Error::new(ErrorKind::Unavailable, message)
+}
+
+/// What kept an order from being judged kept it from being sent.
+fn unsent(error: Error) -> Error {
+    Error::new(error.kind(), format!("the order was not sent: {}", error.message()))
+}
+
+/// For the journal.
+fn reason(error: &RestError) -> String {
+    match error.leaves_outcome_unknown() {
+        true => what_happened(error),
+        false => error.to_string(),
+    }
 }
 
 /// Without the advice to try again, which is good for questions only.

@@ -33,6 +33,8 @@ async fn an_unknown_outcome_is_called_unknown_and_nothing_is_sent_twice() {
         );
         assert!(error.message().starts_with(&advice), "{at}: {error}");
         assert_eq!(bench.events(), ["intent", "unknown"], "{at}");
+        let written = lines[1]["error"].as_str().expect("why");
+        assert!(!written.contains("try again"), "{at}: {written}");
         assert_eq!(bench.sent(), 1, "{at}");
     }
 }
@@ -106,6 +108,19 @@ async fn without_the_exchanges_time_nothing_is_in_doubt() {
         (bench.sent(), bench.events()),
         (0, vec!["intent".to_owned(), "refused".to_owned()])
     );
+}
+
+#[tokio::test]
+async fn what_was_not_done_is_said_not_to_be() {
+    let bench = bench(|_| Reply::new(429, "").header("Retry-After", "7")).await;
+    let error = bench.place().await.expect_err("refused");
+    assert!(
+        error
+            .message()
+            .starts_with("nothing was done: the exchange asked for a pause"),
+        "{error}"
+    );
+    assert_eq!(bench.events(), ["intent", "refused"]);
 }
 
 #[tokio::test]
