@@ -269,7 +269,8 @@ fn explain(error: RestError, change: &Change) -> Error {
 
 /// What kept an order from being judged kept it from being sent.
 fn unsent(error: Error) -> Error {
-    Error::new(error.kind(), format!("the order was not sent: {}", error.message()))
+    let message = format!("the order was not sent: {}", error.message());
+    Error::new(error.kind(), message).caused_by(error)
 }
 
 /// For the journal.
