@@ -20,7 +20,7 @@ use crate::records::Records;
 use crate::rest::{self, Governor, Rest};
 use crate::symbols::{AnalyticsKind, Kind, MarketId, Match, search};
 use crate::tools;
-use crate::trading::{self, BestPrices};
+use crate::trading::{self, CurrentBook};
 use crate::view;
 
 /// The name of the source, and its profile.
@@ -34,6 +34,8 @@ const DOCUMENT_TRADES: usize = 100;
 const DOCUMENT_FLOW_SECS: u32 = 60;
 const DOCUMENT_HOURS: u32 = 24;
 const DOCUMENT_DEPTH_LEVELS: usize = 20;
+/// To reckon an order by, where the book has to be asked for.
+const ORDER_LEVELS: u32 = 1_000;
 
 /// Account and order tools, and the address of an exchange that has accounts.
 pub type Trading = (trading::Settings, rest::Settings);
@@ -295,14 +297,25 @@ impl trading::Market for Running {
         Ok(self.market()?.symbols().await?.lookup(name).cloned())
     }
 
-    async fn best_prices(&self, symbol: &str) -> Result<BestPrices> {
+    /// Live and confirmed of late, or asked for now.
+    async fn book(&self, symbol: &str) -> Result<CurrentBook> {
         let market = self.market()?;
         let symbol = market.traded(symbol).await?;
-        let book = market.book(&symbol).await?;
-        Ok(BestPrices {
-            bid: book.view.depth.bids.best().map(|level| level.price),
-            ask: book.view.depth.asks.best().map(|level| level.price),
-            age_ms: book.received.age_ms(&*market.clock),
+        let live = market
+            .watched(&symbol)
+            .and_then(|tracked| Some((tracked.live()?, tracked.confirmed())));
+        if let Some((view, confirmed)) = live {
+            let age = market.clock.monotonic().saturating_duration_since(confirmed);
+            let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            if age_ms <= trading::MAX_PRICE_AGE_MS {
+                let depth = view.depth.clone();
+                return Ok(CurrentBook { depth, age_ms });
+            }
+        }
+        let view = market.snapshot_of(&symbol, ORDER_LEVELS).await?.view;
+        Ok(CurrentBook {
+            depth: view.depth.clone(),
+            age_ms: view.received.age_ms(&*market.clock),
         })
     }
 }

@@ -56,8 +56,10 @@ pub async fn serve(
     if venue.faults.refusing() {
         return cut_off();
     }
+    // An order is carried out though its answer comes late: that is what clients have to reckon with.
+    let changes = method != Method::GET;
     let delay = venue.faults.delay_millis();
-    if delay > 0 {
+    if delay > 0 && !changes {
         tokio::time::sleep(Duration::from_millis(delay)).await;
     }
     let query = query.unwrap_or_default();
@@ -89,6 +91,9 @@ pub async fn serve(
         let headers = response.headers_mut();
         headers.insert("x-mbx-order-count-10s", HeaderValue::from(ten_seconds));
         headers.insert("x-mbx-order-count-1d", HeaderValue::from(day));
+    }
+    if delay > 0 && changes {
+        tokio::time::sleep(Duration::from_millis(delay)).await;
     }
     response
 }

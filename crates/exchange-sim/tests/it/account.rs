@@ -1,6 +1,8 @@
+use std::time::Duration;
+
 use ring::hmac;
 use serde_json::{Value, json};
-use tribune_exchange_sim::{ApiKey, Exchange, Mode, Settings};
+use tribune_exchange_sim::{ApiKey, Exchange, Fault, Mode, Settings};
 
 use crate::support::{Reply, get, request, simulation, units};
 
@@ -24,9 +26,16 @@ async fn exchange() -> Exchange {
 }
 
 async fn signed(exchange: &Exchange, method: &str, endpoint: &str, query: &str) -> Reply {
-    let time = get(exchange, "/api/v3/time").await.json()["serverTime"]
-        .as_i64()
-        .expect("a time");
+    let time = time(exchange).await;
+    signed_at(exchange, time, method, endpoint, query).await
+}
+
+async fn time(exchange: &Exchange) -> i64 {
+    let told = get(exchange, "/api/v3/time").await.json();
+    told["serverTime"].as_i64().expect("a time")
+}
+
+async fn signed_at(exchange: &Exchange, time: i64, method: &str, endpoint: &str, query: &str) -> Reply {
     let query = format!("{query}{}timestamp={time}", if query.is_empty() { "" } else { "&" });
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
     let signature: String = hmac::sign(&key, query.as_bytes())
@@ -126,6 +135,21 @@ async fn a_resting_order_is_shown_found_and_cancelled() {
     assert_eq!(all[0]["status"], "CANCELED");
 }
 
+/// Who gives up waiting has an order all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_is_carried_out_though_its_answer_comes_late() {
+    let exchange = exchange().await;
+    let time = time(&exchange).await;
+    exchange.faults().set(&Fault::Delay { millis: 20_000 });
+    let limit = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.5&price=40000.01&newClientOrderId=late";
+    let placing = signed_at(&exchange, time, "POST", "order", limit);
+    let impatient = tokio::time::timeout(Duration::from_millis(500), placing).await;
+    assert!(impatient.is_err(), "nobody answered in time");
+    exchange.faults().clear();
+    let found = signed(&exchange, "GET", "order", "symbol=BTCUSDT&origClientOrderId=late").await;
+    assert_eq!(found.json()["status"], "NEW", "{}", found.body);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resting_order_is_met_by_the_flow() {
     let exchange = exchange().await;
@@ -143,7 +167,7 @@ async fn a_resting_order_is_met_by_the_flow() {
         if state["status"] == "FILLED" {
             break;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(state["status"], "FILLED", "{state}");
     assert_eq!(balance(&exchange, "BTC").await.0, units(&json!("1.00100000")));

@@ -56,6 +56,10 @@ pub enum RestError {
     #[error("{0}")]
     Network(Network),
 
+    /// Nothing was sent: what is signed carries the exchange's time, and that could not be had.
+    #[error("nothing was done: the exchange's time could not be had ({0})")]
+    NoTime(Box<RestError>),
+
     /// The exchange's own refusal, by its code.
     #[error("{}", refusal(*.code, .message, .subject.as_deref()))]
     Refused {
@@ -108,6 +112,7 @@ impl RestError {
             Self::Invalid(_) | Self::TooHeavy { .. } => ErrorKind::InvalidArgument,
             Self::Refused { code, .. } => meaning(*code).kind(),
             Self::Abandoned => ErrorKind::Internal,
+            Self::NoTime(error) => error.kind(),
             _ => ErrorKind::Unavailable,
         }
     }
@@ -116,6 +121,7 @@ impl RestError {
     pub const fn wait(&self) -> Option<Duration> {
         match self {
             Self::HeldBack { wait, .. } | Self::Paused { wait, .. } => Some(*wait),
+            Self::NoTime(error) => error.wait(),
             _ => None,
         }
     }
@@ -158,7 +164,8 @@ impl RestError {
     pub fn leaves_outcome_unknown(&self) -> bool {
         match self {
             Self::Server { .. } | Self::Shape { .. } | Self::TooLarge { .. } | Self::Abandoned => true,
-            Self::Status { status, .. } => *status < 400,
+            // Somebody on the way spoke in the exchange's place: what the exchange did is not in it.
+            Self::Status { .. } => true,
             // Without a connection nothing was sent.
             Self::Network(network) => matches!(network, Network::Timeout(_) | Network::BrokenOff(_)),
             Self::Refused { code, .. } => matches!(code, -1000 | -1001 | -1006 | -1007),
@@ -179,6 +186,7 @@ impl RestError {
             Self::Network(Network::Timeout(_)) => "timeout",
             Self::Network(_) => "unreachable",
             Self::Refused { .. } => "refused",
+            Self::NoTime(error) => error.outcome(),
             Self::Shape { .. } | Self::TooLarge { .. } => "garbled",
             Self::Crowded => "crowded",
             Self::Abandoned => "abandoned",

@@ -1,7 +1,5 @@
 //! Sends one request and reads its answer: bounded in time and size, counted, explained.
 
-use std::error::Error as StdError;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,8 +11,9 @@ use tribune_core::{Clock, Error};
 
 use super::client::Settings;
 use super::decode;
-use super::error::{Network, RestError};
+use super::error::RestError;
 use super::governor::{Governor, Permit, Priority, Told};
+use super::network::explain;
 use super::request::{Request, Size};
 use crate::model::Millis;
 use crate::moment::Moment;
@@ -311,53 +310,4 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 /// This machine itself, which is not reached through a proxy.
 pub(crate) fn is_loopback(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
-}
-
-/// Why a server's certificate is not trusted, or what else secured connections failed at.
-pub(crate) fn distrust(error: &rustls::Error) -> String {
-    use rustls::CertificateError as Wrong;
-    let rustls::Error::InvalidCertificate(wrong) = error else {
-        return error.to_string();
-    };
-    let wrong = match wrong {
-        Wrong::UnknownIssuer => "is from an authority that this system does not know",
-        Wrong::NotValidForName | Wrong::NotValidForNameContext { .. } => "is for another name",
-        Wrong::Expired | Wrong::ExpiredContext { .. } => "has expired",
-        Wrong::NotValidYet | Wrong::NotValidYetContext { .. } => "is not valid yet",
-        Wrong::Revoked => "has been revoked",
-        other => return format!("its certificate is not accepted ({other})"),
-    };
-    format!("its certificate {wrong}")
-}
-
-fn explain(error: &reqwest::Error, host: String) -> Network {
-    if error.is_timeout() {
-        return Network::Timeout(host);
-    }
-    let mut cause: Option<&(dyn StdError + 'static)> = error.source();
-    while let Some(inner) = cause {
-        if let Some(refused) = inner.downcast_ref::<rustls::Error>() {
-            let why = distrust(refused);
-            return Network::Tls { host, why };
-        }
-        let io = inner.downcast_ref::<io::Error>();
-        if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {
-            return Network::Refused(host);
-        }
-        // The connector has no type for it.
-        if error.is_connect() && inner.to_string().starts_with("dns error") {
-            return Network::Dns(host);
-        }
-        // What an I/O error wraps is not its source but stands in its place.
-        let wrapped = io.and_then(io::Error::get_ref);
-        cause = match wrapped {
-            Some(wrapped) => Some(wrapped),
-            None => inner.source(),
-        };
-    }
-    if error.is_connect() {
-        Network::Unreachable(host)
-    } else {
-        Network::BrokenOff(host)
-    }
 }

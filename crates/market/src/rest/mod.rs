@@ -6,7 +6,7 @@
 //! - [`client`]: [`Rest`], the calls; `http` sends them, `request` writes them
 //! - [`answers`]: what comes back, as values; `decode` reads it strictly
 //! - [`sign`]: requests in the name of an account; `signed` sends them
-//! - [`error`]: what can go wrong, in sentences
+//! - [`error`]: what can go wrong, in sentences; `network` tells why there was no answer
 
 pub mod answers;
 pub mod client;
@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod error;
 pub mod governor;
 mod http;
+mod network;
 pub(crate) mod request;
 pub mod sign;
 mod signed;
@@ -31,5 +32,6 @@ pub use endpoint::Endpoint;
 pub use error::RestError;
 pub use governor::{Governor, Priority};
 pub use http::Simulation;
-pub(crate) use http::{distrust, is_loopback};
+pub(crate) use http::is_loopback;
+pub(crate) use network::distrust;
 pub use sign::Signer;

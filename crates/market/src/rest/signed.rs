@@ -23,14 +23,20 @@ impl Rest {
         read: fn(&[u8]) -> Decoded<T>,
     ) -> Result<Stamped<T>, RestError> {
         if self.clock_offset_ms().is_none() {
-            self.server_time().await?;
+            self.learn_time().await?;
         }
         let first = self.signed_once(signer, &method, &request, read).await;
         if first.as_ref().err().and_then(RestError::code) != Some(CLOCK_SKEW) {
             return first;
         }
-        self.server_time().await?;
+        self.learn_time().await?;
         self.signed_once(signer, &method, &request, read).await
+    }
+
+    /// A time that does not come in time leaves no doubt about what was to be signed.
+    async fn learn_time(&self) -> Result<(), RestError> {
+        let time = self.server_time().await;
+        time.map(drop).map_err(|error| RestError::NoTime(Box::new(error)))
     }
 
     async fn signed_once<T>(

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tribune_core::Clock;
 
+use super::questions::OrderName;
 use crate::model::Millis;
 use crate::moment::Stamped;
 use crate::number::{Notional, Price, Quantity};
@@ -27,8 +28,31 @@ pub(super) struct OrderState {
     executed_quantity: Quantity,
     /// `None` where the exchange does not know: it says −1 of very old orders.
     executed_quote_quantity: Option<Notional>,
-    #[serde(serialize_with = "as_text")]
-    time: Millis,
+    /// When it was placed; `None` where the exchange does not say.
+    #[serde(serialize_with = "as_text_if_known")]
+    time: Option<Millis>,
+}
+
+impl OrderState {
+    /// What has to be said of an order that the exchange took, but that is over without having been filled.
+    pub(super) fn caveat(&self) -> Option<String> {
+        let is_over = self.status.starts_with("EXPIRED") || self.status == "REJECTED";
+        is_over.then(|| {
+            let (status, filled, whole) = (&self.status, self.executed_quantity, self.quantity);
+            format!("the order is {status}: {filled} of {whole} was filled, and no more will be")
+        })
+    }
+
+    pub(super) fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    pub(super) fn names(&self) -> [OrderName; 2] {
+        [
+            OrderName::Client(self.client_order_id.clone()),
+            OrderName::Number(self.order_id),
+        ]
+    }
 }
 
 /// A trade of the account's own.
@@ -95,7 +119,11 @@ fn as_text<S: serde::Serializer>(time: &Millis, serializer: S) -> Result<S::Ok, 
     text(*time).serialize(serializer)
 }
 
-fn order_state(fields: &Fields<'_>, id: &str, time: &str) -> Read<OrderState> {
+fn as_text_if_known<S: serde::Serializer>(time: &Option<Millis>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.and_then(text).serialize(serializer)
+}
+
+fn order_state(fields: &Fields<'_>, id: &str, time: Option<&str>) -> Read<OrderState> {
     let spent = fields.signed("cummulativeQuoteQty")?;
     Ok(OrderState {
         symbol: fields.word("symbol")?.into_owned(),
@@ -113,32 +141,32 @@ fn order_state(fields: &Fields<'_>, id: &str, time: &str) -> Read<OrderState> {
         } else {
             Some(fields.notional("cummulativeQuoteQty")?)
         },
-        time: fields.millis(time)?,
+        time: time.map(|time| fields.millis(time)).transpose()?,
     })
 }
 
 /// Of a new order.
 pub(super) fn placed(body: &[u8]) -> Decoded<OrderState> {
-    let order = order_state(&decode::object(body)?, "clientOrderId", "transactTime")?;
+    let order = order_state(&decode::object(body)?, "clientOrderId", Some("transactTime"))?;
     let time = order.time;
-    Ok((order, Some(time)))
+    Ok((order, time))
 }
 
-/// Of a cancelled one: its own name is the former, `clientOrderId` that of the cancellation.
+/// Of a cancelled one: its own name is the former, `clientOrderId` that of the cancellation, whose time it has.
 pub(super) fn cancelled(body: &[u8]) -> Decoded<OrderState> {
-    let order = order_state(&decode::object(body)?, "origClientOrderId", "transactTime")?;
-    let time = order.time;
-    Ok((order, Some(time)))
+    let fields = decode::object(body)?;
+    let cancelled = fields.millis("transactTime")?;
+    Ok((order_state(&fields, "origClientOrderId", None)?, Some(cancelled)))
 }
 
 pub(super) fn order(body: &[u8]) -> Decoded<OrderState> {
     let fields = decode::object(body)?;
     let updated = fields.millis("updateTime")?;
-    Ok((order_state(&fields, "clientOrderId", "time")?, Some(updated)))
+    Ok((order_state(&fields, "clientOrderId", Some("time"))?, Some(updated)))
 }
 
 pub(super) fn orders(body: &[u8]) -> Decoded<Vec<OrderState>> {
-    let orders = decode::each(body, |fields| order_state(&fields, "clientOrderId", "time"))?;
+    let orders = decode::each(body, |fields| order_state(&fields, "clientOrderId", Some("time")))?;
     Ok((orders, None))
 }
 
@@ -186,5 +214,7 @@ pub(super) fn account(body: &[u8]) -> Decoded<Account> {
         can_deposit: fields.truth("canDeposit")?,
         balances,
     };
-    Ok((account, Some(fields.millis("updateTime")?)))
+    // Zero where nothing ever happened in it.
+    let updated = Some(fields.millis("updateTime")?).filter(|time| *time > 0);
+    Ok((account, updated))
 }

@@ -51,12 +51,13 @@ impl Tool for CancelOrder {
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let symbol = spec::text(&args, "symbol").unwrap_or_default();
-        let (parameter, order) = spec::which_order(&args)?;
+        let order = spec::which_order(&args)?;
+        let (parameter, value) = order.parameter();
         // The cancellation has a name of its own, so that it can be told from another.
         let name = self.desk.previews.name("tribune-")?;
         let request = Request::new(Endpoint::Order)
             .symbol(symbol)?
-            .with(parameter, &order)
+            .with(parameter, &value)
             .with("newClientOrderId", &name);
         let change = Change {
             action: "cancel_order",
@@ -64,8 +65,8 @@ impl Tool for CancelOrder {
             request,
             read: answers::cancelled,
             symbol: symbol.to_owned(),
-            client_order_id: order.clone(),
-            described: json!({"symbol": symbol, (parameter): order, "cancellation": name}),
+            order,
+            described: json!({"symbol": symbol, "cancellation": name}),
         };
         let changed = self.desk.change(change, cx).await?;
         let answer = Cancelled {

@@ -3,23 +3,26 @@
 use std::sync::Arc;
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tribune_core::{CallContext, Clock, Error, ErrorKind, Principal, Result};
 
-use super::answers::OrderState;
+use super::answers::{self, OrderState};
+use super::estimate::Estimate;
 use super::journal::{Entry, Event, Journal};
-use super::order::{Estimate, Order};
+use super::order::Order;
 use super::preview::Previews;
-use super::{BestPrices, Market, Settings};
+use super::questions::{OrderName, Question, Questions};
+use super::{CurrentBook, MAX_PRICE_AGE_MS, Market, Settings};
 use crate::model::Symbol;
 use crate::moment::Stamped;
 use crate::number::Notional;
 use crate::rest::answers::Decoded;
+use crate::rest::error::seconds;
 use crate::rest::request::Request;
-use crate::rest::{Rest, RestError, Signer};
+use crate::rest::{Endpoint, Rest, RestError, Signer};
 
-/// Prices older than this are nothing to reckon an order by.
-const MAX_PRICE_AGE_MS: u64 = 10_000;
+/// The exchange's code for an order it does not have.
+const NO_SUCH_ORDER: i64 = -2013;
 
 pub(super) struct Desk {
     rest: Rest,
@@ -30,12 +33,13 @@ pub(super) struct Desk {
     symbols: Option<Vec<String>>,
     pub(super) previews: Previews,
     journal: Journal,
+    pub(super) questions: Questions,
 }
 
 /// An order that may be sent, and what it was judged by.
 pub(super) struct Judged {
     pub(super) rules: Symbol,
-    pub(super) best: BestPrices,
+    pub(super) book: CurrentBook,
     pub(super) estimate: Estimate,
 }
 
@@ -47,7 +51,7 @@ pub(super) struct Change {
     pub(super) read: fn(&[u8]) -> Decoded<OrderState>,
     pub(super) symbol: String,
     /// Which order to look for if the outcome stays unknown.
-    pub(super) client_order_id: String,
+    pub(super) order: OrderName,
     /// For the journal.
     pub(super) described: Value,
 }
@@ -61,9 +65,16 @@ pub(super) struct Changed {
 
 impl Desk {
     pub(super) fn new(settings: Settings, signer: Signer, rest: Rest, market: Arc<dyn Market>) -> Result<Self> {
+        let journal = Journal::open(&settings.journal)?;
+        let questions = Questions::of(&settings.journal);
+        for question in questions.list() {
+            let (action, symbol, time) = (&question.action, &question.symbol, question.time);
+            tracing::warn!(action, symbol, order = %question.order, %time, "the journal does not say what became of an order; look with binance_get_order");
+        }
         Ok(Self {
             previews: Previews::new(Arc::clone(rest.clock())),
-            journal: Journal::open(&settings.journal)?,
+            journal,
+            questions,
             rest,
             signer,
             market,
@@ -82,6 +93,55 @@ impl Desk {
         Ok(self.rest.signed(&self.signer, Method::GET, request, read).await?)
     }
 
+    /// One order as the exchange has it. If its outcome was unknown it is now written down.
+    pub(super) async fn find(&self, symbol: &str, order: OrderName, cx: &CallContext) -> Result<Stamped<OrderState>> {
+        let (parameter, value) = order.parameter();
+        let request = Request::new(Endpoint::Order).symbol(symbol)?.with(parameter, &value);
+        let found = self
+            .rest
+            .signed(&self.signer, Method::GET, request, answers::order)
+            .await;
+        match &found {
+            Ok(state) => {
+                if let Some(question) = self.questions.close_found(&state.value) {
+                    self.resolve(Event::Found, question, Some(state), cx).await;
+                }
+            }
+            Err(error) if error.code() == Some(NO_SUCH_ORDER) => {
+                let question = self.questions.lookup(symbol, &order);
+                if let Some(left) = question.and_then(|question| question.may_arrive_for(self.clock().now())) {
+                    return Err(Error::unavailable(format!(
+                        "the exchange has no such order yet, but it was sent a moment ago and may still arrive; look again in {} s before trying again",
+                        seconds(left)
+                    )));
+                }
+                if let Some(question) = self.questions.close(symbol, &order) {
+                    self.resolve(Event::Absent, question, None, cx).await;
+                }
+            }
+            Err(_) => (),
+        }
+        Ok(found?)
+    }
+
+    async fn resolve(&self, event: Event, question: Question, found: Option<&Stamped<OrderState>>, cx: &CallContext) {
+        let entry = Entry {
+            time: self.clock().now(),
+            event,
+            action: "get_order",
+            caller: caller(&cx.principal),
+            correlation_id: Arc::clone(&cx.correlation_id),
+            order: question.order,
+            request: json!({"symbol": question.symbol}),
+            result: found.and_then(|found| serde_json::to_value(&found.value).ok()),
+            error: None,
+            simulated: found.map(|found| found.simulated),
+        };
+        if let Err(error) = self.journal.record(&entry).await {
+            tracing::error!(%error, order = %entry.order, "what became of an order is not in the journal");
+        }
+    }
+
     /// Lets the exchange check an order without placing it.
     pub(super) async fn test<T>(&self, request: Request, read: fn(&[u8]) -> Decoded<T>) -> Result<Stamped<T>> {
         Ok(self.rest.signed(&self.signer, Method::POST, request, read).await?)
@@ -97,7 +157,7 @@ impl Desk {
             let why = format!("{symbol} may not be traded here; allowed are {}", allowed.join(", "));
             return refuse(ErrorKind::Forbidden, why);
         }
-        let Some(rules) = self.market.symbol(symbol).await? else {
+        let Some(rules) = self.market.symbol(symbol).await.map_err(unsent)? else {
             return refuse(ErrorKind::NotFound, format!("the exchange has no symbol `{symbol}`"));
         };
         if !self.quote_assets.iter().any(|asset| **asset == *rules.quote) {
@@ -108,21 +168,21 @@ impl Desk {
             );
             return refuse(ErrorKind::Forbidden, why);
         }
-        let best = self.market.best_prices(symbol).await?;
-        if best.age_ms > MAX_PRICE_AGE_MS {
-            let why = format!("the last known prices are {} s old; try again", best.age_ms / 1000);
+        let book = self.market.book(symbol).await.map_err(unsent)?;
+        if book.age_ms > MAX_PRICE_AGE_MS {
+            let why = format!("the last known prices are {} s old; try again", book.age_ms / 1000);
             return refuse(ErrorKind::Unavailable, why);
         }
-        let estimate = order.estimate(&best)?;
+        let estimate = order.estimate(&book.depth)?;
         order.check(&rules, &estimate)?;
-        if estimate.notional > self.cap {
+        if estimate.counted > self.cap {
             let why = format!(
                 "it is worth about {} {}, more than one order may be worth here ({})",
-                estimate.notional, rules.quote, self.cap
+                estimate.counted, rules.quote, self.cap
             );
             return refuse(ErrorKind::Forbidden, why);
         }
-        Ok(Judged { rules, best, estimate })
+        Ok(Judged { rules, book, estimate })
     }
 
     /// On a task of its own: a caller who goes away must not leave the journal without the end.
@@ -144,19 +204,18 @@ impl Desk {
             action: change.action,
             caller: caller.clone(),
             correlation_id: Arc::clone(&correlation_id),
-            client_order_id: change.client_order_id.clone(),
+            order: change.order.clone(),
             request: change.described.clone(),
             result: outcome
                 .and_then(|outcome| outcome.as_ref().ok())
                 .and_then(|order| serde_json::to_value(&order.value).ok()),
-            error: outcome
-                .and_then(|outcome| outcome.as_ref().err())
-                .map(RestError::to_string),
+            error: outcome.and_then(|outcome| outcome.as_ref().err()).map(reason),
             simulated: outcome
                 .and_then(|outcome| outcome.as_ref().ok())
                 .map(|order| order.simulated),
         };
-        let intent = self.journal.record(&entry(Event::Intent, None)).await;
+        let intended = entry(Event::Intent, None);
+        let intent = self.journal.record(&intended).await;
         intent.map_err(|error| Error::internal(format!("nothing was sent: {error}")).caused_by(error))?;
         let request = change.request.clone();
         let outcome = self
@@ -168,9 +227,20 @@ impl Desk {
             Err(error) if error.leaves_outcome_unknown() => Event::Unknown,
             Err(_) => Event::Refused,
         };
+        match event {
+            Event::Unknown => self.questions.ask(Question {
+                action: change.action.to_owned(),
+                symbol: change.symbol.clone(),
+                order: change.order.clone(),
+                time: intended.time,
+            }),
+            // A cancellation that was done tells that the order was there.
+            Event::Done => drop(self.questions.close(&change.symbol, &change.order)),
+            _ => (),
+        }
         let recorded = self.journal.record(&entry(event, Some(&outcome))).await;
         if let Err(error) = &recorded {
-            tracing::error!(%error, action = change.action, order = change.client_order_id, "an outcome is not in the journal");
+            tracing::error!(%error, action = change.action, order = %change.order, "an outcome is not in the journal");
         }
         let order = outcome.map_err(|error| explain(error, &change))?;
         Ok(Changed {
@@ -183,15 +253,32 @@ impl Desk {
 /// What a failed change leaves its caller to do.
 fn explain(error: RestError, change: &Change) -> Error {
     if !error.leaves_outcome_unknown() {
-        return error.into();
+        // A refusal of the exchange's own says enough; of anything else a caller could think that it was done.
+        let is_plain = error.code().is_some() || matches!(error, RestError::NoTime(_));
+        let prefix = if is_plain { "" } else { "nothing was done: " };
+        return Error::new(error.kind(), format!("{prefix}{error}"));
     }
     let message = format!(
-        "execution status unknown: look with binance_get_order before trying again (symbol {}, client_order_id {}); {}",
+        "execution status unknown: look with binance_get_order before trying again (symbol {}, {}); {}",
         change.symbol,
-        change.client_order_id,
+        change.order,
         what_happened(&error)
     );
     Error::new(ErrorKind::Unavailable, message)
+}
+
+/// What kept an order from being judged kept it from being sent.
+fn unsent(error: Error) -> Error {
+    let message = format!("the order was not sent: {}", error.message());
+    Error::new(error.kind(), message).caused_by(error)
+}
+
+/// For the journal.
+fn reason(error: &RestError) -> String {
+    match error.leaves_outcome_unknown() {
+        true => what_happened(error),
+        false => error.to_string(),
+    }
 }
 
 /// Without the advice to try again, which is good for questions only.

@@ -6,10 +6,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tribune_core::{Error, Result};
 
-#[derive(Debug, Serialize)]
+use super::questions::OrderName;
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Event {
     /// About to be sent.
@@ -20,6 +22,10 @@ pub(super) enum Event {
     Refused,
     /// It may or may not have been done.
     Unknown,
+    /// Looked up after that: this is what became of it.
+    Found,
+    /// Looked up after that: the exchange has no such order.
+    Absent,
 }
 
 /// One line. Nothing secret is ever part of it.
@@ -30,7 +36,8 @@ pub(super) struct Entry {
     pub(super) action: &'static str,
     pub(super) caller: String,
     pub(super) correlation_id: Arc<str>,
-    pub(super) client_order_id: String,
+    #[serde(flatten)]
+    pub(super) order: OrderName,
     /// What was asked for.
     pub(super) request: serde_json::Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +64,7 @@ impl Journal {
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let mut file = options.open(path)?;
             end_last_line(&mut file)?;
+            sync_folder(path)?;
             Ok(file)
         };
         let file = open().map_err(|error| {
@@ -78,15 +86,39 @@ impl Journal {
         line.push(b'\n');
         let file = Arc::clone(&self.file);
         let written = tokio::task::spawn_blocking(move || {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.write_all(&line)?;
-            file.sync_data()
+            append(&mut file.lock().unwrap_or_else(PoisonError::into_inner), &line)
         });
         let written = written
             .await
             .map_err(|error| Error::internal(failed).caused_by(error))?;
         written.map_err(|error| Error::internal(failed).caused_by(error))
     }
+}
+
+/// All of it or nothing: what failed is taken back, so that nothing stands there that was not done.
+fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
+    end_last_line(file)?;
+    let whole = file.seek(SeekFrom::End(0))?;
+    let written = file.write_all(line).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // If that fails too, the next line is not glued to what stays.
+        let _ = file.set_len(whole);
+    }
+    written
+}
+
+/// A new file is on disk once its folder is.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => File::open(".")?.sync_all(),
+    }
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// A crash may have left half a line; the next must not be glued to it.
@@ -114,7 +146,7 @@ mod tests {
             action: "place_order",
             caller: "local".to_owned(),
             correlation_id: Arc::from("-"),
-            client_order_id: "tribune-1".to_owned(),
+            order: OrderName::Client("tribune-1".to_owned()),
             request: serde_json::json!({"symbol": "BTCUSDT"}),
             result: None,
             error: None,
@@ -148,6 +180,38 @@ mod tests {
             })
             .collect();
         assert_eq!(events, [Some("intent".into()), None, Some("unknown".into())]);
+    }
+
+    /// A file that takes no more than so many bytes stands for a disk that is full.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_line_that_was_not_written_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("journal.jsonl");
+        let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact trading::journal::tests::on_a_full_disk --ignored";
+        let itself = std::env::current_exe().expect("the tests");
+        let mut shell = std::process::Command::new("bash");
+        let ran = shell.args(["-c", script]).arg(itself).env("JOURNAL", &path).output();
+        let ran = ran.expect("bash");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+        let text = std::fs::read_to_string(&path).expect("text");
+        assert_eq!((text.lines().count(), text.ends_with("}\n")), (1, true), "{text}");
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the test above, with a limit"]
+    async fn on_a_full_disk() {
+        let Some(path) = std::env::var_os("JOURNAL") else {
+            return;
+        };
+        let journal = Journal::open(Path::new(&path)).expect("journal");
+        let long = |length: usize| Entry {
+            caller: "x".repeat(length),
+            ..entry(Event::Intent)
+        };
+        journal.record(&long(400)).await.expect("it fits");
+        assert!(journal.record(&long(2_000)).await.is_err());
+        assert!(journal.record(&long(2_000)).await.is_err());
     }
 
     #[test]

@@ -125,12 +125,8 @@ impl Look {
         ToolOutput::structured(&Trades { trades: shown, list }, shown.len())
     }
 
-    async fn see_order(&self, args: &JsonObject) -> Result<ToolOutput> {
-        let (parameter, order) = spec::which_order(args)?;
-        let request = Request::new(Endpoint::Order)
-            .symbol(symbol(args))?
-            .with(parameter, &order);
-        let order = self.desk.ask(request, answers::order).await?;
+    async fn see_order(&self, args: &JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        let order = self.desk.find(symbol(args), spec::which_order(args)?, cx).await?;
         let times = Times::of(&order, self.desk.clock());
         ToolOutput::structured(
             &OrderAnswer {
@@ -170,11 +166,11 @@ impl Tool for Look {
         spec::normalise_symbol(args);
     }
 
-    async fn call(&self, args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         match self.what {
             What::Account => self.see_account().await,
             What::MyTrades => self.see_trades(&args).await,
-            What::Order => self.see_order(&args).await,
+            What::Order => self.see_order(&args, cx).await,
             What::OpenOrders => {
                 let request = Request::new(Endpoint::OpenOrders);
                 let request = match spec::text(&args, "symbol") {

@@ -1,20 +1,23 @@
 //! An account and its orders, as tools. They exist only where a key *and* the switch are set. In reading
 //! order:
 //!
-//! - `order`: what somebody wants to trade, and whether the exchange's rules allow it
+//! - `order`: what somebody wants to trade, and whether the exchange's rules allow it; `estimate`: what it
+//!   comes to by the book of the moment
 //! - `preview`: tokens that make an order take two steps
-//! - `journal`: what was sent, written down before it is
+//! - `journal`: what was sent, written down before it is; `questions`: what it leaves open
 //! - `desk`: sends orders; `answers` reads what comes back
 //! - `place`, `cancel`, `look`: the tools; `spec` has what their schemas share
 
 mod answers;
 mod cancel;
 mod desk;
+mod estimate;
 mod journal;
 mod look;
 mod order;
 mod place;
 mod preview;
+mod questions;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -25,13 +28,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tribune_core::{Error, Result, Tool};
 
+use crate::book::Depth;
 use crate::model::Symbol;
-use crate::number::{Notional, Price};
+use crate::number::Notional;
 use crate::rest::{Rest, Signer};
 use desk::Desk;
 
 /// The public host, which has prices and nothing else.
 const MARKET_DATA_ONLY: &str = "data-api.binance.vision";
+/// Prices older than this are nothing to reckon an order by.
+pub(crate) const MAX_PRICE_AGE_MS: u64 = 10_000;
 
 /// An API key and its secret: that of an HMAC key, or an Ed25519 private key.
 pub struct Credentials {
@@ -53,12 +59,11 @@ pub struct Settings {
     pub journal: PathBuf,
 }
 
-/// The best prices now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BestPrices {
-    /// `None` where nobody offers.
-    pub bid: Option<Price>,
-    pub ask: Option<Price>,
+/// The book that an order is reckoned by.
+#[derive(Debug, Clone)]
+pub struct CurrentBook {
+    pub depth: Depth,
+    /// Since it was last known to be what it is: a quiet market's book is not old.
     pub age_ms: u64,
 }
 
@@ -68,7 +73,7 @@ pub trait Market: Send + Sync {
     /// The exchange's rules for a symbol; `None` if it has no such symbol.
     async fn symbol(&self, name: &str) -> Result<Option<Symbol>>;
 
-    async fn best_prices(&self, symbol: &str) -> Result<BestPrices>;
+    async fn book(&self, symbol: &str) -> Result<CurrentBook>;
 }
 
 /// The seven tools; none if trading is not switched on. `rest` must lead to an exchange that has

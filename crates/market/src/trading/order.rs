@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
-use super::BestPrices;
+use super::estimate::Estimate;
 use crate::model::{Symbol, SymbolStatus};
 use crate::number::{InvalidNumber, Notional, Price, Quantity};
 use crate::rest::request::Request;
@@ -47,15 +47,6 @@ pub(super) struct Order {
     pub(super) terms: Terms,
 }
 
-/// What an order is worth, by which price.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Estimate {
-    pub(super) notional: Notional,
-    /// `None` where the amount was given.
-    pub(super) price: Option<Price>,
-    pub(super) basis: &'static str,
-}
-
 /// An order in answers and in the journal.
 #[derive(Debug, Serialize)]
 pub(super) struct Described<'a> {
@@ -73,7 +64,7 @@ pub(super) struct Described<'a> {
     time_in_force: Option<TimeInForce>,
 }
 
-fn refuse<T>(why: impl fmt::Display) -> Result<T> {
+pub(super) fn refuse<T>(why: impl fmt::Display) -> Result<T> {
     Err(Error::invalid_argument(format!("the order was not sent: {why}")))
 }
 
@@ -165,45 +156,6 @@ impl Order {
             Terms::MarketFor(spend) => described.quote_quantity = Some(spend),
         }
         described
-    }
-
-    /// What it is worth at most, as far as prices can tell: a sale at a limit below the best bid is
-    /// made at the bid; a market order may go beyond the best price.
-    pub(super) fn estimate(&self, best: &BestPrices) -> Result<Estimate> {
-        let (price, quantity, basis) = match (self.terms, self.side) {
-            (Terms::MarketFor(spend), _) => {
-                return Ok(Estimate {
-                    notional: spend,
-                    price: None,
-                    basis: "the amount asked for",
-                });
-            }
-            (Terms::Limit { price, quantity, .. }, Side::Sell) => match best.bid.filter(|bid| *bid > price) {
-                Some(bid) => (bid, quantity, "the best bid, which is above the limit"),
-                None => (price, quantity, "the limit price"),
-            },
-            (Terms::Limit { price, quantity, .. }, Side::Buy) => (price, quantity, "the limit price"),
-            (Terms::Market(quantity), side) => {
-                let (price, basis) = match side {
-                    Side::Buy => (best.ask, "the best ask"),
-                    Side::Sell => (best.bid, "the best bid"),
-                };
-                let Some(price) = price else {
-                    return refuse(format_args!(
-                        "there is no price to reckon with: {basis} is missing in the book"
-                    ));
-                };
-                (price, quantity, basis)
-            }
-        };
-        let Some(notional) = price.times(quantity) else {
-            return refuse("price times quantity is more than can be counted");
-        };
-        Ok(Estimate {
-            notional,
-            price: Some(price),
-            basis,
-        })
     }
 
     /// Against the exchange's rules for the symbol.

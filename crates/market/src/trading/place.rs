@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use reqwest::Method;
+use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, ToolSpec};
@@ -12,6 +13,7 @@ use super::answers::{self, OrderState, Times};
 use super::desk::{Change, Desk, Judged};
 use super::order::{Described, Order};
 use super::preview::VALID_FOR;
+use super::questions::{OrderName, Question};
 use super::spec::{self, CHANGE, Draft};
 use crate::number::{Notional, Price};
 use crate::rest::Endpoint;
@@ -32,6 +34,8 @@ struct Preview<'a> {
     estimate: EstimateAnswer,
     max_order_notional: Notional,
     next_step: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unresolved: Vec<Question>,
     #[serde(flatten)]
     times: Times,
 }
@@ -40,10 +44,12 @@ struct Preview<'a> {
 struct EstimateAnswer {
     notional: Notional,
     quote_asset: String,
-    price: Option<Price>,
+    price: Option<Decimal>,
+    worst_price: Option<Price>,
     basis: &'static str,
     best_bid: Option<Price>,
     best_ask: Option<Price>,
+    trades_at_once: bool,
     price_age_ms: u64,
     fees_included: bool,
 }
@@ -53,12 +59,12 @@ struct Placed<'a> {
     status: &'static str,
     order: &'a OrderState,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+    note: Option<String>,
     #[serde(flatten)]
     times: Times,
 }
 
-pub(super) const JOURNAL_FAILED: &str = "the outcome could not be written to the journal; the order itself stands";
+pub(super) const JOURNAL_FAILED: &str = "the exchange has done it, but that could not be written to the journal";
 
 impl PlaceOrder {
     pub(super) fn new(desk: &Arc<Desk>) -> Self {
@@ -79,9 +85,10 @@ impl PlaceOrder {
             expires_in_secs: VALID_FOR.as_secs(),
             order: order.describe(),
             client_order_id: ticket.client_order_id,
-            estimate: estimate(&judged),
+            estimate: estimate(order, &judged),
             max_order_notional: self.desk.cap,
             next_step: "nothing was placed; show this to the person, and only if they agree call again with the same arguments and this preview_token",
+            unresolved: self.desk.questions.list(),
             times: Times::of(&tested, self.desk.clock()),
         };
         ToolOutput::structured(&answer, 1)
@@ -103,29 +110,33 @@ impl PlaceOrder {
             request,
             read: answers::placed,
             symbol: order.symbol.clone(),
-            client_order_id,
+            order: OrderName::Client(client_order_id),
             described,
         };
         let changed = self.desk.change(change, cx).await?;
+        let unwritten = changed.journal_failed.then(|| JOURNAL_FAILED.to_owned());
+        let notes: Vec<String> = changed.order.value.caveat().into_iter().chain(unwritten).collect();
         let answer = Placed {
             status: "placed",
             order: &changed.order.value,
-            note: changed.journal_failed.then_some(JOURNAL_FAILED),
+            note: (!notes.is_empty()).then(|| notes.join("; ")),
             times: Times::of(&changed.order, self.desk.clock()),
         };
         ToolOutput::structured(&answer, 1)
     }
 }
 
-fn estimate(judged: &Judged) -> EstimateAnswer {
+fn estimate(order: &Order, judged: &Judged) -> EstimateAnswer {
     EstimateAnswer {
         notional: judged.estimate.notional,
         quote_asset: judged.rules.quote.to_string(),
         price: judged.estimate.price,
+        worst_price: judged.estimate.worst_price,
         basis: judged.estimate.basis,
-        best_bid: judged.best.bid,
-        best_ask: judged.best.ask,
-        price_age_ms: judged.best.age_ms,
+        best_bid: judged.book.depth.bids.best().map(|level| level.price),
+        best_ask: judged.book.depth.asks.best().map(|level| level.price),
+        trades_at_once: order.crosses(&judged.book.depth),
+        price_age_ms: judged.book.age_ms,
         fees_included: false,
     }
 }
@@ -195,10 +206,15 @@ fn draft(cap: Notional) -> Draft {
             "client_order_id": {"type": "string"},
             "estimate": {
                 "type": "object",
-                "description": "Worth in the quote asset, by which price; without fees. A market order can fill at worse prices.",
+                "description": "What it would come to in the quote asset by the book of now, without fees: the average price, the worst that is needed, and whether it would trade at once. A market order can fill at worse prices.",
             },
             "max_order_notional": {"type": "string"},
             "next_step": {"type": "string"},
+            "unresolved": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Orders and cancellations of before whose outcome nobody knows. Look at each with binance_get_order, and tell the person, before anything else is placed.",
+            },
             "note": {"type": "string"},
         })),
         output_required: &["status", "order", "received_time", "age_ms", "source", "simulated"],

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tribune_core::wire::object;
 use tribune_core::{Hints, JsonObject, ToolSpec};
 
+use super::questions::OrderName;
 use crate::rest::RestError;
 
 /// Longest list of one answer: a hundred orders fit into what hosts take.
@@ -136,12 +137,12 @@ pub(super) fn text<'a>(args: &'a JsonObject, name: &str) -> Option<&'a str> {
     args.get(name).and_then(Value::as_str)
 }
 
-/// The order that a caller names, by the exchange's parameters.
-pub(super) fn which_order(args: &JsonObject) -> Result<(&'static str, String), RestError> {
+/// The order that a caller names.
+pub(super) fn which_order(args: &JsonObject) -> Result<OrderName, RestError> {
     let number = args.get("order_id").and_then(Value::as_u64);
     match (number, text(args, "client_order_id")) {
-        (Some(number), None) => Ok(("orderId", number.to_string())),
-        (None, Some(name)) => Ok(("origClientOrderId", name.to_owned())),
+        (Some(number), None) => Ok(OrderName::Number(number)),
+        (None, Some(name)) => Ok(OrderName::Client(name.to_owned())),
         _ => Err(RestError::Invalid(
             "name the order by either order_id or client_order_id".to_owned(),
         )),

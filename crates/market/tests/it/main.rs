@@ -16,3 +16,4 @@ mod reports;
 mod search;
 mod soak;
 mod support;
+mod trading;

@@ -1,6 +1,8 @@
 //! Orders against the exchange's rules.
 
 use super::*;
+use crate::analytics::fixture::depth;
+use crate::book::Depth;
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
@@ -32,17 +34,12 @@ fn rules() -> Symbol {
     }
 }
 
-fn best(bid: &str, ask: &str) -> BestPrices {
-    let price = |text: &str| Price::parse(text).ok();
-    BestPrices {
-        bid: price(bid),
-        ask: price(ask),
-        age_ms: 0,
-    }
+fn book() -> Depth {
+    depth(&[("150.00", "2000")], &[("150.02", "2000")])
 }
 
 fn checked(order: &Order) -> Result<()> {
-    let estimate = order.estimate(&best("150.00", "150.02"))?;
+    let estimate = order.estimate(&book())?;
     order.check(&rules(), &estimate)
 }
 
@@ -82,31 +79,9 @@ fn each_rule_of_the_symbol_is_told_by_name() {
         ..rules()
     };
     let order = limit("BUY", "150", "1");
-    let estimate = order.estimate(&best("150", "151")).expect("estimate");
+    let estimate = order.estimate(&book()).expect("estimate");
     let error = order.check(&halted, &estimate).expect_err("halted");
     assert!(error.message().contains("cannot be traded now (status HALT)"));
-}
-
-#[test]
-fn an_order_is_worth_what_it_could_be_executed_at() {
-    let worth = |order: &Order, bid: &str, ask: &str| order.estimate(&best(bid, ask)).map(|e| e.notional.to_string());
-    let order = |args: Value| read(args).expect("order");
-    assert_eq!(worth(&limit("BUY", "160", "2"), "150", "151").expect("worth"), "320");
-    assert_eq!(worth(&limit("SELL", "160", "2"), "150", "151").expect("worth"), "320");
-    assert_eq!(
-        worth(&limit("SELL", "1", "2"), "150", "151").expect("worth"),
-        "300",
-        "it is made at the bid"
-    );
-    let market = |side| order(json!({"symbol": "S", "side": side, "type": "MARKET", "quantity": "2"}));
-    assert_eq!(worth(&market("BUY"), "150", "151").expect("worth"), "302");
-    assert_eq!(worth(&market("SELL"), "150", "151").expect("worth"), "300");
-    let empty = worth(&market("BUY"), "150", "none").expect_err("no ask");
-    assert!(empty.message().contains("the best ask is missing"));
-    let spend = order(json!({"symbol": "S", "side": "BUY", "type": "MARKET", "quote_quantity": "12.5"}));
-    assert_eq!(worth(&spend, "none", "none").expect("worth"), "12.5");
-    let huge = limit("BUY", "92233720368", "99999999999999999999");
-    assert!(worth(&huge, "1", "2").is_err());
 }
 
 #[test]
@@ -159,7 +134,7 @@ proptest! {
         let open = Symbol { min_quantity: None, max_quantity: None, min_notional: None, max_notional: None, ..rules() };
         let (price, quantity) = (Price::from_units(price), Quantity::from_units(quantity));
         let order = limit("BUY", &price.to_string(), &quantity.to_string());
-        let estimate = order.estimate(&best("1", "2")).expect("estimate");
+        let estimate = order.estimate(&book()).expect("estimate");
         let whole = price.units() % 1_000_000 == 0 && quantity.units() % 100_000 == 0;
         prop_assert_eq!(order.check(&open, &estimate).is_ok(), whole);
     }
@@ -168,7 +143,7 @@ proptest! {
     fn no_arguments_make_it_panic(price in "[0-9.]{0,30}|\\PC{0,10}", quantity in "[0-9.]{0,30}", kind in "LIMIT|MARKET|\\PC{0,5}") {
         let order = read(json!({"symbol": "S", "side": "SELL", "type": kind, "price": price, "quantity": quantity}));
         if let Ok(order) = order {
-            let _ = order.estimate(&best("150", "151")).and_then(|estimate| order.check(&rules(), &estimate));
+            let _ = order.estimate(&book()).and_then(|estimate| order.check(&rules(), &estimate));
         }
     }
 }

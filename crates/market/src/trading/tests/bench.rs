@@ -11,15 +11,16 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tribune_core::{CallContext, Error, Principal, Registry, Result};
 
+use crate::analytics::fixture::depth;
 use crate::model::SymbolStatus;
-use crate::number::Quantity;
+use crate::number::{Price, Quantity};
 use crate::rest::testing::{Asked, Reply, Server};
 use crate::trading::*;
 
 pub(super) const KEY: &str = "the-api-key-of-the-tests";
 const SECRET: &str = "the-secret-of-the-tests";
 
-pub(super) struct Fixed(pub(super) Mutex<BestPrices>);
+pub(super) struct Fixed(pub(super) Mutex<CurrentBook>);
 
 #[async_trait]
 impl Market for Fixed {
@@ -44,10 +45,13 @@ impl Market for Fixed {
         }))
     }
 
-    async fn best_prices(&self, _: &str) -> Result<BestPrices> {
-        Ok(*self.0.lock().expect("prices"))
+    async fn book(&self, _: &str) -> Result<CurrentBook> {
+        Ok(self.0.lock().expect("book").clone())
     }
 }
+
+/// An exchange so far ahead does not tell its time.
+pub(super) const NO_TIME: i64 = i64::MIN;
 
 /// What the exchange does with an order.
 pub(super) type OnOrder = dyn Fn(&Asked) -> Reply + Send + Sync;
@@ -96,7 +100,7 @@ fn gate(asked: &Asked, ahead_ms: i64) -> std::result::Result<(), Reply> {
 
 pub(super) fn order_json(asked: &Asked, status: &str) -> Value {
     json!({
-        "symbol": asked.parameter("symbol").unwrap_or("SOLUSDT"), "orderId": 28, "clientOrderId": asked.parameter("newClientOrderId").unwrap_or("mine"),
+        "symbol": asked.parameter("symbol").unwrap_or("SOLUSDT"), "orderId": 28, "clientOrderId": asked.parameter("newClientOrderId").or(asked.parameter("origClientOrderId")).unwrap_or("mine"),
         "origClientOrderId": asked.parameter("origClientOrderId").unwrap_or("mine"),
         "transactTime": 1_507_725_176_595i64, "time": 1_507_725_176_595i64, "updateTime": 1_507_725_176_600i64,
         "price": "150.00000000", "origQty": "0.10000000", "executedQty": "0.00000000",
@@ -116,6 +120,9 @@ pub(super) async fn bench_with(
     let server = Server::start(move |asked| {
         let ahead = ahead_ms.load(Ordering::SeqCst);
         let path = asked.path.trim_start_matches("/api/v3/");
+        if path == "time" && ahead == NO_TIME {
+            return Reply::new(503, "");
+        }
         if path == "time" {
             return Reply::json(&json!({"serverTime": jiff::Timestamp::now().as_millisecond() + ahead}));
         }
@@ -125,6 +132,8 @@ pub(super) async fn bench_with(
         match (asked.method.as_str(), path) {
             ("POST", "order/test") => Reply::json(&json!({})),
             ("POST" | "DELETE", "order") => on_order(asked),
+            // Of an order of ours.
+            ("GET", "order") if asked.query.contains("=tribune-") => on_order(asked),
             ("GET", "order") => Reply::json(&order_json(asked, "FILLED")),
             ("GET", "openOrders" | "allOrders") => {
                 Reply::json(&Value::Array((0..150).map(|_| order_json(asked, "NEW")).collect()))
@@ -150,9 +159,8 @@ pub(super) async fn bench_with(
     let mut settings = settings(journal.clone());
     change(&mut settings);
     let journal = settings.journal.clone();
-    let market = Arc::new(Fixed(Mutex::new(BestPrices {
-        bid: Price::parse("150").ok(),
-        ask: Price::parse("150.02").ok(),
+    let market = Arc::new(Fixed(Mutex::new(CurrentBook {
+        depth: depth(&[("150", "1000")], &[("150.02", "1000")]),
         age_ms: 12,
     })));
     let rest = server.client(|settings| settings.timeout = Duration::from_millis(1_500));

@@ -1,19 +1,16 @@
 //! The tools against an exchange of the tests' own, which checks signatures.
 
 mod bench;
+mod outcomes;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
-
-use serde_json::json;
+use serde_json::{Value, json};
 use tribune_core::ErrorKind;
 
 use super::{Settings, tools};
-use crate::number::{Notional, Price};
-use crate::rest::testing::{Asked, Reply, client};
-use bench::{KEY, bench, bench_with, order, order_json, settings, with};
+use crate::analytics::fixture::depth;
+use crate::number::Notional;
+use crate::rest::testing::{Reply, client};
+use bench::{bench, order, order_json, settings, with};
 
 #[tokio::test]
 async fn the_tools_exist_only_with_a_key_and_the_switch() {
@@ -154,8 +151,8 @@ async fn limits_are_kept_at_both_steps() {
         .await
         .expect("75.01 USDT");
     assert_eq!(preview["estimate"]["notional"], "75.01");
-    // The price has doubled since the preview.
-    bench.market.0.lock().expect("prices").ask = Price::parse("300").ok();
+    // Half of what was offered has gone since the preview: 0.25 · 150.02 + 0.25 · 449.98 = 150.
+    bench.market.0.lock().expect("book").depth = depth(&[("150", "1000")], &[("150.02", "0.25"), ("449.98", "1000")]);
     let placing = with(market.clone(), json!({"preview_token": preview["preview_token"]}));
     let error = bench.refused("binance_place_order", placing).await;
     assert_eq!(error.kind(), ErrorKind::Forbidden);
@@ -165,10 +162,15 @@ async fn limits_are_kept_at_both_steps() {
             .contains("about 150 USDT, more than one order may be worth here (100)"),
         "{error}"
     );
-    bench.market.0.lock().expect("prices").age_ms = 10_001;
+    let error = bench.refused("binance_place_order", market.clone()).await;
+    assert!(
+        error.message().contains("about 150 USDT"),
+        "at the first step too: {error}"
+    );
+    bench.market.0.lock().expect("book").age_ms = 10_001;
     let error = bench.refused("binance_place_order", market).await;
     assert!(error.message().contains("10 s old"), "{error}");
-    bench.market.0.lock().expect("prices").age_ms = 0;
+    bench.market.0.lock().expect("book").age_ms = 0;
     for (symbol, part) in [
         ("ADAUSDT", "may not be traded here"),
         ("SOLBTC", "quoted in BTC, in which no cap is set"),
@@ -204,130 +206,13 @@ async fn arguments_that_are_not_known_are_refused_and_spellings_forgiven() {
 }
 
 #[tokio::test]
-async fn an_unknown_outcome_is_called_unknown_and_nothing_is_sent_twice() {
-    let replies: [fn(&Asked) -> Reply; 5] = [
-        |_| Reply::new(503, ""),
-        |asked| Reply::json(&order_json(asked, "NEW")).after_ms(2_500),
-        |asked| Reply::json(&order_json(asked, "NEW")).half_sent(),
-        |_| Reply::json(&json!({"symbol": "SOLUSDT"})),
-        |_| Reply::refusal(-1007, "Timeout waiting for response from backend server."),
-    ];
-    for (at, reply) in replies.into_iter().enumerate() {
-        let bench = bench(reply).await;
-        let error = bench.place().await.expect_err("unknown");
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
-        let lines = bench.journal();
-        let id = lines[0]["client_order_id"].as_str().expect("id");
-        let advice = format!(
-            "execution status unknown: look with binance_get_order before trying again (symbol SOLUSDT, client_order_id {id})"
-        );
-        assert!(error.message().starts_with(&advice), "{at}: {error}");
-        assert_eq!(bench.events(), ["intent", "unknown"], "{at}");
-        assert_eq!(bench.sent(), 1, "{at}");
-    }
-}
-
-#[tokio::test]
-async fn a_refusal_is_a_refusal_and_never_repeats_secrets() {
-    let bench = bench(|asked| {
-        let signature = asked.parameter("signature").expect("signature");
-        let quantity = asked.parameter("quantity");
-        let said = match quantity {
-            Some("0.1") => "Account has insufficient balance for requested action.".to_owned(),
-            _ => format!("bad {KEY} {signature}"),
-        };
-        Reply::refusal(-2010, &said)
-    })
-    .await;
-    let error = bench.place().await.expect_err("refused");
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert_eq!(
-        error.message(),
-        "the exchange rejected the order: Account has insufficient balance for requested action"
-    );
-    assert_eq!(bench.events(), ["intent", "refused"]);
-    let larger = with(order(), json!({"quantity": "0.2"}));
-    let token = bench
-        .call("binance_place_order", larger.clone())
-        .await
-        .expect("preview")["preview_token"]
-        .clone();
-    let error = bench
-        .refused("binance_place_order", with(larger, json!({"preview_token": token})))
-        .await;
-    assert_eq!(error.message(), "the exchange rejected the order");
-}
-
-#[tokio::test]
-async fn a_wrong_clock_is_learnt_once_more_and_no_oftener() {
-    let ahead = Arc::new(AtomicI64::new(0));
-    let bench = bench_with(
-        ahead.clone(),
-        Arc::new(|asked| Reply::json(&order_json(asked, "NEW"))),
-        |_| (),
-    )
-    .await;
-    bench.call("binance_get_account", json!({})).await.expect("account");
-    // The exchange's clock jumps; the offset that was learnt is wrong now.
-    ahead.store(30_000, Ordering::SeqCst);
-    bench.place().await.expect("placed after learning the time again");
-    assert_eq!(bench.sent(), 1, "the preview learnt it");
-    let counted = |path: &str| {
-        bench
-            .server
-            .asked()
-            .iter()
-            .filter(|asked| asked.path.ends_with(path))
-            .count()
-    };
-    assert_eq!((counted("/time"), counted("/order/test")), (2, 2));
-}
-
-#[tokio::test]
-async fn a_clock_that_stays_wrong_is_explained() {
-    let bench = bench(|_| {
-        Reply::refusal(
-            -1021,
-            "Timestamp for this request was 1000ms ahead of the server's time.",
-        )
-    })
-    .await;
-    let error = bench.place().await.expect_err("skew");
-    assert!(
-        error.message().contains("clock") && error.message().contains("1000ms ahead"),
-        "{error}"
-    );
-    assert_eq!(bench.sent(), 2, "tried once more: the exchange had not looked at it");
-    assert_eq!(bench.events(), ["intent", "refused"]);
-}
-
-#[tokio::test]
-#[cfg(target_os = "linux")]
-async fn without_a_journal_nothing_is_sent() {
-    let full = |settings: &mut Settings| settings.journal = PathBuf::from("/dev/full");
-    let on_order = Arc::new(|asked: &Asked| Reply::json(&order_json(asked, "NEW")));
-    let bench = bench_with(Arc::default(), on_order, full).await;
-    let error = bench.place().await.expect_err("no journal");
-    assert!(error.message().starts_with("nothing was sent: the journal"), "{error}");
-    assert_eq!(bench.sent(), 0);
-}
-
-#[tokio::test]
-async fn a_caller_who_goes_away_leaves_a_whole_journal() {
-    let bench = bench(|asked| Reply::json(&order_json(asked, "NEW")).after_ms(200)).await;
-    let token = bench.preview().await["preview_token"].clone();
-    let placing = bench.call("binance_place_order", with(order(), json!({"preview_token": token})));
-    assert!(tokio::time::timeout(Duration::from_millis(100), placing).await.is_err());
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(bench.events(), ["intent", "done"]);
-}
-
-#[tokio::test]
 async fn cancelling_is_one_step_and_written_down() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "CANCELED"))).await;
     let args = json!({"symbol": "SOLUSDT", "client_order_id": "tribune-7"});
     let answer = bench.call("binance_cancel_order", args).await.expect("cancelled");
     assert_eq!(answer["order"]["client_order_id"], "tribune-7", "the order's own name");
+    assert_eq!(answer["order"]["time"], Value::Null, "when it was placed is not said");
+    assert_eq!(answer["exchange_time"], "2017-10-11T12:32:56.595Z");
     assert_eq!(bench.events(), ["intent", "done"]);
     assert_eq!(bench.journal()[0]["action"], "cancel_order");
     for args in [
