@@ -1,7 +1,7 @@
 //! Candles.
 
 use serde_json::{Value, json};
-use tribune_core::{Error, Result};
+use tribune_core::Result;
 
 use super::answer::{Answer, Keep, Provenance, Table, exchange_time, or_reason, or_unknown};
 use crate::analytics::volatility::{atr, realised};
@@ -10,6 +10,7 @@ use crate::market::{Market, Origin};
 use crate::model::{Candle, Interval, Millis};
 use crate::rest::KlinesQuery;
 use crate::symbols::Kind;
+use crate::tools::arguments::check_times;
 
 /// Candles that one answer shows.
 const MAX_SHOWN: usize = 500;
@@ -37,13 +38,7 @@ impl Range {
 }
 
 pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answer> {
-    if let (Some(start), Some(end)) = (range.start, range.end)
-        && start > end
-    {
-        return Err(Error::invalid_argument(
-            "start_time is after end_time: give the earlier one as start_time",
-        ));
-    }
+    check_times(range.start, range.end)?;
     let symbol = market.symbol(symbol).await?;
     let query = KlinesQuery {
         interval: range.interval,

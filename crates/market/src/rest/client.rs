@@ -158,6 +158,10 @@ impl Rest {
         &self.inner.transport.clock
     }
 
+    pub(crate) fn failing(&self) -> Option<super::http::Failing> {
+        self.inner.transport.failing()
+    }
+
     /// What the last answer said it comes from; `None` for the exchange itself.
     pub fn simulation(&self) -> Option<Simulation> {
         self.inner.transport.simulation()

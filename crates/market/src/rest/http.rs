@@ -76,6 +76,16 @@ pub(super) struct Transport {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) governor: Arc<Governor>,
     simulation: Mutex<Option<Simulation>>,
+    /// `None` while requests go well.
+    failing: Mutex<Option<Failing>>,
+}
+
+/// Requests that fail one after another, by no fault of their own.
+#[derive(Debug, Clone)]
+pub(crate) struct Failing {
+    pub(crate) since: Moment,
+    pub(crate) last: Moment,
+    pub(crate) why: RestError,
 }
 
 impl Transport {
@@ -106,11 +116,30 @@ impl Transport {
             clock,
             governor,
             simulation: Mutex::new(None),
+            failing: Mutex::new(None),
         })
     }
 
     pub(super) fn simulation(&self) -> Option<Simulation> {
         *self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn failing(&self) -> Option<Failing> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_outcome(&self, answer: &Result<Raw, RestError>, now: Moment) {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer {
+            Err(error) if error.is_passing() => {
+                *failing = Some(Failing {
+                    since: failing.as_ref().map_or(now, |failing| failing.since),
+                    last: now,
+                    why: error.clone(),
+                });
+            }
+            _ => *failing = None,
+        }
     }
 
     pub(super) fn host(&self) -> &str {
@@ -142,6 +171,7 @@ impl Transport {
             Priority::Background => whole,
         };
         let answer = self.exchange(request, &permit, sent, left).await;
+        self.note_outcome(&answer, sent);
         self.count(request, &answer, sent);
         answer
     }

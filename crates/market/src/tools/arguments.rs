@@ -81,24 +81,39 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
                 *value = Value::String(number.to_string());
             }
             ("notional" | "quantity" | "tick_size", Value::String(text)) => *text = decimal(text),
-            ("start_time" | "end_time", Value::Number(number)) => {
-                // Before 1973 in milliseconds there was no exchange: these are seconds.
-                if let Some(seconds) = number.as_i64().filter(|number| (1..100_000_000_000).contains(number)) {
-                    *value = Value::from(seconds * 1_000);
-                }
-            }
-            ("start_time" | "end_time", Value::String(text)) => {
-                if let Some(millis) = millis(text) {
-                    *value = Value::from(millis);
-                }
-            }
             _ => {}
         }
     }
+    normalise_times(args);
     // One symbol where several are wanted, and the reverse.
     if let Some(Value::String(text)) = args.get("symbols") {
         let list: Vec<Value> = text.split(',').map(|text| Value::String(symbol(text, table))).collect();
         args.insert("symbols".to_owned(), Value::Array(list));
+    }
+}
+
+/// Times as people write them, and seconds, as milliseconds; what is no time stays, and is refused.
+pub(crate) fn normalise_times(args: &mut JsonObject) {
+    for name in ["start_time", "end_time"] {
+        let Some(value) = args.get_mut(name) else { continue };
+        let meant = match &*value {
+            Value::Number(number) => millis(&number.to_string()),
+            Value::String(text) => millis(text),
+            _ => None,
+        };
+        if let Some(meant) = meant {
+            *value = Value::from(meant);
+        }
+    }
+}
+
+/// What no list of past things can be asked for.
+pub(crate) fn check_times(start: Option<Millis>, end: Option<Millis>) -> Result<()> {
+    match (start, end) {
+        (Some(start), Some(end)) if start > end => Err(Error::invalid_argument(
+            "start_time is after end_time: give the earlier one as start_time",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -146,6 +161,7 @@ fn interval(text: &str) -> String {
 fn millis(text: &str) -> Option<Millis> {
     let text = text.trim();
     if let Ok(number) = text.parse::<Millis>() {
+        // Before 1973 in milliseconds there was no exchange: these are seconds.
         let is_seconds = (1..100_000_000_000).contains(&number);
         return Some(if is_seconds { number * 1_000 } else { number });
     }
@@ -197,5 +213,10 @@ mod tests {
         assert_eq!(interval("1m"), "1m");
         assert_eq!(interval("7q"), "7q");
         assert_eq!(millis("yesterday"), None);
+        assert_eq!(
+            (millis("1794821294"), millis("1794821294000")),
+            (Some(1_794_821_294_000), Some(1_794_821_294_000))
+        );
+        assert!(check_times(Some(2), Some(1)).is_err() && check_times(Some(1), None).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! The tools of a market: one object for each, made of a form (what it is called and takes) and an
 //! answer.
 
-mod arguments;
+pub(crate) mod arguments;
 mod forms;
 
 use std::sync::Arc;

@@ -14,6 +14,7 @@ use super::spec::{self, Draft, LOOK, MAX_LISTED};
 use crate::moment::Stamped;
 use crate::rest::Endpoint;
 use crate::rest::request::Request;
+use crate::tools::arguments::{check_times, normalise_times};
 
 const DEFAULT_LISTED: u32 = 50;
 const MAX_BALANCES: usize = 300;
@@ -164,6 +165,7 @@ impl Tool for Look {
 
     fn normalise(&self, args: &mut JsonObject) {
         spec::normalise_symbol(args);
+        normalise_times(args);
     }
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
@@ -196,6 +198,8 @@ fn whole(args: &JsonObject, name: &str) -> Option<u64> {
 }
 
 fn listing(endpoint: Endpoint, args: &JsonObject) -> Result<Request> {
+    let time = |name| args.get(name).and_then(Value::as_i64);
+    check_times(time("start_time"), time("end_time"))?;
     let limit = whole(args, "limit").and_then(|limit| u32::try_from(limit).ok());
     let request = Request::new(endpoint)
         .symbol(symbol(args))?

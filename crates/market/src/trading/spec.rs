@@ -126,10 +126,10 @@ pub(super) fn with_times(mut fields: Value) -> Value {
     fields
 }
 
-/// Symbols are upper case; nothing else about them is guessed.
+/// Symbols are upper case, and `btc/usdt` is one; nothing else about them is guessed.
 pub(super) fn normalise_symbol(args: &mut JsonObject) {
     if let Some(Value::String(symbol)) = args.get_mut("symbol") {
-        *symbol = symbol.trim().to_uppercase();
+        *symbol = symbol.trim().to_uppercase().replace(['/', '-', '_', ' '], "");
     }
 }
 

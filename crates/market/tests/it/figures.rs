@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tribune_core::Source as _;
+use tribune_core::{Source as _, SourceStatus};
 use tribune_exchange_sim::{Fault, Limits};
 
 use crate::support::{Market, MarketSettings, call, exchange, simulation, until};
@@ -120,4 +120,28 @@ async fn what_trades_cost_is_told_without_being_asked() {
         impact["kyle_lambda"].is_null() && impact["reason"].is_string(),
         "watched for too short: {flow}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_that_keep_failing_are_a_trouble_of_the_source() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let mut settings = MarketSettings::of(&exchange);
+    settings.rest.window = Duration::ZERO;
+    let market = settings.start().ready().await;
+    exchange.faults().set(&Fault::Reject {
+        status: 503,
+        retry_after_secs: None,
+        count: None,
+    });
+    until("the trouble is told", || async {
+        let _ = market.fetch("klines:BTCUSDT:1h").await;
+        matches!(market.source.status(), SourceStatus::Degraded(why) if why.contains("requests") && why.contains("503"))
+    })
+    .await;
+    exchange.faults().clear();
+    until("it is over", || async {
+        let _ = market.fetch("klines:BTCUSDT:1h").await;
+        matches!(market.source.status(), SourceStatus::Ready)
+    })
+    .await;
 }
