@@ -147,13 +147,16 @@ fn without_asides<'t>(typed: &[Word], mut parts: Vec<Part<'t>>) -> Vec<Part<'t>>
     }
     let links = |part: &&Part<'_>| LINKS.contains(&typed[part.start].folded.as_str());
     let meant = |part: &Part<'_>| matches!(part.meaning, Meaning::Mention(_)) || wish(part).is_some();
-    let is_aside = |at: usize| {
-        let aside = matches!(wish(&parts[at]), Some((kind, false)) if !matches!(kind, Kind::Ticker | Kind::Klines(_)));
+    let vague = |part: &Part<'_>| match wish(part) {
+        Some((kind, false)) => !matches!(kind, Kind::Ticker | Kind::Klines(_)),
+        _ => false,
+    };
+    let alone = |at: usize| {
         let before = parts[..at].iter().rev().find(|part| !links(part));
         let behind = parts[at + 1..].iter().find(|part| !links(part));
-        aside && !before.is_some_and(meant) && !behind.is_some_and(meant)
+        !before.is_some_and(meant) && !behind.is_some_and(meant)
     };
-    let asides: Vec<usize> = (0..parts.len()).filter(|at| is_aside(*at)).collect();
+    let asides: Vec<usize> = (0..parts.len()).filter(|at| vague(&parts[*at]) && alone(*at)).collect();
     for at in asides {
         parts[at].meaning = Meaning::Neutral;
     }
