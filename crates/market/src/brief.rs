@@ -1,15 +1,20 @@
 //! What a search result says of a document: the figures that are at hand, without asking the exchange.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 
 use crate::analytics::Window;
+use crate::analytics::depth::{Band, band};
 use crate::analytics::flow::trade_flow;
+use crate::analytics::health::BAND_BPS;
 use crate::analytics::quotes::quotes;
 use crate::answers::{pair_name, written};
-use crate::feed::{BookView, Day};
+use crate::candles::open_time;
+use crate::feed::{BookView, Day, Published};
 use crate::market::Market;
-use crate::model::{Symbol, SymbolStatus};
+use crate::model::{Interval, Symbol, SymbolStatus};
 use crate::symbols::{AnalyticsKind, Kind};
 
 const FLOW_SECS: u32 = 60;
@@ -20,49 +25,23 @@ pub(crate) struct Brief {
     pub(crate) as_of: Timestamp,
 }
 
+/// A sentence with the time of its figures.
+struct Told {
+    text: String,
+    as_of: Timestamp,
+}
+
 pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
-    let day = market.feed.board.lookup(&symbol.name);
-    let view = market.feed.lookup(&symbol.name).and_then(|tracked| tracked.live());
-    let price = || price(symbol, day.as_ref());
-    let (title, figures) = match kind {
-        Kind::Ticker => ("price and last 24 hours".to_owned(), price()),
-        Kind::OrderBook => (
-            "order book".to_owned(),
-            best(symbol, view.as_deref()).unwrap_or_else(price),
-        ),
-        Kind::OrderBookL1 => (
-            "best bid and ask".to_owned(),
-            best(symbol, view.as_deref()).unwrap_or_else(price),
-        ),
-        Kind::OrderBookL2 => (
-            "order book depth".to_owned(),
-            best(symbol, view.as_deref()).unwrap_or_else(price),
-        ),
-        Kind::Klines(interval) => (format!("{interval} candles"), price()),
-        Kind::Trades => (
-            "recent trades".to_owned(),
-            last_trade(market, symbol).unwrap_or_else(price),
-        ),
-        Kind::ExchangeInfo => ("trading rules".to_owned(), rules(symbol)),
-        Kind::Report => ("market report".to_owned(), price()),
-        Kind::Analytics(kind) => {
-            let title = match kind {
-                AnalyticsKind::OrderFlow => "order flow",
-                AnalyticsKind::VolumeProfile => "volume profile",
-                AnalyticsKind::Anomalies => "market anomalies",
-                AnalyticsKind::LiquidityVacuums => "liquidity vacuums",
-                AnalyticsKind::Health => "market health",
-            };
-            let flow = match kind {
-                AnalyticsKind::OrderFlow => flow(market, symbol),
-                _ => None,
-            };
-            (title.to_owned(), flow.unwrap_or_else(price))
+    let at_hand = AtHand::of(market, symbol);
+    let told = match symbol.status {
+        SymbolStatus::Trading => at_hand.told(kind).unwrap_or_else(|| at_hand.price()),
+        _ => {
+            let rules = at_hand.rules();
+            Told {
+                text: format!("{} is not traded now. {}", symbol.name, rules.text),
+                ..rules
+            }
         }
-    };
-    let figures = match symbol.status {
-        SymbolStatus::Trading => figures,
-        _ => format!("{} is not traded now. {}", symbol.name, rules(symbol)),
     };
     let label = if market.simulated().is_some() { "SIMULATED " } else { "" };
     // Said first, because snippets are cut.
@@ -70,33 +49,295 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
         Some(_) if !matches!(kind, Kind::ExchangeInfo) => "STALE (the exchange does not answer as it should): ",
         _ => "",
     };
-    let received = match (&view, &day) {
-        (Some(view), _) => view.received.wall,
-        (None, Some(day)) => day.received.wall,
-        (None, None) => market.clock.now(),
-    };
     Brief {
-        title: format!("{label}{} {title} ({})", symbol.name, pair_name(symbol)),
-        text: format!("{label}{stale}{figures} As of {}.", written(received)),
-        as_of: received,
+        title: format!("{label}{} {} ({})", symbol.name, title(kind), pair_name(symbol)),
+        text: format!("{label}{stale}{} As of {}.", told.text, written(told.as_of)),
+        as_of: told.as_of,
     }
 }
 
-/// `BTCUSDT: last price 97000.1 USDT, +1.52% in 24 hours; high …`
-fn price(symbol: &Symbol, day: Option<&Day>) -> String {
-    let Some(day) = day else {
-        return format!("{}: no price is known yet; fetch it.", symbol.name);
+fn title(kind: Kind) -> String {
+    let title = match kind {
+        Kind::Ticker => "price and last 24 hours",
+        Kind::OrderBook => "order book",
+        Kind::OrderBookL1 => "best bid and ask",
+        Kind::OrderBookL2 => "order book depth",
+        Kind::Klines(interval) => return format!("{interval} candles"),
+        Kind::Trades => "recent trades",
+        Kind::ExchangeInfo => "trading rules",
+        Kind::Report => "market report",
+        Kind::Analytics(AnalyticsKind::OrderFlow) => "order flow",
+        Kind::Analytics(AnalyticsKind::VolumeProfile) => "volume profile",
+        Kind::Analytics(AnalyticsKind::Anomalies) => "market anomalies",
+        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => "liquidity vacuums",
+        Kind::Analytics(AnalyticsKind::Health) => "market health",
     };
-    format!(
-        "{}: last price {} {quote}, {}% in 24 hours; high {}, low {}, volume {} {quote}.",
-        symbol.name,
-        day.last,
-        change(day).map_or_else(|| "unknown".to_owned(), |change| format!("{change:+}")),
-        day.high,
-        day.low,
-        day.quote_volume.decimal().round_dp(0),
-        quote = symbol.quote,
-    )
+    title.to_owned()
+}
+
+/// What is known of a symbol without asking the exchange.
+struct AtHand<'a> {
+    market: &'a Market,
+    symbol: &'a Symbol,
+    day: Option<Day>,
+    tracked: Option<Arc<Published>>,
+    view: Option<Arc<BookView>>,
+}
+
+impl<'a> AtHand<'a> {
+    fn of(market: &'a Market, symbol: &'a Symbol) -> Self {
+        let tracked = market.feed.lookup(&symbol.name);
+        Self {
+            market,
+            symbol,
+            day: market.feed.board.lookup(&symbol.name),
+            view: tracked.as_ref().and_then(|tracked| tracked.live()),
+            tracked,
+        }
+    }
+
+    /// Figures of the document itself, as far as they are at hand.
+    fn told(&self, kind: Kind) -> Option<Told> {
+        match kind {
+            Kind::Ticker | Kind::Report => None,
+            Kind::OrderBook | Kind::OrderBookL1 => self.best_prices(),
+            Kind::OrderBookL2 => self.depth(),
+            Kind::Klines(interval) => self.candle(interval).or_else(|| self.candle_of_day(interval)),
+            Kind::Trades => self.last_trade(),
+            Kind::ExchangeInfo => Some(self.rules()),
+            Kind::Analytics(AnalyticsKind::OrderFlow) => self.flow(),
+            Kind::Analytics(AnalyticsKind::VolumeProfile) => self.traded_range(),
+            Kind::Analytics(AnalyticsKind::LiquidityVacuums) => self.range(),
+            Kind::Analytics(AnalyticsKind::Anomalies) => self.anomalies(),
+            Kind::Analytics(AnalyticsKind::Health) => self.health(),
+        }
+    }
+
+    /// `BTCUSDT: last price 97000.1 USDT, +1.52% in 24 hours; high …`
+    fn price(&self) -> Told {
+        let (name, quote) = (&self.symbol.name, &self.symbol.quote);
+        let Some(day) = &self.day else {
+            return Told {
+                text: format!("{name}: no price is known yet; fetch it."),
+                as_of: self.market.clock.now(),
+            };
+        };
+        let change = change(day).map_or_else(|| "unknown".to_owned(), |change| format!("{change:+}"));
+        let volume = day.quote_volume.decimal().round_dp(0);
+        Told {
+            text: format!(
+                "{name}: last price {} {quote}, {change}% in 24 hours; high {}, low {}, volume {volume} {quote}.",
+                day.last, day.high, day.low
+            ),
+            as_of: day.received.wall,
+        }
+    }
+
+    fn best_prices(&self) -> Option<Told> {
+        let view = self.view.as_ref()?;
+        let quotes = quotes(&view.depth).ok()?;
+        let (bid, ask) = (quotes.best_bid?, quotes.best_ask?);
+        let text = format!(
+            "{}: best bid {} for {}, best ask {} for {} {}; spread {} bps.",
+            self.symbol.name,
+            bid.price,
+            bid.quantity_base,
+            ask.price,
+            ask.quantity_base,
+            self.symbol.base,
+            quotes.spread_bps?
+        );
+        Some(Told {
+            text,
+            as_of: view.received.wall,
+        })
+    }
+
+    fn depth(&self) -> Option<Told> {
+        let view = self.view.as_ref()?;
+        let near = band(&view.depth, BAND_BPS).ok()?;
+        let imbalance = near.imbalance.map_or_else(
+            || "imbalance unknown".to_owned(),
+            |share| format!("imbalance {share:+.3}"),
+        );
+        Some(Told {
+            text: format!("{}: {}; {imbalance}.", self.symbol.name, self.near_mid(&near)),
+            as_of: view.received.wall,
+        })
+    }
+
+    /// `within 10 bps of mid 2000000 USDT of bids and 1900000 USDT of asks`
+    fn near_mid(&self, near: &Band) -> String {
+        let least = |complete: bool| if complete { "" } else { "at least " };
+        format!(
+            "within {BAND_BPS} bps of mid {}{} {quote} of bids and {}{} {quote} of asks",
+            least(near.bid_complete),
+            short(near.bid_notional_quote.decimal()),
+            least(near.ask_complete),
+            short(near.ask_notional_quote.decimal()),
+            quote = self.symbol.quote
+        )
+    }
+
+    /// The candle that is open now, if every trade of it is on the tape.
+    fn candle(&self, interval: Interval) -> Option<Told> {
+        let tape = &self.tracked.as_ref()?.tape;
+        let opened = open_time(interval, self.market.exchange_now())?;
+        let recent = tape.recent(opened);
+        let trades = || recent.trades();
+        let (first, last) = (trades().next()?, trades().last()?);
+        if recent.complete_from.is_none_or(|from| from > opened) {
+            return None;
+        }
+        let prices = || trades().map(|trade| trade.price);
+        let volume: Decimal = trades().map(|trade| trade.quantity.decimal()).sum();
+        let text = format!(
+            "{}, {interval} candle since {}: open {}, high {}, low {}, last {} {}; volume {} {}.",
+            self.symbol.name,
+            minute(opened)?,
+            first.price,
+            prices().max()?,
+            prices().min()?,
+            last.price,
+            self.symbol.quote,
+            volume.normalize(),
+            self.symbol.base
+        );
+        Some(Told {
+            text,
+            as_of: self.market.clock.now(),
+        })
+    }
+
+    /// The last price is the close of the candle that is open.
+    fn candle_of_day(&self, interval: Interval) -> Option<Told> {
+        let day = self.day.as_ref()?;
+        let opened = open_time(interval, self.market.exchange_now())?;
+        let text = format!(
+            "{}: the {interval} candle that is open began at {}; its close so far is {} {}. Fetch it for the candles.",
+            self.symbol.name,
+            minute(opened)?,
+            day.last,
+            self.symbol.quote
+        );
+        (day.received.wall.as_millisecond() >= opened).then_some(Told {
+            text,
+            as_of: day.received.wall,
+        })
+    }
+
+    fn last_trade(&self) -> Option<Told> {
+        let trade = self.tracked.as_ref()?.tape.last()?;
+        let Symbol { name, base, quote, .. } = self.symbol;
+        Some(Told {
+            text: format!(
+                "{name}: last trade {} {base} at {} {quote}.",
+                trade.quantity, trade.price
+            ),
+            as_of: Timestamp::from_millisecond(trade.time).ok()?,
+        })
+    }
+
+    fn flow(&self) -> Option<Told> {
+        let tape = &self.tracked.as_ref()?.tape;
+        let window = Window::last(FLOW_SECS, self.market.exchange_now());
+        let trades = tape.since(window.start_ms);
+        let complete = trades.complete_from.is_some_and(|from| from <= window.start_ms);
+        let flow = trade_flow(&trades.trades, window, trades.complete_from?).ok()?;
+        let text = format!(
+            "{}, last {FLOW_SECS} s: buyers took {} {base}, sellers gave {} {base}, net {} {base}.",
+            self.symbol.name,
+            flow.buy_volume_base,
+            flow.sell_volume_base,
+            flow.net_flow_base,
+            base = self.symbol.base
+        );
+        complete.then(|| Told {
+            text,
+            as_of: self.market.clock.now(),
+        })
+    }
+
+    /// Where prices were, and where volume was on average.
+    fn traded_range(&self) -> Option<Told> {
+        let day = self.day.as_ref()?;
+        let average = day.quote_volume.decimal().checked_div(day.volume.decimal())?;
+        let Symbol { name, base, quote, .. } = self.symbol;
+        Some(Told {
+            text: format!(
+                "{name}: in 24 hours {} {base} traded from {} to {} {quote}, on average at {}. Fetch it for the profile.",
+                short(day.volume.decimal()),
+                day.low,
+                day.high,
+                average.round_dp(day.last.decimal().scale()),
+            ),
+            as_of: day.received.wall,
+        })
+    }
+
+    fn range(&self) -> Option<Told> {
+        let day = self.day.as_ref()?;
+        Some(Told {
+            text: format!(
+                "{}: in 24 hours from {} to {}, last {} {}. Fetch it for the prices between with little volume.",
+                self.symbol.name, day.low, day.high, day.last, self.symbol.quote
+            ),
+            as_of: day.received.wall,
+        })
+    }
+
+    fn anomalies(&self) -> Option<Told> {
+        let view = self.view.as_ref()?;
+        let found = self
+            .tracked
+            .as_ref()?
+            .watch
+            .anomalies(self.market.exchange_now(), Vec::new());
+        let outcome = match (found.checked, found.found) {
+            (0, _) => "its book has been watched for too short a time to be compared with its past".to_owned(),
+            (checked, 0) => format!("{checked} checks of the book against its own past, nothing unusual"),
+            (checked, found) => format!("{found} of {checked} checks of the book against its own past are unusual"),
+        };
+        Some(Told {
+            text: format!(
+                "{}: {outcome}. Fetch it for those of the candles too.",
+                self.symbol.name
+            ),
+            as_of: view.received.wall,
+        })
+    }
+
+    /// What the score is made of; the score itself needs candles too.
+    fn health(&self) -> Option<Told> {
+        let view = self.view.as_ref()?;
+        let spread = quotes(&view.depth).ok()?.spread_bps?;
+        let near = band(&view.depth, BAND_BPS).ok()?;
+        Some(Told {
+            text: format!(
+                "{}: spread {spread} bps; {}. Fetch it for the score.",
+                self.symbol.name,
+                self.near_mid(&near)
+            ),
+            as_of: view.received.wall,
+        })
+    }
+
+    fn rules(&self) -> Told {
+        let told = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
+        let symbol = self.symbol;
+        Told {
+            text: format!(
+                "{}: status {}; price step {}, quantity step {}, smallest order {} {}.",
+                symbol.name,
+                symbol.status_text,
+                told(symbol.tick_size.map(|price| price.to_string())),
+                told(symbol.step_size.map(|quantity| quantity.to_string())),
+                told(symbol.min_notional.map(|money| money.to_string())),
+                symbol.quote,
+            ),
+            as_of: self.market.symbols_loaded().wall,
+        }
+    }
 }
 
 fn change(day: &Day) -> Option<Decimal> {
@@ -105,50 +346,13 @@ fn change(day: &Day) -> Option<Decimal> {
     Some((share * Decimal::ONE_HUNDRED).round_dp(2))
 }
 
-fn best(symbol: &Symbol, view: Option<&BookView>) -> Option<String> {
-    let quotes = quotes(&view?.depth).ok()?;
-    let (bid, ask) = (quotes.best_bid?, quotes.best_ask?);
-    Some(format!(
-        "{}: best bid {} for {}, best ask {} for {} {}; spread {} bps.",
-        symbol.name, bid.price, bid.quantity_base, ask.price, ask.quantity_base, symbol.base, quotes.spread_bps?
-    ))
+/// Large amounts without what nobody reads of them.
+fn short(amount: Decimal) -> Decimal {
+    let digits = if amount.abs() >= Decimal::ONE_THOUSAND { 0 } else { 4 };
+    amount.round_dp(digits).normalize()
 }
 
-fn last_trade(market: &Market, symbol: &Symbol) -> Option<String> {
-    let trade = market.feed.lookup(&symbol.name)?.tape.last()?;
-    Some(format!(
-        "{}: last trade {} {} at {} {}.",
-        symbol.name, trade.quantity, symbol.base, trade.price, symbol.quote
-    ))
-}
-
-fn flow(market: &Market, symbol: &Symbol) -> Option<String> {
-    let tracked = market.feed.lookup(&symbol.name)?;
-    let window = Window::last(FLOW_SECS, market.exchange_now());
-    let trades = tracked.tape.since(window.start_ms);
-    let complete = trades.complete_from.is_some_and(|from| from <= window.start_ms);
-    let flow = trade_flow(&trades.trades, window, trades.complete_from?).ok()?;
-    complete.then(|| {
-        format!(
-            "{}, last {FLOW_SECS} s: buyers took {} {base}, sellers gave {} {base}, net {} {base}.",
-            symbol.name,
-            flow.buy_volume_base,
-            flow.sell_volume_base,
-            flow.net_flow_base,
-            base = symbol.base
-        )
-    })
-}
-
-fn rules(symbol: &Symbol) -> String {
-    let told = |value: Option<String>| value.unwrap_or_else(|| "unknown".to_owned());
-    format!(
-        "{}: status {}; price step {}, quantity step {}, smallest order {} {}.",
-        symbol.name,
-        symbol.status_text,
-        told(symbol.tick_size.map(|price| price.to_string())),
-        told(symbol.step_size.map(|quantity| quantity.to_string())),
-        told(symbol.min_notional.map(|money| money.to_string())),
-        symbol.quote,
-    )
+fn minute(millis: i64) -> Option<String> {
+    let time = Timestamp::from_millisecond(millis).ok()?;
+    Some(time.strftime("%Y-%m-%d %H:%MZ").to_string())
 }

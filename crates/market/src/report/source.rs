@@ -38,6 +38,9 @@ const WAIT_FOR_FIRST: Duration = Duration::from_secs(4);
 /// What a search looks through to find each symbol once.
 const MATCHES: usize = 200;
 
+/// What a report is worth to a question that asks for something it holds among other things.
+const AMONG_OTHERS: f32 = 0.95;
+
 pub struct ReportsSource {
     pub(super) reader: Reader,
     cache: Arc<dyn ReportCache>,
@@ -249,6 +252,7 @@ impl ReportsSource {
         let mut metadata = JsonObject::new();
         metadata.insert("resolved_symbol".to_owned(), json!(report.symbol));
         metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
+        metadata.insert("alternatives".to_owned(), json!(found.alternatives));
         Ok(Hit {
             id: MarketId::Report(found.symbol.clone()).document_id()?,
             title: title(&report),
@@ -262,13 +266,16 @@ impl ReportsSource {
     }
 }
 
-/// The best match of each symbol, as far as a report answers it: it has no candles, single trades or trading rules.
+/// The best match of each symbol, as far as a report answers it: it has no candles, single trades or trading
+/// rules, and what is asked for by itself is better than a report that has it too.
 fn by_symbol(matches: Vec<Match>, limit: usize) -> Vec<Match> {
     let mut found: Vec<Match> = Vec::new();
     for mut next in matches {
-        if matches!(next.kind, Kind::Klines(_) | Kind::Trades | Kind::ExchangeInfo) {
-            next.coverage /= 2.0;
-        }
+        next.coverage *= match next.kind {
+            Kind::Report => 1.0,
+            Kind::Klines(_) | Kind::Trades | Kind::ExchangeInfo => 0.5,
+            _ => AMONG_OTHERS,
+        };
         match found.iter_mut().find(|known| known.symbol == next.symbol) {
             Some(known) if known.kind == Kind::Report => {}
             Some(known) if next.kind == Kind::Report || next.coverage > known.coverage => *known = next,

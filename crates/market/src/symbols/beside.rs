@@ -1,10 +1,10 @@
 //! What words mean by what stands beside them.
 
-use super::id::Kind;
+use super::id::{AnalyticsKind, Kind};
 use super::interval::{self, Length};
 use super::parse::{Meaning, Part};
-use super::text::Word;
-use super::words::Sense;
+use super::text::{Gap, Word};
+use super::words::{self, Sense};
 use crate::model::Interval;
 
 /// What may follow "is XMR trading" without asking for a price.
@@ -13,7 +13,9 @@ const AFTER_TRADING: &[&str] = &[
 ];
 
 /// Said of an amount, these ask what it costs to trade it.
-const DEALING: &[&str] = &["buy", "buying", "sell", "selling", "trade"];
+const DEALING: &[&str] = &[
+    "buy", "buying", "offload", "purchase", "sell", "selling", "trade", "trading", "unload",
+];
 
 pub(super) fn settle(words: &[Word], parts: &mut [Part<'_>]) {
     let neighbours = Neighbours { words };
@@ -21,7 +23,9 @@ pub(super) fn settle(words: &[Word], parts: &mut [Part<'_>]) {
         neighbours.length_of_candles(parts, at);
     }
     neighbours.status(parts);
-    if neighbours.names_amount(parts) {
+    neighbours.stream(parts);
+    neighbours.most(parts);
+    if neighbours.names_amount(parts) || neighbours.deals_in_amount(parts) {
         neighbours.ask_for_cost(parts);
     }
 }
@@ -90,6 +94,47 @@ impl Neighbours<'_> {
         ofs.any(|of| self.ends_in_amount(&parts[..of]))
     }
 
+    /// "Sell 25 BTC", "a 300k usdt doge purchase", "$500 btc".
+    fn deals_in_amount(&self, parts: &[Part<'_>]) -> bool {
+        let dealing = |part: &Part<'_>| DEALING.contains(&self.first_word(part));
+        let numbered = |part: &Part<'_>| matches!(part.meaning, Meaning::Neutral) && self.first_word(part) != "1";
+        let trios = parts.windows(3).any(|trio| match trio {
+            [deal, amount, asset] => dealing(deal) && numbered(amount) && is_asset(asset),
+            _ => false,
+        });
+        let counted = |at: usize| {
+            let (before, asset) = (&parts[..at], &parts[at]);
+            let joined = self.begins_with_money(asset) && before.last().is_some_and(numbered);
+            is_asset(asset) && (joined || self.ends_in_amount(before))
+        };
+        trios || (parts.iter().any(dealing) && (0..parts.len()).any(counted))
+    }
+
+    /// "Usdt doge" has become one market.
+    fn begins_with_money(&self, part: &Part<'_>) -> bool {
+        part.words > 1 && words::is_money(&self.first_word(part).to_uppercase())
+    }
+
+    /// "At which price was most bitcoin traded".
+    fn most(&self, parts: &mut [Part<'_>]) {
+        for at in 2..parts.len() {
+            let most = self.first_word(&parts[at - 2]) == "most" && is_asset(&parts[at - 1]);
+            if most && matches!(self.first_word(&parts[at]), "traded" | "trading" | "volume") {
+                parts[at].meaning = Meaning::Sense(Sense::Wants(Kind::Analytics(AnalyticsKind::VolumeProfile)));
+            }
+        }
+    }
+
+    /// "btcusdt@trade", as the exchange names its streams.
+    fn stream(&self, parts: &mut [Part<'_>]) {
+        let trade = parts
+            .iter_mut()
+            .find(|part| part.gap == Gap::Stream && self.first_word(part) == "trade");
+        if let Some(trade) = trade {
+            trade.meaning = Meaning::Sense(Sense::Wants(Kind::Trades));
+        }
+    }
+
     fn ends_in_amount(&self, rest: &[Part<'_>]) -> bool {
         let rest = match rest.split_last() {
             Some((last, before)) if self.first_word(last) == "worth" => before,
@@ -113,7 +158,7 @@ impl Neighbours<'_> {
         for part in parts {
             let asked = match part.meaning {
                 Meaning::Sense(Sense::Wants(Kind::Ticker)) => true,
-                Meaning::Sense(Sense::Market) => DEALING.contains(&self.first_word(part)),
+                Meaning::Sense(Sense::Deal) => DEALING.contains(&self.first_word(part)),
                 _ => false,
             };
             if asked {
@@ -121,6 +166,10 @@ impl Neighbours<'_> {
             }
         }
     }
+}
+
+fn is_asset(part: &Part<'_>) -> bool {
+    matches!(&part.meaning, Meaning::Mention(mention) if !mention.is_money())
 }
 
 /// Whether this may count what follows it.

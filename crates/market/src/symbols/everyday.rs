@@ -31,11 +31,11 @@ const WORDLIKE: &str = "\
     part party pass path pay peace peak pearl people perp pet phone photo pick pie pig pine pipe pixel place plain \
     plan planet plant play plume plus poe point poke pole poly pond pool poor pop port portal porto post pot power \
     pray prime print prism pro prom prompt proof props prove public pull pump pundit punk pure push put quack quick \
-    quiz radar rain ram rare rate raw ray reach real red reef render rent rep request rest rich ride ring rise river \
+    quiz radar rain ram rare rate raw ray reach real red reef rent rep request rest rich ride ring rise river \
     road roast robo rock role roll rome ron room root rope rose round route row rub rug rule run rush sad safe saga \
     sage sahara salt sand santos save say scale scare school score scout screen seal seed self sell send sense set \
     shell shift ship shoe shop short show side sign silk silly silver sin sing sir six sky slice slim slip slow \
-    smart smile smoke snap snow so soap sock soft solar solid solo solve some son song sonic soon sort soul soup \
+    smart smile smoke snap snow so soap sock soft solar solid solo solve some son song soon sort soul soup \
     space spark spell spider spike spin spirit spot spring square stable stage star start state stay step stick \
     stock stone stop storage store storm story strike strong struck style sub suit summer sun super supra sure sushi \
     swap sweat sweet swell swim sword syrup table tag take talk tank tap tape target task taste tax team tell ten \
@@ -52,18 +52,18 @@ const WORDLIKE: &str = "\
 /// only where nothing else is said and something shows that a market is meant; the latter never do.
 const ORDINARY: &str = "\
     across altar amp aragon arbor ardor armor astor audits augur automat automata automate bakery balance balancer \
-    banco bangor beefy benji binary bitten blocks bounce bucks celestial cello chili chilis chilli citizen civic \
+    banco bangor beefy benji binary bitten blocks bounce bucks candies celestial cello chili chilis chilli citizen civic \
     compound constitution content contents convex cortex curve decree decreed dent dimension dogs dusk either \
     ellipsis enzyme esther eternity ethel ethereal fandom flaming flare flux fusion gifts golem graph gravity \
     harmony harvest helium horizen horizon icon immutable immutably initial inject internet jupiter just juventus \
     khyber komodo linear looping lucia lumens maker mantle mantra maple margin marin marlin marlins marlon martin \
-    marvin merlin metal metas minas mirror mobile movement nano negro nerves nervous neutron nexus nulls numer \
+    marvin merlin metal metas minas mirror mobile movement nano national negro nerves nervous neutron nexus nulls numer \
     numeral oasis ocean omni ontology optim optimise optimist optimize orchid ordinals origin osmosis pancakes \
-    phoenix pixels polka polygons polymath portal proper prospero quant quantum radiant radicle reads reals redis \
+    phoenix pixels polka polygons polymath portal prided prince princes proper prospero quant quantum radiant radicle reads reals redis \
     reef regis render request reserve rippled ripples ronin rubble rumble saga scroll secret shale shiva singularity \
     skate sky slayer solar sonic space stack stacks staff stakes stale stargate stark status steam steel steep steer \
     stein stella steps stern storm storms stormy stratis stream streamer streams strike sun swipe swiped synapse \
-    synthetic teller tensor terre terri terry tethered thorn threshold treasure treasures trust turbo ultra usual \
+    synthetic talkers teller tensor terre terri terry tethered thorn threshold ticket tickets tinkers tirades treasure treasures trust turbo ultra usual \
     vault vaults venus verge vulcan wormhole yearn yen";
 
 /// Names in several words that are said of other things as well.

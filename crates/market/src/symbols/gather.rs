@@ -1,20 +1,24 @@
-//! From parts to a question: pairs are joined, money becomes the quote, misspellings get a chance, and what
-//! does not convince is given up.
+//! From parts to a question: money becomes the quote, misspellings get a chance, and what does not convince is
+//! given up.
 
 use super::everyday;
 use super::id::Kind;
-use super::parse::{Meaning, Mention, Part, Standing, market};
+use super::pairs::price_in;
+use super::parse::{Meaning, Mention, Part, Standing};
 use super::search::MatchedOn;
 use super::table::SymbolTable;
 use super::text::{Gap, Word};
 use super::words::{self, Sense};
-use crate::model::{Interval, Symbol};
+use crate::model::Interval;
 
 /// Markets that one question can ask for.
 const MAX_MENTIONS: usize = 10;
 
 /// How much more a word counts that asks for something else than there is: no wish beside it makes up for it.
 const ELSEWHERE_WEIGHT: usize = 3;
+
+/// Words between what is asked for and what it is asked of.
+const LINKS: &[&str] = &["a", "and", "for", "in", "of", "on", "or", "the"];
 
 /// Words that may be misspelt in one question; with more it is about something else.
 const MAX_GUESSED: usize = 3;
@@ -25,13 +29,20 @@ pub(super) struct Question<'t> {
     pub mentions: Vec<Mention<'t>>,
     /// What is asked for, with the number of words that say so.
     pub wants: Vec<(Kind, usize)>,
-    pub interval: Option<(Interval, usize)>,
+    /// Lengths of candles, with the number of words that name each.
+    pub intervals: Vec<(Interval, usize)>,
     /// Words that mean nothing here.
     pub unknown: usize,
     /// Words that ask for what is not to be had here.
     unanswered: usize,
-    /// Something in it is said of markets alone.
+    /// Words that ask for something, but are said of anything.
+    vague: usize,
+    /// What is asked for is said of markets alone.
     telling: bool,
+    /// Somebody buys, sells or speculates.
+    dealing: bool,
+    /// Something is said of markets, among other things.
+    about_markets: bool,
 }
 
 impl Question<'_> {
@@ -43,165 +54,28 @@ impl Question<'_> {
     fn known(&self) -> usize {
         let mentioned: usize = self.mentions.iter().map(|mention| mention.words).sum();
         let wanted: usize = self.wants.iter().map(|(_, words)| words).sum();
-        mentioned + wanted + self.interval.map_or(0, |(_, words)| words)
+        let timed: usize = self.intervals.iter().map(|(_, words)| words).sum();
+        mentioned + wanted + timed
+    }
+
+    /// How much of what the question says is accounted for, from 0 to 1.
+    pub fn answered(&self) -> f32 {
+        share(self.known(), self.unknown + self.unanswered)
     }
 
     /// How much of what the question says is understood, from 0 to 1.
     fn understood(&self) -> f32 {
-        self.known() as f32 / (self.known() + self.unknown).max(1) as f32
+        share(self.known(), self.unknown)
+    }
+
+    /// The same without what may be understood wrongly.
+    fn surely_understood(&self) -> f32 {
+        share(self.known().saturating_sub(self.vague), self.unknown)
     }
 }
 
-/// Joins two assets where the question makes one market of them.
-pub(super) fn pairs<'t>(table: &'t SymbolTable, parts: Vec<Part<'t>>) -> Vec<Part<'t>> {
-    let says = |sense| {
-        parts
-            .iter()
-            .any(|part| matches!(part.meaning, Meaning::Sense(said) if said == sense))
-    };
-    let told = Told {
-        pair: says(Sense::Pairing),
-        compared: says(Sense::Compare),
-    };
-    let mut joined: Vec<Part<'t>> = Vec::with_capacity(parts.len());
-    for mut part in parts {
-        if !join(table, &mut joined, &mut part, told) {
-            half_known(&mut joined, &mut part);
-            joined.push(part);
-        }
-    }
-    joined
-}
-
-/// A written pair with something that is no asset here: `BTC/XYZ` is not about any other pair of BTC, and
-/// `XYZ/USDT` not about USDT.
-fn half_known(parts: &mut [Part<'_>], part: &mut Part<'_>) {
-    let Some(last) = parts.last_mut().filter(|_| part.gap == Gap::Pair) else {
-        return;
-    };
-    match (&mut last.meaning, &mut part.meaning) {
-        (Meaning::Mention(first), Meaning::Unknown) => first.pair_missing = true,
-        (Meaning::Unknown, Meaning::Mention(second)) if second.is_money() => second.symbols.clear(),
-        _ => {}
-    }
-}
-
-/// What the whole question says of the assets in it.
-#[derive(Clone, Copy)]
-struct Told {
-    /// Two of them are one market.
-    pair: bool,
-    /// Each is meant for itself.
-    compared: bool,
-}
-
-/// How two assets stand beside each other.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Beside {
-    /// `eth/btc`
-    Written,
-    /// `eth to btc`
-    Toward,
-    /// `eth btc`
-    Next,
-    /// `eth vs btc`
-    Compared,
-}
-
-/// Where the asset stands that the next one may make a pair with, and how.
-fn before(parts: &[Part<'_>], gap: Gap) -> Option<(Beside, usize)> {
-    let last = parts.len().checked_sub(1)?;
-    let linked = match &parts[last].meaning {
-        Meaning::Mention(_) if gap == Gap::Pair => return Some((Beside::Written, last)),
-        Meaning::Mention(_) if gap == Gap::Loose => return Some((Beside::Next, last)),
-        Meaning::Sense(Sense::Toward) => Beside::Toward,
-        Meaning::Sense(Sense::Compare) => Beside::Compared,
-        _ => return None,
-    };
-    // "eth price in btc": what is wanted may stand between.
-    let passed = |part: &Part<'_>| matches!(part.meaning, Meaning::Sense(Sense::Wants(_)));
-    let at = parts[..last].iter().rposition(|part| !passed(part))?;
-    Some((linked, at))
-}
-
-/// Whether `part` became the second half of a pair whose first half is the last of `parts`.
-fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>, told: Told) -> bool {
-    let Meaning::Mention(second) = &mut part.meaning else {
-        return false;
-    };
-    let Some((beside, at)) = before(parts, part.gap) else {
-        return false;
-    };
-    let Meaning::Mention(first) = &mut parts[at].meaning else {
-        return false;
-    };
-    if first.tickers.is_empty() || second.tickers.is_empty() {
-        return false;
-    }
-    let straight = exchange(table, first, second);
-    let reversed = exchange(table, second, first);
-    let straight = straight.map(|symbol| (symbol, MatchedOn::Pair));
-    let reversed = reversed.map(|symbol| (symbol, MatchedOn::ReversedPair));
-    let found = match beside {
-        Beside::Written => straight.or(reversed),
-        Beside::Toward if !told.compared => straight.or(reversed),
-        Beside::Next if told.pair => straight.or(reversed),
-        _ if second.is_money() => straight,
-        _ => None,
-    };
-    if let Some((symbol, on)) = found {
-        *first = market(table, symbol, on, first.words + second.words);
-        return true;
-    }
-    if is_priced(first, second, beside, told) {
-        if price_in(table, first, second) {
-            // Its market is settled, whatever other money is named.
-            first.tickers.clear();
-        } else {
-            first.words += second.words;
-            first.symbols.clear();
-        }
-        return true;
-    }
-    if beside == Beside::Written {
-        first.pair_missing = true;
-        second.pair_missing = true;
-    }
-    false
-}
-
-/// Whether the second of two assets is the money that the first one's price is wanted in.
-fn is_priced(first: &Mention<'_>, second: &Mention<'_>, beside: Beside, told: Told) -> bool {
-    let each = beside == Beside::Compared || (beside == Beside::Toward && told.compared);
-    // "usdt usdc" are two, "usdt/usdc" are one, and of a currency and dollars the other one has the market.
-    let two = first.is_money() && (beside == Beside::Next || first.is_dollars() || second.is_dollars());
-    second.is_money() && !two && !each
-}
-
-/// Puts the market in front in which the asset is priced in this money. Without one, no other is meant.
-fn price_in<'t>(table: &'t SymbolTable, asset: &mut Mention<'t>, money: &Mention<'t>) -> bool {
-    if let Some(symbol) = exchange(table, asset, money) {
-        asset.symbols.retain(|other| *other != symbol);
-        asset.symbols.insert(0, symbol);
-        asset.on = MatchedOn::Pair;
-        asset.words += money.words;
-        return true;
-    }
-    if !money.is_dollars() {
-        return false;
-    }
-    asset.symbols.sort_by_key(|symbol| !words::is_dollar(&symbol.quote));
-    asset
-        .symbols
-        .first()
-        .is_some_and(|symbol| words::is_dollar(&symbol.quote))
-}
-
-fn exchange<'t>(table: &'t SymbolTable, base: &Mention<'t>, quote: &Mention<'t>) -> Option<&'t Symbol> {
-    let quotes = || quote.tickers.iter();
-    base.tickers
-        .iter()
-        .find_map(|base| quotes().find_map(|quote| table.pair(base, quote)))
+fn share(known: usize, other: usize) -> f32 {
+    known as f32 / (known + other).max(1) as f32
 }
 
 pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part<'t>>) -> Question<'t> {
@@ -209,6 +83,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     let mut unknown = Vec::new();
     let mut listed = false;
     let (mut day, mut length) = (0, 0);
+    let parts = without_asides(typed, parts);
     for part in parts {
         match part.meaning {
             Meaning::Mention(mention) => {
@@ -216,9 +91,13 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
                 question.mentions.push(mention);
             }
             Meaning::Sense(Sense::Wants(kind)) => {
-                question.telling |= part.words > 1 || words::is_telling(&typed[part.start].folded);
+                let telling = words::is_telling(&said(typed, &part));
+                question.telling |= telling;
+                question.vague += if telling { 0 } else { part.words };
                 want(&mut question.wants, kind, part.words);
             }
+            Meaning::Sense(Sense::Deal) => question.dealing = true,
+            Meaning::Sense(Sense::Market) => question.about_markets = true,
             Meaning::Sense(Sense::Day) => day += part.words,
             Meaning::Sense(Sense::Coins) => question.telling = true,
             Meaning::Interval(interval) => {
@@ -249,10 +128,47 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     question
 }
 
-/// The first length that is named counts.
+/// A part's words as the vocabulary has them.
+fn said(typed: &[Word], part: &Part<'_>) -> String {
+    let stretch = &typed[part.start..part.start + part.words];
+    let folded: Vec<&str> = stretch.iter().map(|word| word.folded.as_str()).collect();
+    folded.join(" ")
+}
+
+/// "Odd question: bitcoin price?" asks for a price: beside one, a word that is said of anything asks for
+/// something only if it stands with the asset or with what else is asked for. What is drawn of prices is meant.
+fn without_asides<'t>(typed: &[Word], mut parts: Vec<Part<'t>>) -> Vec<Part<'t>> {
+    let wish = |part: &Part<'_>| match part.meaning {
+        Meaning::Sense(Sense::Wants(kind)) => Some((kind, words::is_telling(&said(typed, part)))),
+        _ => None,
+    };
+    if !parts.iter().any(|part| wish(part) == Some((Kind::Ticker, true))) {
+        return parts;
+    }
+    let links = |part: &&Part<'_>| LINKS.contains(&typed[part.start].folded.as_str());
+    let meant = |part: &Part<'_>| matches!(part.meaning, Meaning::Mention(_)) || wish(part).is_some();
+    let vague = |part: &Part<'_>| match wish(part) {
+        Some((kind, false)) => !matches!(kind, Kind::Ticker | Kind::Klines(_)),
+        _ => false,
+    };
+    let alone = |at: usize| {
+        let before = parts[..at].iter().rev().find(|part| !links(part));
+        let behind = parts[at + 1..].iter().find(|part| !links(part));
+        !before.is_some_and(meant) && !behind.is_some_and(meant)
+    };
+    let asides: Vec<usize> = (0..parts.len()).filter(|at| vague(&parts[*at]) && alone(*at)).collect();
+    for at in asides {
+        parts[at].meaning = Meaning::Neutral;
+    }
+    parts
+}
+
 fn keep_interval(question: &mut Question<'_>, interval: Interval, words: usize) {
-    let (first, told) = question.interval.unwrap_or((interval, 0));
-    question.interval = Some((first, told + words));
+    let known = question.intervals.iter_mut().find(|(known, _)| *known == interval);
+    match known {
+        Some((_, told)) => *told += words,
+        None => question.intervals.push((interval, words)),
+    }
 }
 
 fn want(wants: &mut Vec<(Kind, usize)>, kind: Kind, words: usize) {
@@ -347,17 +263,20 @@ fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
 
 /// Gives up mentions that do not convince beside what is left over, and what is named twice.
 pub(super) fn judge(question: &mut Question<'_>) {
-    let (understood, unknown) = (question.understood(), question.unknown);
-    let telling = question.telling;
+    let (understood, surely, unknown) = (question.understood(), question.surely_understood(), question.unknown);
+    let (telling, dealing) = (question.telling, question.dealing);
+    let about_markets = telling || dealing || question.about_markets;
     give_up(question, |mention| match mention.standing {
         Standing::Sure | Standing::Guess => true,
         // Eleven dollars are mostly that.
         Standing::Distinct if mention.is_money() => unknown == 0 || (telling && understood >= 0.6),
-        Standing::Distinct => understood >= 0.2,
-        Standing::Terse { capitals } if capitals || telling => understood >= 0.5,
-        Standing::Terse { .. } => understood > 0.5,
+        Standing::Distinct => about_markets || understood >= 0.2,
+        Standing::Terse { capitals } if capitals || telling || dealing => surely >= 0.5,
+        Standing::Terse { .. } => surely > 0.5,
+        // "Vitamin C".
+        Standing::Capitals if mention.is_letter() => unknown == 0,
         Standing::Capitals => unknown == 0 || (telling && understood >= 0.6),
-        Standing::Familiar => unknown == 0,
+        Standing::Familiar => unknown == 0 || ((telling || dealing) && surely > 0.5),
         Standing::Ordinary => unknown == 0 && telling,
     });
     name_once(&mut question.mentions);

@@ -19,13 +19,16 @@ const SPAN_BEFORE: &[&str] = &[
 
 const UNITS: &[(&str, &[&str])] = &[
     ("s", &["s", "sec", "secs", "second", "seconds"]),
-    ("m", &["m", "min", "mins", "minute", "minutes"]),
-    ("h", &["h", "hr", "hrs", "hour", "hours"]),
-    ("d", &["d", "day", "days"]),
-    ("w", &["w", "wk", "week", "weeks"]),
-    ("M", &["mo", "month", "months"]),
+    ("m", &["m", "min", "mins", "minute", "minutes", "minutely"]),
+    ("h", &["h", "hr", "hrs", "hour", "hours", "hourly"]),
+    ("d", &["d", "day", "days", "daily"]),
+    ("w", &["w", "wk", "wks", "week", "weeks", "weekly"]),
+    ("M", &["mo", "mos", "mth", "mths", "mnth", "month", "months", "monthly"]),
     ("y", &["y", "yr", "yrs", "year", "years"]),
 ];
+
+/// Parts of an hour: "half-hour candles", "every quarter of an hour".
+const PARTS: &[(&str, u32)] = &[("half", 30), ("quarter", 15)];
 
 const NUMBERS: &[(&str, u32)] = &[
     ("one", 1),
@@ -51,12 +54,23 @@ pub(super) fn length(words: &[Word], at: usize) -> Option<(Length, usize)> {
     if let Some(interval) = compact(word) {
         return Some((Length::Interval(interval), 1));
     }
+    if let Some(found) = part_of_hour(words, at) {
+        return Some(found);
+    }
     let count = number(&word.folded)?;
     let next = words.get(at + 1)?;
     let unit = unit(&next.folded)?;
     // A letter alone is a unit only as "4 h"; "1 m" keeps its case as "1m" does.
     let unit = if next.text == "M" { "M" } else { unit };
     Some((stretch(words, at, count, unit), 2))
+}
+
+fn part_of_hour(words: &[Word], at: usize) -> Option<(Length, usize)> {
+    let (_, minutes) = PARTS.iter().find(|(name, _)| *name == words[at].folded)?;
+    let linking = |word: &&Word| matches!(word.folded.as_str(), "a" | "an" | "of");
+    let linked = words[at + 1..].iter().take_while(linking).count();
+    let unit = unit(&words.get(at + 1 + linked)?.folded)?;
+    (unit == "h").then(|| (stretch(words, at, *minutes, "m"), 2 + linked))
 }
 
 /// The length that a unit alone names: "day candles" are of one day.
@@ -145,6 +159,16 @@ mod tests {
             ("1 M", "1M"),
             ("1 month", "1M"),
             ("1mo", "1M"),
+            ("1mth", "1M"),
+            ("1 mth", "1M"),
+            ("four hourly", "4h"),
+            ("8-hourly", "8h"),
+            ("half-hour", "30m"),
+            ("half hourly", "30m"),
+            ("half an hour", "30m"),
+            ("quarter of an hour", "15m"),
+            ("half day", ""),
+            ("quarterly", ""),
             ("one week", "1w"),
             ("3D", "3d"),
             ("H4", "4h"),

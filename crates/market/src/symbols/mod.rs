@@ -4,7 +4,8 @@
 //! - `table`: [`SymbolTable`], the exchange's symbols, indexed and ranked
 //! - `assets`, `everyday`: what assets are called, and which of these names are everyday words
 //! - `words`, `interval`: the other words of questions, lengths of candles
-//! - `text`, `parse`, `beside`, `gather`: a query as words, as parts, as a question
+//! - `text`, `spelling`: a query as words, as typed and as they are known
+//! - `parse`, `pairs`, `beside`, `gather`: the words as parts, and the parts as a question
 //! - `search`: from a question to documents, best first
 
 mod assets;
@@ -13,8 +14,10 @@ mod everyday;
 mod gather;
 mod id;
 mod interval;
+mod pairs;
 mod parse;
 mod search;
+mod spelling;
 mod table;
 mod text;
 mod words;

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use super::assets::Assets;
 use super::beside;
 use super::everyday;
-use super::gather::{Question, gather, judge, pairs};
+use super::gather::{Question, gather, judge};
 use super::interval::{self, Length};
+use super::pairs::pairs;
 use super::search::MatchedOn;
+use super::spelling;
 use super::table::SymbolTable;
 use super::text::{Gap, Word, words};
 use super::words::{self, Sense};
@@ -78,7 +80,8 @@ pub(super) struct Part<'t> {
 }
 
 pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> {
-    let (left_out, words): (Vec<Word>, Vec<Word>) = words(query).into_iter().partition(|word| word.left_out.is_some());
+    let typed = spelling::known(table, words(query));
+    let (left_out, words): (Vec<Word>, Vec<Word>) = typed.into_iter().partition(|word| word.left_out.is_some());
     let reader = Reader {
         table,
         capitals_tell: capitals_tell(&words),
@@ -89,7 +92,7 @@ pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> 
         // "the graph of bitcoin" is not about The Graph.
         parts = reader.parts(false);
     }
-    let mut parts = pairs(table, parts);
+    let mut parts = pairs(table, &words, parts);
     beside::settle(&words, &mut parts);
     let mut question = gather(table, &words, parts);
     judge(&mut question);
@@ -186,7 +189,11 @@ impl<'t> Reader<'t, '_> {
         }
         let word = &self.words[at];
         if let Some(symbol) = self.table.lookup(&word.text) {
-            return (Meaning::Mention(market(self.table, symbol, MatchedOn::Symbol, 1)), 1);
+            let mut mention = market(self.table, symbol, MatchedOn::Symbol, 1);
+            // "WBTC" is W in BTC, and may be meant for the asset WBTC.
+            let others: Vec<&Symbol> = self.table.of_base(&word.text.to_uppercase()).collect();
+            mention.symbols.splice(1..1, others);
+            return (Meaning::Mention(mention), 1);
         }
         match interval::length(self.words, at) {
             Some((Length::Interval(interval), words)) => return (Meaning::Interval(interval), words),
@@ -219,7 +226,7 @@ impl<'t> Reader<'t, '_> {
             let stretch = &self.words[at..at + count];
             let folded: Vec<&str> = stretch.iter().map(|word| word.folded.as_str()).collect();
             let folded = folded.join(" ");
-            let named = self.named(&folded, count, ordinary_names);
+            let named = self.named(&folded, at, count, ordinary_names);
             let meant = named.or_else(|| words::sense(&folded).map(Meaning::Sense));
             if let Some(meaning) = meant {
                 return Some((meaning, count));
@@ -236,6 +243,7 @@ impl<'t> Reader<'t, '_> {
         let standing = match everyday::is_wordlike(&word.folded) {
             _ if word.tagged => Some(Standing::Sure),
             false if everyday::is_terse(&word.folded) => Some(terse),
+            false if everyday::is_ordinary(&word.folded) && !word.capitals => Some(Standing::Ordinary),
             false => Some(Standing::Distinct),
             true if self.is_capital_ticker(at) => Some(Standing::Capitals),
             true => None,
@@ -259,7 +267,7 @@ impl<'t> Reader<'t, '_> {
             return Some(Meaning::Sense(sense));
         }
         standing?;
-        self.named(&word.folded, 1, ordinary_names)
+        self.named(&word.folded, at, 1, ordinary_names)
     }
 
     /// Whether this is traded, priced in, or known to be an asset that is not traded here.
@@ -275,7 +283,7 @@ impl<'t> Reader<'t, '_> {
         word.capitals && self.capitals_tell && !article
     }
 
-    fn named(&self, folded: &str, count: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
+    fn named(&self, folded: &str, at: usize, count: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
         let known = Assets::known().called(folded);
         let traded = |ticker: &&&str| self.table.has_base(ticker) || words::is_money(ticker);
         let mut tickers: Vec<String> = known.iter().filter(traded).map(|&ticker| ticker.to_owned()).collect();
@@ -287,7 +295,9 @@ impl<'t> Reader<'t, '_> {
         let bare = folded.strip_prefix("the ").unwrap_or(folded);
         let money = tickers.iter().all(|ticker| words::is_money(ticker));
         let ordinary = !money && everyday::is_ordinary(bare);
-        if tickers.is_empty() || (ordinary && (unlisted || !ordinary_names)) {
+        // "The graph of prices".
+        let noun = || self.words.get(at + count).is_some_and(|next| next.folded == "of");
+        if tickers.is_empty() || (ordinary && (unlisted || !ordinary_names || noun())) {
             return None;
         }
         let standing = match ordinary {
@@ -309,14 +319,14 @@ impl<'t> Reader<'t, '_> {
         let (base, quote) = (&self.words[at], self.words.get(at + 1)?);
         let quote_ticker = quote.text.to_uppercase();
         let told = match quote.gap {
-            Gap::Pair => true,
-            Gap::Loose => {
+            Gap::Slash | Gap::Pair | Gap::Arrow => true,
+            Gap::Loose | Gap::Dash => {
                 // "the usdt price" is not about THE.
                 let meant = words::sense(&base.folded).is_none() || self.is_capital_ticker(at);
                 let plain = !everyday::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
                 meant && plain && words::is_money(&quote_ticker)
             }
-            Gap::List => false,
+            Gap::List | Gap::Stream => false,
         };
         let base_ticker = base.text.to_uppercase();
         let straight = || self.table.pair(&base_ticker, &quote_ticker);
@@ -364,6 +374,11 @@ fn asset<'t>(
 impl Mention<'_> {
     pub fn is_money(&self) -> bool {
         !self.tickers.is_empty() && self.tickers.iter().all(|ticker| words::is_money(ticker))
+    }
+
+    /// A ticker of one letter.
+    pub fn is_letter(&self) -> bool {
+        self.tickers.iter().any(|ticker| ticker.len() == 1)
     }
 
     /// The currency itself, in which little or nothing is traded here: its stablecoins are meant.

@@ -80,6 +80,12 @@ const MAX_ALTERNATIVES: usize = 5;
 /// Markets of other quotes whose tickers end a list.
 const OTHER_QUOTES: usize = 4;
 
+/// Lengths of candles that one question asks for at most.
+const MAX_LENGTHS: usize = 3;
+
+/// What is offered unasked stands behind the answers of other sources that are as good.
+const SIBLING_COVERAGE: f32 = 0.9;
+
 /// What is offered of a symbol beside what was asked for.
 const SIBLINGS: &[Kind] = &[
     Kind::OrderBook,
@@ -163,16 +169,19 @@ impl Answer<'_, '_> {
     /// unless something rarer than a price is wanted.
     fn wanted(&self) -> Vec<(Kind, usize)> {
         let mut wanted = self.question.wants.clone();
-        let Some((interval, words)) = self.question.interval else {
+        if self.question.intervals.is_empty() {
             return wanted;
-        };
-        let priced = wanted.iter().all(|(kind, _)| *kind == Kind::Ticker);
-        let candles = wanted.iter_mut().find(|(kind, _)| matches!(kind, Kind::Klines(_)));
-        if let Some(candles) = candles {
-            *candles = (Kind::Klines(interval), candles.1 + words);
-        } else if priced {
-            wanted.insert(0, (Kind::Klines(interval), words));
         }
+        let candles = wanted.iter().position(|(kind, _)| matches!(kind, Kind::Klines(_)));
+        let priced = wanted.iter().all(|(kind, _)| *kind == Kind::Ticker);
+        let (at, asked) = match candles {
+            Some(at) => (at, wanted.remove(at).1),
+            None if priced => (0, 0),
+            None => return wanted,
+        };
+        let lengths = self.question.intervals.iter().take(MAX_LENGTHS);
+        let candles = lengths.map(|(interval, words)| (Kind::Klines(*interval), words + asked));
+        wanted.splice(at..at, candles);
         wanted
     }
 
@@ -205,15 +214,22 @@ impl Answer<'_, '_> {
         self.matches.extend(found);
     }
 
+    /// What is asked for answers the question, however many markets and documents it takes; what is offered
+    /// beside it accounts for its own words.
     fn coverage(&self, mention: &Mention<'_>, kind: Kind) -> f32 {
         let wanted = self.wanted();
         let told = wanted.iter().find(|(wanted, _)| *wanted == kind);
+        let asked_for = told.is_some() || (wanted.is_empty() && kind == Kind::Ticker);
         let words = mention.words + told.map_or(0, |(_, words)| *words);
-        let coverage = words as f32 / self.question.meaningful().max(1) as f32;
+        let share = words as f32 / self.question.meaningful().max(1) as f32;
         if mention.pair_missing {
-            coverage / 2.0
+            share / 2.0
+        } else if asked_for {
+            self.question.answered()
+        } else if kind == Kind::Ticker {
+            share.min(1.0)
         } else {
-            coverage.min(1.0)
+            SIBLING_COVERAGE * share.min(1.0)
         }
     }
 }

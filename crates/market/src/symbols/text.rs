@@ -10,10 +10,25 @@ const MAX_CHARS: usize = 1_000;
 pub(super) enum Gap {
     /// Spaces, or any punctuation that says nothing.
     Loose,
-    /// `/`, or one of `-` `_` `:` `|` without spaces: the two words may be a pair.
+    /// `/`: the two words are a pair, if they are assets.
+    Slash,
+    /// One of `-` `_` `:` `|` without spaces: the two words may be a pair, or one compound.
     Pair,
+    /// A dash with spaces: a pair or a list.
+    Dash,
+    /// An arrow: the first is changed into the second.
+    Arrow,
+    /// `btcusdt@trade`, as the exchange names its streams.
+    Stream,
     /// A comma, semicolon, `&` or `+`: one more of a list.
     List,
+}
+
+impl Gap {
+    /// Whether two assets are written as one market.
+    pub const fn is_pair(self) -> bool {
+        matches!(self, Self::Slash | Self::Pair)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -40,7 +55,11 @@ pub(super) enum LeftOut {
 
 impl Word {
     pub fn is_number(&self) -> bool {
-        self.folded.chars().all(|c| c.is_numeric() || within_number(c))
+        let counted = ["k", "mm", "mn", "bn"]
+            .iter()
+            .find_map(|unit| self.folded.strip_suffix(unit));
+        let digits = counted.filter(|digits| !digits.is_empty()).unwrap_or(&self.folded);
+        digits.chars().all(|c| c.is_numeric() || within_number(c))
     }
 }
 
@@ -54,9 +73,14 @@ const fn within_number(c: char) -> bool {
     matches!(c, ',' | '.')
 }
 
-/// Signs that are names of their own.
+/// Signs that are names of their own. A dollar sign marks tickers instead.
 const fn sign(c: char) -> bool {
-    matches!(c, '₿')
+    matches!(c, '₿' | '€' | '£' | '¥' | '₺' | '₽' | '₩' | '₹' | '₴')
+}
+
+/// What looks like a hyphen.
+const fn hyphen(c: char) -> bool {
+    matches!(c, '-' | '\u{2010}'..='\u{2013}' | '\u{2212}')
 }
 
 const fn apostrophe(c: char) -> bool {
@@ -85,6 +109,11 @@ pub(super) fn words(query: &str) -> Vec<Word> {
             finish(&mut word, &mut between, &mut words);
             continue;
         }
+        if apostrophe(c) && matches!(word.to_lowercase().as_str(), "l" | "d") {
+            // "l'ethereum": the article says nothing.
+            word.clear();
+            continue;
+        }
         if apostrophe(c) && !word.is_empty() {
             // "bitcoin's", "what's": the rest of the word says nothing.
             while rest.next_if(|c| c.is_alphanumeric()).is_some() {}
@@ -102,6 +131,15 @@ fn finish(word: &mut String, between: &mut String, words: &mut Vec<Word>) {
         return;
     }
     let text = std::mem::take(word);
+    if let Some(last) = words.last_mut().filter(|last| is_initials(last, between, &text)) {
+        *last = Word {
+            text: format!("{}&{text}", last.text),
+            folded: format!("{}&{}", last.folded, text.to_lowercase()),
+            ..last.clone()
+        };
+        between.clear();
+        return;
+    }
     words.push(Word {
         folded: text.to_lowercase(),
         gap: gap(between),
@@ -111,6 +149,12 @@ fn finish(word: &mut String, between: &mut String, words: &mut Vec<Word>) {
         text,
     });
     between.clear();
+}
+
+/// "AT&T" and "S&P" are one word each, and no tickers.
+fn is_initials(last: &Word, between: &str, text: &str) -> bool {
+    let letter = |text: &str| text.chars().count() == 1 && text.chars().all(char::is_alphabetic);
+    between == "&" && (letter(text) || letter(&last.text))
 }
 
 /// A minus directly before a word or a quotation, and behind a space, leaves it out.
@@ -134,10 +178,20 @@ fn left_out(between: &str, before: Option<&Word>, text: &str) -> Option<LeftOut>
 }
 
 fn gap(between: &str) -> Gap {
-    match between {
-        "-" | "_" | ":" | "|" => Gap::Pair,
-        _ if between.trim() == "/" => Gap::Pair,
+    let mark = between.trim();
+    match mark {
+        "/" | "\u{2044}" | "\u{2215}" => Gap::Slash,
+        "->" | "=>" | "→" | "⇒" | "⟶" | "➡" | "➡\u{fe0f}" => Gap::Arrow,
+        "_" | ":" | "|" if mark == between => Gap::Pair,
+        "@" if mark == between => Gap::Stream,
         _ if between.contains([',', ';', '&', '+', '\n']) => Gap::List,
+        _ if mark.len() <= 3 && !mark.is_empty() && mark.chars().all(hyphen) => {
+            if mark == between {
+                Gap::Pair
+            } else {
+                Gap::Dash
+            }
+        }
         _ => Gap::Loose,
     }
 }
@@ -207,11 +261,34 @@ mod tests {
             .iter()
             .map(|word| word.gap)
             .collect();
-        use Gap::{List, Loose, Pair};
+        use Gap::{Arrow, Dash, List, Loose, Pair, Slash, Stream};
         assert_eq!(
             gaps,
-            [Loose, Pair, List, Pair, Loose, Loose, Loose, Loose, Pair, Loose, Pair]
+            [Loose, Slash, List, Pair, Loose, Loose, Dash, Loose, Slash, Loose, Pair]
         );
+        for (pair, gap) in [
+            ("a–b", Pair),
+            ("a‐b", Pair),
+            ("a−b", Pair),
+            ("a—b", Loose),
+            ("a∕b", Slash),
+            ("a⁄b", Slash),
+            ("a ／ b", Slash),
+            ("a->b", Arrow),
+            ("a => b", Arrow),
+            ("a → b", Arrow),
+            ("btcusdt@trade", Stream),
+            ("a @b", Loose),
+            ("a. -b", Loose),
+        ] {
+            assert_eq!(words(pair)[1].gap, gap, "{pair}");
+        }
+        assert_eq!(folded("AT&T S&P Q&A btc&eth"), ["at&t", "s&p", "q&a", "btc", "eth"]);
+        assert_eq!(
+            folded("le prix de l'ethereum, I'd"),
+            ["le", "prix", "de", "ethereum", "i"]
+        );
+        assert_eq!(folded("5€ btc/€"), ["5", "€", "btc", "€"]);
         let tagged = words("$near is near");
         assert!(tagged[0].tagged && !tagged[2].tagged);
         assert_eq!(folded("200,000 or 2.5, 3. ₿4"), ["200,000", "or", "2.5", "3", "₿", "4"]);

@@ -1,14 +1,20 @@
-//! What the words of a question mean beside the names of assets.
+//! What the words of a question mean beside the names of assets: `words.tsv`, read once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::assets;
 use super::id::{AnalyticsKind, Kind};
+use super::text::one_edit_apart;
 use crate::model::Interval;
+
+static FILE: &str = include_str!("words.tsv");
 
 /// The candles meant by whoever names no length.
 pub(super) const DEFAULT_INTERVAL: Interval = Interval::H1;
+
+/// Shortest word that is looked for among misspelt wishes.
+const MIN_RESPELT_CHARS: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sense {
@@ -16,6 +22,8 @@ pub(super) enum Sense {
     Stop,
     /// Is about markets, without saying what is wanted.
     Market,
+    /// The same, and is said of markets alone: "sell", "pumping".
+    Deal,
     /// Is about coins, and nothing else is: "token", "crypto".
     Coins,
     /// The 24 hours that tickers tell of.
@@ -34,211 +42,97 @@ pub(super) enum Sense {
     Pairing,
 }
 
-use AnalyticsKind::{Anomalies, Health, LiquidityVacuums, OrderFlow, VolumeProfile};
-use Kind::{Analytics, ExchangeInfo, Klines, OrderBook, OrderBookL1, OrderBookL2, Report, Ticker, Trades};
+impl Sense {
+    /// The sense of this name in the file.
+    fn named(name: &str) -> Option<Self> {
+        use AnalyticsKind::{Anomalies, Health, LiquidityVacuums, OrderFlow, VolumeProfile};
+        Some(match name {
+            "stop" => Self::Stop,
+            "market" => Self::Market,
+            "deal" => Self::Deal,
+            "coins" => Self::Coins,
+            "day" => Self::Day,
+            "elsewhere" => Self::Elsewhere,
+            "toward" => Self::Toward,
+            "compare" => Self::Compare,
+            "pairing" => Self::Pairing,
+            "ticker" => Self::Wants(Kind::Ticker),
+            "orderbook" => Self::Wants(Kind::OrderBook),
+            "orderbook_l1" => Self::Wants(Kind::OrderBookL1),
+            "orderbook_l2" => Self::Wants(Kind::OrderBookL2),
+            "klines" => Self::Wants(Kind::Klines(DEFAULT_INTERVAL)),
+            "trades" => Self::Wants(Kind::Trades),
+            "exchange_info" => Self::Wants(Kind::ExchangeInfo),
+            "order_flow" => Self::Wants(Kind::Analytics(OrderFlow)),
+            "volume_profile" => Self::Wants(Kind::Analytics(VolumeProfile)),
+            "anomalies" => Self::Wants(Kind::Analytics(Anomalies)),
+            "liquidity_vacuums" => Self::Wants(Kind::Analytics(LiquidityVacuums)),
+            "health" => Self::Wants(Kind::Analytics(Health)),
+            "report" => Self::Wants(Kind::Report),
+            _ => Self::Every(name.strip_prefix("every ")?.parse().ok()?),
+        })
+    }
+}
 
-const SENSES: &[(Sense, &str)] = &[
-    (
-        Sense::Stop,
-        "a about all am an and any are around as at be been being best by can check could currently current did do \
-         does doing don exact exactly explain fetch figure figures find for from get gimme give going had has have \
-         having hello hey hi how i if im info information into is it its just kindly know latest let like look \
-         looking looks make many may me mean might more most much my need new now of off on one or our out over \
-         please plz pls question recent right say see should show since so some tell than thank thanks that the \
-         their them there these they thing this those today tonight up us use using want was we were what whats \
-         when where which while who why will with within would yesterday you your",
-    ),
-    (
-        Sense::Coins,
-        "altcoin altcoins binance coin coins crypto cryptos cryptocurrencies cryptocurrency memecoin stablecoin token tokens",
-    ),
-    (
-        Sense::Market,
-        "active amount analytics big convert conversion deep huge large small analyse analysis analyze asset assets bull bear bullish bearish buy buyers buying chance \
-         currencies currency data digital exchange financial \
-         happening hold hodl invest investing investment live long market markets money now \
-         order orders level levels pattern patterns perform performed performance performing position real realtime resistance \
-         resting sell sellers selling short size snapshot spot statistics stats support time trade traded trader traders trading trend trending trends value worth \
-         day days hour hours minute minutes month months second seconds week weeks year years past previous",
-    ),
-    (
-        Sense::Elsewhere,
-        "derivatives dominance etf etfs fdv forecast forecasts funding futures halving hashrate leverage leveraged \
-         liquidated liquidation liquidations marketcap options outlook perp perpetual perpetuals perps predict \
-         prediction predictions tvl",
-    ),
-    (
-        Sense::Wants(Ticker),
-        "price prices priced pricing ticker tickers quote quotes quoted last change changed changes volume volumes \
-         gain gained gains loss lost up down high low highs lows cost costs expensive cheap move moved moving \
-         turnover vwap",
-    ),
-    (Sense::Day, "24h 24hr 24hrs"),
-    (
-        Sense::Wants(OrderBook),
-        "orderbook orderbooks book books depth bids asks",
-    ),
-    (
-        Sense::Wants(OrderBookL1),
-        "spread spreads microprice mid midprice bid bbo l1",
-    ),
-    (
-        Sense::Wants(OrderBookL2),
-        "imbalance imbalanced slippage liquidity liquid impact l2 wall walls",
-    ),
-    (
-        Sense::Wants(Klines(DEFAULT_INTERVAL)),
-        "candle candles candlestick candlesticks kline klines chart charts charting graph ohlc ohlcv history \
-         historical historic atr volatile volatility",
-    ),
-    (Sense::Wants(Trades), "trades tape prints executions"),
-    (
-        Sense::Wants(ExchangeInfo),
-        "status filter filters rule rules lot tick listed delisted precision notional tradable tradeable \
-         exchangeinfo halted suspended paused",
-    ),
-    (
-        Sense::Wants(Analytics(OrderFlow)),
-        "orderflow cvd flow flows netflow aggressor aggressors delta ofi takers taker",
-    ),
-    (
-        Sense::Wants(Analytics(VolumeProfile)),
-        "poc concentrated concentration concentrates vah val",
-    ),
-    (
-        Sense::Wants(Analytics(Anomalies)),
-        "anomaly anomalies anomalous unusual unusually abnormal suspicious strange weird odd iceberg icebergs spoofing",
-    ),
-    (Sense::Wants(Analytics(LiquidityVacuums)), "vacuum vacuums gap gaps"),
-    (Sense::Wants(Analytics(Health)), "health healthy microstructure"),
-    (Sense::Wants(Report), "report reports overview summary"),
-    (Sense::Every(Interval::M1), "minutely"),
-    (Sense::Every(Interval::H1), "hourly"),
-    (Sense::Every(Interval::D1), "daily"),
-    (Sense::Every(Interval::W1), "weekly"),
-    (Sense::Every(Interval::Mo1), "monthly"),
-    (Sense::Toward, "to in into per against"),
-    (
-        Sense::Compare,
-        "vs versus compare compared comparing comparison between both",
-    ),
-    (Sense::Pairing, "pair pairs ratio rate cross"),
-];
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    sense: Sense,
+    /// Said of anything: it does not show that a market is meant.
+    vague: bool,
+}
 
-/// Phrases, divided by commas.
-const PHRASES: &[(Sense, &str)] = &[
-    (Sense::Day, "24 h, 24 hr, 24 hrs, 24 hour, 24 hours"),
-    (
-        Sense::Wants(Ticker),
-        "how much, how much is, trading volume, price change, price action, last price, doing today, \
-         market price, price level",
-    ),
-    (
-        Sense::Wants(OrderBook),
-        "order book, order books, market depth, depth chart, bids and asks, limit orders, resting orders, \
-         how deep",
-    ),
-    (
-        Sense::Wants(OrderBookL1),
-        "best bid, best ask, best bid and ask, best bid ask, best offer, bid ask, bid and ask, bid ask spread, \
-         bid price, ask price, top of book, top of the book, micro price, mid price, level 1, inside market, \
-         order book spread, orderbook l1, order book l1",
-    ),
-    (
-        Sense::Wants(OrderBookL2),
-        "depth bands, depth band, cost to buy, cost to sell, cost to trade, cost to fill, cost to execute, \
-         cost of buying, cost of selling, cost of trading, cost of executing, trading cost, execution cost, \
-         price impact, market impact, market order, level 2, book imbalance, order book imbalance, \
-         order imbalance, how liquid, orderbook l2, order book l2",
-    ),
-    (
-        Sense::Elsewhere,
-        "market cap, market caps, market capitalization, market capitalisation, funding rate, funding rates, \
-         open interest, circulating supply, total supply, max supply, hash rate, long short ratio, \
-         long to short ratio, implied volatility, total value locked, fear and greed, price prediction, \
-         price predictions, price target, price targets, margin trading, gas fee, gas fees",
-    ),
-    (
-        Sense::Wants(Klines(DEFAULT_INTERVAL)),
-        "how volatile, price history, price chart, candle chart, open high low close, over time, historical prices, \
-         historical data, historical price",
-    ),
-    (
-        Sense::Wants(Trades),
-        "time and sales, recent trades, latest trades, last trades, last trade, latest trade, trade history, \
-         trade list, recent trade, market trades",
-    ),
-    (
-        Sense::Wants(ExchangeInfo),
-        "tick size, lot size, step size, min notional, minimum notional, minimum order, min order, \
-         minimum order size, minimum size, exchange info, exchange information, trading rules, trading status, \
-         symbol info, order size, price precision, minimum quantity, still trading, can i trade",
-    ),
-    (
-        Sense::Wants(Analytics(OrderFlow)),
-        "order flow, order flows, buying pressure, selling pressure, buy pressure, sell pressure, net flow, \
-         net flows, trade flow, cumulative volume delta, volume delta, cumulative delta, buyers or sellers, \
-         aggressive buyers, aggressive sellers, aggressive buying, aggressive selling, taker flow, \
-         buy and sell volume, money flow, who is buying, who is selling, who buying, who selling, \
-         buying or selling, buyers and sellers, more buyers, more sellers",
-    ),
-    (
-        Sense::Wants(Analytics(VolumeProfile)),
-        "volume profile, volume profiles, point of control, value area, most volume, market profile, \
-         volume concentrated, volume is concentrated, volume by price, volume at price, high volume node, \
-         high volume nodes, most traded price",
-    ),
-    (
-        Sense::Wants(Analytics(Anomalies)),
-        "iceberg order, iceberg orders, unusual activity, anything unusual, market anomalies, quote stuffing, market manipulation",
-    ),
-    (
-        Sense::Wants(Analytics(LiquidityVacuums)),
-        "liquidity vacuum, liquidity vacuums, liquidity gap, liquidity gaps, gaps in liquidity, \
-         gap in liquidity, gaps in the liquidity, thin liquidity, liquidity thin, liquidity is thin, low volume node, low volume nodes, \
-         air pockets, liquidity holes",
-    ),
-    (
-        Sense::Wants(Report),
-        "market report, market reports, market overview, market summary, whole picture, full picture, big picture, \
-         state of the market, full report",
-    ),
-    (
-        Sense::Wants(Analytics(Health)),
-        "liquidity health, market health, health score, order book health, orderbook health, \
-         microstructure health, book health, market quality",
-    ),
-    (
-        Sense::Toward,
-        "priced in, quoted in, measured in, denominated in, in terms of, expressed in",
-    ),
-    (Sense::Compare, "compared to, compared with, as against, relative to"),
-    (
-        Sense::Pairing,
-        "exchange rate, conversion rate, cross rate, trading pair",
-    ),
-    (Sense::Market, "real time, right now, at the moment"),
-];
+/// The words and phrases of the file with what they mean.
+fn entries() -> impl Iterator<Item = (&'static str, Entry)> {
+    let lines = FILE
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once('\t'));
+    let senses = lines.filter_map(|(name, words)| Some((Sense::named(name)?, words)));
+    senses.flat_map(|(sense, words)| {
+        words.split(", ").map(move |word| {
+            let said = word.trim_start_matches('~');
+            let vague = said != word;
+            (said, Entry { sense, vague })
+        })
+    })
+}
+
+fn lookup(phrase: &str) -> Option<Entry> {
+    static ENTRIES: LazyLock<HashMap<&'static str, Entry>> = LazyLock::new(|| entries().collect());
+    ENTRIES.get(phrase).copied()
+}
 
 /// What a folded word or phrase means, if it means something here.
 pub(super) fn sense(phrase: &str) -> Option<Sense> {
-    static SENSED: LazyLock<HashMap<&'static str, Sense>> = LazyLock::new(|| {
-        let words = SENSES
-            .iter()
-            .flat_map(|(sense, words)| words.split_ascii_whitespace().map(|word| (word, *sense)));
-        let phrases = PHRASES
-            .iter()
-            .flat_map(|(sense, phrases)| phrases.split(", ").map(|phrase| (phrase, *sense)));
-        words.chain(phrases).collect()
-    });
-    SENSED.get(phrase).copied()
+    lookup(phrase).map(|entry| entry.sense)
+}
+
+/// Whether a word or phrase that asks for something is said of markets alone.
+pub(super) fn is_telling(phrase: &str) -> bool {
+    lookup(phrase).is_some_and(|entry| !entry.vague)
 }
 
 /// Most words that a phrase with this first word has.
 pub(super) fn longest(first: &str) -> usize {
     static LONGEST: LazyLock<HashMap<String, usize>> =
-        LazyLock::new(|| assets::longest(PHRASES.iter().flat_map(|(_, phrases)| phrases.split(", "))));
+        LazyLock::new(|| assets::longest(entries().map(|(said, _)| said).filter(|said| said.contains(' '))));
     LONGEST.get(first).copied().unwrap_or(0)
+}
+
+/// The wish that a folded word misspells by one edit, not in its first letter.
+pub(super) fn respelt(word: &str) -> Option<&'static str> {
+    static WISHES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+        let asks = |entry: &Entry| matches!(entry.sense, Sense::Wants(_)) && !entry.vague;
+        let single = entries().filter(|(said, entry)| asks(entry) && !said.contains(' '));
+        single
+            .map(|(said, _)| said)
+            .filter(|said| said.is_ascii() && said.len() >= MIN_RESPELT_CHARS)
+            .collect()
+    });
+    let length = word.chars().count();
+    let first = word.chars().next().filter(|_| length >= MIN_RESPELT_CHARS)?;
+    let near = |wish: &&&str| wish.starts_with(first) && one_edit_apart(wish, word);
+    WISHES.iter().find(near).copied()
 }
 
 /// The dollar and what stands for it.
@@ -267,16 +161,38 @@ pub(super) fn is_dollar(ticker: &str) -> bool {
     DOLLARS.split_ascii_whitespace().any(|dollar| dollar == ticker)
 }
 
-/// Wishes in words that are said of anything: they do not show that a market is meant.
-const VAGUE: &str = "\
-    abnormal ask asks bid bids book books change changed changes chart charts cheap concentrated concentrates \
-    concentration cost costs delta depth down executions expensive filter filters flow flows gain gained gains gap \
-    gaps graph halted health healthy high highs historic historical history how iceberg icebergs impact last \
-    liquid listed loss lost lot low lows mid move moved moving odd paused precision prints quote quoted quotes \
-    rule rules spoofing spread spreads status strange suspended suspicious tape tick turnover unusual unusually up \
-    vacuum vacuums val volatile volatility wall walls weird";
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::text::phrase;
 
-/// Whether a word or phrase that asks for something is said of markets alone.
-pub(super) fn is_telling(folded: &str) -> bool {
-    !VAGUE.split_ascii_whitespace().any(|vague| vague == folded)
+    #[test]
+    fn every_line_has_a_sense_and_no_word_has_two() {
+        let mut seen = HashSet::new();
+        for line in FILE.lines().filter(|line| !line.starts_with('#')) {
+            let (name, words) = line.split_once('\t').expect("a sense and words");
+            assert!(Sense::named(name).is_some(), "{line:?}");
+            for word in words.split(", ") {
+                let said = word.trim_start_matches('~');
+                assert_eq!(phrase(said), said, "{line:?}: written as questions are read");
+                assert!(seen.insert(said.to_owned()), "{said:?} twice");
+            }
+        }
+    }
+
+    #[test]
+    fn wishes_may_have_one_key_wrong() {
+        for (typed, meant) in [
+            ("candels", Some("candles")),
+            ("anomolies", Some("anomalies")),
+            ("orderbok", Some("orderbook")),
+            ("liquidty", Some("liquidity")),
+            ("voulme", Some("volume")),
+            ("prise", None),
+            ("handles", None),
+            ("bitcoin", None),
+        ] {
+            assert_eq!(respelt(typed), meant, "{typed}");
+        }
+    }
 }

@@ -85,3 +85,49 @@ async fn two_thousand_symbols_are_searched_at_once() {
         .collect();
     assert!(asked.is_empty(), "{asked:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snippet_has_figures_of_its_own_document() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    market.live("orderbook_l1:BTCUSDT").await;
+    for (text, id, words) in [
+        ("btc price", "ticker:BTCUSDT", "last price"),
+        ("btc order book", "orderbook:BTCUSDT", "best bid"),
+        ("btc spread", "orderbook_l1:BTCUSDT", "spread"),
+        ("btc slippage", "orderbook_l2:BTCUSDT", "USDT of bids and"),
+        ("btc 1h candles", "klines:BTCUSDT:1h", "its close so far is"),
+        (
+            "btc volume profile",
+            "analytics:volume_profile:BTCUSDT",
+            "on average at",
+        ),
+        (
+            "btc liquidity vacuums",
+            "analytics:liquidity_vacuums:BTCUSDT",
+            "with little volume",
+        ),
+        ("btc anomalies", "analytics:anomalies:BTCUSDT", "its"),
+        (
+            "btc market health",
+            "analytics:health:BTCUSDT",
+            "Fetch it for the score",
+        ),
+        ("btc tick size", "exchange_info:BTCUSDT", "price step"),
+    ] {
+        let query = Query {
+            text: text.to_owned(),
+            limit: 1,
+        };
+        let found = market.source.search(&query, &call()).await.expect("an answer");
+        let first = &found[0];
+        assert_eq!(first.id.as_str(), id, "{text}");
+        assert!(first.snippet.contains(words), "{}", first.snippet);
+        assert!(
+            id.starts_with("ticker") || !first.snippet.contains("last price"),
+            "{}",
+            first.snippet
+        );
+        assert!(first.snippet.ends_with("Z."), "not cut: {}", first.snippet);
+    }
+}

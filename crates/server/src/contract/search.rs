@@ -29,9 +29,18 @@ const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/sv
 pub struct SearchTool {
     spec: ToolSpec,
     sources: Vec<Arc<dyn Source>>,
+    /// Of each source, whether what it holds changes by itself.
+    live: Vec<bool>,
     links: Links,
     source_timeout: Duration,
     clock: Arc<dyn Clock>,
+}
+
+/// What one source answered, best first.
+#[derive(Clone, Copy)]
+struct Ranked<'a> {
+    live: bool,
+    hits: &'a [Hit],
 }
 
 #[derive(Serialize)]
@@ -68,6 +77,7 @@ impl SearchTool {
     ) -> Self {
         Self {
             spec: spec(facts),
+            live: facts.iter().map(|facts| facts.live).collect(),
             sources,
             links,
             source_timeout,
@@ -128,10 +138,10 @@ impl Tool for SearchTool {
         let answers = self.ask(&query, cx).await;
 
         let mut missing = Vec::new();
-        let mut ranked: Vec<&[Hit]> = Vec::with_capacity(answers.len());
-        for (source, answer) in self.sources.iter().zip(&answers) {
+        let mut ranked: Vec<Ranked<'_>> = Vec::with_capacity(answers.len());
+        for ((source, live), answer) in self.sources.iter().zip(&self.live).zip(&answers) {
             match answer {
-                Ok(hits) => ranked.push(hits),
+                Ok(hits) => ranked.push(Ranked { live: *live, hits }),
                 Err(error) => missing.push(Missing {
                     source: source.name(),
                     reason: error.message().to_owned(),
@@ -196,16 +206,18 @@ impl Item<'_> {
 }
 
 /// Each source's own order stays; of the next of each, what holds most of the query comes first.
-/// Scores of different sources cannot be compared, coverage can.
-fn merge<'a>(ranked: &[&'a [Hit]], limit: usize) -> Vec<&'a Hit> {
+/// Scores of different sources cannot be compared, coverage can. Among equals what is live comes first: it is
+/// asked for by name, and found only if it is.
+fn merge<'a>(ranked: &[Ranked<'a>], limit: usize) -> Vec<&'a Hit> {
     let mut taken = vec![0; ranked.len()];
     let mut merged: Vec<&Hit> = Vec::with_capacity(limit);
     while merged.len() < limit {
-        let heads = (0..ranked.len()).filter_map(|source| Some((source, ranked[source].get(taken[source])?)));
-        // Among equals the better rank, then the order of the configuration.
+        let heads = (0..ranked.len()).filter_map(|source| Some((source, ranked[source].hits.get(taken[source])?)));
+        // Then the better rank, then the order of the configuration.
         let best = heads.reduce(|best, head| {
             let fuller = head.1.coverage.total_cmp(&best.1.coverage);
-            let wins = fuller.then(taken[best.0].cmp(&taken[head.0])).is_gt();
+            let live = ranked[head.0].live.cmp(&ranked[best.0].live);
+            let wins = fuller.then(live).then(taken[best.0].cmp(&taken[head.0])).is_gt();
             if wins { head } else { best }
         });
         let Some((source, hit)) = best else { break };
@@ -303,19 +315,33 @@ mod tests {
             coverage,
             metadata: None,
         };
+        let ids = |ranked: &[(bool, &[Hit])], limit| -> Vec<String> {
+            let ranked: Vec<Ranked<'_>> = ranked.iter().map(|&(live, hits)| Ranked { live, hits }).collect();
+            merge(&ranked, limit)
+                .into_iter()
+                .map(|hit| hit.id.to_string())
+                .collect()
+        };
         let a = [hit("a:1", 0.1, 0.5), hit("a:2", 0.05, 0.5), hit("a:3", 0.01, 0.5)];
         let b = [hit("b:1", 99.0, 0.5)];
-        let merged: Vec<&str> = merge(&[&a, &b], 3).into_iter().map(|h| h.id.as_str()).collect();
-        assert_eq!(merged, ["a:1", "b:1", "a:2"]);
+        assert_eq!(ids(&[(false, &a), (false, &b)], 3), ["a:1", "b:1", "a:2"]);
         let c = [hit("c:1", 0.0, 1.0)];
-        let merged: Vec<&str> = merge(&[&a, &c], 2).into_iter().map(|h| h.id.as_str()).collect();
-        assert_eq!(merged, ["c:1", "a:1"], "the fuller match first");
-        let d = [hit("d:1", 0.0, 0.9), hit("d:2", 0.0, 0.8), hit("d:3", 0.0, 0.1)];
-        let merged: Vec<&str> = merge(&[&a, &d], 4).into_iter().map(|h| h.id.as_str()).collect();
         assert_eq!(
-            merged,
+            ids(&[(false, &a), (false, &c)], 2),
+            ["c:1", "a:1"],
+            "the fuller match first"
+        );
+        let d = [hit("d:1", 0.0, 0.9), hit("d:2", 0.0, 0.8), hit("d:3", 0.0, 0.1)];
+        assert_eq!(
+            ids(&[(false, &a), (false, &d)], 4),
             ["d:1", "d:2", "a:1", "a:2"],
             "a source that does not answer stays behind"
+        );
+        let e = [hit("e:1", 0.0, 0.5), hit("e:2", 0.0, 0.5), hit("e:3", 0.0, 0.4)];
+        assert_eq!(
+            ids(&[(false, &a), (true, &e)], 4),
+            ["e:1", "e:2", "a:1", "a:2"],
+            "what is live wins a tie"
         );
     }
 }

@@ -63,3 +63,25 @@ async fn who_only_looks_leaves_no_record() {
     assert!(kept() > 0);
     assert_eq!(seen.title, told.title);
 }
+
+#[tokio::test]
+async fn a_hit_says_how_the_question_was_understood() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = with_one_report(folder.path()).await;
+    let cx = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(20));
+    for (text, coverage) in [("btc report", 1.0), ("bitcoin", 0.95), ("btc candles", 0.5)] {
+        let query = Query {
+            text: text.to_owned(),
+            limit: 5,
+        };
+        let found = source.search(&query, &cx).await.expect("hits");
+        let metadata = found[0].metadata.as_ref().expect("metadata");
+        assert_eq!(metadata["resolved_symbol"], "BTCUSDT", "{text}");
+        assert_eq!(metadata["alternatives"], serde_json::json!([]), "{text}");
+        assert!(
+            (found[0].coverage - coverage).abs() < 1e-6,
+            "{text}: {}",
+            found[0].coverage
+        );
+    }
+}

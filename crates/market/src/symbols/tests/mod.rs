@@ -1,5 +1,6 @@
 //! A small exchange, and what is asked of it.
 
+mod asked;
 mod few;
 mod properties;
 mod queries;
@@ -88,7 +89,7 @@ fn symbol(base: &str, quote: &str, status: SymbolStatus) -> Symbol {
     }
 }
 
-fn table() -> SymbolTable {
+pub(super) fn table() -> SymbolTable {
     listing(MARKETS)
 }
 

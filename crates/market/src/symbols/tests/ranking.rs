@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::{Match, MatchedOn, SymbolTable, search};
-use super::{symbol, table};
+use super::{listing, symbol, table};
 use crate::model::{Interval, SymbolStatus};
 use crate::number::Notional;
 
@@ -90,6 +90,15 @@ fn it_is_told_by_what_a_market_was_found() {
     let score = |query| search(&table, query, 1)[0].score;
     let falling = ["btcusdt", "eth/btc", "btc", "bitcoin", "bitcoi", "bitcion"].map(score);
     assert!(falling.is_sorted_by(|a, b| a > b), "{falling:?}");
+}
+
+#[test]
+fn a_symbol_that_is_also_an_asset_has_its_markets_for_alternatives() {
+    let table = listing(&["W USDT BTC", "WBTC USDT BTC"]);
+    let found = search(&table, "wbtc", 1);
+    assert_eq!(ids(&found), ["ticker:WBTC"]);
+    let others: Vec<&str> = found[0].alternatives.iter().map(|name| &**name).collect();
+    assert_eq!(others, ["WBTCUSDT", "WBTCBTC", "WUSDT"]);
 }
 
 #[test]
