@@ -251,13 +251,13 @@ async fn looking_changes_nothing() {
         .await
         .expect("open orders");
     assert_eq!((open["count"].as_u64(), open["note"].is_string()), (Some(100), true));
-    let all = json!({"symbol": "SOLUSDT", "limit": 100, "start_time": 5, "from_id": 3});
+    let all = json!({"symbol": "SOLUSDT", "limit": 100, "start_time": 1_750_000_000_000_u64, "from_id": 3});
     bench.call("binance_get_all_orders", all).await.expect("all orders");
     let asked = bench.server.asked();
     let last = asked.last().expect("asked");
     assert!(
         last.query
-            .starts_with("symbol=SOLUSDT&limit=100&startTime=5&orderId=3&recvWindow=5000&timestamp=")
+            .starts_with("symbol=SOLUSDT&limit=100&startTime=1750000000000&orderId=3&recvWindow=5000&timestamp=")
     );
     assert_eq!((bench.sent(), bench.journal().len()), (0, 0));
 }
