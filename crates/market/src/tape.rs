@@ -74,6 +74,14 @@ impl Tape {
         };
     }
 
+    /// A trade came that could not be read: what is known is whole from here on.
+    pub fn missed(&self, time: Millis, aggregate: bool) {
+        let mut inner = self.lock();
+        if !(aggregate && inner.has_singles) {
+            inner.complete_from = inner.complete_from.map(|from| from.max(time));
+        }
+    }
+
     /// The next trade; what was seen before is dropped. `aggregate` trades count only where single
     /// ones do not come.
     pub fn push(&self, trade: Trade, aggregate: bool) -> bool {

@@ -19,7 +19,7 @@ impl Alone {
         let published = Arc::new(Published::new(Arc::from(symbol), true, 0, None, now));
         let mut tracked = Tracked::new(published, max_levels, now.monotonic);
         tracked.opened(now, now.wall.as_millisecond());
-        tracked.snapshot(tracked.generation, Ok(snapshot), now);
+        tracked.install(snapshot, now);
         Self { tracked }
     }
 

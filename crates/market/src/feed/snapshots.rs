@@ -19,11 +19,24 @@ const PARALLEL: usize = 4;
 /// Levels a side of a snapshot that is not deep.
 const SHALLOW: u32 = 1_000;
 
+/// Levels of a snapshot of which only the update id is wanted: as cheap as there is.
+const FEWEST: u32 = 5;
+
+/// What is wanted of a book.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Book {
+        limit: u32,
+    },
+    /// Only which update it is at.
+    Place,
+}
+
 /// A snapshot that a shard waits for.
 pub(super) struct Wanted {
     pub(super) rank: usize,
     pub(super) symbol: Arc<str>,
-    pub(super) limit: u32,
+    pub(super) kind: Kind,
     /// Given back with the answer, so that one that comes too late is known.
     pub(super) generation: u64,
     pub(super) reply: mpsc::UnboundedSender<Order>,
@@ -51,23 +64,27 @@ pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>,
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            more = wanted.recv() => match more {
-                Some(more) => {
+            more = wanted.recv() => {
+                let Some(first) = more else { return };
+                // All that is wanted by now, so that the most traded of it goes first.
+                for more in std::iter::once(first).chain(std::iter::from_fn(|| wanted.try_recv().ok())) {
                     number += 1;
                     let place = (Reverse(more.rank), Reverse(number), more.symbol.clone());
                     if waiting.insert(more.symbol.clone(), more).is_none() {
                         queue.push(place);
                     }
                 }
-                None => return,
-            },
+            }
             Some(_) = under_way.join_next() => {}
         }
     }
 }
 
 async fn fetch(rest: Rest, wanted: Wanted) {
-    let limit = affordable(wanted.limit, rest.governor().used());
+    let limit = match wanted.kind {
+        Kind::Book { limit } => affordable(limit, rest.governor().used()),
+        Kind::Place => FEWEST,
+    };
     let answer = rest.fresh_depth(&wanted.symbol, limit).await;
     let snapshot = answer.map(|stamped| Snapshot {
         last_update_id: stamped.value.last_update_id,
