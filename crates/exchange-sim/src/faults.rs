@@ -41,6 +41,8 @@ pub enum Fault {
         retry_after_secs: Option<u64>,
         count: Option<u32>,
     },
+    /// The next requests of one endpoint (`depth`, `ticker/24hr`) are answered with status 503.
+    FailEndpoint { endpoint: String, count: u32 },
     /// REST answers come so much later.
     Delay { millis: u64 },
     /// The connection ends in the middle of the next bodies.
@@ -109,6 +111,7 @@ struct Plan {
     rates: [(DiffFate, f64); 3],
     stale_snapshots: u32,
     rejection: Option<(Rejection, Option<u32>)>,
+    failing: HashMap<String, u32>,
     delay_millis: u64,
     half_answers: u32,
     garbage_answers: u32,
@@ -178,6 +181,7 @@ impl Faults {
                 };
                 plan.rejection = Some((rejection, *count));
             }
+            Fault::FailEndpoint { endpoint, count } => drop(plan.failing.insert(endpoint.clone(), *count)),
             Fault::Delay { millis } => plan.delay_millis = *millis,
             Fault::HalfAnswers { count } => plan.half_answers = *count,
             Fault::GarbageAnswers { count } => plan.garbage_answers = *count,
@@ -273,6 +277,11 @@ impl Faults {
             return None;
         }
         Some(rejection)
+    }
+
+    /// Whether a request to the endpoint is to fail.
+    pub fn take_failure(&self, endpoint: &str) -> bool {
+        self.plan().failing.get_mut(endpoint).is_some_and(take)
     }
 
     pub fn next_body(&self) -> BodyFate {

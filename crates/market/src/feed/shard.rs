@@ -394,7 +394,10 @@ fn note(said: Said, socket: Option<&mut Socket>, now: Instant) -> Option<Verdict
             socket.closing = true;
             None
         }
-        Said::Market => None,
+        Said::Market => {
+            socket.subscriptions.note_market();
+            None
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) enum Verdict {
         topics: Vec<Arc<str>>,
         why: String,
     },
-    /// Nothing that was ever asked has been answered.
+    /// Nothing that was ever asked has been answered, and nothing came.
     Deaf,
 }
 
@@ -73,7 +73,8 @@ pub(super) struct Subscriptions {
     standings: HashMap<Arc<str>, Standing>,
     retries: Vec<(Instant, Saying)>,
     last_id: u64,
-    has_answers: bool,
+    /// Something was answered, or comes without an answer.
+    is_heard: bool,
 }
 
 impl Subscriptions {
@@ -129,7 +130,7 @@ impl Subscriptions {
 
     /// The exchange has answered the message of this id.
     pub(super) fn answered(&mut self, id: u64, error: Option<String>, now: Instant) -> Verdict {
-        self.has_answers = true;
+        self.is_heard = true;
         match (self.asked.remove(&id), error) {
             (Some(asked), Some(why)) => self.refused(id, asked, why, now),
             (Some(asked), None) => {
@@ -142,11 +143,16 @@ impl Subscriptions {
         }
     }
 
+    /// Something that was asked for has come.
+    pub(super) fn note_market(&mut self) {
+        self.is_heard = true;
+    }
+
     /// A message that has waited too long for its answer counts as refused.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<Verdict> {
         let is_overdue = |asked: &Asked| now.duration_since(asked.at) >= ANSWERED_WITHIN;
         let id = *self.asked.iter().find(|(_, asked)| is_overdue(asked))?.0;
-        if !self.has_answers {
+        if !self.is_heard {
             return Some(Verdict::Deaf);
         }
         let asked = self.asked.remove(&id)?;
