@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 const ENOUGH: u32 = 20;
 /// A book that is usually lively is not called stale before this.
 pub(super) const MIN_PATIENCE: Duration = Duration::from_secs(3);
+/// Times what is usual: a silence so long may be by chance, and one so long is not.
+const UNUSUAL: f64 = 8.0;
+const WRONG: f64 = 20.0;
 /// However quiet a book usually is: after this long the exchange is asked whether it really is. Each time that it was,
 /// it is asked after twice as long, up to the second.
 const ASK_AFTER: Duration = Duration::from_secs(15);
@@ -61,15 +64,22 @@ impl Rhythm {
 
     /// For how long nothing came, where that alone says that something is wrong.
     pub(super) fn overdue(&self, now: Instant) -> Option<Duration> {
-        let usual = Duration::from_secs_f64((self.usual * 20.0).min(3600.0));
-        let patience = usual.max(MIN_PATIENCE) * self.quiet();
-        self.silence(now)
-            .filter(|silence| self.updates >= ENOUGH && *silence >= patience)
+        let patience = self.times_usual(WRONG)? * self.quiet();
+        self.silence(now).filter(|silence| *silence >= patience)
+    }
+
+    /// So many times what is usual, once that is known.
+    fn times_usual(&self, times: f64) -> Option<Duration> {
+        let usual = Duration::from_secs_f64((self.usual * times).min(3600.0));
+        (self.updates >= ENOUGH).then_some(usual.max(MIN_PATIENCE))
     }
 
     /// Whether it has been silent for so long that the exchange is asked, although that may be as it should.
     pub(super) fn is_worth_a_question(&self, now: Instant) -> bool {
-        let patience = (ASK_AFTER * self.quiet()).min(ASK_AFTER_AT_MOST);
+        let first = self
+            .times_usual(UNUSUAL)
+            .map_or(ASK_AFTER, |usual| usual.min(ASK_AFTER));
+        let patience = (first * self.quiet()).min(ASK_AFTER_AT_MOST);
         self.silence(now).is_some_and(|silence| silence >= patience)
     }
 
@@ -100,6 +110,13 @@ mod tests {
         assert!(lively.overdue(at(12_000)).is_some());
         lively.update(at(12_100));
         assert!(lively.overdue(at(22_000)).is_some(), "an update ends the quiet");
+
+        let mut slow = Rhythm::default();
+        slow.begin(start);
+        (1..=60).for_each(|turn| slow.update(at(turn * 1_000)));
+        assert!(!slow.is_worth_a_question(at(67_000)) && slow.is_worth_a_question(at(68_000)));
+        assert_eq!(slow.overdue(at(79_000)), None);
+        assert!(slow.overdue(at(80_000)).is_some());
 
         let mut quiet = Rhythm::default();
         quiet.begin(start);

@@ -27,8 +27,6 @@ use crate::model::Millis;
 use crate::moment::Moment;
 
 const TICK: Duration = Duration::from_millis(50);
-/// Books are compared with the exchange's no faster than this.
-const BETWEEN_COMPARISONS: Duration = Duration::from_millis(100);
 /// How often is said that messages cannot be read, and how often all books are doubted for one of which nobody knows
 /// what it was.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
@@ -134,7 +132,7 @@ impl Shard {
         let now = self.now();
         match order {
             Order::Track(published) => {
-                let tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
+                let tracked = Tracked::new(published.clone(), self.settings.max_levels);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
                     socket.subscriptions.subscribe(&published.symbol);
                 }
@@ -356,11 +354,7 @@ impl Shard {
 
     fn ask_the_exchange(&mut self, now: Instant) {
         for (symbol, tracked) in &mut self.symbols {
-            let may_compare = self
-                .past
-                .compared
-                .is_none_or(|last| now.duration_since(last) >= BETWEEN_COMPARISONS);
-            let kind = match tracked.wants(now, may_compare) {
+            let kind = match tracked.wants(now, self.past.compared) {
                 Some(Want::Book) => Kind::Book {
                     limit: self
                         .settings

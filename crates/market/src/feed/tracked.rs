@@ -1,11 +1,14 @@
-//! The writer's side of one tracked symbol.
+//! The writer's side of one tracked symbol: updates, snapshots, and what is published of them. `silence` asks what it
+//! means when nothing comes.
+
+mod silence;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::published::{BookState, BookView, Published};
-use super::rhythm::{MIN_PATIENCE, Rhythm};
+use super::rhythm::Rhythm;
 use super::snapshots::Unanswered;
 use super::watch::SAMPLE_SECS;
 use crate::book::{BestQuote, Diff, Fault, Installed, LocalBook, Outcome, Snapshot};
@@ -14,19 +17,14 @@ use crate::moment::Moment;
 /// A book whose stream was opened, and which nothing has been heard of for this long, is compared
 /// with the exchange's: it may just be quiet.
 const CONFIRM_AFTER: Duration = Duration::from_secs(2);
-/// An update that the exchange has may be on its way for this long.
-const ON_ITS_WAY: Duration = Duration::from_millis(500);
-const LEFT_BEHIND: &str = "best prices change, and the book's own updates do not come";
 const NOT_COMING: &str = "the exchange's book has changed, and the updates do not come";
+/// Books are compared no faster than this: where somebody waits for one to be live again, and where one only might be
+/// wrong. At a weight of 5 each, that is at most 600 a minute for a connection on which all is well.
+const BETWEEN_COMPARISONS: Duration = Duration::from_millis(100);
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_secs(10);
 /// After this long without a fault the next one is answered at once again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(10);
-/// Streams that stay silent are subscribed to again after this long, and then after twice as long each time.
-const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(15);
-const RESUBSCRIBE_AFTER_AT_MOST: Duration = Duration::from_secs(600);
-/// Answers older than the book before it is started again.
-const MAX_OLDER: u32 = 5;
-
 /// What the shard has to do for a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
@@ -74,8 +72,11 @@ pub(super) struct Tracked {
     ask_at: Option<Instant>,
     /// When the exchange is to be asked how far its book is.
     compare_at: Option<Instant>,
+    /// Snapshots that did not come or could not be used since one could.
     attempts: u32,
-    faulted: Instant,
+    /// Faults that came soon after one another, and the last.
+    faults: u32,
+    faulted: Option<Instant>,
     /// Since the stream was opened, an update has joined on to the book or a snapshot was taken.
     confirmed: bool,
     opened: Option<Instant>,
@@ -97,7 +98,7 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    pub(super) fn new(published: Arc<Published>, max_levels: usize, now: Instant) -> Self {
+    pub(super) fn new(published: Arc<Published>, max_levels: usize) -> Self {
         Self {
             published,
             generation: 0,
@@ -106,7 +107,8 @@ impl Tracked {
             ask_at: None,
             compare_at: None,
             attempts: 0,
-            faulted: now,
+            faults: 0,
+            faulted: None,
             confirmed: false,
             opened: None,
             rhythm: Rhythm::default(),
@@ -214,14 +216,19 @@ impl Tracked {
         }
     }
 
-    /// What is to be asked now; a comparison only where one may be.
-    pub(super) fn wants(&mut self, now: Instant, may_compare: bool) -> Option<Want> {
+    /// What is to be asked now; `compared` is when a book was last compared.
+    pub(super) fn wants(&mut self, now: Instant, compared: Option<Instant>) -> Option<Want> {
         let opened = self.opened?;
         if self.asked.is_some() {
             return None;
         }
         let want = if self.book.is_synced() {
-            self.compare_at.take_if(|at| may_compare && now >= *at)?;
+            let pause = match self.published.status().state {
+                BookState::Live => BETWEEN_QUESTIONS,
+                _ => BETWEEN_COMPARISONS,
+            };
+            let may = compared.is_none_or(|last| now.duration_since(last) >= pause);
+            self.compare_at.take_if(|at| may && now >= *at)?;
             Want::Place(self.book.last_update_id())
         } else {
             // Nothing has been heard of it: a quiet market needs a snapshot too.
@@ -299,104 +306,10 @@ impl Tracked {
     }
 
     fn begin(&mut self, now: Moment) {
+        self.attempts = 0;
         self.behind_since = None;
         self.rhythm.begin(now.monotonic);
         self.publish(now);
-    }
-
-    /// The exchange's book was at `theirs` when ours was at `ours`.
-    fn compare(&mut self, ours: u64, theirs: u64, now: Moment) {
-        if self.book.last_update_id() != ours {
-            // An update has joined since, which says more.
-            return;
-        }
-        if theirs < ours {
-            return self.compare_with_older(now);
-        }
-        self.older = 0;
-        if theirs > ours {
-            if self.confirmed && self.doubt != Some(Doubt::Outdated) {
-                self.suspected.get_or_insert(now.monotonic);
-            } else {
-                // It was missed between two streams, or by a snapshot that was old.
-                self.restart("an update was missed; a new snapshot is waited for", now);
-            }
-            return;
-        }
-        self.rhythm.assure(now.monotonic);
-        // A market is not quiet while best prices are announced that the book does not have.
-        if self.behind_since.is_some() && theirs < self.announced {
-            self.confirmed = true;
-            self.behind_since = Some(now.monotonic);
-            return self
-                .published
-                .set_status(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
-        }
-        self.behind_since = None;
-        if self.doubt.is_none() {
-            self.confirmed = true;
-            self.published.confirm(now.monotonic);
-            self.published.set_status(BookState::Live, None, now);
-        }
-    }
-
-    /// An answer that is older than the book says nothing of it. Only where updates are older too, or answers stay so,
-    /// has the exchange begun to count anew.
-    fn compare_with_older(&mut self, now: Moment) {
-        self.older += 1;
-        if !self.confirmed && (self.has_old_updates || self.older > MAX_OLDER) {
-            self.restart("the exchange counts its updates anew; a snapshot is waited for", now);
-        } else {
-            self.compare_at = Some(now.monotonic + CONFIRM_AFTER + jitter());
-        }
-    }
-
-    /// Looks whether updates have stopped coming.
-    pub(super) fn check_silence(&mut self, now: Moment) -> Next {
-        let Some(opened) = self.opened.filter(|_| self.book.is_synced()) else {
-            return Next::Nothing;
-        };
-        if let Some(suspected) = self.suspected {
-            return self.check_suspicion(suspected, now);
-        }
-        if !self.confirmed {
-            if now.monotonic.duration_since(opened) >= CONFIRM_AFTER {
-                self.compare_soon(now.monotonic);
-            }
-        } else if self.is_left_behind(now.monotonic) {
-            self.published
-                .set_status(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
-            self.compare_soon(now.monotonic);
-        } else if let Some(silence) = self.rhythm.overdue(now.monotonic) {
-            let reason = format!(
-                "no update for {:.0} s, where one every {:.0} ms is usual",
-                silence.as_secs_f64(),
-                self.rhythm.usual_millis()
-            );
-            self.published.set_status(BookState::Stale, Some(reason), now);
-            self.compare_soon(now.monotonic);
-        } else if self.rhythm.is_worth_a_question(now.monotonic) {
-            self.compare_soon(now.monotonic);
-        }
-        Next::Nothing
-    }
-
-    fn check_suspicion(&self, suspected: Instant, now: Moment) -> Next {
-        let silence = now.monotonic.duration_since(suspected);
-        if silence >= ON_ITS_WAY {
-            self.published
-                .set_status(BookState::Stale, Some(NOT_COMING.to_owned()), now);
-        }
-        let again = (RESUBSCRIBE_AFTER * 2u32.pow(self.resubscribed.min(10))).min(RESUBSCRIBE_AFTER_AT_MOST);
-        let is_due = self
-            .resubscribed_at
-            .is_none_or(|at| now.monotonic.duration_since(at) >= again);
-        if silence >= CONFIRM_AFTER && is_due {
-            return Next::Resubscribe {
-                tried: self.resubscribed,
-            };
-        }
-        Next::Nothing
     }
 
     /// Once a second.
@@ -412,33 +325,11 @@ impl Tracked {
         }
     }
 
-    /// The book stays: an update that joins proves it before the answer does.
-    fn compare_soon(&mut self, now: Instant) {
-        if self.asked.is_none() {
-            self.compare_at.get_or_insert(now);
-        }
-    }
-
-    /// From a new snapshot.
-    fn restart(&mut self, why: &str, now: Moment) {
-        self.book.discard();
-        self.forget_questions();
-        self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
-        self.ask_at = Some(now.monotonic);
-    }
-
     fn forget_questions(&mut self) {
         self.asked = None;
         self.compare_at = None;
         self.suspected = None;
         self.behind_since = None;
-    }
-
-    /// Whether best prices have long been announced for an update that the book does not have.
-    fn is_left_behind(&self, now: Instant) -> bool {
-        let longest = MIN_PATIENCE * self.rhythm.quiet();
-        self.behind_since
-            .is_some_and(|since| now.duration_since(since) >= longest)
     }
 
     fn note_update(&mut self, now: Instant) {
@@ -448,9 +339,6 @@ impl Tracked {
         self.compare_at = None;
         self.behind_since = None;
         self.resubscribed = 0;
-        if self.attempts > 0 && now.duration_since(self.faulted) > FORGIVEN_AFTER {
-            self.attempts = 0;
-        }
     }
 
     pub(super) fn publish(&mut self, now: Moment) {
@@ -486,16 +374,16 @@ impl Tracked {
                 .set_status(BookState::Resyncing, Some(fault.to_string()), now);
         }
         self.forget_questions();
-        if now.monotonic.duration_since(self.faulted) > FORGIVEN_AFTER {
-            self.attempts = 0;
-        }
-        self.faulted = now.monotonic;
-        if self.attempts == 0 {
-            self.attempts = 1;
+        let is_recent = |at: Instant| now.monotonic.duration_since(at) <= FORGIVEN_AFTER;
+        self.faults = match self.faulted.replace(now.monotonic) {
+            Some(last) if is_recent(last) => self.faults.saturating_add(1),
+            _ => 0,
+        };
+        if self.faults == 0 {
             self.ask_at = Some(now.monotonic);
         } else if self.ask_at.is_none() {
             // One fault after the other does not put it off for ever.
-            self.ask_later(now.monotonic);
+            self.ask_at = Some(now.monotonic + self.back_off());
         }
     }
 
@@ -506,9 +394,13 @@ impl Tracked {
     }
 
     fn ask_later(&mut self, now: Instant) {
-        let wait = Duration::from_millis(100) * 2u32.pow(self.attempts.min(10));
         self.attempts = self.attempts.saturating_add(1);
-        self.ask_at = Some(now + wait.min(MAX_RETRY) + jitter());
+        self.ask_at = Some(now + self.back_off());
+    }
+
+    fn back_off(&self) -> Duration {
+        let wait = Duration::from_millis(100) * 2u32.pow(self.attempts.max(self.faults).min(10));
+        wait.min(MAX_RETRY) + jitter()
     }
 }
 

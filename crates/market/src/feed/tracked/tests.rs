@@ -42,7 +42,7 @@ impl Bench {
         let clock = ManualClock::at(1_000_000);
         let now = Moment::now(&clock);
         let published = Arc::new(Published::new("BTCUSDT".into(), true, 0, None, now));
-        let mut tracked = Tracked::new(published, 1_000, now.monotonic);
+        let mut tracked = Tracked::new(published, 1_000);
         tracked.opened(now, 0);
         Self { clock, tracked }
     }
@@ -78,7 +78,7 @@ impl Bench {
 
     fn asks(&mut self) -> Option<Want> {
         let now = self.now().monotonic;
-        self.tracked.wants(now, true)
+        self.tracked.wants(now, None)
     }
 
     fn answer(&mut self, answer: Result<Snapshot, Unanswered>) {
