@@ -264,6 +264,20 @@ impl LocalBook {
         Ok(Installed::Synced)
     }
 
+    /// Takes the levels of another copy of the same book, which was begun from a snapshot that reaches further; refused
+    /// where that is not as far as this one.
+    pub fn adopt(&mut self, other: Self) -> bool {
+        if !self.is_synced() || !other.is_synced() || other.last_update_id < self.last_update_id {
+            return false;
+        }
+        if other.last_update_id > self.last_update_id {
+            self.time = other.time;
+        }
+        self.depth = other.depth;
+        self.last_update_id = other.last_update_id;
+        true
+    }
+
     /// Takes best prices as the exchange announced them. When the book is at that very update, they
     /// must be the book's.
     pub fn announce(&mut self, quote: BestQuote) -> Result<(), Fault> {

@@ -7,7 +7,7 @@ const ENOUGH: u32 = 20;
 /// A book that is usually lively is not called stale before this.
 pub(super) const MIN_PATIENCE: Duration = Duration::from_secs(3);
 /// Times what is usual: a silence so long may be by chance, and one so long is not.
-const UNUSUAL: f64 = 8.0;
+const UNUSUAL: f64 = 5.0;
 const WRONG: f64 = 20.0;
 /// However quiet a book usually is: after this long the exchange is asked whether it really is. Each time that it was,
 /// it is asked after twice as long, up to the second.
@@ -114,7 +114,7 @@ mod tests {
         let mut slow = Rhythm::default();
         slow.begin(start);
         (1..=60).for_each(|turn| slow.update(at(turn * 1_000)));
-        assert!(!slow.is_worth_a_question(at(67_000)) && slow.is_worth_a_question(at(68_000)));
+        assert!(!slow.is_worth_a_question(at(64_000)) && slow.is_worth_a_question(at(65_000)));
         assert_eq!(slow.overdue(at(79_000)), None);
         assert!(slow.overdue(at(80_000)).is_some());
 

@@ -354,12 +354,11 @@ impl Shard {
 
     fn ask_the_exchange(&mut self, now: Instant) {
         for (symbol, tracked) in &mut self.symbols {
-            let kind = match tracked.wants(now, self.past.compared) {
-                Some(Want::Book) => Kind::Book {
-                    limit: self
-                        .settings
-                        .snapshot_limit(tracked.published.rank, tracked.published.is_pinned()),
-                },
+            let (rank, is_pinned) = (tracked.published.rank, tracked.published.is_pinned());
+            let limit = self.settings.snapshot_limit(rank, is_pinned);
+            let kind = match tracked.wants(now, self.past.compared, limit) {
+                Some(Want::Book) => Kind::Book { limit },
+                Some(Want::Deeper) => Kind::Deeper { limit },
                 Some(Want::Place(_)) => {
                     self.past.compared = Some(now);
                     Kind::Place
@@ -367,7 +366,7 @@ impl Shard {
                 None => continue,
             };
             let wanted = Wanted {
-                rank: tracked.published.rank,
+                rank,
                 symbol: symbol.clone(),
                 kind,
                 generation: tracked.generation,

@@ -30,6 +30,10 @@ pub(super) enum Kind {
     },
     /// Only which update it is at.
     Place,
+    /// So many levels or none: there is a book already, so it comes behind all others.
+    Deeper {
+        limit: u32,
+    },
 }
 
 /// A snapshot that a shard waits for.
@@ -69,7 +73,11 @@ pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>,
                 // All that is wanted by now, so that the most traded of it goes first.
                 for more in std::iter::once(first).chain(std::iter::from_fn(|| wanted.try_recv().ok())) {
                     number += 1;
-                    let place = (Reverse(more.rank), Reverse(number), more.symbol.clone());
+                    let rank = match more.kind {
+                        Kind::Deeper { .. } => usize::MAX,
+                        Kind::Book { .. } | Kind::Place => more.rank,
+                    };
+                    let place = (Reverse(rank), Reverse(number), more.symbol.clone());
                     if waiting.insert(more.symbol.clone(), more).is_none() {
                         queue.push(place);
                     }
@@ -81,26 +89,37 @@ pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>,
 }
 
 async fn fetch(rest: Rest, wanted: Wanted) {
-    let limit = match wanted.kind {
-        Kind::Book { limit } => affordable(limit, rest.governor().used()),
-        Kind::Place => FEWEST,
+    let used = rest.governor().used();
+    let snapshot = match wanted.kind {
+        Kind::Book { limit } => depth(&rest, &wanted.symbol, affordable(limit, used)).await,
+        Kind::Place => depth(&rest, &wanted.symbol, FEWEST).await,
+        Kind::Deeper { limit } if affordable(limit, used) == limit => depth(&rest, &wanted.symbol, limit).await,
+        Kind::Deeper { .. } => Err(Unanswered {
+            reason: "there is no weight for it now".to_owned(),
+            wait: None,
+        }),
     };
-    let answer = rest.fresh_depth(&wanted.symbol, limit).await;
-    let snapshot = answer.map(|stamped| Snapshot {
-        last_update_id: stamped.value.last_update_id,
-        bids: stamped.value.bids,
-        asks: stamped.value.asks,
-        limit: limit as usize,
-    });
     // A shard that has ended wants nothing any more.
     let _ = wanted.reply.send(Order::Snapshot {
         symbol: wanted.symbol,
         generation: wanted.generation,
-        snapshot: snapshot.map_err(|error| Unanswered {
+        snapshot,
+    });
+}
+
+async fn depth(rest: &Rest, symbol: &str, limit: u32) -> Result<Snapshot, Unanswered> {
+    match rest.fresh_depth(symbol, limit).await {
+        Ok(stamped) => Ok(Snapshot {
+            last_update_id: stamped.value.last_update_id,
+            bids: stamped.value.bids,
+            asks: stamped.value.asks,
+            limit: limit as usize,
+        }),
+        Err(error) => Err(Unanswered {
             reason: error.to_string(),
             wait: error.wait(),
         }),
-    });
+    }
 }
 
 /// A deep snapshot weighs as much as five others: once a quarter of the minute's weight is used, books

@@ -1,6 +1,7 @@
-//! The writer's side of one tracked symbol: updates, snapshots, and what is published of them. `silence` asks what it
-//! means when nothing comes.
+//! The writer's side of one tracked symbol: updates, snapshots, and what is published of them. `asking` is what is
+//! asked of the exchange for it, `silence` what it means when nothing comes.
 
+mod asking;
 mod silence;
 
 use std::sync::Arc;
@@ -9,19 +10,14 @@ use std::time::{Duration, Instant};
 
 use super::published::{BookState, BookView, Published};
 use super::rhythm::Rhythm;
-use super::snapshots::Unanswered;
 use super::watch::SAMPLE_SECS;
-use crate::book::{BestQuote, Diff, Fault, Installed, LocalBook, Outcome, Snapshot};
+use crate::book::{BestQuote, Diff, Fault, LocalBook, Outcome};
 use crate::moment::Moment;
 
 /// A book whose stream was opened, and which nothing has been heard of for this long, is compared
 /// with the exchange's: it may just be quiet.
 const CONFIRM_AFTER: Duration = Duration::from_secs(2);
 const NOT_COMING: &str = "the exchange's book has changed, and the updates do not come";
-/// Books are compared no faster than this: where somebody waits for one to be live again, and where one only might be
-/// wrong. At a weight of 5 each, that is at most 600 a minute for a connection on which all is well.
-const BETWEEN_COMPARISONS: Duration = Duration::from_millis(100);
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_secs(10);
 /// After this long without a fault the next one is answered at once again.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(10);
@@ -43,6 +39,8 @@ pub(super) enum Want {
     Book,
     /// Only how far its book is, when ours was at this update.
     Place(u64),
+    /// A snapshot that reaches further than the one that the book was begun with.
+    Deeper,
 }
 
 /// Why a book that a snapshot began is not exact before an update has joined it.
@@ -67,9 +65,15 @@ pub(super) struct Tracked {
     pub(super) published: Arc<Published>,
     pub(super) generation: u64,
     pub(super) book: LocalBook,
+    max_levels: usize,
     /// What has been asked and not answered.
     asked: Option<Want>,
     ask_at: Option<Instant>,
+    /// Levels that the snapshot was asked for which the book was begun with.
+    limit: usize,
+    /// The same book from a deeper snapshot, which is being waited for.
+    deeper: Option<LocalBook>,
+    deepen_at: Option<Instant>,
     /// When the exchange is to be asked how far its book is.
     compare_at: Option<Instant>,
     /// Snapshots that did not come or could not be used since one could.
@@ -103,8 +107,12 @@ impl Tracked {
             published,
             generation: 0,
             book: LocalBook::new(max_levels),
+            max_levels,
             asked: None,
             ask_at: None,
+            limit: 0,
+            deeper: None,
+            deepen_at: None,
             compare_at: None,
             attempts: 0,
             faults: 0,
@@ -174,6 +182,11 @@ impl Tracked {
     pub(super) fn event(&mut self, diff: Diff, now: Moment) {
         self.published.pulse.update(now.monotonic);
         self.unreadable = 0;
+        if let Some(deeper) = &mut self.deeper
+            && deeper.event(diff.clone()).is_err()
+        {
+            self.deeper = None;
+        }
         match self.book.event(diff) {
             Ok(Outcome::Applied) => {
                 self.note_update(now.monotonic);
@@ -216,102 +229,6 @@ impl Tracked {
         }
     }
 
-    /// What is to be asked now; `compared` is when a book was last compared.
-    pub(super) fn wants(&mut self, now: Instant, compared: Option<Instant>) -> Option<Want> {
-        let opened = self.opened?;
-        if self.asked.is_some() {
-            return None;
-        }
-        let want = if self.book.is_synced() {
-            let pause = match self.published.status().state {
-                BookState::Live => BETWEEN_QUESTIONS,
-                _ => BETWEEN_COMPARISONS,
-            };
-            let may = compared.is_none_or(|last| now.duration_since(last) >= pause);
-            self.compare_at.take_if(|at| may && now >= *at)?;
-            Want::Place(self.book.last_update_id())
-        } else {
-            // Nothing has been heard of it: a quiet market needs a snapshot too.
-            let due = self.ask_at.unwrap_or(opened + CONFIRM_AFTER / 2);
-            if now < due {
-                return None;
-            }
-            self.ask_at = None;
-            Want::Book
-        };
-        self.asked = Some(want);
-        self.generation += 1;
-        Some(want)
-    }
-
-    /// The answer to what was asked for with this generation.
-    pub(super) fn answered(&mut self, generation: u64, answer: Result<Snapshot, Unanswered>, now: Moment) {
-        if generation != self.generation {
-            return;
-        }
-        match (self.asked.take(), answer) {
-            (Some(Want::Book), Ok(snapshot)) => self.install(snapshot, now),
-            (Some(Want::Place(ours)), Ok(snapshot)) => self.compare(ours, snapshot.last_update_id, now),
-            (Some(want), Err(unanswered)) => self.unanswered(want, unanswered, now),
-            (None, _) => {}
-        }
-    }
-
-    fn unanswered(&mut self, want: Want, unanswered: Unanswered, now: Moment) {
-        let Unanswered { reason, wait } = unanswered;
-        if matches!(want, Want::Place(_)) {
-            // The book is what it was; what joins it says more than an answer would.
-            let wait = wait.unwrap_or(MAX_RETRY / 2);
-            self.compare_at = Some(now.monotonic + wait + jitter());
-            return;
-        }
-        let state = self.published.status().state;
-        self.published
-            .set_status(state, Some(format!("no snapshot yet: {reason}")), now);
-        match wait {
-            // Before that it would be in vain, and much after it too late.
-            Some(wait) => self.ask_at = Some(now.monotonic + wait + jitter()),
-            None => self.ask_later(now.monotonic),
-        }
-    }
-
-    /// Begins with a snapshot.
-    pub(super) fn install(&mut self, snapshot: Snapshot, now: Moment) {
-        if self.opened.is_none() {
-            // Taken before the next stream is open, it could not be joined to it.
-            return;
-        }
-        if snapshot.bids.is_empty() && snapshot.asks.is_empty() {
-            let state = self.published.status().state;
-            let reason = "the exchange gave a book without a single level".to_owned();
-            self.published.set_status(state, Some(reason), now);
-            return self.ask_later(now.monotonic);
-        }
-        let has_updates = self.book.buffered() > 0;
-        match self.book.snapshot(snapshot) {
-            Ok(Installed::Synced) => {
-                if has_updates || self.doubt == Some(Doubt::Outdated) {
-                    self.doubt = None;
-                }
-                self.begin(now);
-            }
-            Ok(Installed::Outdated) => {
-                self.doubt.get_or_insert(Doubt::Outdated);
-                self.begin(now);
-            }
-            Ok(Installed::TooOld) => self.ask_later(now.monotonic),
-            Ok(Installed::NotNeeded) => {}
-            Err(fault) => self.fault(fault, now),
-        }
-    }
-
-    fn begin(&mut self, now: Moment) {
-        self.attempts = 0;
-        self.behind_since = None;
-        self.rhythm.begin(now.monotonic);
-        self.publish(now);
-    }
-
     /// Once a second.
     pub(super) fn look(&self, now: Instant, exchange_millis: i64) {
         match self.published.live() {
@@ -327,6 +244,7 @@ impl Tracked {
 
     fn forget_questions(&mut self) {
         self.asked = None;
+        self.deeper = None;
         self.compare_at = None;
         self.suspected = None;
         self.behind_since = None;

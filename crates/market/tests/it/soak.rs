@@ -176,10 +176,8 @@ fn troubles() -> Vec<Trouble> {
             0,
         ),
         trouble(
-            One(link),
-            [Fault::LoseStreams {
-                symbol: link.to_owned(),
-            }],
+            One(eth),
+            [Fault::LoseStreams { symbol: eth.to_owned() }],
             // To be noticed, doubted and subscribed to again.
             9_000,
         ),

@@ -149,6 +149,25 @@ fn a_snapshot_of_the_update_that_came_last_has_its_time() {
 }
 
 #[test]
+fn a_book_takes_levels_that_reach_further_if_they_are_as_far() {
+    let deep = |last_update_id| {
+        let mut deep = LocalBook::new(1000);
+        let mut more = snapshot(last_update_id);
+        more.bids.push(level(90, 1));
+        deep.snapshot(more).expect("synced");
+        deep
+    };
+    let mut book = LocalBook::new(1000);
+    assert!(!book.adopt(deep(10)), "there is no book yet");
+    book.snapshot(snapshot(10)).expect("synced");
+    book.event(diff(11, 12, &[], &[])).expect("applied");
+    assert!(!book.adopt(deep(11)), "a step back");
+    assert!(book.adopt(deep(12)));
+    assert_eq!((book.depth().bids.len(), book.time()), (4, Some(12)));
+    assert_eq!(book.event(diff(13, 13, &[(90, 0)], &[])), Ok(Outcome::Applied));
+}
+
+#[test]
 fn an_event_that_cannot_be_read_discards_the_book() {
     let mut book = LocalBook::new(1000);
     book.snapshot(snapshot(10)).expect("synced");

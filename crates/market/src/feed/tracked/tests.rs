@@ -1,7 +1,8 @@
 //! What a symbol makes of updates, answers and silence, by a clock that is set by hand.
 
+use super::super::snapshots::Unanswered;
 use super::*;
-use crate::book::Level;
+use crate::book::{Level, Snapshot};
 use crate::number::{Price, Quantity};
 use crate::rest::testing::ManualClock;
 
@@ -78,7 +79,7 @@ impl Bench {
 
     fn asks(&mut self) -> Option<Want> {
         let now = self.now().monotonic;
-        self.tracked.wants(now, None)
+        self.tracked.wants(now, None, 1_000)
     }
 
     fn answer(&mut self, answer: Result<Snapshot, Unanswered>) {
@@ -214,7 +215,7 @@ fn a_snapshot_that_is_older_than_the_stream_is_not_live_before_an_update_joins_i
         match bench.asks() {
             Some(Want::Book) => asked += 1,
             Some(Want::Place(ours)) => assert_eq!(ours, 5),
-            None => continue,
+            Some(Want::Deeper) | None => continue,
         }
         bench.answer(Ok(snapshot(5)));
         assert_ne!(bench.state(), BookState::Live);
@@ -261,6 +262,33 @@ fn updates_that_cannot_be_read_are_missing_updates() {
     assert_eq!(bench.state(), BookState::Stale, "{at}");
     bench.event(1_001);
     assert_eq!(bench.state(), BookState::Live);
+}
+
+#[test]
+fn a_book_that_began_with_few_levels_is_deepened_while_it_is_live() {
+    let mut bench = Bench::lively(5);
+    let deeper = |bench: &mut Bench| {
+        let now = bench.now().monotonic;
+        bench.tracked.wants(now, None, 5_000)
+    };
+    assert_eq!(deeper(&mut bench), None, "not at once");
+    for id in 16..=300 {
+        bench.pass(100);
+        bench.event(id);
+    }
+    assert_eq!(deeper(&mut bench), Some(Want::Deeper));
+    bench.event(301);
+    bench.event(302);
+    let mut deep = snapshot(301);
+    deep.limit = 5_000;
+    deep.bids.push(level(90));
+    bench.answer(Ok(deep));
+    let view = bench.tracked.published.live().expect("it stays live");
+    assert_eq!((view.last_update_id, view.depth.bids.len()), (302, 4));
+    bench.event(303);
+    bench.pass(2_000);
+    bench.clock.advance_ms(60_000);
+    assert_ne!(deeper(&mut bench), Some(Want::Deeper), "it is deep");
 }
 
 #[test]
