@@ -204,6 +204,17 @@ mod tests {
     }
 
     #[test]
+    fn a_trade_that_could_not_be_read_is_a_hole() {
+        let tape = Tape::new(10_000);
+        tape.opened(0);
+        tape.push(trade(1, 10), false);
+        tape.missed(50, true);
+        assert_eq!(tape.since(0).complete_from, Some(10), "aggregates do not count");
+        tape.missed(50, false);
+        assert_eq!((tape.since(0).complete_from, tape.since(0).trades.len()), (Some(50), 1));
+    }
+
+    #[test]
     fn aggregates_count_until_single_trades_come() {
         let tape = Tape::new(10_000);
         tape.opened(0);

@@ -27,7 +27,7 @@ pub enum BookState {
     Warming,
     /// Exact, and current.
     Live,
-    /// Was exact; updates have stopped coming.
+    /// Was exact, and updates have stopped coming; or no update has joined its snapshot yet, where one must.
     Stale,
     /// Found wrong or incomplete, and discarded; the next snapshot is being waited for.
     Resyncing,
