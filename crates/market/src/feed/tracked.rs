@@ -19,7 +19,9 @@ use crate::moment::Moment;
 const CONFIRM_AFTER: Duration = Duration::from_secs(2);
 const NOT_COMING: &str = "the exchange's book has changed, and the updates do not come";
 const MAX_RETRY: Duration = Duration::from_secs(10);
-/// After this long without a fault the next one is answered at once again.
+/// A book that was well for this long is not made to wait as long at its next fault as one that never is; after the
+/// longer time it does not wait at all.
+const WELL: Duration = Duration::from_secs(2);
 const FORGIVEN_AFTER: Duration = Duration::from_secs(10);
 /// What the shard has to do for a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +83,8 @@ pub(super) struct Tracked {
     /// Faults that came soon after one another, and the last.
     faults: u32,
     faulted: Option<Instant>,
+    /// Since when there is a book, if there is one.
+    began: Option<Instant>,
     /// Since the stream was opened, an update has joined on to the book or a snapshot was taken.
     confirmed: bool,
     opened: Option<Instant>,
@@ -117,6 +121,7 @@ impl Tracked {
             attempts: 0,
             faults: 0,
             faulted: None,
+            began: None,
             confirmed: false,
             opened: None,
             rhythm: Rhythm::default(),
@@ -292,10 +297,13 @@ impl Tracked {
                 .set_status(BookState::Resyncing, Some(fault.to_string()), now);
         }
         self.forget_questions();
-        let is_recent = |at: Instant| now.monotonic.duration_since(at) <= FORGIVEN_AFTER;
-        self.faults = match self.faulted.replace(now.monotonic) {
-            Some(last) if is_recent(last) => self.faults.saturating_add(1),
-            _ => 0,
+        let last = self.faulted.replace(now.monotonic);
+        let within = |time: Option<Instant>, span| time.is_some_and(|time| now.monotonic.duration_since(time) <= span);
+        let was_well = self.began.is_some() && !within(self.began.take(), WELL);
+        self.faults = match within(last, FORGIVEN_AFTER) {
+            false => 0,
+            true if was_well => self.faults.clamp(1, 2),
+            true => self.faults.saturating_add(1),
         };
         if self.faults == 0 {
             self.ask_at = Some(now.monotonic);
