@@ -194,6 +194,11 @@ impl Subscriptions {
         self.standings.get(topic) == Some(&Standing::Taken)
     }
 
+    /// Whether it has agreed to send everything that was ever asked for.
+    pub(super) fn has_taken_all(&self) -> bool {
+        self.standings.values().all(|standing| *standing == Standing::Taken)
+    }
+
     /// Whether everything has been asked for and answered once, in whatever way.
     pub(super) fn is_settled(&self) -> bool {
         let is_first = |saying: &Saying| saying.refusals == 0;
@@ -248,7 +253,7 @@ mod tests {
         let mut all = of(&["AUSDT", "BUSDT", ALL_TICKERS]);
         assert_eq!(params(all.next_message(start)), 9);
         assert_eq!(refused(all.answered(1, Some("busy".to_owned()), start)), 3);
-        assert!(all.is_settled() && all.next_message(at(499)).is_none());
+        assert!(all.is_settled() && !all.has_taken_all() && all.next_message(at(499)).is_none());
         for (id, streams) in [(2, 4), (3, 4), (4, 1)] {
             assert_eq!(params(all.next_message(at(500))), streams);
             let why = (id == 3).then(|| "Invalid".to_owned());
@@ -266,7 +271,7 @@ mod tests {
             "who waits for the first answers need not wait for this one"
         );
         all.answered(5, None, at(1_500));
-        assert!(all.has_taken("BUSDT"));
+        assert!(all.has_taken("BUSDT") && all.has_taken_all());
     }
 
     #[test]

@@ -12,6 +12,8 @@ const QUIET: Duration = Duration::from_secs(2);
 const MAX_BACK_OFF: Duration = Duration::from_secs(30);
 /// Both connections are read for this long when one takes over from the other.
 const OVERLAP: Duration = Duration::from_secs(2);
+/// One on which something was refused is given this long to get it, while the old one lasts.
+const WAIT_FOR_ALL: Duration = Duration::from_secs(30);
 /// A connection that held this long was a good one: the next failure is answered at once.
 const LASTED: Duration = Duration::from_secs(5);
 
@@ -57,9 +59,10 @@ impl Shard {
             return;
         }
         let ready = |socket: &Socket| {
-            socket.subscriptions.is_settled()
-                && socket.heard > socket.opened
-                && now.duration_since(socket.opened) >= OVERLAP
+            let age = now.duration_since(socket.opened);
+            let brings_all = socket.subscriptions.has_taken_all();
+            let brings_some = socket.subscriptions.is_settled() && age >= WAIT_FOR_ALL;
+            socket.heard > socket.opened && age >= OVERLAP && (brings_all || brings_some)
         };
         if self.successor.as_ref().is_some_and(ready) {
             self.take_over();
@@ -101,7 +104,9 @@ impl Shard {
         let mut socket = match opened {
             Ok(socket) => socket,
             Err(error) => {
-                self.link.failed(&error.to_string());
+                if self.socket.is_none() {
+                    self.link.failed(&error.to_string());
+                }
                 if self.failures == 0 {
                     tracing::warn!(%error, "no connection to the exchange's streams; trying again");
                 }
