@@ -91,6 +91,8 @@ pub(super) struct Past {
     compared: Option<Instant>,
     complained: Option<Instant>,
     doubted: Option<Instant>,
+    /// Something came since of which nobody knows what it was.
+    is_doubtful: bool,
     renewed: Option<Instant>,
 }
 
@@ -263,11 +265,7 @@ impl Shard {
         let (line, column) = (unreadable.line, unreadable.column);
         tracing::debug!(line, column, "a message of the exchange could not be read");
         let Some((name, kind)) = unreadable.stream.as_deref().and_then(|name| name.split_once('@')) else {
-            if may_again(&mut self.past.doubted, DOUBT_EVERY, now.monotonic) {
-                for tracked in self.symbols.values_mut() {
-                    tracked.doubt(now.monotonic);
-                }
-            }
+            self.past.is_doubtful = true;
             return;
         };
         let of_stream = |tracked: &&mut Tracked| tracked.published.symbol.to_lowercase() == name;
@@ -311,6 +309,12 @@ impl Shard {
         let now = self.now();
         self.keep_link(now);
         self.open_taken(now);
+        if self.past.is_doubtful && may_again(&mut self.past.doubted, DOUBT_EVERY, now.monotonic) {
+            self.past.is_doubtful = false;
+            for tracked in self.symbols.values_mut() {
+                tracked.doubt(now.monotonic);
+            }
+        }
         self.ask_the_exchange(now.monotonic);
         self.check_silence(now);
         if now.monotonic.duration_since(self.looked) >= Duration::from_secs(1) {
