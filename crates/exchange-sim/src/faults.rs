@@ -1,6 +1,6 @@
 //! What can go wrong on demand. Each fault is a value, given in the process or posted to `/sim/faults` as JSON.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +22,8 @@ pub enum Fault {
     DuplicateDiffs { symbol: Option<String>, count: u32 },
     /// The next diffs change places, each with the one after it.
     SwapDiffs { symbol: Option<String>, count: u32 },
+    /// The next diffs have data that nobody can read, in an envelope that everybody can.
+    UnreadableDiffs { symbol: Option<String>, count: u32 },
     /// From now on each diff meets one of these fates with the given probability.
     DiffRates {
         #[serde(default)]
@@ -39,6 +41,8 @@ pub enum Fault {
         retry_after_secs: Option<u64>,
         count: Option<u32>,
     },
+    /// The next requests of one endpoint (`depth`, `ticker/24hr`) are answered with status 503.
+    FailEndpoint { endpoint: String, count: u32 },
     /// REST answers come so much later.
     Delay { millis: u64 },
     /// The connection ends in the middle of the next bodies.
@@ -53,6 +57,14 @@ pub enum Fault {
     ClockSkew { millis: Millis },
     /// Connections stay open and nothing is sent.
     Silence { on: bool },
+    /// Nothing of one symbol is sent, whoever subscribes.
+    Mute { symbol: String, on: bool },
+    /// Every connection loses the streams of one symbol without a word; who subscribes anew has them again.
+    LoseStreams { symbol: String },
+    /// The next `SUBSCRIBE`s are answered with an error.
+    RefuseSubscriptions { count: u32 },
+    /// The next `SUBSCRIBE`s are neither carried out nor answered.
+    IgnoreSubscriptions { count: u32 },
     /// Everything is well again.
     Clear,
 }
@@ -66,6 +78,16 @@ pub enum DiffFate {
     Duplicate,
     /// Held back until the next one has been sent.
     Swap,
+    /// Sent with data that cannot be read.
+    Garble,
+}
+
+/// What becomes of one `SUBSCRIBE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubscriptionFate {
+    Take,
+    Refuse,
+    Ignore,
 }
 
 /// What becomes of one REST answer.
@@ -89,10 +111,15 @@ struct Plan {
     rates: [(DiffFate, f64); 3],
     stale_snapshots: u32,
     rejection: Option<(Rejection, Option<u32>)>,
+    failing: HashMap<String, u32>,
     delay_millis: u64,
     half_answers: u32,
     garbage_answers: u32,
     garbage_messages: u32,
+    refused_subscriptions: u32,
+    ignored_subscriptions: u32,
+    /// In lower case, as streams are named.
+    muted: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -104,6 +131,7 @@ pub struct Faults {
     garbage_waits: AtomicBool,
     refusing: AtomicBool,
     silent: AtomicBool,
+    has_muted: AtomicBool,
     skew: AtomicI64,
 }
 
@@ -116,6 +144,7 @@ impl Faults {
             garbage_waits: AtomicBool::new(false),
             refusing: AtomicBool::new(false),
             silent: AtomicBool::new(false),
+            has_muted: AtomicBool::new(false),
             skew: AtomicI64::new(0),
         }
     }
@@ -124,14 +153,15 @@ impl Faults {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All but dropped connections, which are not ours to end.
+    /// All but what ends connections or takes streams from them, which are not ours.
     pub fn set(&self, fault: &Fault) {
         let mut plan = self.plan();
         match fault {
-            Fault::DropConnections => {}
+            Fault::DropConnections | Fault::LoseStreams { .. } => {}
             Fault::DropDiffs { symbol, count } => plan.queue(symbol.as_deref(), DiffFate::Drop, *count),
             Fault::DuplicateDiffs { symbol, count } => plan.queue(symbol.as_deref(), DiffFate::Duplicate, *count),
             Fault::SwapDiffs { symbol, count } => plan.queue(symbol.as_deref(), DiffFate::Swap, *count),
+            Fault::UnreadableDiffs { symbol, count } => plan.queue(symbol.as_deref(), DiffFate::Garble, *count),
             Fault::DiffRates { drop, duplicate, swap } => {
                 plan.rates = [
                     (DiffFate::Drop, *drop),
@@ -151,6 +181,7 @@ impl Faults {
                 };
                 plan.rejection = Some((rejection, *count));
             }
+            Fault::FailEndpoint { endpoint, count } => drop(plan.failing.insert(endpoint.clone(), *count)),
             Fault::Delay { millis } => plan.delay_millis = *millis,
             Fault::HalfAnswers { count } => plan.half_answers = *count,
             Fault::GarbageAnswers { count } => plan.garbage_answers = *count,
@@ -158,6 +189,10 @@ impl Faults {
             Fault::RefuseConnections { on } => self.refusing.store(*on, Ordering::Relaxed),
             Fault::ClockSkew { millis } => self.skew.store(*millis, Ordering::Relaxed),
             Fault::Silence { on } => self.silent.store(*on, Ordering::Relaxed),
+            Fault::Mute { symbol, on: true } => drop(plan.muted.insert(symbol.to_lowercase())),
+            Fault::Mute { symbol, on: false } => drop(plan.muted.remove(&symbol.to_lowercase())),
+            Fault::RefuseSubscriptions { count } => plan.refused_subscriptions = *count,
+            Fault::IgnoreSubscriptions { count } => plan.ignored_subscriptions = *count,
             Fault::Clear => {
                 *plan = Plan::default();
                 self.refusing.store(false, Ordering::Relaxed);
@@ -167,6 +202,7 @@ impl Faults {
         }
         self.diffs_at_risk.store(plan.threatens_diffs(), Ordering::Relaxed);
         self.garbage_waits.store(plan.garbage_messages > 0, Ordering::Relaxed);
+        self.has_muted.store(!plan.muted.is_empty(), Ordering::Relaxed);
     }
 
     pub fn refusing(&self) -> bool {
@@ -175,6 +211,23 @@ impl Faults {
 
     pub fn silent(&self) -> bool {
         self.silent.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing is to be sent on a stream.
+    pub fn is_muted(&self, stream: &str) -> bool {
+        let symbol = stream.split('@').next().unwrap_or_default();
+        self.has_muted.load(Ordering::Relaxed) && self.plan().muted.contains(symbol)
+    }
+
+    pub fn next_subscription(&self) -> SubscriptionFate {
+        let mut plan = self.plan();
+        if take(&mut plan.refused_subscriptions) {
+            SubscriptionFate::Refuse
+        } else if take(&mut plan.ignored_subscriptions) {
+            SubscriptionFate::Ignore
+        } else {
+            SubscriptionFate::Take
+        }
     }
 
     pub fn skew_millis(&self) -> Millis {
@@ -224,6 +277,11 @@ impl Faults {
             return None;
         }
         Some(rejection)
+    }
+
+    /// Whether a request to the endpoint is to fail.
+    pub fn take_failure(&self, endpoint: &str) -> bool {
+        self.plan().failing.get_mut(endpoint).is_some_and(take)
     }
 
     pub fn next_body(&self) -> BodyFate {

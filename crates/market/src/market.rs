@@ -2,12 +2,14 @@
 
 mod listing;
 mod trades;
+mod worth;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, ErrorKind, Result};
@@ -57,6 +59,8 @@ struct Known {
     /// Counts attempts to load the table.
     tried: watch::Sender<u64>,
     revision: AtomicU64,
+    /// How each symbol ranks by what is traded of it in a day; 0 is the most traded.
+    ranks: ArcSwap<HashMap<Arc<str>, usize>>,
     stop: CancellationToken,
 }
 
@@ -112,6 +116,7 @@ impl Market {
             trouble: Mutex::default(),
             tried: watch::Sender::new(0),
             revision: AtomicU64::new(0),
+            ranks: ArcSwap::default(),
             stop: CancellationToken::new(),
         };
         let market = Arc::new(Self {
@@ -266,13 +271,9 @@ impl Market {
         }
     }
 
-    /// How the symbol ranks among all by the money traded in a day; 0 is the most traded.
+    /// How the symbol ranks among all by what its trades of a day are worth; 0 is the most traded.
     fn rank(&self, symbol: &str) -> usize {
-        let Some(own) = self.feed.board.lookup(symbol) else {
-            return usize::MAX;
-        };
-        let volumes = self.feed.board.quote_volumes();
-        volumes.values().filter(|volume| **volume > own.quote_volume).count()
+        self.known.ranks.load().get(symbol).copied().unwrap_or(usize::MAX)
     }
 
     /// The live book of a symbol, kept from now on if it was not; `None` if as many as may be are kept already.

@@ -74,6 +74,14 @@ impl Tape {
         };
     }
 
+    /// A trade came that could not be read: what is known is whole from here on.
+    pub fn missed(&self, time: Millis, aggregate: bool) {
+        let mut inner = self.lock();
+        if !(aggregate && inner.has_singles) {
+            inner.complete_from = inner.complete_from.map(|from| from.max(time));
+        }
+    }
+
     /// The next trade; what was seen before is dropped. `aggregate` trades count only where single
     /// ones do not come.
     pub fn push(&self, trade: Trade, aggregate: bool) -> bool {
@@ -193,6 +201,17 @@ mod tests {
         tape.push(trade(1_001, 2_500), false);
         assert_eq!(tape.since(0).complete_from, Some(2_500));
         assert_eq!(tape.last().map(|trade| trade.last_id), Some(1_001));
+    }
+
+    #[test]
+    fn a_trade_that_could_not_be_read_is_a_hole() {
+        let tape = Tape::new(10_000);
+        tape.opened(0);
+        tape.push(trade(1, 10), false);
+        tape.missed(50, true);
+        assert_eq!(tape.since(0).complete_from, Some(10), "aggregates do not count");
+        tape.missed(50, false);
+        assert_eq!((tape.since(0).complete_from, tape.since(0).trades.len()), (Some(50), 1));
     }
 
     #[test]

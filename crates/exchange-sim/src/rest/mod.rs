@@ -69,7 +69,7 @@ pub async fn serve(
     let (verdict, used) = venue.meter.charge(remote.0.ip(), weight, venue.meter_clock.millis());
     Tally::add(&venue.tally.weight_total, u64::from(weight));
     venue.tally.weight_used.store(u64::from(used), Ordering::Relaxed);
-    let answer = match (rejected(&venue, verdict), params) {
+    let answer = match (rejected(&venue, verdict, &endpoint), params) {
         (Some(answer), _) => answer,
         (None, Err(error)) => Answer::of(Err(error)),
         (None, Ok(params)) => {
@@ -99,7 +99,7 @@ pub async fn serve(
 }
 
 /// A rejection that was earned comes before one that was asked for.
-fn rejected(venue: &Venue, verdict: Verdict) -> Option<Answer> {
+fn rejected(venue: &Venue, verdict: Verdict, endpoint: &str) -> Option<Answer> {
     match verdict {
         Verdict::TooMuch { retry_after_secs } => {
             Tally::add(&venue.tally.organic_429, 1);
@@ -108,6 +108,10 @@ fn rejected(venue: &Venue, verdict: Verdict) -> Option<Answer> {
         Verdict::Banned { retry_after_secs } => {
             Tally::add(&venue.tally.organic_418, 1);
             Some(Answer::rejecting(418, Some(retry_after_secs)))
+        }
+        Verdict::Within if venue.faults.take_failure(endpoint) => {
+            Tally::add(&venue.tally.injected, 1);
+            Some(Answer::rejecting(503, None))
         }
         Verdict::Within => {
             let Rejection {

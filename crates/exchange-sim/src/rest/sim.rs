@@ -58,8 +58,10 @@ pub async fn set_faults(State(venue): State<Arc<Venue>>, body: Bytes) -> Respons
 
 pub fn set_fault(venue: &Venue, fault: &Fault) {
     venue.faults.set(fault);
-    if *fault == Fault::DropConnections {
-        venue.hub.cut_all();
+    match fault {
+        Fault::DropConnections => venue.hub.cut_all(),
+        Fault::LoseStreams { symbol } => venue.hub.lose(symbol),
+        _ => {}
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::hub::Peer;
 use super::request::{self, Command, Refusal, Request};
+use crate::faults::SubscriptionFate;
 use crate::venue::Venue;
 
 /// Messages written before the socket is flushed.
@@ -189,10 +190,25 @@ impl Connection {
     }
 
     async fn obey(&mut self, text: &str) -> Result<(), Over> {
-        let answer = match request::parse(text) {
-            Ok(request) => self.carry_out(request).unwrap_or_else(|refusal| refusal.json()),
-            Err(refusal) => refusal.json(),
+        let request = match request::parse(text) {
+            Ok(request) => request,
+            Err(refusal) => return self.say(refusal.json()).await,
         };
+        if matches!(request.command, Command::Subscribe(_)) {
+            match self.venue.faults.next_subscription() {
+                SubscriptionFate::Take => {}
+                SubscriptionFate::Ignore => return Ok(()),
+                SubscriptionFate::Refuse => {
+                    let refusal = Refusal {
+                        id: request.id,
+                        code: 2,
+                        message: "Invalid request: refused on demand".to_owned(),
+                    };
+                    return self.say(refusal.json()).await;
+                }
+            }
+        }
+        let answer = self.carry_out(request).unwrap_or_else(|refusal| refusal.json());
         self.say(answer).await
     }
 

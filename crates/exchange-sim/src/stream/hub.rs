@@ -14,6 +14,9 @@ use crate::interval::Millis;
 /// Messages that may wait for a connection. One that falls further behind is cut off, as a real exchange does.
 pub const QUEUE: usize = 16_384;
 
+/// The data of a diff as no exchange would send it.
+const UNREADABLE: &str = r#"{"e":"depthUpdate","U":"five","b":7}"#;
+
 /// The sending end of one connection.
 #[derive(Debug, Clone)]
 pub struct Peer {
@@ -118,6 +121,13 @@ impl Hub {
         }
     }
 
+    /// Nobody has the streams of a symbol any more, and nobody is told.
+    pub fn lose(&self, symbol: &str) {
+        let name = symbol.to_lowercase();
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|stream, _| stream.split('@').next() != Some(&name));
+    }
+
     pub fn has_listeners(&self, stream: &str) -> bool {
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         streams.contains_key(stream)
@@ -130,6 +140,9 @@ impl Hub {
 
     /// Sends what `write` makes, if anybody listens; an empty text is nothing to send.
     pub fn publish(&self, stream: &str, write: impl FnOnce() -> String) {
+        if self.faults.is_muted(stream) {
+            return;
+        }
         let streams = self.streams.read().unwrap_or_else(PoisonError::into_inner);
         let Some(peers) = streams.get(stream) else {
             return;
@@ -172,6 +185,7 @@ impl Hub {
                 self.publish(stream, || text.clone());
                 self.publish(stream, || text);
             }
+            DiffFate::Garble => self.publish(stream, || UNREADABLE.to_owned()),
             _ => self.publish(stream, || text),
         }
         if let Some(held) = held {

@@ -155,3 +155,70 @@ async fn connections_can_be_cut_silenced_refused_and_fed_garbage() {
         400
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_symbol_can_be_silent_and_one_endpoint_fail() {
+    let exchange = simulated(Limits::default()).await;
+    let faults = exchange.faults();
+    let mut socket = diffs(&exchange).await;
+    ids(&mut socket, 1).await;
+    faults.set(&Fault::UnreadableDiffs {
+        symbol: btc(),
+        count: 1,
+    });
+    let odd = loop {
+        let diff = socket.json().await;
+        if diff["U"].as_u64().is_none() {
+            break diff;
+        }
+    };
+    assert_eq!(odd["e"], "depthUpdate");
+    let mute = |on| Fault::Mute {
+        symbol: "BTCUSDT".to_owned(),
+        on,
+    };
+    faults.set(&mute(true));
+    let is_silent = async |socket: &mut Socket| {
+        let quiet = Duration::from_millis(700);
+        while tokio::time::timeout(quiet, socket.json()).await.is_ok() {}
+    };
+    let bounded = Duration::from_secs(20);
+    tokio::time::timeout(bounded, is_silent(&mut socket))
+        .await
+        .expect("it is silent");
+    faults.set(&mute(false));
+    ids(&mut socket, 1).await;
+    faults.set(&Fault::LoseStreams {
+        symbol: "btcusdt".to_owned(),
+    });
+    tokio::time::timeout(bounded, is_silent(&mut socket))
+        .await
+        .expect("it is silent again");
+    let mut again = diffs(&exchange).await;
+    ids(&mut again, 1).await;
+    faults.set(&Fault::FailEndpoint {
+        endpoint: "time".to_owned(),
+        count: 1,
+    });
+    assert_eq!(get(&exchange, "/api/v3/ping").await.status, 200);
+    assert_eq!(get(&exchange, "/api/v3/time").await.status, 503);
+    assert_eq!(get(&exchange, "/api/v3/time").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn subscriptions_can_be_refused_and_ignored() {
+    let exchange = simulated(Limits::default()).await;
+    let mut socket = Socket::open(&exchange, "/stream").await;
+    exchange.faults().set(&Fault::RefuseSubscriptions { count: 1 });
+    exchange.faults().set(&Fault::IgnoreSubscriptions { count: 1 });
+    for id in 1..=3 {
+        let request = json!({"method": "SUBSCRIBE", "params": ["nosuch@depth"], "id": id});
+        socket.send(&request.to_string()).await;
+    }
+    let answers = [socket.json().await, socket.json().await];
+    assert_eq!(
+        (&answers[0]["id"], answers[0]["error"]["code"].as_i64()),
+        (&json!(1), Some(2))
+    );
+    assert_eq!((&answers[1]["id"], answers[1].get("error")), (&json!(3), None));
+}

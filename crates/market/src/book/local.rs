@@ -18,7 +18,8 @@ const MAX_BUFFERED: usize = 1_000;
 /// Best prices are announced as they change, and the events that contain the change come up to a
 /// tenth of a second behind.
 const MAX_ANNOUNCED: usize = 256;
-/// Snapshots older than what the stream has brought that are refused in a row; then the stream is doubted.
+/// Snapshots older than what the stream has brought that are refused in a row; then the next one is taken, to see
+/// whether the stream joins it.
 const MAX_OUTDATED: u32 = 5;
 
 /// One depth event: what changed between two update ids, both included.
@@ -68,6 +69,8 @@ pub enum Fault {
     Contradicted,
     #[error("no usable snapshot came")]
     NoSnapshot,
+    #[error("an update could not be read")]
+    Unreadable,
 }
 
 /// What became of a snapshot.
@@ -75,6 +78,8 @@ pub enum Fault {
 pub enum Installed {
     /// The book is exact from here on.
     Synced,
+    /// Taken although streams have brought newer updates: not to be called exact before an event has joined it.
+    Outdated,
     /// Older than the first buffered event, or than what the stream has brought before: fetch again.
     TooOld,
     /// The book was exact without it.
@@ -106,8 +111,11 @@ pub struct LocalBook {
     /// Announced and not yet reached by the book, in order.
     announced: VecDeque<BestQuote>,
     agreed: u64,
-    /// The newest id that the stream has brought: a snapshot from before it would be a step back.
+    /// The newest id that the stream has brought, and its time: a snapshot from before it would be a step back.
     newest: u64,
+    newest_time: Option<Millis>,
+    /// The same of the streams before this one, whose ids need not be of the same count.
+    newest_before: u64,
     outdated: u32,
 }
 
@@ -123,6 +131,8 @@ impl LocalBook {
             announced: VecDeque::new(),
             agreed: 0,
             newest: 0,
+            newest_time: None,
+            newest_before: 0,
             outdated: 0,
         }
     }
@@ -169,8 +179,16 @@ impl LocalBook {
 
     /// The stream is another one from here on, whose ids may have begun anew.
     pub fn reopened(&mut self) {
+        self.newest_before = self.newest_before.max(self.newest);
         self.newest = 0;
+        self.newest_time = None;
         self.outdated = 0;
+    }
+
+    /// An event came that could not be read: whatever the book was, it is not that any more.
+    pub fn unreadable(&mut self) -> Fault {
+        self.discard();
+        Fault::Unreadable
     }
 
     /// Takes the next event of the stream.
@@ -179,7 +197,9 @@ impl LocalBook {
             self.discard();
             return Err(Fault::Backwards);
         }
-        self.newest = self.newest.max(diff.last_id);
+        if diff.last_id >= self.newest {
+            (self.newest, self.newest_time) = (diff.last_id, diff.time);
+        }
         match &mut self.phase {
             // Step 1.
             Phase::Buffering(events) => {
@@ -220,22 +240,42 @@ impl LocalBook {
         {
             return Ok(Installed::TooOld);
         }
-        if last < self.newest && events.is_empty() && self.outdated < MAX_OUTDATED {
+        let is_outdated = events.is_empty() && last < self.newest;
+        if is_outdated && self.outdated < MAX_OUTDATED {
             self.outdated += 1;
             return Ok(Installed::TooOld);
         }
+        let is_outdated = is_outdated || (events.is_empty() && last < self.newest_before);
         self.outdated = 0;
         let events = std::mem::take(events);
         self.depth = Depth::from(snapshot);
         self.last_update_id = last;
-        self.time = None;
+        self.time = self.newest_time.filter(|_| last == self.newest);
         self.phase = Phase::Synced;
         self.check()?;
         for event in events {
             self.apply(event)?;
         }
         self.compare()?;
+        if is_outdated {
+            return Ok(Installed::Outdated);
+        }
+        self.newest_before = 0;
         Ok(Installed::Synced)
+    }
+
+    /// Takes the levels of another copy of the same book, which was begun from a snapshot that reaches further; refused
+    /// where that is not as far as this one.
+    pub fn adopt(&mut self, other: Self) -> bool {
+        if !self.is_synced() || !other.is_synced() || other.last_update_id < self.last_update_id {
+            return false;
+        }
+        if other.last_update_id > self.last_update_id {
+            self.time = other.time;
+        }
+        self.depth = other.depth;
+        self.last_update_id = other.last_update_id;
+        true
     }
 
     /// Takes best prices as the exchange announced them. When the book is at that very update, they
@@ -297,6 +337,8 @@ impl LocalBook {
         }
         self.last_update_id = diff.last_id;
         self.time = diff.time.or(self.time);
+        // The ids of this stream are those of the book, whatever others brought.
+        self.newest_before = 0;
         self.prune();
         self.check()?;
         self.compare()?;

@@ -17,9 +17,9 @@ pub struct Alone {
 impl Alone {
     pub fn new(symbol: &str, snapshot: Snapshot, max_levels: usize, now: Moment) -> Self {
         let published = Arc::new(Published::new(Arc::from(symbol), true, 0, None, now));
-        let mut tracked = Tracked::new(published, max_levels, now.monotonic);
+        let mut tracked = Tracked::new(published, max_levels);
         tracked.opened(now, now.wall.as_millisecond());
-        tracked.snapshot(tracked.generation, Ok(snapshot), now);
+        tracked.install(snapshot, now);
         Self { tracked }
     }
 

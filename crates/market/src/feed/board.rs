@@ -31,6 +31,10 @@ impl Board {
         self.read().get(symbol).copied()
     }
 
+    pub fn days(&self) -> HashMap<Arc<str>, Day> {
+        self.read().clone()
+    }
+
     pub fn quote_volumes(&self) -> HashMap<Arc<str>, Notional> {
         let days = self.read();
         days.iter()
@@ -47,7 +51,7 @@ impl Board {
     pub(super) fn update(&self, tickers: &[MiniTicker<'_>], received: Moment) {
         let mut days = self.write();
         for ticker in tickers {
-            if let Some(day) = days.get_mut(ticker.symbol) {
+            if let Some(day) = days.get_mut(&*ticker.symbol) {
                 *day = Day {
                     last: ticker.close,
                     open: ticker.open,

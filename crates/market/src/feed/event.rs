@@ -1,39 +1,47 @@
-//! Messages of the streams, as values.
+//! Messages of the streams, as values. `numbers` reads prices, quantities and levels.
 
+mod numbers;
+
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use self::numbers::levels;
 use crate::book::{BestQuote, Diff, Level};
 use crate::model::{Aggressor, Candle, Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
 
-/// One message, with the symbol it is about.
+/// One message, with the symbol it is about. Text is borrowed from the message unless it is escaped there.
 #[derive(Debug)]
 pub enum Event<'a> {
     Depth {
-        symbol: &'a str,
+        symbol: Cow<'a, str>,
         diff: Diff,
     },
     /// A single trade, or an aggregate of several.
     Trade {
-        symbol: &'a str,
+        symbol: Cow<'a, str>,
         trade: Trade,
         aggregate: bool,
     },
     BestQuote {
-        symbol: &'a str,
+        symbol: Cow<'a, str>,
         quote: BestQuote,
     },
     Candle {
-        symbol: &'a str,
-        interval: &'a str,
+        symbol: Cow<'a, str>,
+        interval: Cow<'a, str>,
         candle: Candle,
         closed: bool,
     },
-    MiniTickers(Vec<MiniTicker<'a>>),
+    MiniTickers {
+        tickers: Vec<MiniTicker<'a>>,
+        /// How many of them could not be read: they must not take away the others.
+        unreadable: usize,
+    },
     /// The answer to a subscription.
     Answered {
         id: u64,
@@ -48,8 +56,8 @@ pub enum Event<'a> {
 /// The last day of one symbol.
 #[derive(Debug, Clone, Deserialize)]
 pub struct MiniTicker<'a> {
-    #[serde(rename = "s")]
-    pub symbol: &'a str,
+    #[serde(rename = "s", borrow)]
+    pub symbol: Cow<'a, str>,
     #[serde(rename = "E")]
     pub time: Millis,
     #[serde(rename = "c")]
@@ -87,7 +95,8 @@ struct ErrorAnswer {
 
 #[derive(Deserialize)]
 struct DepthWire<'a> {
-    s: &'a str,
+    #[serde(borrow)]
+    s: Cow<'a, str>,
     #[serde(rename = "E")]
     time: Option<Millis>,
     #[serde(rename = "U")]
@@ -102,7 +111,8 @@ struct DepthWire<'a> {
 
 #[derive(Deserialize)]
 struct TradeWire<'a> {
-    s: &'a str,
+    #[serde(borrow)]
+    s: Cow<'a, str>,
     p: Price,
     q: Quantity,
     #[serde(rename = "T")]
@@ -118,7 +128,8 @@ struct TradeWire<'a> {
 
 #[derive(Deserialize)]
 struct BestQuoteWire<'a> {
-    s: &'a str,
+    #[serde(borrow)]
+    s: Cow<'a, str>,
     u: u64,
     b: Price,
     #[serde(rename = "B")]
@@ -130,14 +141,16 @@ struct BestQuoteWire<'a> {
 
 #[derive(Deserialize)]
 struct KlineWire<'a> {
-    s: &'a str,
+    #[serde(borrow)]
+    s: Cow<'a, str>,
     #[serde(borrow)]
     k: CandleWire<'a>,
 }
 
 #[derive(Deserialize)]
 struct CandleWire<'a> {
-    i: &'a str,
+    #[serde(borrow)]
+    i: Cow<'a, str>,
     t: Millis,
     #[serde(rename = "T")]
     close_time: Millis,
@@ -155,12 +168,57 @@ struct CandleWire<'a> {
     x: bool,
 }
 
-/// Reads one message. What is not understood is an error that names no content.
-pub fn decode(text: &str) -> Result<Event<'_>, serde_json::Error> {
+/// A message that could not be read: which stream it is of, where that can be read, and the place at which it is not
+/// understood. Never its content.
+#[derive(Debug)]
+pub struct Unreadable<'a> {
+    pub stream: Option<Cow<'a, str>>,
+    pub line: usize,
+    pub column: usize,
+}
+
+/// Text that is borrowed where it is not escaped, where there may be none too.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Reads one message.
+pub fn decode(text: &str) -> Result<Event<'_>, Unreadable<'_>> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let event = reader.deserialize_map(Messages)?;
-    reader.end()?;
-    Ok(event)
+    let read = reader.deserialize_map(Messages);
+    read.and_then(|event| reader.end().map(|()| event))
+        .map_err(|error| Unreadable {
+            stream: stream_of(text),
+            line: error.line(),
+            column: error.column(),
+        })
+}
+
+/// The stream that a message names, whatever else is wrong with it.
+fn stream_of(text: &str) -> Option<Cow<'_, str>> {
+    let mut stream = None;
+    // It may end in an error after the name.
+    let _ = serde_json::Deserializer::from_str(text).deserialize_map(Names(&mut stream));
+    stream
+}
+
+struct Names<'n, 'de>(&'n mut Option<Cow<'de, str>>);
+
+impl<'de> Visitor<'de> for Names<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message of the exchange")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Stream => *self.0 = map.next_value::<Option<Text<'_>>>()?.map(|text| text.0),
+                _ => drop(map.next_value::<de::IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
 }
 
 struct Messages;
@@ -176,24 +234,24 @@ impl<'de> Visitor<'de> for Messages {
         let (mut stream, mut early, mut event) = (None, None, None);
         let (mut id, mut error, mut bare) = (None, None, None);
         while let Some(field) = map.next_key()? {
-            match (field, stream) {
-                (Field::Stream, _) => stream = map.next_value::<Option<&str>>()?,
+            match (field, &stream) {
+                (Field::Stream, _) => stream = map.next_value::<Option<Text<'_>>>()?,
                 // The stream comes first and says what the data are, which are then read in one go.
-                (Field::Data, Some(stream)) => event = Some(map.next_value_seed(OfStream(stream))?),
+                (Field::Data, Some(Text(stream))) => event = Some(map.next_value_seed(OfStream(stream))?),
                 (Field::Data, None) => early = map.next_value::<Option<&RawValue>>()?,
                 (Field::Id, _) => id = map.next_value::<Option<u64>>()?,
                 (Field::Error, _) => error = map.next_value::<Option<ErrorAnswer>>()?,
-                (Field::E, _) => bare = map.next_value::<Option<&str>>()?,
+                (Field::E, _) => bare = map.next_value::<Option<Text<'_>>>()?,
                 (Field::Unknown, _) => drop(map.next_value::<de::IgnoredAny>()?),
             }
         }
         if let Some(event) = event {
             return Ok(event);
         }
-        if let (Some(stream), Some(data)) = (stream, early) {
-            return OfStream(stream).deserialize(data).map_err(de::Error::custom);
+        if let (Some(Text(stream)), Some(data)) = (stream, early) {
+            return OfStream(&stream).deserialize(data).map_err(de::Error::custom);
         }
-        Ok(match (bare, id) {
+        Ok(match (bare.as_ref().map(|Text(name)| &**name), id) {
             (Some("serverShutdown"), _) => Event::ServerShutdown,
             (_, Some(id)) => Event::Answered {
                 id,
@@ -222,10 +280,10 @@ impl<'de> DeserializeSeed<'de> for OfStream<'_> {
         let kind = kind.split('@').next().unwrap_or_default();
         Ok(match kind {
             "depth" => depth(Deserialize::deserialize(data)?),
-            "trade" | "aggTrade" => trade(&Deserialize::deserialize(data)?),
-            "bookTicker" => best_quote(&Deserialize::deserialize(data)?),
-            _ if kind.starts_with("kline_") => candle(&Deserialize::deserialize(data)?),
-            _ if symbol == "!miniTicker" => Event::MiniTickers(Deserialize::deserialize(data)?),
+            "trade" | "aggTrade" => trade(Deserialize::deserialize(data)?),
+            "bookTicker" => best_quote(Deserialize::deserialize(data)?),
+            _ if kind.starts_with("kline_") => candle(Deserialize::deserialize(data)?),
+            _ if symbol == "!miniTicker" => mini_tickers(&Vec::deserialize(data)?),
             _ => match <&RawValue>::deserialize(data)?.get() {
                 data if data.contains("\"serverShutdown\"") => Event::ServerShutdown,
                 _ => Event::Other,
@@ -247,7 +305,16 @@ fn depth(wire: DepthWire<'_>) -> Event<'_> {
     }
 }
 
-fn trade<'a>(wire: &TradeWire<'a>) -> Event<'a> {
+fn mini_tickers<'a>(raw: &[&'a RawValue]) -> Event<'a> {
+    let read = raw.iter().filter_map(|ticker| serde_json::from_str(ticker.get()).ok());
+    let tickers: Vec<MiniTicker<'a>> = read.collect();
+    Event::MiniTickers {
+        unreadable: raw.len() - tickers.len(),
+        tickers,
+    }
+}
+
+fn trade(wire: TradeWire<'_>) -> Event<'_> {
     let aggregate = wire.f.is_some();
     let first_id = wire.f.or(wire.t).unwrap_or_default();
     Event::Trade {
@@ -264,7 +331,7 @@ fn trade<'a>(wire: &TradeWire<'a>) -> Event<'a> {
     }
 }
 
-fn best_quote<'a>(wire: &BestQuoteWire<'a>) -> Event<'a> {
+fn best_quote(wire: BestQuoteWire<'_>) -> Event<'_> {
     let level = |price, quantity| Level { price, quantity };
     Event::BestQuote {
         symbol: wire.s,
@@ -276,8 +343,8 @@ fn best_quote<'a>(wire: &BestQuoteWire<'a>) -> Event<'a> {
     }
 }
 
-fn candle<'a>(wire: &KlineWire<'a>) -> Event<'a> {
-    let k = &wire.k;
+fn candle(wire: KlineWire<'_>) -> Event<'_> {
+    let k = wire.k;
     Event::Candle {
         symbol: wire.s,
         interval: k.i,
@@ -298,150 +365,5 @@ fn candle<'a>(wire: &KlineWire<'a>) -> Event<'a> {
     }
 }
 
-macro_rules! read_from_decimal_strings {
-    ($($kind:ty),*) => {$(
-        impl<'de> Deserialize<'de> for $kind {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
-                impl Visitor<'_> for Text {
-                    type Value = $kind;
-
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str("a decimal string")
-                    }
-
-                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$kind, E> {
-                        <$kind>::parse(text).map_err(E::custom)
-                    }
-                }
-                deserializer.deserialize_str(Text)
-            }
-        }
-    )*};
-}
-
-read_from_decimal_strings!(Price, Quantity, Notional);
-
-/// `["97123.45","0.5"]`; what may follow is ignored.
-impl<'de> Deserialize<'de> for Level {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Pair;
-        impl<'de> Visitor<'de> for Pair {
-            type Value = Level;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a price and a quantity")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Level, A::Error> {
-                let missing = || de::Error::invalid_length(0, &"a price and a quantity");
-                let price = pair.next_element()?.ok_or_else(missing)?;
-                let quantity = pair.next_element()?.ok_or_else(missing)?;
-                while pair.next_element::<de::IgnoredAny>()?.is_some() {}
-                Ok(Level { price, quantity })
-            }
-        }
-        deserializer.deserialize_seq(Pair)
-    }
-}
-
-/// The levels of one side, with room for as many as a message usually has.
-fn levels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, D::Error> {
-    struct Levels;
-    impl<'de> Visitor<'de> for Levels {
-        type Value = Vec<Level>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of levels")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Level>, A::Error> {
-            let mut levels = Vec::with_capacity(32);
-            while let Some(level) = list.next_element()? {
-                levels.push(level);
-            }
-            Ok(levels)
-        }
-    }
-    deserializer.deserialize_seq(Levels)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn messages_of_every_stream_are_read() {
-        let depth = r#"{"stream":"btcusdt@depth@100ms","data":{"e":"depthUpdate","E":1700000000123,"s":"BTCUSDT","U":5,"u":9,"b":[["100.10000000","0.50000000"]],"a":[["100.20","0"]]}}"#;
-        let Ok(Event::Depth { symbol, diff }) = decode(depth) else {
-            panic!("depth")
-        };
-        assert_eq!((symbol, diff.first_id, diff.last_id), ("BTCUSDT", 5, 9));
-        assert_eq!(diff.bids[0].price.to_string(), "100.1");
-        assert!(diff.asks[0].quantity.is_zero());
-
-        let trade = r#"{"stream":"btcusdt@trade","data":{"e":"trade","E":1,"s":"BTCUSDT","t":12345,"p":"0.001","q":"100","T":1672515782136,"m":true,"M":true}}"#;
-        let Ok(Event::Trade { trade, aggregate, .. }) = decode(trade) else {
-            panic!("trade")
-        };
-        assert_eq!(
-            (trade.aggressor, trade.count(), aggregate),
-            (Aggressor::Seller, 1, false)
-        );
-
-        let several = r#"{"stream":"btcusdt@aggTrade","data":{"e":"aggTrade","E":1,"s":"BTCUSDT","a":9,"p":"0.001","q":"100","f":100,"l":105,"T":1,"m":false,"M":true}}"#;
-        let Ok(Event::Trade { trade, aggregate, .. }) = decode(several) else {
-            panic!("aggregate")
-        };
-        assert_eq!((trade.aggressor, trade.count(), aggregate), (Aggressor::Buyer, 6, true));
-
-        let quote = r#"{"stream":"bnbusdt@bookTicker","data":{"u":400900217,"s":"BNBUSDT","b":"25.35","B":"31.21","a":"25.36","A":"40.66"}}"#;
-        let Ok(Event::BestQuote { symbol, quote }) = decode(quote) else {
-            panic!("quote")
-        };
-        assert_eq!((symbol, quote.ask.price.to_string()), ("BNBUSDT", "25.36".to_owned()));
-
-        let candle = r#"{"stream":"bnbbtc@kline_1m","data":{"e":"kline","E":1,"s":"BNBBTC","k":{"t":60000,"T":119999,"s":"BNBBTC","i":"1m","f":100,"L":200,"o":"1","c":"2","h":"3","l":"0.5","v":"1000","n":100,"x":true,"q":"1.5","V":"500","Q":"0.5","B":"123456"}}}"#;
-        assert!(matches!(
-            decode(candle),
-            Ok(Event::Candle {
-                interval: "1m",
-                closed: true,
-                ..
-            })
-        ));
-
-        let tickers = r#"{"stream":"!miniTicker@arr","data":[{"e":"24hrMiniTicker","E":1,"s":"BNBBTC","c":"1","o":"2","h":"3","l":"1","v":"5","q":"6"}]}"#;
-        assert!(matches!(decode(tickers), Ok(Event::MiniTickers(tickers)) if tickers[0].symbol == "BNBBTC"));
-
-        assert!(matches!(
-            decode(r#"{"result":null,"id":7}"#),
-            Ok(Event::Answered { id: 7, error: None })
-        ));
-        assert!(matches!(
-            decode(r#"{"error":{"code":2,"msg":"Invalid request"},"id":7}"#),
-            Ok(Event::Answered { id: 7, error: Some(_) })
-        ));
-        for shutdown in [
-            r#"{"e":"serverShutdown","E":1}"#,
-            r#"{"stream":"","data":{"e":"serverShutdown","E":1}}"#,
-        ] {
-            assert!(matches!(decode(shutdown), Ok(Event::ServerShutdown)));
-        }
-        // The other way round, as nobody sends it, and with fields that nobody knows.
-        let late = r#"{"new":[{}],"data":{"s":"BTCUSDT","U":5,"u":9,"b":[],"a":[]},"stream":"btcusdt@depth@100ms"}"#;
-        assert!(matches!(decode(late), Ok(Event::Depth { symbol: "BTCUSDT", .. })));
-        assert!(decode(r#"{"id":7} and more"#).is_err());
-        let partial = r#"{"stream":"btcusdt@depth20@100ms","data":{"lastUpdateId":1,"bids":[],"asks":[]}}"#;
-        assert!(matches!(decode(partial), Ok(Event::Other)));
-    }
-
-    proptest! {
-        #[test]
-        fn garbage_is_refused_and_never_harms(text in "\\PC{0,200}", stream in "[a-z@!_0-9]{0,20}", data in "\\PC{0,60}") {
-            let _ = decode(&text);
-            let _ = decode(&format!("{{\"stream\":\"{stream}\",\"data\":{data}}}"));
-        }
-    }
-}
+mod tests;

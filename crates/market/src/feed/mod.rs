@@ -1,9 +1,10 @@
 //! The live feed: streams in, published books out. In reading order:
 //!
 //! - [`event`]: messages of the streams, as values
-//! - `socket`: one connection
+//! - `socket`: one connection; `subscriptions`: what it is to bring; `dial`: the way to it
 //! - `shard`: one connection's worth of symbols, the only writer of their books
-//! - `tracked`: the writer's side of a symbol; `published`: the readers'; `heartbeat`: when a connection last spoke
+//! - `tracked`: the writer's side of a symbol; `rhythm`: how often it changes; `published`: the readers' side;
+//!   `heartbeat`: when a connection last spoke; `health`: how connections are
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last day of every symbol; `pulse`: how lively one is; `watch`: what was seen of
 //!   its book for a while; `history`: spread and imbalance of the last minutes
@@ -13,22 +14,24 @@ mod alone;
 mod board;
 mod dial;
 pub mod event;
+mod health;
 mod heartbeat;
 mod history;
 mod published;
 mod pulse;
+mod rhythm;
+mod settings;
 mod shard;
 mod snapshots;
 mod socket;
+mod subscriptions;
 mod tracked;
 mod watch;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribune_core::Clock;
@@ -36,144 +39,23 @@ use tribune_core::Clock;
 #[doc(hidden)]
 pub use alone::Alone;
 pub use board::{Board, Day};
+pub use health::Health;
 pub use history::{EVERY_MS as SAMPLE_EVERY_MS, HISTORY_SECS, IMBALANCE_LEVELS, Sample};
 pub use published::{BookState, BookView, Published, Status};
 pub use pulse::{Beats, Pulse};
+pub use settings::Settings;
 pub use watch::Watch;
 
-use crate::model::Millis;
 use crate::moment::Moment;
 use crate::rest::Rest;
 use heartbeat::Heartbeat;
-use shard::{Order, Shard};
+use shard::{Order, Past, Shard};
 use snapshots::Wanted;
 
 /// Four streams a symbol, of the 1,024 that one connection may have.
 const SYMBOLS_A_SHARD: usize = 200;
-/// Events come within a moment: more than this is another clock.
-const NOTABLE_DRIFT_MS: Millis = 1_000;
-/// An event that is further ahead of the clocks than this is not believed.
-const MAX_AHEAD_MS: Millis = 24 * 3600 * 1000;
 /// How often is looked for books that nobody wants.
 const LOOK_FOR_IDLE: Duration = Duration::from_secs(5);
-
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub stream_url: String,
-    /// A connection is replaced before the exchange ends it, which it does after a day.
-    pub rotate_after: Duration,
-    /// Levels a side that a book keeps.
-    pub max_levels: usize,
-    /// Of the most traded symbols, snapshots of 5,000 levels are taken; of the others 1,000.
-    pub deep_ranks: usize,
-    /// Books kept at the same time, pinned ones among them.
-    pub max_books: usize,
-    /// A book that nobody asked for in this time is dropped, unless it is pinned.
-    pub idle_after: Duration,
-}
-
-impl Settings {
-    pub fn new(stream_url: impl Into<String>) -> Self {
-        Self {
-            stream_url: stream_url.into(),
-            rotate_after: Duration::from_secs(23 * 3600 + 1800),
-            max_levels: 6_000,
-            deep_ranks: 10,
-            max_books: 200,
-            idle_after: Duration::from_secs(600),
-        }
-    }
-
-    fn snapshot_limit(&self, rank: usize, pinned: bool) -> u32 {
-        if pinned && rank < self.deep_ranks { 5_000 } else { 1_000 }
-    }
-}
-
-/// How the streams are, for the operator.
-#[derive(Debug, Default)]
-pub struct Health {
-    connected: AtomicBool,
-    /// Why the last connection failed or ended.
-    trouble: Mutex<Option<String>>,
-    /// How far the exchange's clock is ahead of ours.
-    offset_ms: AtomicI64,
-    /// The latest time of an event, by the exchange's clock.
-    latest: AtomicI64,
-    /// How far the last event was from what the exchange's clock was thought to say.
-    drift_ms: AtomicI64,
-    /// The exchange's clock has been told, and runs as clocks do: a replay's does not.
-    has_clock: AtomicBool,
-}
-
-impl Health {
-    fn connected(&self, is: bool) {
-        self.connected.store(is, Ordering::Relaxed);
-    }
-
-    fn connection_failed(&self, why: &str) {
-        self.connected(false);
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
-    }
-
-    /// How far behind the exchange's clock the last event was. Less than a second is what clocks and ways differ by
-    /// anyway.
-    pub fn lag(&self) -> Duration {
-        let behind = self.drift_ms.load(Ordering::Relaxed).saturating_neg();
-        match u64::try_from(behind) {
-            Ok(behind) if behind >= NOTABLE_DRIFT_MS.unsigned_abs() && self.has_clock.load(Ordering::Relaxed) => {
-                Duration::from_millis(behind)
-            }
-            _ => Duration::ZERO,
-        }
-    }
-
-    pub fn set_has_clock(&self, has: bool) {
-        self.has_clock.store(has, Ordering::Relaxed);
-    }
-
-    /// What was learned of the exchange's clock, at this time of ours.
-    pub fn set_offset_ms(&self, offset: Millis, now: Timestamp) {
-        self.offset_ms.store(offset, Ordering::Relaxed);
-        let reckoned = now.as_millisecond().saturating_add(offset);
-        // A clock that was put back takes what it said before with it.
-        if self.latest.load(Ordering::Relaxed) > reckoned.saturating_add(NOTABLE_DRIFT_MS) {
-            self.latest.store(reckoned, Ordering::Relaxed);
-        }
-        self.drift_ms.store(0, Ordering::Relaxed);
-    }
-
-    /// An event has come that the exchange says is of this time.
-    fn note_event(&self, time: Millis, now: Timestamp) {
-        let reckoned = now
-            .as_millisecond()
-            .saturating_add(self.offset_ms.load(Ordering::Relaxed));
-        self.drift_ms.store(time.saturating_sub(reckoned), Ordering::Relaxed);
-        self.latest.fetch_max(time, Ordering::Relaxed);
-    }
-
-    /// Whether events are of another time than the exchange's clock is thought to have.
-    pub fn has_drifted(&self) -> bool {
-        self.drift_ms.load(Ordering::Relaxed).abs() >= NOTABLE_DRIFT_MS
-    }
-
-    /// What the exchange's clock says now: never before what it has already said.
-    pub fn exchange_millis(&self, now: Timestamp) -> Millis {
-        let offset = self.offset_ms.load(Ordering::Relaxed);
-        let reckoned = now.as_millisecond().saturating_add(offset);
-        let latest = self.latest.load(Ordering::Relaxed);
-        let is_likely = latest.saturating_sub(reckoned) <= MAX_AHEAD_MS;
-        if is_likely { reckoned.max(latest) } else { reckoned }
-    }
-
-    /// `None` while all is well.
-    pub fn trouble(&self) -> Option<String> {
-        if self.connected.load(Ordering::Relaxed) {
-            return None;
-        }
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(trouble.clone().unwrap_or_else(|| "not connected yet".to_owned()))
-    }
-}
 
 /// Every tracked symbol. Ends when it is dropped.
 pub struct Feed {
@@ -309,6 +191,7 @@ impl Feed {
             wanted: self.wanted.clone(),
             board: with_board.then(|| self.board.clone()),
             health: self.health.clone(),
+            link: self.health.link(),
             stop: self.stop.clone(),
             symbols: HashMap::new(),
             socket: None,
@@ -317,6 +200,7 @@ impl Feed {
             connect_at: now,
             failures: 0,
             looked: now,
+            past: Past::default(),
         };
         tokio::spawn(shard.run());
         ShardHandle {
@@ -347,25 +231,5 @@ async fn forget_idle(feed: std::sync::Weak<Feed>, stop: CancellationToken) {
                 feed.forget(&book.symbol);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_that_are_seconds_old_lag() {
-        let health = Health::default();
-        let now = Timestamp::from_millisecond(1_000_000).expect("a time");
-        health.set_offset_ms(2_000, now);
-        health.note_event(1_002_000 - 6_200, now);
-        assert_eq!(health.lag(), Duration::ZERO, "no clock to compare with");
-        health.set_has_clock(true);
-        assert_eq!(health.lag(), Duration::from_millis(6_200));
-        health.note_event(1_002_000 - 900, now);
-        assert_eq!(health.lag(), Duration::ZERO, "what ways differ by");
-        health.note_event(1_002_000 + 5_000, now);
-        assert_eq!(health.lag(), Duration::ZERO, "a clock that is ahead does not lag");
     }
 }

@@ -27,7 +27,7 @@ pub enum BookState {
     Warming,
     /// Exact, and current.
     Live,
-    /// Was exact; updates have stopped coming.
+    /// Was exact, and updates have stopped coming; or no update has joined its snapshot yet, where one must.
     Stale,
     /// Found wrong or incomplete, and discarded; the next snapshot is being waited for.
     Resyncing,
@@ -125,12 +125,18 @@ impl Published {
 
     /// The state and the book that belongs to it. While a book is warming or resyncing there is none.
     pub fn read(&self) -> (Arc<Status>, Option<Arc<BookView>>) {
-        // The view first: a state that is read later can only be more cautious than the view deserves,
-        // because a fault is told before the view is taken away.
-        let view = self.view.load_full();
-        let status = self.status.load_full();
-        let view = view.filter(|_| matches!(status.state, BookState::Live | BookState::Stale));
-        (status, view)
+        let mut status = self.status.load_full();
+        loop {
+            let view = self.view.load_full();
+            // A status that is the same before and after is the one that the view was read under: a book is there
+            // before it is called live, and is called something else before it goes.
+            let after = self.status.load_full();
+            if Arc::ptr_eq(&status, &after) {
+                let view = view.filter(|_| matches!(status.state, BookState::Live | BookState::Stale));
+                return (status, view);
+            }
+            status = after;
+        }
     }
 
     /// The book, if it is exact and current.
@@ -216,6 +222,18 @@ impl Published {
         self.view.store(Some(Arc::new(view)));
     }
 
+    /// A book and its state, so that no reader has the one with a better other.
+    pub(super) fn publish_as(&self, view: BookView, state: BookState, reason: Option<String>) {
+        let now = view.received;
+        if state == BookState::Live {
+            self.publish(view);
+            self.set_status(state, reason, now);
+        } else {
+            self.set_status(state, reason, now);
+            self.publish(view);
+        }
+    }
+
     pub(crate) fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
         let current = self.status.load();
         if current.state == state && current.reason == reason {
@@ -233,6 +251,41 @@ impl Published {
 mod tests {
     use super::*;
     use crate::rest::testing::ManualClock;
+
+    /// Each time that it is live, it is at a later update.
+    #[test]
+    fn a_live_book_is_never_read_without_a_book_or_with_an_older_one() {
+        let start = Moment::now(&ManualClock::at(0));
+        let book = Arc::new(Published::new("BTCUSDT".into(), true, 0, None, start));
+        let reader = book.clone();
+        let done = Arc::new(AtomicBool::new(false));
+        let is_done = done.clone();
+        let reading = std::thread::spawn(move || {
+            let mut last = (0, 0);
+            while !is_done.load(Ordering::Relaxed) {
+                let (status, view) = reader.read();
+                if status.state == BookState::Live {
+                    let turn: u64 = status.reason.as_deref().expect("a number").parse().expect("a number");
+                    let id = view.expect("a live book is there").last_update_id;
+                    assert!(id >= turn && (turn, id) >= last, "{turn} {id} {last:?}");
+                    last = (turn, id);
+                }
+            }
+        });
+        for turn in 1..20_000u64 {
+            let view = |last_update_id| BookView {
+                symbol: "BTCUSDT".into(),
+                depth: Depth::default(),
+                last_update_id,
+                exchange_time: None,
+                received: start,
+            };
+            book.publish_as(view(turn), BookState::Live, Some(turn.to_string()));
+            book.set_status(BookState::Resyncing, None, start);
+        }
+        done.store(true, Ordering::Relaxed);
+        reading.join().expect("no panic");
+    }
 
     #[test]
     fn a_book_is_as_old_as_the_last_word_on_it_and_what_that_lagged() {

@@ -1,4 +1,6 @@
-//! One connection's worth of symbols: the only writer of their books.
+//! One connection's worth of symbols: the only writer of their books. `link` keeps the connection.
+
+mod link;
 
 use std::collections::HashMap;
 use std::io;
@@ -11,27 +13,26 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::Clock;
 
 use super::board::Board;
-use super::event::{Event, decode};
+use super::event::{Event, Unreadable, decode};
+use super::health::{Health, Link};
 use super::heartbeat::Heartbeat;
 use super::published::Published;
-use super::snapshots::{Unanswered, Wanted};
+use super::settings::Settings;
+use super::snapshots::{Kind, Unanswered, Wanted};
 use super::socket::{Heard, Socket};
-use super::tracked::{Next, Tracked};
-use super::{Health, Settings};
+use super::subscriptions::Verdict;
+use super::tracked::{Next, Tracked, Want};
 use crate::book::Snapshot;
 use crate::model::Millis;
 use crate::moment::Moment;
 
 const TICK: Duration = Duration::from_millis(50);
-/// A connection that is silent for this long is asked for a sign of life, and given as long again.
-const QUIET: Duration = Duration::from_secs(2);
-/// A subscription that is not answered in this time is not heard.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
-const MAX_BACK_OFF: Duration = Duration::from_secs(30);
-/// Both connections are read for this long when one takes over from the other.
-const OVERLAP: Duration = Duration::from_secs(2);
-/// A connection that held this long was a good one: the next failure is answered at once.
-const LASTED: Duration = Duration::from_secs(5);
+/// How often is said that messages cannot be read, and how often all books are doubted for one of which nobody knows
+/// what it was.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
+const DOUBT_EVERY: Duration = Duration::from_secs(10);
+/// How often a connection is replaced because one symbol's streams stay silent on it.
+const RENEW_EVERY: Duration = Duration::from_secs(600);
 /// Messages read in one go before anything else is looked at.
 const BURST: usize = 64;
 
@@ -47,12 +48,13 @@ pub(super) enum Order {
 }
 
 /// What a message means for the connection that it came on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Said {
     Market,
-    /// A subscription was taken, or not.
+    /// What was asked with this id was done, or not.
     Answer {
-        is_taken: bool,
+        id: u64,
+        error: Option<String>,
     },
     /// It is about to be closed.
     Closing,
@@ -69,6 +71,7 @@ pub(super) struct Shard {
     /// Of the shard that also reads the tickers of all symbols.
     pub(super) board: Option<Arc<Board>>,
     pub(super) health: Arc<Health>,
+    pub(super) link: Arc<Link>,
     pub(super) heartbeat: Arc<Heartbeat>,
     pub(super) stop: CancellationToken,
     pub(super) symbols: HashMap<Arc<str>, Tracked>,
@@ -79,6 +82,27 @@ pub(super) struct Shard {
     pub(super) connect_at: Instant,
     pub(super) failures: u32,
     pub(super) looked: Instant,
+    pub(super) past: Past,
+}
+
+/// When things were last done that are not to be done often.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    compared: Option<Instant>,
+    complained: Option<Instant>,
+    doubted: Option<Instant>,
+    /// Something came since of which nobody knows what it was.
+    is_doubtful: bool,
+    renewed: Option<Instant>,
+}
+
+/// Whether it may be done again, which is noted.
+fn may_again(last: &mut Option<Instant>, every: Duration, now: Instant) -> bool {
+    let may = last.is_none_or(|last| now.duration_since(last) >= every);
+    if may {
+        *last = Some(now);
+    }
+    may
 }
 
 impl Shard {
@@ -90,7 +114,7 @@ impl Shard {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                _ = tick.tick() => self.tick().await,
+                _ = tick.tick() => self.tick(),
                 order = self.orders.recv() => match order {
                     Some(order) => self.order(order),
                     None => return,
@@ -110,18 +134,16 @@ impl Shard {
         let now = self.now();
         match order {
             Order::Track(published) => {
-                let streams = streams(&published.symbol);
-                let tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
+                let tracked = Tracked::new(published.clone(), self.settings.max_levels);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
-                    socket.subscribe(streams.clone());
+                    socket.subscriptions.subscribe(&published.symbol);
                 }
                 self.symbols.insert(published.symbol.clone(), tracked);
             }
             Order::Forget(symbol) => {
                 self.symbols.remove(&symbol);
-                let streams = streams(&symbol);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
-                    socket.unsubscribe(streams.clone());
+                    socket.subscriptions.unsubscribe(&symbol);
                 }
             }
             Order::Snapshot {
@@ -130,7 +152,7 @@ impl Shard {
                 snapshot,
             } => {
                 if let Some(tracked) = self.symbols.get_mut(&symbol) {
-                    tracked.snapshot(generation, snapshot, now);
+                    tracked.answered(generation, snapshot, now);
                 }
             }
         }
@@ -145,7 +167,8 @@ impl Shard {
             match heard {
                 Heard::Text(text) => {
                     let said = self.message(&text, now);
-                    note(said, self.socket.as_mut());
+                    let verdict = note(said, self.socket.as_mut(), now.monotonic);
+                    self.judged(verdict, now);
                 }
                 Heard::Nothing => {}
                 Heard::Ended(why) => return self.ended(&why),
@@ -162,7 +185,8 @@ impl Shard {
             match heard {
                 Heard::Text(text) => {
                     let said = self.message(&text, now);
-                    note(said, self.successor.as_mut());
+                    // What it does not bring still comes on the other one.
+                    let _ = note(said, self.successor.as_mut(), now.monotonic);
                 }
                 Heard::Nothing => {}
                 Heard::Ended(_) => {
@@ -176,14 +200,8 @@ impl Shard {
     fn message(&mut self, text: &str, now: Moment) -> Said {
         let event = match decode(text) {
             Ok(event) => event,
-            Err(error) => {
-                metrics::counter!("tribune_feed_unreadable_total").increment(1);
-                // The line and column, never the content.
-                tracing::debug!(
-                    line = error.line(),
-                    column = error.column(),
-                    "a message of the exchange could not be read"
-                );
+            Err(unreadable) => {
+                self.unreadable(&unreadable, now);
                 return Said::Market;
             }
         };
@@ -192,7 +210,7 @@ impl Shard {
                 if let Some(time) = diff.time {
                     self.note_time(time, now);
                 }
-                if let Some(tracked) = self.symbols.get_mut(symbol) {
+                if let Some(tracked) = self.symbols.get_mut(&*symbol) {
                     if !tracked.is_open() {
                         // It comes, whether or not the answer to its subscription did.
                         tracked.opened(now, self.health.exchange_millis(now.wall));
@@ -201,7 +219,7 @@ impl Shard {
                 }
             }
             Event::BestQuote { symbol, quote } => {
-                if let Some(tracked) = self.symbols.get_mut(symbol) {
+                if let Some(tracked) = self.symbols.get_mut(&*symbol) {
                     tracked.quote(quote, now);
                 }
             }
@@ -210,13 +228,16 @@ impl Shard {
                 trade,
                 aggregate,
             } => {
-                if let Some(tracked) = self.symbols.get(symbol)
+                if let Some(tracked) = self.symbols.get(&*symbol)
                     && tracked.published.tape.push(trade, aggregate)
                 {
                     tracked.published.pulse.trade(now.monotonic);
                 }
             }
-            Event::MiniTickers(tickers) => {
+            Event::MiniTickers { tickers, unreadable } => {
+                if unreadable > 0 {
+                    self.complain(unreadable, "tickers of the exchange could not be read", now.monotonic);
+                }
                 if let Some(time) = tickers.iter().map(|ticker| ticker.time).max() {
                     self.note_time(time, now);
                 }
@@ -224,7 +245,7 @@ impl Shard {
                     board.update(&tickers, now);
                 }
             }
-            Event::Answered { error, .. } => return self.answered(error.as_deref(), now),
+            Event::Answered { id, error } => return Said::Answer { id, error },
             Event::ServerShutdown => return Said::Closing,
             Event::Candle { .. } | Event::Other => {}
         }
@@ -237,35 +258,65 @@ impl Shard {
         self.heartbeat.set_lag(self.health.lag());
     }
 
-    fn answered(&self, error: Option<&str>, now: Moment) -> Said {
-        if let Some(error) = error {
-            tracing::warn!(%error, "the exchange refused a subscription");
-            for tracked in self.symbols.values().filter(|tracked| !tracked.is_open()) {
-                tracked.refused(error, now);
-            }
-        }
-        Said::Answer {
-            is_taken: error.is_none(),
+    /// A message that is not understood is not forgotten: what it may have said is doubted.
+    fn unreadable(&mut self, unreadable: &Unreadable<'_>, now: Moment) {
+        self.complain(1, "messages of the exchange could not be read", now.monotonic);
+        // The line and column, never the content.
+        let (line, column) = (unreadable.line, unreadable.column);
+        tracing::debug!(line, column, "a message of the exchange could not be read");
+        let Some((name, kind)) = unreadable.stream.as_deref().and_then(|name| name.split_once('@')) else {
+            self.past.is_doubtful = true;
+            return;
+        };
+        let of_stream = |tracked: &&mut Tracked| tracked.published.symbol.to_lowercase() == name;
+        let Some(tracked) = self.symbols.values_mut().find(of_stream) else {
+            return;
+        };
+        if kind.starts_with("depth") {
+            tracked.unreadable(now);
+        } else if matches!(kind, "trade" | "aggTrade") {
+            let millis = self.health.exchange_millis(now.wall);
+            tracked.published.tape.missed(millis, kind == "aggTrade");
         }
     }
 
-    async fn tick(&mut self) {
+    fn complain(&mut self, count: usize, what: &'static str, now: Instant) {
+        metrics::counter!("tribune_feed_unreadable_total").increment(count as u64);
+        if may_again(&mut self.past.complained, COMPLAIN_EVERY, now) {
+            tracing::warn!(
+                "{what}; they are counted as tribune_feed_unreadable_total, and books they concern begin again"
+            );
+        }
+    }
+
+    /// What the connection that is read does not bring.
+    fn judged(&mut self, verdict: Option<Verdict>, now: Moment) {
+        match verdict {
+            Some(Verdict::Refused { topics, why }) => {
+                tracing::warn!(count = topics.len(), %why, "the exchange refused a subscription; it is tried again");
+                for topic in topics {
+                    if let Some(tracked) = self.symbols.get(&topic).filter(|tracked| !tracked.is_open()) {
+                        tracked.refused(&why, now);
+                    }
+                }
+            }
+            Some(Verdict::Deaf) => self.ended("the exchange does not answer subscriptions"),
+            Some(Verdict::Taken) | None => {}
+        }
+    }
+
+    fn tick(&mut self) {
         let now = self.now();
-        let lasted = |socket: &Socket| now.monotonic.duration_since(socket.opened) >= LASTED;
-        if self.socket.as_ref().is_some_and(lasted) {
-            self.failures = 0;
+        self.keep_link(now);
+        self.open_taken(now);
+        if self.past.is_doubtful && may_again(&mut self.past.doubted, DOUBT_EVERY, now.monotonic) {
+            self.past.is_doubtful = false;
+            for tracked in self.symbols.values_mut() {
+                tracked.doubt(now.monotonic);
+            }
         }
-        self.speak(now.monotonic).await;
-        self.keep_connected(now.monotonic);
-        self.open_settled(now);
-        self.ask_for_snapshots(now.monotonic);
-        let mut broken = false;
-        for tracked in self.symbols.values_mut() {
-            broken |= tracked.check_silence(now) == Next::Reconnect;
-        }
-        if broken {
-            self.ended("updates stopped coming on an open connection");
-        }
+        self.ask_the_exchange(now.monotonic);
+        self.check_silence(now);
         if now.monotonic.duration_since(self.looked) >= Duration::from_secs(1) {
             self.looked = now.monotonic;
             let millis = self.health.exchange_millis(now.wall);
@@ -275,156 +326,76 @@ impl Shard {
         }
     }
 
-    async fn speak(&mut self, now: Instant) {
-        if let Some(socket) = &mut self.socket {
-            let said = socket.speak(now, QUIET).await;
-            let dead = socket.is_dead(now, QUIET);
-            let ignored = socket.is_ignored(now, ANSWERED_WITHIN);
-            if let Err(why) = said {
-                self.ended(&why);
-            } else if dead {
-                self.ended("the exchange gives no sign of life");
-            } else if ignored {
-                self.ended("the exchange does not answer subscriptions");
-            }
-        }
-        if let Some(socket) = &mut self.successor
-            && (socket.speak(now, QUIET).await.is_err() || socket.is_dead(now, QUIET))
-        {
-            self.successor = None;
-            self.back_off(now);
-        }
-    }
-
-    /// What was subscribed to comes from here on.
-    fn open_settled(&mut self, now: Moment) {
-        if !self.socket.as_ref().is_some_and(Socket::is_settled) {
-            return;
-        }
+    /// What the exchange has agreed to send comes from here on.
+    fn open_taken(&mut self, now: Moment) {
+        let Some(socket) = &self.socket else { return };
         let millis = self.health.exchange_millis(now.wall);
-        for tracked in self.symbols.values_mut().filter(|tracked| !tracked.is_open()) {
-            tracked.opened(now, millis);
-        }
-    }
-
-    fn ask_for_snapshots(&mut self, now: Instant) {
         for (symbol, tracked) in &mut self.symbols {
-            if tracked.wants_snapshot(now) {
-                let rank = tracked.published.rank;
-                let wanted = Wanted {
-                    rank,
-                    symbol: symbol.clone(),
-                    limit: self.settings.snapshot_limit(rank, tracked.published.is_pinned()),
-                    generation: tracked.generation,
-                    reply: self.reply.clone(),
-                };
-                // Whoever fetches ends only when everything does.
-                let _ = self.wanted.send(wanted);
+            if !tracked.is_open() && socket.subscriptions.has_taken(symbol) {
+                tracked.opened(now, millis);
             }
         }
     }
 
-    fn keep_connected(&mut self, now: Instant) {
-        let ready = |socket: &Socket| {
-            socket.is_settled() && socket.heard > socket.opened && now.duration_since(socket.opened) >= OVERLAP
-        };
-        if self.successor.as_ref().is_some_and(ready) {
-            self.take_over();
-        }
-        let wanted = match &self.socket {
-            None => true,
-            Some(socket) => {
-                let aged = now.duration_since(socket.opened) >= self.settings.rotate_after;
-                self.successor.is_none() && (aged || socket.closing)
+    /// Streams that are silent are subscribed to again, which harms no other. If that is in vain, another connection
+    /// is opened beside this one.
+    fn check_silence(&mut self, now: Moment) {
+        for (symbol, tracked) in &mut self.symbols {
+            let Next::Resubscribe { tried } = tracked.check_silence(now) else {
+                continue;
+            };
+            let Some(socket) = &mut self.socket else { return };
+            tracing::warn!(%symbol, tried, "updates of a symbol stopped coming; subscribing to it again");
+            metrics::counter!("tribune_feed_resubscriptions_total").increment(1);
+            tracked.resubscribed(now);
+            socket.subscriptions.unsubscribe(symbol);
+            socket.subscriptions.subscribe(symbol);
+            if tried > 0 && may_again(&mut self.past.renewed, RENEW_EVERY, now.monotonic) {
+                socket.closing = true;
             }
-        };
-        let needed = !self.symbols.is_empty() || self.board.is_some();
-        if wanted && needed && self.connecting.is_none() && now >= self.connect_at {
-            let (base, clock) = (self.settings.stream_url.clone(), self.clock.clone());
-            self.connecting = Some(tokio::spawn(
-                async move { Socket::open(&base, || clock.monotonic()).await },
-            ));
         }
     }
 
-    fn take_over(&mut self) {
-        self.socket = self.successor.take();
-        self.health.connected(true);
-        tracing::info!("a new connection to the exchange took over from the old one");
-    }
-
-    fn connected(&mut self, opened: io::Result<Socket>) {
-        self.connecting = None;
-        let now = self.now();
-        let mut socket = match opened {
-            Ok(socket) => socket,
-            Err(error) => {
-                self.health.connection_failed(&error.to_string());
-                if self.failures == 0 {
-                    tracing::warn!(%error, "no connection to the exchange's streams; trying again");
+    fn ask_the_exchange(&mut self, now: Instant) {
+        for (symbol, tracked) in &mut self.symbols {
+            let (rank, is_pinned) = (tracked.published.rank, tracked.published.is_pinned());
+            let limit = self.settings.snapshot_limit(rank, is_pinned);
+            let kind = match tracked.wants(now, self.past.compared, limit) {
+                Some(Want::Book) => Kind::Book { limit },
+                Some(Want::Deeper) => Kind::Deeper { limit },
+                Some(Want::Place(_)) => {
+                    self.past.compared = Some(now);
+                    Kind::Place
                 }
-                return self.back_off(now.monotonic);
-            }
-        };
-        let mut all: Vec<String> = self.symbols.keys().flat_map(|symbol| streams(symbol)).collect();
-        if self.board.is_some() {
-            all.push("!miniTicker@arr".to_owned());
+                None => continue,
+            };
+            let wanted = Wanted {
+                rank,
+                symbol: symbol.clone(),
+                kind,
+                generation: tracked.generation,
+                reply: self.reply.clone(),
+            };
+            // Whoever fetches ends only when everything does.
+            let _ = self.wanted.send(wanted);
         }
-        socket.subscribe(all);
-        if self.socket.is_some() {
-            self.successor = Some(socket);
-            return;
-        }
-        self.health.connected(true);
-        self.socket = Some(socket);
-        if self.failures > 0 {
-            tracing::info!(attempts = self.failures, "connected to the exchange's streams again");
-        }
-    }
-
-    fn ended(&mut self, why: &str) {
-        let now = self.now();
-        self.socket = None;
-        if self.successor.as_ref().is_some_and(Socket::is_settled) {
-            // It has read beside the old one: what the old one missed is in it, or will show as a gap.
-            return self.take_over();
-        }
-        tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
-        metrics::counter!("tribune_feed_disconnects_total").increment(1);
-        self.health.connection_failed(why);
-        for tracked in self.symbols.values_mut() {
-            tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
-        }
-        if self.successor.is_some() {
-            // It came too late to take over without a gap, but it is there.
-            return self.take_over();
-        }
-        self.back_off(now.monotonic);
-    }
-
-    fn back_off(&mut self, now: Instant) {
-        let base = Duration::from_millis(100) * 2u32.pow(self.failures.min(12));
-        self.failures = self.failures.saturating_add(1);
-        let wait = base.min(MAX_BACK_OFF);
-        // Half of it by chance, so that many clients do not come back together.
-        self.connect_at = now + wait / 2 + wait.mul_f64(fastrand::f64() / 2.0);
     }
 }
 
-fn note(said: Said, socket: Option<&mut Socket>) {
-    match (said, socket) {
-        (Said::Answer { is_taken }, Some(socket)) => socket.note_answer(is_taken),
-        (Said::Closing, Some(socket)) => socket.closing = true,
-        _ => {}
+/// What a connection makes of what was said on it.
+fn note(said: Said, socket: Option<&mut Socket>, now: Instant) -> Option<Verdict> {
+    let socket = socket?;
+    match said {
+        Said::Answer { id, error } => Some(socket.subscriptions.answered(id, error, now)),
+        Said::Closing => {
+            socket.closing = true;
+            None
+        }
+        Said::Market => {
+            socket.subscriptions.note_market();
+            None
+        }
     }
-}
-
-fn streams(symbol: &str) -> Vec<String> {
-    let name = symbol.to_lowercase();
-    ["depth@100ms", "bookTicker", "trade", "aggTrade"]
-        .iter()
-        .map(|kind| format!("{name}@{kind}"))
-        .collect()
 }
 
 async fn connected(connecting: &mut Option<Connecting>) -> io::Result<Socket> {

@@ -19,11 +19,28 @@ const PARALLEL: usize = 4;
 /// Levels a side of a snapshot that is not deep.
 const SHALLOW: u32 = 1_000;
 
+/// Levels of a snapshot of which only the update id is wanted: as cheap as there is.
+const FEWEST: u32 = 5;
+
+/// What is wanted of a book.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Book {
+        limit: u32,
+    },
+    /// Only which update it is at.
+    Place,
+    /// So many levels or none: there is a book already, so it comes behind all others.
+    Deeper {
+        limit: u32,
+    },
+}
+
 /// A snapshot that a shard waits for.
 pub(super) struct Wanted {
     pub(super) rank: usize,
     pub(super) symbol: Arc<str>,
-    pub(super) limit: u32,
+    pub(super) kind: Kind,
     /// Given back with the answer, so that one that comes too late is known.
     pub(super) generation: u64,
     pub(super) reply: mpsc::UnboundedSender<Order>,
@@ -51,39 +68,58 @@ pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>,
         }
         tokio::select! {
             () = stop.cancelled() => return,
-            more = wanted.recv() => match more {
-                Some(more) => {
+            more = wanted.recv() => {
+                let Some(first) = more else { return };
+                // All that is wanted by now, so that the most traded of it goes first.
+                for more in std::iter::once(first).chain(std::iter::from_fn(|| wanted.try_recv().ok())) {
                     number += 1;
-                    let place = (Reverse(more.rank), Reverse(number), more.symbol.clone());
+                    let rank = match more.kind {
+                        Kind::Deeper { .. } => usize::MAX,
+                        Kind::Book { .. } | Kind::Place => more.rank,
+                    };
+                    let place = (Reverse(rank), Reverse(number), more.symbol.clone());
                     if waiting.insert(more.symbol.clone(), more).is_none() {
                         queue.push(place);
                     }
                 }
-                None => return,
-            },
+            }
             Some(_) = under_way.join_next() => {}
         }
     }
 }
 
 async fn fetch(rest: Rest, wanted: Wanted) {
-    let limit = affordable(wanted.limit, rest.governor().used());
-    let answer = rest.fresh_depth(&wanted.symbol, limit).await;
-    let snapshot = answer.map(|stamped| Snapshot {
-        last_update_id: stamped.value.last_update_id,
-        bids: stamped.value.bids,
-        asks: stamped.value.asks,
-        limit: limit as usize,
-    });
+    let used = rest.governor().used();
+    let snapshot = match wanted.kind {
+        Kind::Book { limit } => depth(&rest, &wanted.symbol, affordable(limit, used)).await,
+        Kind::Place => depth(&rest, &wanted.symbol, FEWEST).await,
+        Kind::Deeper { limit } if affordable(limit, used) == limit => depth(&rest, &wanted.symbol, limit).await,
+        Kind::Deeper { .. } => Err(Unanswered {
+            reason: "there is no weight for it now".to_owned(),
+            wait: None,
+        }),
+    };
     // A shard that has ended wants nothing any more.
     let _ = wanted.reply.send(Order::Snapshot {
         symbol: wanted.symbol,
         generation: wanted.generation,
-        snapshot: snapshot.map_err(|error| Unanswered {
+        snapshot,
+    });
+}
+
+async fn depth(rest: &Rest, symbol: &str, limit: u32) -> Result<Snapshot, Unanswered> {
+    match rest.fresh_depth(symbol, limit).await {
+        Ok(stamped) => Ok(Snapshot {
+            last_update_id: stamped.value.last_update_id,
+            bids: stamped.value.bids,
+            asks: stamped.value.asks,
+            limit: limit as usize,
+        }),
+        Err(error) => Err(Unanswered {
             reason: error.to_string(),
             wait: error.wait(),
         }),
-    });
+    }
 }
 
 /// A deep snapshot weighs as much as five others: once a quarter of the minute's weight is used, books

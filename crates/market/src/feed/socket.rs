@@ -1,56 +1,38 @@
 //! One WebSocket connection to the exchange.
 
-use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use futures::{SinkExt, StreamExt};
+use futures::{FutureExt, SinkExt, StreamExt};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::http::Uri;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
 use super::dial::{Io, dial};
+use super::subscriptions::Subscriptions;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A day of tickers of every symbol is far below this.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
-/// Streams named in one subscription.
-const STREAMS_A_MESSAGE: usize = 100;
+/// What has not gone out after this long never will.
+const SENT_WITHIN: Duration = Duration::from_secs(5);
 /// The exchange takes five messages a second, our pongs among them.
 const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
 
-/// A connection, when it last said anything, and what is still to be said to it.
+/// A connection, when it last said anything, and what it is to bring.
 pub struct Socket {
     stream: WebSocketStream<Box<dyn Io>>,
+    pub(super) subscriptions: Subscriptions,
     pub opened: Instant,
     pub heard: Instant,
     said: Instant,
+    /// Since when something that was said has not gone out.
+    unsent: Option<Instant>,
     /// Set while an answer to our ping is awaited.
     pinged: Option<Instant>,
-    to_say: VecDeque<(Wish, String)>,
-    next_id: u64,
-    /// Subscriptions that the exchange has answered.
-    answered: u64,
-    /// It did not take one of them.
-    refused: bool,
-    /// The exchange has announced that it will close it.
+    /// It is to be replaced: the exchange has announced that it will close it, or it does not bring what it should.
     pub closing: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    Subscribe,
-    Unsubscribe,
-}
-
-impl Wish {
-    const fn method(self) -> &'static str {
-        match self {
-            Self::Subscribe => "SUBSCRIBE",
-            Self::Unsubscribe => "UNSUBSCRIBE",
-        }
-    }
 }
 
 /// What a connection gives.
@@ -92,10 +74,8 @@ impl Socket {
             heard: now,
             said: now,
             pinged: None,
-            to_say: VecDeque::new(),
-            next_id: 1,
-            answered: 0,
-            refused: false,
+            subscriptions: Subscriptions::default(),
+            unsent: None,
             closing: false,
         })
     }
@@ -122,58 +102,16 @@ impl Socket {
         self.pinged = None;
     }
 
-    pub fn subscribe(&mut self, streams: Vec<String>) {
-        self.to_say
-            .extend(streams.into_iter().map(|stream| (Wish::Subscribe, stream)));
-    }
-
-    pub fn unsubscribe(&mut self, streams: Vec<String>) {
-        self.to_say
-            .extend(streams.into_iter().map(|stream| (Wish::Unsubscribe, stream)));
-    }
-
-    /// As many streams as go together into one message.
-    fn next_message(&mut self) -> Option<String> {
-        let wish = self.to_say.front()?.0;
-        let same = self.to_say.iter().take_while(|(other, _)| *other == wish).count();
-        let streams: Vec<String> = self
-            .to_say
-            .drain(..same.min(STREAMS_A_MESSAGE))
-            .map(|(_, stream)| stream)
-            .collect();
-        let id = self.next_id;
-        self.next_id += 1;
-        Some(serde_json::json!({"method": wish.method(), "params": streams, "id": id}).to_string())
-    }
-
-    /// Whether everything has been said.
-    pub fn is_idle(&self) -> bool {
-        self.to_say.is_empty()
-    }
-
-    pub fn note_answer(&mut self, is_taken: bool) {
-        self.answered += 1;
-        self.refused |= !is_taken;
-    }
-
-    /// Whether the exchange has taken every subscription: before that nothing can be expected to come.
-    pub fn is_settled(&self) -> bool {
-        self.is_idle() && !self.refused && self.answered + 1 >= self.next_id
-    }
-
-    /// Whether the exchange has not answered a subscription for so long that it never will.
-    pub fn is_ignored(&self, now: Instant, patience: Duration) -> bool {
-        let waits = self.is_idle() && !self.refused && !self.is_settled();
-        waits && now.duration_since(self.said) >= patience
-    }
-
     /// Says the next thing that is to be said, if it may be said yet, and asks for a sign of life
-    /// where there was none for long.
-    pub async fn speak(&mut self, now: Instant, quiet: Duration) -> Result<(), String> {
-        if now.duration_since(self.said) < BETWEEN_MESSAGES && self.next_id > 2 {
+    /// where there was none for long. Never waits: an exchange that does not read holds up nobody.
+    pub fn speak(&mut self, now: Instant, quiet: Duration) -> Result<(), String> {
+        if self.unsent.is_some() {
+            return self.send_on(now);
+        }
+        if now.duration_since(self.said) < BETWEEN_MESSAGES && !self.subscriptions.is_untouched() {
             return Ok(());
         }
-        let message = match self.next_message() {
+        let message = match self.subscriptions.next_message(now) {
             Some(text) => Message::text(text),
             None if self.pinged.is_none() && now.duration_since(self.heard) >= quiet => {
                 self.pinged = Some(now);
@@ -182,11 +120,28 @@ impl Socket {
             None => return Ok(()),
         };
         self.said = now;
-        let sent = tokio::time::timeout(CONNECT_TIMEOUT, self.stream.send(message)).await;
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err("the exchange does not read what it is sent".to_owned()),
+        self.unsent = Some(now);
+        self.stream
+            .start_send_unpin(message)
+            .map_err(|error| error.to_string())?;
+        self.send_on(now)
+    }
+
+    /// What the system does not take now stays in the connection's buffer.
+    fn send_on(&mut self, now: Instant) -> Result<(), String> {
+        match self.stream.flush().now_or_never() {
+            Some(Ok(())) => {
+                self.unsent = None;
+                Ok(())
+            }
+            Some(Err(error)) => Err(error.to_string()),
+            None => {
+                let waits = self.unsent.map(|since| now.duration_since(since));
+                match waits.is_some_and(|waits| waits >= SENT_WITHIN) {
+                    true => Err("the exchange does not read what it is sent".to_owned()),
+                    false => Ok(()),
+                }
+            }
         }
     }
 

@@ -1,78 +1,137 @@
-//! The writer's side of one tracked symbol.
+//! The writer's side of one tracked symbol: updates, snapshots, and what is published of them. `asking` is what is
+//! asked of the exchange for it, `silence` what it means when nothing comes.
+
+mod asking;
+mod silence;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::published::{BookState, BookView, Published};
-use super::snapshots::Unanswered;
+use super::rhythm::Rhythm;
 use super::watch::SAMPLE_SECS;
-use crate::book::{BestQuote, Diff, Fault, Installed, LocalBook, Outcome, Snapshot};
+use crate::book::{BestQuote, Diff, Fault, LocalBook, Outcome};
 use crate::moment::Moment;
 
 /// A book whose stream was opened, and which nothing has been heard of for this long, is compared
-/// with a snapshot: it may just be quiet.
+/// with the exchange's: it may just be quiet.
 const CONFIRM_AFTER: Duration = Duration::from_secs(2);
-/// A book that is usually lively is not called stale before this.
-const MIN_PATIENCE: Duration = Duration::from_secs(3);
-const LEFT_BEHIND: &str = "best prices change, and the book's own updates do not come";
+const NOT_COMING: &str = "the exchange's book has changed, and the updates do not come";
 const MAX_RETRY: Duration = Duration::from_secs(10);
-/// After this long without a fault the next one is answered at once again.
+/// A book that was well for this long is not made to wait as long at its next fault as one that never is; after the
+/// longer time it does not wait at all.
+const WELL: Duration = Duration::from_secs(2);
 const FORGIVEN_AFTER: Duration = Duration::from_secs(10);
-
-/// What the shard has to do after an event.
+/// What the shard has to do for a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Nothing,
-    /// Something was missed although the connection seems well.
-    Reconnect,
+    /// Its streams are silent although the connection is well: they are subscribed to again. `tried` times that was
+    /// in vain before.
+    Resubscribe {
+        tried: u32,
+    },
+}
+
+/// What is to be asked of the exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Want {
+    /// A snapshot to begin with.
+    Book,
+    /// Only how far its book is, when ours was at this update.
+    Place(u64),
+    /// A snapshot that reaches further than the one that the book was begun with.
+    Deeper,
+}
+
+/// Why a book that a snapshot began is not exact before an update has joined it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    Outdated,
+    Silent,
+    Unreadable,
+}
+
+impl Doubt {
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Outdated => "the exchange's snapshot is older than the updates that it has sent",
+            Self::Silent => "updates did not come; they have been subscribed to again, and one is waited for",
+            Self::Unreadable => "updates cannot be read",
+        }
+    }
 }
 
 pub(super) struct Tracked {
     pub(super) published: Arc<Published>,
     pub(super) generation: u64,
     pub(super) book: LocalBook,
-    /// A snapshot has been asked for.
-    waiting: bool,
+    max_levels: usize,
+    /// What has been asked and not answered.
+    asked: Option<Want>,
     ask_at: Option<Instant>,
+    /// Levels that the snapshot was asked for which the book was begun with.
+    limit: usize,
+    /// The same book from a deeper snapshot, which is being waited for.
+    deeper: Option<LocalBook>,
+    deepen_at: Option<Instant>,
+    /// When the exchange is to be asked how far its book is.
+    compare_at: Option<Instant>,
+    /// Snapshots that did not come or could not be used since one could.
     attempts: u32,
-    faulted: Instant,
+    /// Faults that came soon after one another, and the last.
+    faults: u32,
+    faulted: Option<Instant>,
+    /// Since when there is a book, if there is one.
+    began: Option<Instant>,
     /// Since the stream was opened, an update has joined on to the book or a snapshot was taken.
     confirmed: bool,
     opened: Option<Instant>,
-    updated: Option<Instant>,
-    /// Mean seconds between updates, once there were enough.
-    usual: f64,
-    updates: u32,
-    /// Grows each time that silence turned out to be quiet.
-    quiet: u32,
-    /// What was published when the book was taken down to be compared with a snapshot.
-    comparing: Option<u64>,
-    /// The snapshot was ahead although nothing had come: if nothing comes now, the stream is broken.
+    rhythm: Rhythm,
+    doubt: Option<Doubt>,
+    /// Unreadable updates since the last that could be read.
+    unreadable: u32,
+    /// The exchange's book was ahead although nothing had come: if nothing comes now, the stream is broken.
     suspected: Option<Instant>,
+    /// How often its streams were subscribed to again since something last came, and when that was.
+    resubscribed: u32,
+    resubscribed_at: Option<Instant>,
+    /// Updates older than the book came since the stream was opened, and answers older than it.
+    has_old_updates: bool,
+    older: u32,
     /// The last update for which best prices were announced, and since when the book is behind one.
     announced: u64,
     behind_since: Option<Instant>,
 }
 
 impl Tracked {
-    pub(super) fn new(published: Arc<Published>, max_levels: usize, now: Instant) -> Self {
+    pub(super) fn new(published: Arc<Published>, max_levels: usize) -> Self {
         Self {
             published,
             generation: 0,
             book: LocalBook::new(max_levels),
-            waiting: false,
+            max_levels,
+            asked: None,
             ask_at: None,
+            limit: 0,
+            deeper: None,
+            deepen_at: None,
+            compare_at: None,
             attempts: 0,
-            faulted: now,
+            faults: 0,
+            faulted: None,
+            began: None,
             confirmed: false,
             opened: None,
-            updated: None,
-            usual: 0.0,
-            updates: 0,
-            quiet: 1,
-            comparing: None,
+            rhythm: Rhythm::default(),
+            doubt: None,
+            unreadable: 0,
             suspected: None,
+            resubscribed: 0,
+            resubscribed_at: None,
+            has_old_updates: false,
+            older: 0,
             announced: 0,
             behind_since: None,
         }
@@ -85,27 +144,27 @@ impl Tracked {
 
     /// The exchange does not send its streams.
     pub(super) fn refused(&self, why: &str, now: Moment) {
-        let reason = format!("the exchange refused a subscription: {why}");
+        let reason = format!("the exchange refused a subscription, which is tried again: {why}");
         let state = self.published.status().state;
         self.published.set_status(state, Some(reason), now);
     }
 
-    /// Its streams have been subscribed to on a new connection.
+    /// Its streams have been subscribed to anew.
     pub(super) fn opened(&mut self, now: Moment, exchange_millis: i64) {
         self.opened = Some(now.monotonic);
         self.confirmed = false;
+        self.has_old_updates = false;
+        self.older = 0;
         self.book.reopened();
         self.published.tape.opened(exchange_millis);
         self.published.pulse.interrupted(now.monotonic);
     }
 
-    /// The connection is gone.
+    /// Its streams do not come any more.
     pub(super) fn lost(&mut self, why: &str, now: Moment) {
         self.opened = None;
         self.confirmed = false;
-        self.suspected = None;
-        self.comparing = None;
-        self.behind_since = None;
+        self.forget_questions();
         self.published.lost();
         if matches!(self.published.status().state, BookState::Live | BookState::Stale) {
             self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
@@ -116,17 +175,50 @@ impl Tracked {
         }
     }
 
+    /// Its streams are subscribed to again, because they were silent.
+    pub(super) fn resubscribed(&mut self, now: Moment) {
+        self.lost(NOT_COMING, now);
+        self.book.discard();
+        self.doubt = Some(Doubt::Silent);
+        self.resubscribed = self.resubscribed.saturating_add(1);
+        self.resubscribed_at = Some(now.monotonic);
+    }
+
     pub(super) fn event(&mut self, diff: Diff, now: Moment) {
         self.published.pulse.update(now.monotonic);
+        self.unreadable = 0;
+        if let Some(deeper) = &mut self.deeper
+            && deeper.event(diff.clone()).is_err()
+        {
+            self.deeper = None;
+        }
         match self.book.event(diff) {
             Ok(Outcome::Applied) => {
                 self.note_update(now.monotonic);
                 self.publish(now);
             }
             Ok(Outcome::Buffered) => self.ask_soon(now.monotonic),
-            Ok(Outcome::Old) if self.suspected.is_some() => self.publish(now),
-            Ok(Outcome::Old) => {}
+            Ok(Outcome::Old) => self.has_old_updates = true,
             Err(fault) => self.fault(fault, now),
+        }
+    }
+
+    /// An update came that could not be read.
+    pub(super) fn unreadable(&mut self, now: Moment) {
+        self.unreadable = self.unreadable.saturating_add(1);
+        if self.unreadable > 1 {
+            // Not once by accident: what a snapshot begins would be wrong with the next update.
+            self.doubt = Some(Doubt::Unreadable);
+        }
+        let fault = self.book.unreadable();
+        self.fault(fault, now);
+    }
+
+    /// Something came on its connection of which nobody knows what it was: it may have been an update.
+    pub(super) fn doubt(&mut self, now: Instant) {
+        if self.opened.is_some() {
+            self.opened = Some(now);
+            self.confirmed = false;
         }
     }
 
@@ -142,128 +234,6 @@ impl Tracked {
         }
     }
 
-    /// The answer to what was asked for with this generation.
-    pub(super) fn snapshot(&mut self, generation: u64, answer: Result<Snapshot, Unanswered>, now: Moment) {
-        if generation != self.generation {
-            return;
-        }
-        self.waiting = false;
-        let snapshot = match answer {
-            Ok(snapshot) => snapshot,
-            Err(Unanswered { reason, wait }) => {
-                let state = self.published.status().state;
-                self.published
-                    .set_status(state, Some(format!("no snapshot yet: {reason}")), now);
-                match wait {
-                    // Before that it would be in vain, and much after it too late.
-                    Some(wait) => self.ask_at = Some(now.monotonic + wait + jitter()),
-                    None => self.ask_later(now.monotonic),
-                }
-                return;
-            }
-        };
-        if self.opened.is_none() {
-            // Taken before the next stream is open, it could not be joined to it.
-            return;
-        }
-        if snapshot.bids.is_empty() && snapshot.asks.is_empty() {
-            let state = self.published.status().state;
-            let reason = "the exchange gave a book without a single level".to_owned();
-            self.published.set_status(state, Some(reason), now);
-            return self.ask_later(now.monotonic);
-        }
-        // A market is not quiet while best prices are announced that the book does not have.
-        let is_behind =
-            self.comparing.is_some() && self.behind_since.is_some() && snapshot.last_update_id < self.announced;
-        let moved_on = self.comparing.is_some_and(|id| id != snapshot.last_update_id) && self.is_silent();
-        match self.book.snapshot(snapshot) {
-            Ok(Installed::Synced) if moved_on => {
-                self.comparing = None;
-                self.suspected = Some(now.monotonic);
-                self.publish_as(BookState::Stale, Some("updates do not come".to_owned()), now);
-            }
-            Ok(Installed::Synced) if is_behind => {
-                self.comparing = None;
-                self.confirmed = true;
-                self.quiet = (self.quiet * 2).min(64);
-                self.behind_since = Some(now.monotonic);
-                self.updated = Some(now.monotonic);
-                self.publish_as(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
-            }
-            Ok(Installed::Synced) => {
-                self.behind_since = None;
-                if self.comparing.take().is_some() {
-                    self.quiet = (self.quiet * 2).min(64);
-                }
-                self.updated = Some(now.monotonic);
-                self.publish(now);
-            }
-            Ok(Installed::TooOld) => self.ask_later(now.monotonic),
-            Ok(Installed::NotNeeded) => {}
-            Err(fault) => self.fault(fault, now),
-        }
-    }
-
-    /// Whether a snapshot is to be asked for now.
-    pub(super) fn wants_snapshot(&mut self, now: Instant) -> bool {
-        let Some(opened) = self.opened else { return false };
-        if self.waiting {
-            return false;
-        }
-        if self.book.is_synced() {
-            return false;
-        }
-        // Nothing has been heard of it: a quiet market needs a snapshot too.
-        let due = self.ask_at.unwrap_or(opened + CONFIRM_AFTER / 2);
-        if now < due {
-            return false;
-        }
-        self.waiting = true;
-        self.ask_at = None;
-        self.generation += 1;
-        true
-    }
-
-    /// Looks whether updates have stopped coming.
-    pub(super) fn check_silence(&mut self, now: Moment) -> Next {
-        let Some(opened) = self.opened else {
-            return Next::Nothing;
-        };
-        if !self.book.is_synced() {
-            return Next::Nothing;
-        }
-        if let Some(suspected) = self.suspected {
-            let broken = now.monotonic.duration_since(suspected) >= CONFIRM_AFTER;
-            return if broken { Next::Reconnect } else { Next::Nothing };
-        }
-        if !self.confirmed {
-            if now.monotonic.duration_since(opened) >= CONFIRM_AFTER {
-                self.compare(now.monotonic);
-            }
-            return Next::Nothing;
-        }
-        if self.is_left_behind(now.monotonic) {
-            self.published
-                .set_status(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
-            self.compare(now.monotonic);
-            return Next::Nothing;
-        }
-        let (Some(updated), Some(patience)) = (self.updated, self.patience()) else {
-            return Next::Nothing;
-        };
-        let silence = now.monotonic.duration_since(updated);
-        if silence >= patience {
-            let reason = format!(
-                "no update for {:.0} s, where one every {:.0} ms is usual",
-                silence.as_secs_f64(),
-                self.usual * 1000.0
-            );
-            self.published.set_status(BookState::Stale, Some(reason), now);
-            self.compare(now.monotonic);
-        }
-        Next::Nothing
-    }
-
     /// Once a second.
     pub(super) fn look(&self, now: Instant, exchange_millis: i64) {
         match self.published.live() {
@@ -277,63 +247,44 @@ impl Tracked {
         }
     }
 
-    fn compare(&mut self, now: Instant) {
-        self.comparing = Some(self.book.last_update_id());
-        self.book.discard();
-        self.waiting = false;
-        self.ask_at = Some(now);
-    }
-
-    fn is_silent(&self) -> bool {
-        self.book.buffered() == 0
-    }
-
-    /// Whether best prices have long been announced for an update that the book does not have.
-    fn is_left_behind(&self, now: Instant) -> bool {
-        let longest = MIN_PATIENCE * self.quiet;
-        self.behind_since
-            .is_some_and(|since| now.duration_since(since) >= longest)
-    }
-
-    fn patience(&self) -> Option<Duration> {
-        (self.updates >= 20).then(|| {
-            let usual = Duration::from_secs_f64((self.usual * 20.0).min(3600.0));
-            usual.max(MIN_PATIENCE) * self.quiet
-        })
+    fn forget_questions(&mut self) {
+        self.asked = None;
+        self.deeper = None;
+        self.compare_at = None;
+        self.suspected = None;
+        self.behind_since = None;
     }
 
     fn note_update(&mut self, now: Instant) {
-        if let Some(before) = self.updated {
-            let seconds = now.duration_since(before).as_secs_f64();
-            let share = if self.updates < 20 { 0.3 } else { 0.05 };
-            self.usual += share * (seconds - self.usual);
-        }
-        self.updates = self.updates.saturating_add(1);
-        self.updated = Some(now);
+        self.rhythm.update(now);
+        self.doubt = None;
+        self.suspected = None;
+        self.compare_at = None;
         self.behind_since = None;
-        self.quiet = 1;
-        if self.attempts > 0 && now.duration_since(self.faulted) > FORGIVEN_AFTER {
-            self.attempts = 0;
-        }
+        self.resubscribed = 0;
     }
 
     pub(super) fn publish(&mut self, now: Moment) {
         self.confirmed = true;
-        self.suspected = None;
-        self.published.confirm(now.monotonic);
-        self.publish_as(BookState::Live, None, now);
+        match self.doubt {
+            None => {
+                self.published.confirm(now.monotonic);
+                self.publish_as(BookState::Live, None, now);
+            }
+            Some(doubt) => self.publish_as(BookState::Stale, Some(doubt.in_words().to_owned()), now),
+        }
     }
 
     fn publish_as(&self, state: BookState, reason: Option<String>, now: Moment) {
-        self.published.publish(BookView {
+        let view = BookView {
             symbol: self.published.symbol.clone(),
             depth: self.book.depth().clone(),
             last_update_id: self.book.last_update_id(),
             exchange_time: self.book.time(),
             received: now,
-        });
+        };
         self.published.agreed.store(self.book.agreed(), Ordering::Relaxed);
-        self.published.set_status(state, reason, now);
+        self.published.publish_as(view, state, reason);
     }
 
     fn fault(&mut self, fault: Fault, now: Moment) {
@@ -345,33 +296,37 @@ impl Tracked {
             self.published
                 .set_status(BookState::Resyncing, Some(fault.to_string()), now);
         }
-        self.comparing = None;
-        self.suspected = None;
-        self.behind_since = None;
-        self.waiting = false;
-        if now.monotonic.duration_since(self.faulted) > FORGIVEN_AFTER {
-            self.attempts = 0;
-        }
-        self.faulted = now.monotonic;
-        match self.attempts {
-            0 => {
-                self.attempts = 1;
-                self.ask_at = Some(now.monotonic);
-            }
-            _ => self.ask_later(now.monotonic),
+        self.forget_questions();
+        let last = self.faulted.replace(now.monotonic);
+        let within = |time: Option<Instant>, span| time.is_some_and(|time| now.monotonic.duration_since(time) <= span);
+        let was_well = self.began.is_some() && !within(self.began.take(), WELL);
+        self.faults = match within(last, FORGIVEN_AFTER) {
+            false => 0,
+            true if was_well => self.faults.clamp(1, 2),
+            true => self.faults.saturating_add(1),
+        };
+        if self.faults == 0 {
+            self.ask_at = Some(now.monotonic);
+        } else if self.ask_at.is_none() {
+            // One fault after the other does not put it off for ever.
+            self.ask_at = Some(now.monotonic + self.back_off());
         }
     }
 
     fn ask_soon(&mut self, now: Instant) {
-        if !self.waiting && self.ask_at.is_none() {
+        if self.asked.is_none() && self.ask_at.is_none() {
             self.ask_at = Some(now);
         }
     }
 
     fn ask_later(&mut self, now: Instant) {
-        let wait = Duration::from_millis(100) * 2u32.pow(self.attempts.min(10));
         self.attempts = self.attempts.saturating_add(1);
-        self.ask_at = Some(now + wait.min(MAX_RETRY) + jitter());
+        self.ask_at = Some(now + self.back_off());
+    }
+
+    fn back_off(&self) -> Duration {
+        let wait = Duration::from_millis(100) * 2u32.pow(self.attempts.max(self.faults).min(10));
+        wait.min(MAX_RETRY) + jitter()
     }
 }
 
@@ -379,3 +334,6 @@ impl Tracked {
 fn jitter() -> Duration {
     Duration::from_millis(fastrand::u64(0..50))
 }
+
+#[cfg(test)]
+mod tests;

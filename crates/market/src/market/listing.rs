@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tribune_core::Result;
 
+use super::worth::by_worth;
 use super::{Market, NOTABLE_OFFSET_MS};
 use crate::feed::Day;
 use crate::model::SymbolStatus;
 use crate::moment::Moment;
-use crate::number::Notional;
 use crate::rest::{self, Ticker};
 use crate::symbols::SymbolTable;
 
@@ -45,9 +45,10 @@ impl Market {
         true
     }
 
-    async fn load(&self) -> Result<()> {
+    /// Learns what is traded; says whether it learned how much, too.
+    async fn load(&self) -> Result<bool> {
         // Nothing can be asked before this is known, so it is not left for when there is time.
-        let (info, tickers) = futures::join!(self.rest.exchange_info(), self.rest.all_tickers_24h());
+        let (info, has_tickers) = futures::join!(self.rest.exchange_info(), self.load_tickers());
         let info = info?;
         for (symbol, why) in info.value.refused.iter().take(5) {
             tracing::warn!(
@@ -55,14 +56,6 @@ impl Market {
                 why,
                 "a symbol of the exchange could not be read and is not served"
             );
-        }
-        match tickers {
-            Ok(tickers) => {
-                let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
-                self.feed.board.fill(days);
-            }
-            // Only the ranking and the snippets suffer.
-            Err(error) => tracing::warn!(%error, "no tickers of all symbols yet"),
         }
         let table = SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes());
         let before = self.known.table.swap(Some(Arc::new(table)));
@@ -73,7 +66,41 @@ impl Market {
         }
         *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner) = info.received;
         *self.trouble() = None;
-        Ok(())
+        self.rank_all();
+        Ok(has_tickers)
+    }
+
+    /// Asks for the last day of every symbol; says whether it was told. Without it only rankings and snippets suffer.
+    async fn load_tickers(&self) -> bool {
+        match self.rest.all_tickers_24h().await {
+            Ok(tickers) => {
+                let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
+                self.feed.board.fill(days);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no tickers of all symbols yet; trying again");
+                false
+            }
+        }
+    }
+
+    /// Ranks what is traded by the volumes that are known now.
+    fn rerank(&self) {
+        if let Some(table) = self.known.table.load_full() {
+            let table = table.reranked(&self.feed.board.quote_volumes());
+            self.known.table.store(Some(Arc::new(table)));
+            self.rank_all();
+        }
+    }
+
+    fn rank_all(&self) {
+        let Some(table) = self.known.table.load_full() else {
+            return;
+        };
+        let ranked = by_worth(&table, &self.feed.board).into_iter().enumerate();
+        let ranks: HashMap<Arc<str>, usize> = ranked.map(|(rank, symbol)| (symbol, rank)).collect();
+        self.known.ranks.store(Arc::new(ranks));
     }
 
     /// Tracks what is always to be tracked.
@@ -81,30 +108,21 @@ impl Market {
         let Some(table) = self.known.table.load_full() else {
             return;
         };
-        let volumes = self.feed.board.quote_volumes();
-        let mut by_volume: Vec<(&Arc<str>, &Notional)> = volumes.iter().collect();
-        by_volume.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
-        let ranks: HashMap<&str, usize> = by_volume
-            .iter()
-            .enumerate()
-            .map(|(rank, (symbol, _))| (&***symbol, rank))
-            .collect();
+        let ranks = self.known.ranks.load_full();
+        let mut by_rank: Vec<(&Arc<str>, &usize)> = ranks.iter().collect();
+        by_rank.sort_by_key(|(_, rank)| **rank);
         let traded = |name: &str| {
             table
                 .lookup(name)
                 .filter(|symbol| symbol.status == SymbolStatus::Trading)
         };
         let named = self.known.settings.symbols.iter().map(String::as_str);
-        let top = by_volume
-            .iter()
-            .map(|(symbol, _)| &***symbol)
-            .filter(|name| traded(name).is_some());
+        let top = by_rank.iter().map(|(symbol, _)| &***symbol);
         let mut wanted: HashSet<Arc<str>> = HashSet::new();
         for name in named.chain(top.take(self.known.settings.track_top)) {
             match traded(name) {
                 Some(symbol) => {
-                    let rank = ranks.get(name).copied().unwrap_or(usize::MAX);
-                    self.feed.track(&symbol.name, true, rank);
+                    self.feed.track(&symbol.name, true, self.rank(&symbol.name));
                     wanted.insert(symbol.name.clone());
                 }
                 None => tracing::warn!(
@@ -126,39 +144,39 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
     // Held weakly while it sleeps, so that dropping the market ends it.
     let weak = Arc::downgrade(&market);
     drop(market);
-    let mut failures = 0u32;
+    let (mut symbols, mut tickers) = (Retry::default(), Retry::default());
     let (mut loaded, mut learned, mut ranked) = (None, None, None);
-    let mut load_at = None;
     loop {
         let Some(market) = weak.upgrade() else { return };
         let now = market.clock.monotonic();
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
         let mut is_new = false;
-        if is_due(loaded, RELOAD_SYMBOLS) && load_at.is_none_or(|at| now >= at) {
+        if is_due(loaded, RELOAD_SYMBOLS) && symbols.is_due(now) {
             match market.load().await {
-                Ok(()) => {
-                    (loaded, ranked, load_at, failures) = (Some(now), Some(now), None, 0);
+                Ok(has_tickers) => {
+                    (loaded, ranked) = (Some(now), Some(now));
+                    symbols.note(true, now);
+                    tickers.note(has_tickers, now);
                     is_new = true;
                 }
                 Err(error) => {
-                    if failures == 0 {
+                    if symbols.failures == 0 {
                         tracing::warn!(%error, "the exchange's symbols could not be loaded; trying again");
                     }
                     *market.trouble() = Some(error);
-                    let wait = Duration::from_millis(500) * 2u32.pow(failures.min(10));
-                    load_at = Some(now + wait.min(MAX_RETRY));
-                    failures = failures.saturating_add(1);
+                    symbols.note(false, now);
                 }
             }
             market.known.tried.send_modify(|tried| *tried += 1);
-        } else if is_due(ranked, RERANK)
-            && let Some(table) = market.known.table.load_full()
-        {
+        } else if loaded.is_some() && tickers.failures > 0 && tickers.is_due(now) {
+            is_new = market.load_tickers().await;
+            tickers.note(is_new, now);
+            if is_new {
+                market.rerank();
+            }
+        } else if is_due(ranked, RERANK) {
             ranked = Some(now);
-            market
-                .known
-                .table
-                .store(Some(Arc::new(table.reranked(&market.feed.board.quote_volumes()))));
+            market.rerank();
         }
         // After the first answer, which says what may be asked at all.
         let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
@@ -170,13 +188,35 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
             market.pin();
         }
         drop(market);
-        let pause = load_at.map_or(LOOK_AT_CLOCK, |at: Instant| {
-            at.saturating_duration_since(now).min(LOOK_AT_CLOCK)
-        });
+        let next = [symbols.at, tickers.at].into_iter().flatten().min();
+        let pause = next.map_or(LOOK_AT_CLOCK, |at| at.saturating_duration_since(now).min(LOOK_AT_CLOCK));
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}
         }
+    }
+}
+
+/// When something that failed is tried again.
+#[derive(Debug, Default)]
+struct Retry {
+    failures: u32,
+    at: Option<Instant>,
+}
+
+impl Retry {
+    fn is_due(&self, now: Instant) -> bool {
+        self.at.is_none_or(|at| now >= at)
+    }
+
+    fn note(&mut self, is_done: bool, now: Instant) {
+        if is_done {
+            *self = Self::default();
+            return;
+        }
+        let wait = Duration::from_millis(500) * 2u32.pow(self.failures.min(10));
+        self.at = Some(now + wait.min(MAX_RETRY));
+        self.failures = self.failures.saturating_add(1);
     }
 }
 

@@ -276,9 +276,10 @@ impl Rest {
         self.shared(|kept| &kept.tickers, request, answers::tickers).await
     }
 
+    /// Of every symbol whose ticker can be read.
     pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
         let request = Request::new(Endpoint::Ticker24h).bulk();
-        self.shared(|kept| &kept.tickers, request, answers::tickers).await
+        self.shared(|kept| &kept.tickers, request, answers::all_tickers).await
     }
 
     pub async fn price(&self, symbol: &str) -> Shared<LastPrice> {

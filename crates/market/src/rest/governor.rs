@@ -18,6 +18,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(3 * 24 * 3600);
 /// Where the exchange does not say how long to wait: its minute, and its shortest ban.
 const PAUSE: Duration = Duration::from_secs(60);
 const BAN: Duration = Duration::from_secs(120);
+/// However short a pause the exchange asks for: it is at least this, and twice as long each time that the request
+/// after it is refused as well.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_MIN_PAUSE: Duration = Duration::from_secs(60);
+/// A refusal this long after a pause is another matter.
+const ANOTHER_MATTER: Duration = Duration::from_secs(60);
 
 /// Who waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,6 +99,13 @@ struct Pause {
     banned: bool,
 }
 
+/// How often in a row the exchange refused, and until when it wanted to be left alone.
+#[derive(Debug, Clone, Copy)]
+struct Refusals {
+    count: u32,
+    until: Instant,
+}
+
 /// Counts by the exchange's minutes. They are told by the monotonic clock from a point where the
 /// exchange's time was known, so that a step of the wall clock cannot begin a minute twice.
 ///
@@ -111,6 +124,7 @@ struct State {
     /// Those answered in the last seconds, and those without an answer.
     grants: Vec<Grant>,
     pause: Option<Pause>,
+    refusals: Option<Refusals>,
 }
 
 /// Why a request cannot go now.
@@ -213,6 +227,19 @@ impl State {
         Ok(self.granted)
     }
 
+    /// The least that a refusal which has come just now is answered with. What was under way when an earlier one came
+    /// belongs to that.
+    fn least_pause(&mut self, now: Instant) -> Duration {
+        let count = match self.refusals {
+            Some(last) if now < last.until => last.count,
+            Some(last) if now.duration_since(last.until) < ANOTHER_MATTER => last.count.saturating_add(1),
+            _ => 0,
+        };
+        let until = self.refusals.map_or(now, |last| last.until.max(now));
+        self.refusals = Some(Refusals { count, until });
+        (MIN_PAUSE * 2u32.pow(count.min(10))).min(MAX_MIN_PAUSE)
+    }
+
     fn until_next_minute(&self, now: Instant) -> Duration {
         let turn = self.minute.saturating_add(1).saturating_mul(MINUTE_MS);
         let certain = turn.saturating_add(self.anchoring.uncertainty_ms());
@@ -273,6 +300,7 @@ impl Governor {
             granted: 0,
             grants: Vec::new(),
             pause: None,
+            refusals: None,
         };
         Arc::new(Self {
             clock,
@@ -343,10 +371,14 @@ impl Governor {
 
     /// After a 429 or 418: nothing goes out until the pause is over. A shorter pause never ends a longer.
     pub fn pause(&self, retry_after: Option<Duration>, banned: bool) -> RestError {
-        let wait = retry_after.unwrap_or(if banned { BAN } else { PAUSE }).min(MAX_PAUSE);
+        let asked = retry_after.unwrap_or(if banned { BAN } else { PAUSE }).min(MAX_PAUSE);
         let now = self.clock.monotonic();
         let mut state = self.lock();
+        let wait = asked.max(state.least_pause(now));
         let until = now + wait;
+        if let Some(refusals) = &mut state.refusals {
+            refusals.until = refusals.until.max(until);
+        }
         if state.pause.is_none_or(|pause| pause.until < until) {
             state.pause = Some(Pause { until, banned });
             tracing::warn!(

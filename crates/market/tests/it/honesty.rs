@@ -323,9 +323,17 @@ async fn a_citation_shows_what_was_cited_until_it_expires() {
     let url = cited.url.clone().expect("a citation");
     let record = Links::cited_record(&url).expect("a record").to_owned();
     // The market moves on; the record does not.
-    let moved = |document: &tribune_core::Document| document.text != cited.text;
+    let price = |document: &tribune_core::Document| {
+        let mut lines = document.text.lines();
+        lines.find_map(|line| line.strip_prefix("last_price: ").map(str::to_owned))
+    };
+    assert!(price(&cited).is_some(), "{}", cited.text);
+    // Asked of another, so that no newer record takes its place yet.
+    let mut settings = MarketSettings::of(&exchange);
+    settings.rest.window = Duration::ZERO;
+    let other = settings.start().ready().await;
     until("the market moves", || async {
-        moved(&market.fetch("orderbook_l1:ETHUSDT").await.expect("an answer"))
+        price(&other.fetch("ticker:BTCUSDT").await.expect("an answer")) != price(&cited)
     })
     .await;
     let look = async |record: &str| {
@@ -362,4 +370,24 @@ async fn a_citation_shows_what_was_cited_until_it_expires() {
         }
     };
     assert!(matches!(&gone, Cited::Expired(why) if why.contains("gone")), "{gone:?}");
+}
+
+/// Without tickers nobody knows what is traded most; they are asked for again, not only with the next list of symbols.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_most_traded_are_tracked_although_their_tickers_failed_at_first() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    exchange.faults().set(&Fault::FailEndpoint {
+        endpoint: "ticker/24hr".to_owned(),
+        count: 2,
+    });
+    let mut settings = MarketSettings::of(&exchange);
+    settings.track_top = 1;
+    let market = settings.start().ready().await;
+    // One that is always kept is live without being asked for; the money of ETHBTC is not more because it is BTC.
+    until("the most traded one is kept", || async {
+        asked(&exchange, "depth") > 0
+    })
+    .await;
+    let document = market.live("orderbook_l1:BTCUSDT").await;
+    assert_eq!(document.metadata["book_state"], "live");
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tribune_exchange_sim::{Exchange, Limits, Simulation};
-use tribune_market::feed::{BookState, Published};
+use tribune_exchange_sim::{Exchange, Fault, Limits, Simulation};
+use tribune_market::feed::{self, BookState, Feed, Published};
+use tribune_market::rest::Rest;
 
 use crate::oracle::{Truth, Verdict};
 use crate::recording::{Listener, snapshot, streams};
@@ -117,5 +118,117 @@ async fn an_exchange_that_begins_anew_is_followed() {
         for book in &books {
             becomes_true(book, now).await;
         }
+    }
+}
+
+/// The exchange is busy once, and takes what it is asked again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_subscription_is_asked_for_again() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    exchange.faults().set(&Fault::RefuseSubscriptions { count: 2 });
+    let feed = feed(&exchange, &SYMBOLS);
+    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
+    until("every book is live", || async {
+        books.iter().all(|book| book.live().is_some())
+    })
+    .await;
+    // One that is asked for later is refused alone: the others stay.
+    exchange.faults().set(&Fault::RefuseSubscriptions { count: 1 });
+    let later = feed.track(&Arc::from("ETHUSDT"), true, 3).expect("room for it");
+    until("it says why", || async {
+        let status = later.status();
+        status
+            .reason
+            .as_deref()
+            .is_some_and(|reason| reason.contains("refused"))
+    })
+    .await;
+    assert!(books.iter().all(|book| book.live().is_some()));
+    until("it is live", || async { later.live().is_some() }).await;
+    assert_eq!(exchange.counts().connections_accepted, 1, "all on one connection");
+}
+
+/// One symbol is silent; nothing happens to the others, and it is back when its streams are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_silent_symbol_harms_no_other_and_is_subscribed_to_again() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let feed = feed(&exchange, &SYMBOLS);
+    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
+    until("every book is live", || async {
+        books.iter().all(|book| book.live().is_some())
+    })
+    .await;
+    let (silent, others) = books.split_first().expect("some");
+    exchange.faults().set(&Fault::LoseStreams {
+        symbol: silent.symbol.to_string(),
+    });
+    let others_are_well = || {
+        for book in others {
+            let status = book.status();
+            assert_eq!(status.state, BookState::Live, "{}: {:?}", book.symbol, status.reason);
+        }
+    };
+    for state in [BookState::Stale, BookState::Live] {
+        until("it is noticed, and mended", || async {
+            others_are_well();
+            silent.status().state == state
+        })
+        .await;
+    }
+    assert!(others.iter().all(|book| book.resyncs() == 0));
+    assert_eq!(exchange.counts().connections_accepted, 1);
+    becomes_true(silent, &exchange).await;
+}
+
+/// What cannot be read was an update: the book begins again, and only that one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_update_that_cannot_be_read_begins_its_book_again() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let feed = feed(&exchange, &SYMBOLS);
+    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
+    until("every book is live", || async {
+        books.iter().all(|book| book.live().is_some())
+    })
+    .await;
+    let (odd, others) = books.split_first().expect("some");
+    exchange.faults().set(&Fault::UnreadableDiffs {
+        symbol: Some(odd.symbol.to_string()),
+        count: 1,
+    });
+    until("it begins again", || async { odd.resyncs() > 0 }).await;
+    becomes_true(odd, &exchange).await;
+    assert!(others.iter().all(|book| book.resyncs() == 0));
+}
+
+/// A connection is replaced by its age, long before the exchange would end it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_book_leaves_live_because_a_connection_is_replaced() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let clock = Arc::new(tribune_core::SystemClock);
+    let rest = Rest::new(rest_settings(&exchange), clock.clone()).expect("settings");
+    let settings = feed::Settings {
+        rotate_after: Duration::from_secs(3),
+        ..feed::Settings::new(exchange.stream_url())
+    };
+    let feed = Feed::start(settings, rest.in_background(), clock);
+    let track = |symbol: &&str| feed.track(&Arc::from(*symbol), true, 0).expect("room for it");
+    let books: Vec<Arc<Published>> = SYMBOLS.iter().map(track).collect();
+    until("every book is live", || async {
+        books.iter().all(|book| book.live().is_some())
+    })
+    .await;
+    // A successor that does not get all that it asks for at once takes over too, when it has it.
+    exchange.faults().set(&Fault::RefuseSubscriptions { count: 1 });
+    until("two connections took over", || async {
+        for book in &books {
+            let status = book.status();
+            assert_eq!(status.state, BookState::Live, "{}: {:?}", book.symbol, status.reason);
+        }
+        exchange.counts().connections_accepted >= 4
+    })
+    .await;
+    for book in &books {
+        assert_eq!(book.resyncs(), 0, "{}", book.symbol);
+        becomes_true(book, &exchange).await;
     }
 }

@@ -87,8 +87,8 @@ impl<'a> Play<'a> {
         }
         self.alone.heard(text, now);
         self.truth.heard(&line["data"], &self.symbol.name);
-        if let Ok(Event::MiniTickers(tickers)) = decode(text) {
-            for ticker in tickers.iter().filter(|ticker| ticker.symbol == &*self.symbol.name) {
+        if let Ok(Event::MiniTickers { tickers, .. }) = decode(text) {
+            for ticker in tickers.iter().filter(|ticker| ticker.symbol == *self.symbol.name) {
                 self.day = Some(Day {
                     last: ticker.close,
                     open: ticker.open,

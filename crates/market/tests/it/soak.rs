@@ -1,4 +1,4 @@
-//! A minute of everything that can go wrong. A second exchange with the same seed and start, which nothing happens to,
+//! A minute and a half of everything that can go wrong. A second exchange with the same seed and start, which nothing happens to,
 //! moves in the same way and has the true book of every update id.
 
 use std::collections::HashMap;
@@ -17,6 +17,8 @@ use crate::support::{exchange, rest_settings, simulation, until};
 
 const SYMBOLS: [&str; 6] = ["BTCUSDT", "ETHUSDT", "SOLUSDT", "ETHBTC", "PEPEUSDT", "LINKUSDT"];
 const RESYNC: Duration = Duration::from_secs(2);
+/// Longer than that, so that who is late is late before the next trouble excuses it.
+const BETWEEN: Duration = Duration::from_millis(2_500);
 /// Silence on a connection that is open is noticed after this long at the latest.
 const NOTICED: Duration = Duration::from_secs(8);
 /// What the process may grow by between the first third and the end: tapes and histories of a minute.
@@ -81,51 +83,106 @@ async fn witness(twin: &Exchange) -> Truths {
     truths
 }
 
-/// A thing that goes wrong for a while.
+/// A thing that goes wrong for a while, and whose books it may take away.
 struct Trouble {
     faults: Vec<Fault>,
     lasts: Duration,
+    concerns: Concerns,
 }
 
-fn trouble(faults: impl Into<Vec<Fault>>, lasts_millis: u64) -> Trouble {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Concerns {
+    Nobody,
+    One(&'static str),
+    All,
+}
+
+fn trouble(concerns: Concerns, faults: impl Into<Vec<Fault>>, lasts_millis: u64) -> Trouble {
     Trouble {
         faults: faults.into(),
         lasts: Duration::from_millis(lasts_millis),
+        concerns,
     }
 }
 
-/// Everything that can go wrong; what concerns snapshots comes with a diff that is missing, so that one is wanted.
-fn troubles() -> Vec<Trouble> {
-    let mut turn = 0;
-    let mut next = || {
-        turn += 1;
-        Some(SYMBOLS[turn % SYMBOLS.len()].to_owned())
-    };
-    let mut missing = || Fault::DropDiffs {
-        symbol: next(),
+/// A diff of a symbol is missing, and with it may come what concerns the snapshot that is then wanted.
+fn missing(symbol: &'static str, with: impl Into<Vec<Fault>>) -> Trouble {
+    let mut faults = vec![Fault::DropDiffs {
+        symbol: Some(symbol.to_owned()),
         count: 1,
-    };
-    let reject = |status, retry_after_secs, count| Fault::Reject {
+    }];
+    faults.extend(with.into());
+    trouble(Concerns::One(symbol), faults, 0)
+}
+
+/// Everything that can go wrong.
+fn troubles() -> Vec<Trouble> {
+    use Concerns::{All, Nobody, One};
+    let [btc, eth, sol, eth_btc, pepe, link] = SYMBOLS;
+    let owned = |symbol: &str| Some(symbol.to_owned());
+    let reject = |status, retry_after_secs| Fault::Reject {
         status,
         retry_after_secs,
-        count,
+        count: Some(1),
     };
-    let mut all = vec![
-        trouble([missing()], 0),
-        trouble([Fault::DropConnections], 0),
-        trouble([missing(), Fault::StaleSnapshots { count: 1 }], 0),
-        trouble([missing(), reject(429, Some(2), Some(1))], 2_000),
-        trouble([Fault::GarbageMessages { count: 4 }], 0),
-        trouble([missing(), Fault::HalfAnswers { count: 1 }], 0),
-        trouble([missing(), Fault::GarbageAnswers { count: 1 }], 0),
-        trouble([Fault::ClockSkew { millis: 7_000 }], 3_000),
-        trouble([Fault::Silence { on: true }], 7_000),
-        trouble([missing(), reject(418, Some(3), Some(1))], 3_000),
-        trouble([missing(), Fault::Delay { millis: 700 }], 2_000),
-        trouble([Fault::RefuseConnections { on: true }, Fault::DropConnections], 600),
-        trouble([missing(), reject(503, None, Some(1))], 0),
-        trouble([Fault::ClockSkew { millis: -7_000 }, missing()], 3_000),
+    let lasting = |trouble: Trouble, millis| Trouble {
+        // Without an exchange that answers nobody can come back.
+        concerns: All,
+        lasts: Duration::from_millis(millis),
+        ..trouble
+    };
+    vec![
+        missing(eth, []),
+        trouble(All, [Fault::DropConnections], 0),
+        missing(sol, [Fault::StaleSnapshots { count: 1 }]),
         trouble(
+            One(btc),
+            [Fault::SwapDiffs {
+                symbol: owned(btc),
+                count: 1,
+            }],
+            0,
+        ),
+        lasting(missing(eth_btc, [reject(429, Some(2))]), 2_000),
+        trouble(All, [Fault::GarbageMessages { count: 4 }], 0),
+        missing(pepe, [Fault::HalfAnswers { count: 1 }]),
+        missing(link, [Fault::GarbageAnswers { count: 1 }]),
+        trouble(
+            Nobody,
+            [Fault::DuplicateDiffs {
+                symbol: owned(btc),
+                count: 3,
+            }],
+            0,
+        ),
+        trouble(Nobody, [Fault::ClockSkew { millis: 7_000 }], 3_000),
+        // Longer than it may take to be noticed.
+        trouble(All, [Fault::Silence { on: true }], 12_000),
+        lasting(missing(btc, [reject(418, Some(3))]), 3_000),
+        lasting(missing(eth, [Fault::Delay { millis: 700 }]), 2_000),
+        trouble(
+            All,
+            [Fault::RefuseConnections { on: true }, Fault::DropConnections],
+            600,
+        ),
+        missing(sol, [reject(503, None)]),
+        missing(eth_btc, [Fault::ClockSkew { millis: -7_000 }]),
+        trouble(
+            One(pepe),
+            [Fault::UnreadableDiffs {
+                symbol: owned(pepe),
+                count: 1,
+            }],
+            0,
+        ),
+        trouble(
+            One(eth),
+            [Fault::LoseStreams { symbol: eth.to_owned() }],
+            // To be noticed, doubted and subscribed to again.
+            9_000,
+        ),
+        trouble(
+            All,
             [Fault::DiffRates {
                 drop: 0.01,
                 duplicate: 0.05,
@@ -133,37 +190,35 @@ fn troubles() -> Vec<Trouble> {
             }],
             6_000,
         ),
-        trouble([Fault::DropConnections, Fault::StaleSnapshots { count: 2 }], 0),
-        trouble([missing(), missing(), missing()], 0),
-    ];
-    let symbol = Some(SYMBOLS[0].to_owned());
-    all.insert(
-        3,
+        trouble(All, [Fault::DropConnections, Fault::StaleSnapshots { count: 2 }], 0),
+        // What was refused together is asked for one by one.
         trouble(
-            [Fault::SwapDiffs {
-                symbol: symbol.clone(),
-                count: 1,
-            }],
-            0,
+            All,
+            [Fault::RefuseSubscriptions { count: 1 }, Fault::DropConnections],
+            4_000,
         ),
-    );
-    all.insert(8, trouble([Fault::DuplicateDiffs { symbol, count: 3 }], 0));
-    all
+        missing(btc, []),
+    ]
 }
 
-/// Times that a fault lasts are not ours to answer for.
+/// The time that a fault lasts is not ours to answer for, and from its end on we answer for those that it concerns.
 #[derive(Default)]
-struct Excuses(Mutex<Option<Instant>>);
+struct Excuses(Mutex<HashMap<&'static str, Instant>>);
 
 impl Excuses {
-    fn until(&self, until: Instant) {
+    fn until(&self, concerns: Concerns, until: Instant) {
         let mut last = self.0.lock().expect("no panic");
-        *last = Some(last.map_or(until, |last| last.max(until)));
+        for symbol in SYMBOLS {
+            if matches!(concerns, Concerns::All) || concerns == Concerns::One(symbol) {
+                let of_symbol = last.entry(symbol).or_insert(until);
+                *of_symbol = until.max(*of_symbol);
+            }
+        }
     }
 
-    /// How long a book was away, what lay within a fault left out.
-    fn away(&self, since: Instant) -> Duration {
-        let last = *self.0.lock().expect("no panic");
+    /// How long a book was away that nothing excuses.
+    fn away(&self, symbol: &str, since: Instant) -> Duration {
+        let last = self.0.lock().expect("no panic").get(symbol).copied();
         let from = last.map_or(since, |last| last.max(since));
         Instant::now().saturating_duration_since(from)
     }
@@ -171,14 +226,14 @@ impl Excuses {
 
 async fn make_trouble(faults: FaultHandle, excuses: Arc<Excuses>) {
     for trouble in troubles() {
-        excuses.until(Instant::now() + trouble.lasts);
+        excuses.until(trouble.concerns, Instant::now() + trouble.lasts);
         trouble.faults.iter().for_each(|fault| faults.set(fault));
         tokio::time::sleep(trouble.lasts).await;
         if !trouble.lasts.is_zero() {
             faults.clear();
-            excuses.until(Instant::now());
+            excuses.until(trouble.concerns, Instant::now());
         }
-        tokio::time::sleep(Duration::from_millis(1_800)).await;
+        tokio::time::sleep(BETWEEN).await;
     }
     faults.clear();
 }
@@ -189,6 +244,7 @@ struct Watched {
     away_since: Option<Instant>,
     /// What it last said of itself while it was away.
     reason: Option<String>,
+    is_late: bool,
     judged: Option<usize>,
 }
 
@@ -221,17 +277,20 @@ impl Checker {
             let (status, view) = watched.book.read();
             let symbol = &*watched.book.symbol;
             let Some(view) = view.filter(|_| status.state == BookState::Live) else {
-                watched.away_since.get_or_insert_with(Instant::now);
+                let since = *watched.away_since.get_or_insert_with(Instant::now);
                 watched.reason.clone_from(&status.reason);
+                let away = self.excuses.away(symbol, since);
+                if away > RESYNC + 3 * self.found.slack && !watched.is_late {
+                    watched.is_late = true;
+                    let why = status.reason.as_deref().unwrap_or_default();
+                    self.found.late.push(format!("{symbol} is away for {away:?}: {why}"));
+                }
                 continue;
             };
+            watched.is_late = false;
             if let Some(since) = watched.away_since.take() {
-                let away = self.excuses.away(since);
                 let what = format!("{symbol}: {}", watched.reason.take().unwrap_or_default());
-                if away > RESYNC + 3 * self.found.slack {
-                    self.found.late.push(format!("came back after {away:?}, {what}"));
-                }
-                self.found.returns.push((away, what));
+                self.found.returns.push((self.excuses.away(symbol, since), what));
             }
             let truth = truths.get_mut(symbol).expect("one of ours");
             let same = Arc::as_ptr(&view) as usize;
@@ -318,13 +377,14 @@ async fn soak() {
             book,
             away_since: None,
             reason: None,
+            is_late: false,
             judged: None,
         })),
         excuses: excuses.clone(),
         lead,
         found: Findings::default(),
     };
-    let expected: Duration = troubles().iter().map(|t| t.lasts + Duration::from_millis(1_800)).sum();
+    let expected: Duration = troubles().iter().map(|t| t.lasts + BETWEEN).sum();
     let began = Instant::now();
     let mut at_a_third = None;
     let making = tokio::spawn(make_trouble(exchange.faults(), excuses));

@@ -82,6 +82,7 @@ pub struct MarketSettings {
     pub rest: rest::Settings,
     pub feed: feed::Settings,
     pub symbols: Vec<String>,
+    pub track_top: usize,
     pub keep_citations: Duration,
     pub max_citations: usize,
 }
@@ -99,6 +100,7 @@ impl MarketSettings {
             },
             feed: feed::Settings::new(stream_url),
             symbols: Vec::new(),
+            track_top: 0,
             keep_citations: Duration::from_secs(86_400),
             max_citations: 10_000,
         }
@@ -119,7 +121,7 @@ impl MarketSettings {
                 rest: self.rest,
                 feed: self.feed,
                 symbols: self.symbols,
-                track_top: 0,
+                track_top: self.track_top,
             })
             .expect("it begins");
         Market {

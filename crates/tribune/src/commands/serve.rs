@@ -157,6 +157,10 @@ fn record_metrics() -> anyhow::Result<PrometheusHandle> {
         "Connections to the exchange that were lost"
     );
     metrics::describe_counter!(
+        "tribune_feed_resubscriptions_total",
+        "Symbols whose streams went silent and were subscribed to again"
+    );
+    metrics::describe_counter!(
         "tribune_feed_unreadable_total",
         "Messages of the exchange that could not be read"
     );

@@ -118,16 +118,61 @@ fn a_book_does_not_step_back_to_an_older_snapshot() {
     assert_eq!(book.snapshot(snapshot(19)), Ok(Installed::TooOld));
     assert_eq!(book.snapshot(snapshot(20)), Ok(Installed::Synced));
 
-    // Another stream may have begun to count anew.
+    // Another stream may have begun to count anew, or the snapshot may be old: the next event tells.
     book.discard();
     book.reopened();
-    assert_eq!(book.snapshot(snapshot(3)), Ok(Installed::Synced));
+    assert_eq!(book.snapshot(snapshot(3)), Ok(Installed::Outdated));
+    assert_eq!(book.event(diff(4, 4, &[], &[])), Ok(Outcome::Applied));
+    book.discard();
+    book.event(diff(5, 6, &[], &[])).expect("buffered");
+    assert_eq!(book.snapshot(snapshot(5)), Ok(Installed::Synced));
 
     // A stream whose ids cannot be right does not keep the book away for ever.
-    book.event(diff(4, u64::MAX, &[], &[])).expect("applied");
+    book.event(diff(7, u64::MAX, &[], &[])).expect("applied");
     book.discard();
     let tried = (0..=MAX_OUTDATED).map(|_| book.snapshot(snapshot(30)));
-    assert_eq!(tried.last(), Some(Ok(Installed::Synced)));
+    assert_eq!(tried.last(), Some(Ok(Installed::Outdated)));
+}
+
+#[test]
+fn a_snapshot_of_the_update_that_came_last_has_its_time() {
+    let mut book = LocalBook::new(1000);
+    book.snapshot(snapshot(10)).expect("synced");
+    assert_eq!(book.time(), None, "a snapshot has none of its own");
+    book.event(diff(11, 12, &[], &[])).expect("applied");
+    book.discard();
+    book.snapshot(snapshot(12)).expect("synced");
+    assert_eq!(book.time(), Some(12));
+    book.discard();
+    book.snapshot(snapshot(13)).expect("synced");
+    assert_eq!(book.time(), None, "of a later one nothing is known");
+}
+
+#[test]
+fn a_book_takes_levels_that_reach_further_if_they_are_as_far() {
+    let deep = |last_update_id| {
+        let mut deep = LocalBook::new(1000);
+        let mut more = snapshot(last_update_id);
+        more.bids.push(level(90, 1));
+        deep.snapshot(more).expect("synced");
+        deep
+    };
+    let mut book = LocalBook::new(1000);
+    assert!(!book.adopt(deep(10)), "there is no book yet");
+    book.snapshot(snapshot(10)).expect("synced");
+    book.event(diff(11, 12, &[], &[])).expect("applied");
+    assert!(!book.adopt(deep(11)), "a step back");
+    assert!(book.adopt(deep(12)));
+    assert_eq!((book.depth().bids.len(), book.time()), (4, Some(12)));
+    assert_eq!(book.event(diff(13, 13, &[(90, 0)], &[])), Ok(Outcome::Applied));
+}
+
+#[test]
+fn an_event_that_cannot_be_read_discards_the_book() {
+    let mut book = LocalBook::new(1000);
+    book.snapshot(snapshot(10)).expect("synced");
+    assert_eq!(book.unreadable(), Fault::Unreadable);
+    assert!(!book.is_synced());
 }
 
 #[test]

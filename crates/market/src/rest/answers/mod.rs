@@ -13,7 +13,7 @@ use crate::number::{Notional, Price, Quantity};
 pub(super) use info::exchange_info;
 pub use info::{ExchangeInfo, RateLimit};
 pub use ticker::{LastPrice, Ticker, TickerQuote};
-pub(super) use ticker::{last_price, ticker, tickers};
+pub(super) use ticker::{all_tickers, last_price, ticker, tickers};
 
 /// A decoded answer, and when it was true where the exchange says so.
 pub(crate) type Decoded<T> = Read<(T, Option<Millis>)>;

@@ -103,6 +103,31 @@ pub(in crate::rest) fn tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
     many(body, full)
 }
 
+/// Every ticker that can be read: one that cannot must not take away all others.
+pub(in crate::rest) fn all_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
+    let mut first_wrong = None;
+    let read = decode::each(body, |fields| {
+        let ticker = full(&fields).map_err(|wrong| {
+            first_wrong.get_or_insert(wrong);
+        });
+        Ok(ticker.ok())
+    })?;
+    let count = read.len();
+    let tickers: Vec<Ticker> = read.into_iter().flatten().collect();
+    if let Some(wrong) = first_wrong {
+        if tickers.is_empty() {
+            return Err(wrong);
+        }
+        tracing::warn!(
+            count = count - tickers.len(),
+            why = format!("`{}` {}", wrong.field, wrong.why),
+            "tickers of the exchange cannot be read"
+        );
+    }
+    let latest = tickers.iter().map(|ticker| ticker.close_time).max();
+    Ok((tickers, latest))
+}
+
 fn last(fields: &Fields<'_>) -> Read<LastPrice> {
     Ok(LastPrice {
         symbol: fields.word("symbol")?.into(),
@@ -150,6 +175,18 @@ mod tests {
             last_price(br#"{"symbol":"X","price":"0"}"#).expect("price").0.price,
             None
         );
+    }
+
+    #[test]
+    fn one_ticker_that_cannot_be_read_leaves_the_others() {
+        let odd = FULL.replace("8913.30000000", "0.123456789");
+        let (read, time) = all_tickers(format!("[{FULL},{odd},{FULL}]").as_bytes()).expect("tickers");
+        assert_eq!((read.len(), time), (2, Some(1_499_869_899_040)));
+        assert_eq!(
+            all_tickers(format!("[{odd}]").as_bytes()).expect_err("none").field,
+            "volume"
+        );
+        assert!(all_tickers(b"[]").expect("none are none").0.is_empty());
     }
 
     #[test]

@@ -172,6 +172,30 @@ fn a_pause_holds_everything_until_it_ends() {
     assert_eq!(governor.pause(Some(Duration::MAX), true).wait(), Some(MAX_PAUSE));
 }
 
+#[test]
+fn an_exchange_that_asks_for_no_pause_is_left_alone_all_the_same() {
+    let (clock, governor) = governor();
+    let refused = || governor.pause(Some(Duration::ZERO), false).wait();
+    let mut sent = 0;
+    for _ in 0..600 {
+        if governor.try_acquire(1, Priority::Interactive).is_ok() {
+            sent += 1;
+            refused();
+        }
+        clock.advance_ms(100);
+    }
+    assert_eq!(sent, 6, "after 1, 2, 4, 8, 16 and 32 s");
+    // Those that were under way together are one refusal.
+    clock.advance_ms(600_000);
+    let second = Some(Duration::from_secs(1));
+    assert_eq!([refused(), refused(), refused()], [second; 3]);
+    // What it asks for is kept where that is longer.
+    assert_eq!(
+        governor.pause(Some(Duration::from_secs(9)), true).wait(),
+        Some(Duration::from_secs(9))
+    );
+}
+
 #[tokio::test]
 async fn waits_are_taken_only_when_they_are_short_enough() {
     let clock: Arc<dyn Clock> = Arc::new(tribune_core::SystemClock);

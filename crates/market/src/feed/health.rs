@@ -1,0 +1,162 @@
+//! How the connections are, and the exchange's clock.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::model::Millis;
+
+/// Events come within a moment: more than this is another clock.
+const NOTABLE_DRIFT_MS: Millis = 1_000;
+/// An event that is further ahead of the clocks than this is not believed.
+const MAX_AHEAD_MS: Millis = 24 * 3600 * 1000;
+
+/// One shard's connection, for the operator.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    is_idle: AtomicBool,
+    is_connected: AtomicBool,
+    /// Why the last connection failed or ended.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Link {
+    /// A shard without symbols needs none.
+    pub(super) fn set_needed(&self, is_needed: bool) {
+        self.is_idle.store(!is_needed, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_connected(&self, is: bool) {
+        self.is_connected.store(is, Ordering::Relaxed);
+    }
+
+    pub(super) fn failed(&self, why: &str) {
+        self.set_connected(false);
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
+    }
+
+    fn trouble(&self) -> Option<String> {
+        if self.is_connected.load(Ordering::Relaxed) || self.is_idle.load(Ordering::Relaxed) {
+            return None;
+        }
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(trouble.clone().unwrap_or_else(|| "not connected yet".to_owned()))
+    }
+}
+
+/// How the streams are, for the operator.
+#[derive(Debug, Default)]
+pub struct Health {
+    links: Mutex<Vec<Arc<Link>>>,
+    /// How far the exchange's clock is ahead of ours.
+    offset_ms: AtomicI64,
+    /// The latest time of an event, by the exchange's clock.
+    latest: AtomicI64,
+    /// How far the last event was from what the exchange's clock was thought to say.
+    drift_ms: AtomicI64,
+    /// The exchange's clock has been told, and runs as clocks do: a replay's does not.
+    has_clock: AtomicBool,
+}
+
+impl Health {
+    /// Of one more shard.
+    pub(super) fn link(&self) -> Arc<Link> {
+        let link = Arc::<Link>::default();
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.push(link.clone());
+        link
+    }
+
+    /// How far behind the exchange's clock the last event was. Less than a second is what clocks and ways differ by
+    /// anyway.
+    pub fn lag(&self) -> Duration {
+        let behind = self.drift_ms.load(Ordering::Relaxed).saturating_neg();
+        match u64::try_from(behind) {
+            Ok(behind) if behind >= NOTABLE_DRIFT_MS.unsigned_abs() && self.has_clock.load(Ordering::Relaxed) => {
+                Duration::from_millis(behind)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    pub fn set_has_clock(&self, has: bool) {
+        self.has_clock.store(has, Ordering::Relaxed);
+    }
+
+    /// What was learned of the exchange's clock, at this time of ours.
+    pub fn set_offset_ms(&self, offset: Millis, now: Timestamp) {
+        self.offset_ms.store(offset, Ordering::Relaxed);
+        let reckoned = now.as_millisecond().saturating_add(offset);
+        // A clock that was put back takes what it said before with it.
+        if self.latest.load(Ordering::Relaxed) > reckoned.saturating_add(NOTABLE_DRIFT_MS) {
+            self.latest.store(reckoned, Ordering::Relaxed);
+        }
+        self.drift_ms.store(0, Ordering::Relaxed);
+    }
+
+    /// An event has come that the exchange says is of this time.
+    pub(super) fn note_event(&self, time: Millis, now: Timestamp) {
+        let reckoned = now
+            .as_millisecond()
+            .saturating_add(self.offset_ms.load(Ordering::Relaxed));
+        self.drift_ms.store(time.saturating_sub(reckoned), Ordering::Relaxed);
+        self.latest.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// Whether events are of another time than the exchange's clock is thought to have.
+    pub fn has_drifted(&self) -> bool {
+        self.drift_ms.load(Ordering::Relaxed).abs() >= NOTABLE_DRIFT_MS
+    }
+
+    /// What the exchange's clock says now: never before what it has already said.
+    pub fn exchange_millis(&self, now: Timestamp) -> Millis {
+        let offset = self.offset_ms.load(Ordering::Relaxed);
+        let reckoned = now.as_millisecond().saturating_add(offset);
+        let latest = self.latest.load(Ordering::Relaxed);
+        let is_likely = latest.saturating_sub(reckoned) <= MAX_AHEAD_MS;
+        if is_likely { reckoned.max(latest) } else { reckoned }
+    }
+
+    /// `None` while every connection that is needed is there.
+    pub fn trouble(&self) -> Option<String> {
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.iter().find_map(|link| link.trouble())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_shard_that_is_well_does_not_hide_another() {
+        let health = Health::default();
+        let (one, other) = (health.link(), health.link());
+        one.set_connected(true);
+        assert_eq!(health.trouble().as_deref(), Some("not connected yet"));
+        other.set_connected(true);
+        assert_eq!(health.trouble(), None);
+        other.failed("the line is cut");
+        one.set_connected(true);
+        assert_eq!(health.trouble().as_deref(), Some("the line is cut"));
+        other.set_needed(false);
+        assert_eq!(health.trouble(), None, "nobody needs it");
+    }
+
+    #[test]
+    fn events_that_are_seconds_old_lag() {
+        let health = Health::default();
+        let now = Timestamp::from_millisecond(1_000_000).expect("a time");
+        health.set_offset_ms(2_000, now);
+        health.note_event(1_002_000 - 6_200, now);
+        assert_eq!(health.lag(), Duration::ZERO, "no clock to compare with");
+        health.set_has_clock(true);
+        assert_eq!(health.lag(), Duration::from_millis(6_200));
+        health.note_event(1_002_000 - 900, now);
+        assert_eq!(health.lag(), Duration::ZERO, "what ways differ by");
+        health.note_event(1_002_000 + 5_000, now);
+        assert_eq!(health.lag(), Duration::ZERO, "a clock that is ahead does not lag");
+    }
+}

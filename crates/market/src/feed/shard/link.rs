@@ -1,0 +1,164 @@
+//! The connection of a shard: opened, kept, and replaced without a gap.
+
+use std::time::{Duration, Instant};
+use std::{io, sync::Arc};
+
+use super::super::subscriptions::{ALL_TICKERS, Verdict};
+use super::{Shard, Socket};
+use crate::moment::Moment;
+
+/// A connection that is silent for this long is asked for a sign of life, and given as long again.
+const QUIET: Duration = Duration::from_secs(2);
+const MAX_BACK_OFF: Duration = Duration::from_secs(30);
+/// Both connections are read for this long when one takes over from the other.
+const OVERLAP: Duration = Duration::from_secs(2);
+/// One on which something was refused is given this long to get it, while the old one lasts.
+const WAIT_FOR_ALL: Duration = Duration::from_secs(30);
+/// A connection that held this long was a good one: the next failure is answered at once.
+const LASTED: Duration = Duration::from_secs(5);
+
+impl Shard {
+    /// What is to be done for the connection at every tick.
+    pub(super) fn keep_link(&mut self, now: Moment) {
+        let lasted = |socket: &Socket| now.monotonic.duration_since(socket.opened) >= LASTED;
+        if self.socket.as_ref().is_some_and(lasted) {
+            self.failures = 0;
+        }
+        self.speak(now);
+        self.keep_connected(now.monotonic);
+    }
+
+    fn speak(&mut self, now: Moment) {
+        if let Some(socket) = &mut self.socket {
+            let said = socket.speak(now.monotonic, QUIET);
+            let dead = socket.is_dead(now.monotonic, QUIET);
+            let overdue = socket.subscriptions.overdue(now.monotonic);
+            if let Err(why) = said {
+                self.ended(&why);
+            } else if dead {
+                self.ended("the exchange gives no sign of life");
+            } else {
+                self.judged(overdue, now);
+            }
+        }
+        let Some(socket) = &mut self.successor else { return };
+        let spoke = socket.speak(now.monotonic, QUIET);
+        let is_deaf = socket.subscriptions.overdue(now.monotonic) == Some(Verdict::Deaf);
+        if spoke.is_err() || is_deaf || socket.is_dead(now.monotonic, QUIET) {
+            self.successor = None;
+            self.back_off(now.monotonic);
+        }
+    }
+
+    fn keep_connected(&mut self, now: Instant) {
+        let is_needed = !self.symbols.is_empty() || self.board.is_some();
+        self.link.set_needed(is_needed);
+        if !is_needed {
+            (self.socket, self.successor, self.connecting) = (None, None, None);
+            self.link.set_connected(false);
+            return;
+        }
+        let ready = |socket: &Socket| {
+            let age = now.duration_since(socket.opened);
+            let brings_all = socket.subscriptions.has_taken_all();
+            let brings_some = socket.subscriptions.is_settled() && age >= WAIT_FOR_ALL;
+            socket.heard > socket.opened && age >= OVERLAP && (brings_all || brings_some)
+        };
+        if self.successor.as_ref().is_some_and(ready) {
+            self.take_over();
+        }
+        let wanted = match &self.socket {
+            None => true,
+            Some(socket) => {
+                let aged = now.duration_since(socket.opened) >= self.settings.rotate_after;
+                self.successor.is_none() && (aged || socket.closing)
+            }
+        };
+        if wanted && self.connecting.is_none() && now >= self.connect_at {
+            let (base, clock) = (self.settings.stream_url.clone(), self.clock.clone());
+            self.connecting = Some(tokio::spawn(
+                async move { Socket::open(&base, || clock.monotonic()).await },
+            ));
+        }
+    }
+
+    fn take_over(&mut self) {
+        self.socket = self.successor.take();
+        let now = self.now();
+        for (symbol, tracked) in &mut self.symbols {
+            let comes = |socket: &Socket| socket.subscriptions.has_taken(symbol);
+            if tracked.is_open() && !self.socket.as_ref().is_some_and(comes) {
+                tracked.lost(
+                    "the exchange has not agreed to send its updates on the new connection",
+                    now,
+                );
+            }
+        }
+        self.link.set_connected(true);
+        tracing::info!("a new connection to the exchange took over from the old one");
+    }
+
+    pub(super) fn connected(&mut self, opened: io::Result<Socket>) {
+        self.connecting = None;
+        let now = self.now();
+        let mut socket = match opened {
+            Ok(socket) => socket,
+            Err(error) => {
+                if self.socket.is_none() {
+                    self.link.failed(&error.to_string());
+                }
+                if self.failures == 0 {
+                    tracing::warn!(%error, "no connection to the exchange's streams; trying again");
+                }
+                return self.back_off(now.monotonic);
+            }
+        };
+        self.symbols
+            .keys()
+            .for_each(|symbol| socket.subscriptions.subscribe(symbol));
+        if self.board.is_some() {
+            socket.subscriptions.subscribe(&Arc::from(ALL_TICKERS));
+        }
+        if self.socket.is_some() {
+            self.successor = Some(socket);
+            return;
+        }
+        self.link.set_connected(true);
+        self.socket = Some(socket);
+        if self.failures > 0 {
+            tracing::info!(attempts = self.failures, "connected to the exchange's streams again");
+        }
+    }
+
+    pub(super) fn ended(&mut self, why: &str) {
+        let now = self.now();
+        self.socket = None;
+        if self
+            .successor
+            .as_ref()
+            .is_some_and(|socket| socket.subscriptions.is_settled())
+        {
+            // It has read beside the old one: what the old one missed is in it, or will show as a gap.
+            return self.take_over();
+        }
+        tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
+        metrics::counter!("tribune_feed_disconnects_total").increment(1);
+        self.link.failed(why);
+        for tracked in self.symbols.values_mut() {
+            tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
+        }
+        if self.successor.is_some() {
+            // It came too late to take over without a gap, but it is there.
+            return self.take_over();
+        }
+        self.back_off(now.monotonic);
+    }
+
+    pub(super) fn back_off(&mut self, now: Instant) {
+        let base = Duration::from_millis(100) * 2u32.pow(self.failures.min(12));
+        self.failures = self.failures.saturating_add(1);
+        let wait = base.min(MAX_BACK_OFF);
+        // Half of it by chance, so that many clients do not come back together.
+        self.connect_at = now + wait / 2 + wait.mul_f64(fastrand::f64() / 2.0);
+    }
+}
