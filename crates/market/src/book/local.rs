@@ -71,6 +71,8 @@ pub enum Fault {
     NoSnapshot,
     #[error("an update could not be read")]
     Unreadable,
+    #[error("the snapshot is ahead of all updates that come")]
+    Ahead,
 }
 
 /// What became of a snapshot.
@@ -189,6 +191,12 @@ impl LocalBook {
     pub fn unreadable(&mut self) -> Fault {
         self.discard();
         Fault::Unreadable
+    }
+
+    /// The stream stays behind the snapshot: they may not be of the same book.
+    pub fn is_ahead(&mut self) -> Fault {
+        self.discard();
+        Fault::Ahead
     }
 
     /// Takes the next event of the stream.

@@ -1,7 +1,9 @@
 //! The last day of every symbol, from one stream.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::event::MiniTicker;
 use crate::model::Millis;
@@ -24,6 +26,10 @@ pub struct Day {
 #[derive(Debug, Default)]
 pub struct Board {
     days: RwLock<HashMap<Arc<str>, Day>>,
+    /// What the exchange lists: others on the stream are not taken.
+    listed: ArcSwap<HashSet<Arc<str>>>,
+    /// When the stream last brought anything.
+    heard: ArcSwapOption<Moment>,
 }
 
 impl Board {
@@ -47,23 +53,40 @@ impl Board {
         self.write().extend(days);
     }
 
-    /// What changed; symbols that the board does not know are not the exchange's.
+    /// What the exchange lists from now on.
+    pub fn list(&self, symbols: HashSet<Arc<str>>) {
+        self.listed.store(Arc::new(symbols));
+    }
+
+    /// When the stream last brought anything: whatever it did not bring has not changed since.
+    pub fn heard(&self) -> Option<Moment> {
+        self.heard.load_full().map(|moment| *moment)
+    }
+
+    /// What changed.
     pub(super) fn update(&self, tickers: &[MiniTicker<'_>], received: Moment) {
+        let listed = self.listed.load();
         let mut days = self.write();
         for ticker in tickers {
-            if let Some(day) = days.get_mut(&*ticker.symbol) {
-                *day = Day {
-                    last: ticker.close,
-                    open: ticker.open,
-                    high: ticker.high,
-                    low: ticker.low,
-                    volume: ticker.volume,
-                    quote_volume: ticker.quote_volume,
-                    exchange_time: Some(ticker.time),
-                    received,
-                };
+            let day = Day {
+                last: ticker.close,
+                open: ticker.open,
+                high: ticker.high,
+                low: ticker.low,
+                volume: ticker.volume,
+                quote_volume: ticker.quote_volume,
+                exchange_time: Some(ticker.time),
+                received,
+            };
+            if let Some(known) = days.get_mut(&*ticker.symbol) {
+                *known = day;
+            } else if let Some(symbol) = listed.get(&*ticker.symbol) {
+                // Traded for the first time, or not yet when the whole board was asked for.
+                days.insert(symbol.clone(), day);
             }
         }
+        drop(days);
+        self.heard.store(Some(Arc::new(received)));
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Arc<str>, Day>> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use self::numbers::levels;
+use self::numbers::{levels, some_time, time};
 use crate::book::{BestQuote, Diff, Level};
 use crate::model::{Aggressor, Candle, Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
@@ -58,7 +58,7 @@ pub enum Event<'a> {
 pub struct MiniTicker<'a> {
     #[serde(rename = "s", borrow)]
     pub symbol: Cow<'a, str>,
-    #[serde(rename = "E")]
+    #[serde(rename = "E", deserialize_with = "time")]
     pub time: Millis,
     #[serde(rename = "c")]
     pub close: Price,
@@ -97,7 +97,7 @@ struct ErrorAnswer {
 struct DepthWire<'a> {
     #[serde(borrow)]
     s: Cow<'a, str>,
-    #[serde(rename = "E")]
+    #[serde(rename = "E", default, deserialize_with = "some_time")]
     time: Option<Millis>,
     #[serde(rename = "U")]
     first_id: u64,
@@ -115,7 +115,7 @@ struct TradeWire<'a> {
     s: Cow<'a, str>,
     p: Price,
     q: Quantity,
-    #[serde(rename = "T")]
+    #[serde(rename = "T", deserialize_with = "time")]
     time: Millis,
     /// Whether the buyer was the maker: then the seller crossed the spread.
     m: bool,
@@ -151,8 +151,9 @@ struct KlineWire<'a> {
 struct CandleWire<'a> {
     #[serde(borrow)]
     i: Cow<'a, str>,
+    #[serde(deserialize_with = "time")]
     t: Millis,
-    #[serde(rename = "T")]
+    #[serde(rename = "T", deserialize_with = "time")]
     close_time: Millis,
     o: Price,
     h: Price,

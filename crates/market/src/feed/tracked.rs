@@ -19,6 +19,8 @@ use crate::moment::Moment;
 const CONFIRM_AFTER: Duration = Duration::from_secs(2);
 const NOT_COMING: &str = "the exchange's book has changed, and the updates do not come";
 const MAX_RETRY: Duration = Duration::from_secs(10);
+/// A stream may be this late.
+const MAX_AHEAD: Duration = Duration::from_secs(10);
 /// A book that was well for this long is not made to wait as long at its next fault as one that never is; after the
 /// longer time it does not wait at all.
 const WELL: Duration = Duration::from_secs(2);
@@ -51,6 +53,7 @@ enum Doubt {
     Outdated,
     Silent,
     Unreadable,
+    Ahead,
 }
 
 impl Doubt {
@@ -59,6 +62,7 @@ impl Doubt {
             Self::Outdated => "the exchange's snapshot is older than the updates that it has sent",
             Self::Silent => "updates did not come; they have been subscribed to again, and one is waited for",
             Self::Unreadable => "updates cannot be read",
+            Self::Ahead => "the exchange's snapshot is ahead of all updates that come",
         }
     }
 }
@@ -100,6 +104,8 @@ pub(super) struct Tracked {
     /// Updates older than the book came since the stream was opened, and answers older than it.
     has_old_updates: bool,
     older: u32,
+    /// Since when no other updates come than those older than the book.
+    old_since: Option<Instant>,
     /// The last update for which best prices were announced, and since when the book is behind one.
     announced: u64,
     behind_since: Option<Instant>,
@@ -132,6 +138,7 @@ impl Tracked {
             resubscribed_at: None,
             has_old_updates: false,
             older: 0,
+            old_since: None,
             announced: 0,
             behind_since: None,
         }
@@ -155,6 +162,7 @@ impl Tracked {
         self.confirmed = false;
         self.has_old_updates = false;
         self.older = 0;
+        self.old_since = None;
         self.book.reopened();
         self.published.tape.opened(exchange_millis);
         self.published.pulse.interrupted(now.monotonic);
@@ -198,8 +206,21 @@ impl Tracked {
                 self.publish(now);
             }
             Ok(Outcome::Buffered) => self.ask_soon(now.monotonic),
-            Ok(Outcome::Old) => self.has_old_updates = true,
+            Ok(Outcome::Old) => self.note_old(now),
             Err(fault) => self.fault(fault, now),
+        }
+    }
+
+    /// An update came that the book has already. For a moment that is usual after a snapshot; if no other comes, the
+    /// snapshot was not of this stream.
+    fn note_old(&mut self, now: Moment) {
+        self.has_old_updates = true;
+        let since = *self.old_since.get_or_insert(now.monotonic);
+        if now.monotonic.duration_since(since) >= MAX_AHEAD {
+            self.old_since = None;
+            self.doubt = Some(Doubt::Ahead);
+            let fault = self.book.is_ahead();
+            self.fault(fault, now);
         }
     }
 
@@ -258,6 +279,7 @@ impl Tracked {
     fn note_update(&mut self, now: Instant) {
         self.rhythm.update(now);
         self.doubt = None;
+        self.old_since = None;
         self.suspected = None;
         self.compare_at = None;
         self.behind_since = None;

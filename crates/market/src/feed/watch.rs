@@ -58,10 +58,9 @@ struct Watching {
 impl Watch {
     /// `day` is what is traded in 24 hours, if that is known.
     pub fn new(day: Option<Notional>) -> Self {
-        let floor = day.map_or(0, |day| day.units() / FLOOR_PART_OF_DAY);
         Self {
             inner: Mutex::new(Watching {
-                walls: WallTracker::new(WallRules::with_floor(Notional::from_units(floor))),
+                walls: WallTracker::new(WallRules::with_floor(day.map_or(Notional::ZERO, floor))),
                 icebergs: IcebergTracker::default(),
                 last_trade: 0,
                 last_look: 0,
@@ -78,6 +77,11 @@ impl Watch {
 
     fn with<T>(&self, look: impl FnOnce(&mut Watching) -> T) -> T {
         look(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What is traded in 24 hours by now, which is seldom known when the watch begins.
+    pub(crate) fn set_day(&self, day: Notional) {
+        self.with(|watching| watching.walls.set_floor(floor(day)));
     }
 
     /// The book is not exact: what is seen next has nothing to do with what was seen before.
@@ -159,6 +163,10 @@ impl Watching {
         }
         self.beats = beats;
     }
+}
+
+fn floor(day: Notional) -> Notional {
+    Notional::from_units(day.units() / FLOOR_PART_OF_DAY)
 }
 
 fn breadth(view: &BookView) -> Result<(f64, Band), Unavailable> {

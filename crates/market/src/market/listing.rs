@@ -57,6 +57,8 @@ impl Market {
                 "a symbol of the exchange could not be read and is not served"
             );
         }
+        let listed = info.value.symbols.iter().map(|symbol| symbol.name.clone());
+        self.feed.board.list(listed.collect());
         let table = SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes());
         let before = self.known.table.swap(Some(Arc::new(table)));
         let known = before.map_or(0, |table| table.len());
@@ -101,6 +103,11 @@ impl Market {
         let ranked = by_worth(&table, &self.feed.board).into_iter().enumerate();
         let ranks: HashMap<Arc<str>, usize> = ranked.map(|(rank, symbol)| (symbol, rank)).collect();
         self.known.ranks.store(Arc::new(ranks));
+        for book in self.feed.books() {
+            if let Some(day) = self.feed.board.lookup(&book.symbol) {
+                book.watch.set_day(day.quote_volume);
+            }
+        }
     }
 
     /// Tracks what is always to be tracked.
@@ -161,7 +168,8 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
                 }
                 Err(error) => {
                     if symbols.failures == 0 {
-                        tracing::warn!(%error, "the exchange's symbols could not be loaded; trying again");
+                        let host = market.rest.host();
+                        tracing::warn!(%error, host, "the exchange's symbols could not be loaded; trying again");
                     }
                     *market.trouble() = Some(error);
                     symbols.note(false, now);

@@ -47,6 +47,10 @@ pub enum RestError {
     #[error("the exchange has a fault of its own ({status}); try again in a moment")]
     Server { status: u16 },
 
+    /// The simulator's own words: what a recording does not tell, it never will.
+    #[error("the simulated exchange cannot tell: {0}")]
+    Untold(String),
+
     /// An answer that the exchange never gives, such as a redirect or a page.
     #[error(
         "{endpoint}: the server answered {status} without the exchange's own error; if you run this server, check market.rest_url"
@@ -181,7 +185,7 @@ impl RestError {
             Self::Paused { banned: false, .. } => "rate_limited",
             Self::Paused { banned: true, .. } => "banned",
             Self::Firewall { .. } => "firewall",
-            Self::Server { .. } => "server_error",
+            Self::Server { .. } | Self::Untold(_) => "server_error",
             Self::Status { .. } => "unexpected_status",
             Self::Network(Network::Timeout(_)) => "timeout",
             Self::Network(_) => "unreachable",

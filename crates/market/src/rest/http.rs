@@ -203,6 +203,11 @@ impl Transport {
         *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
         let retry_after = retry_after(headers);
         if let Some(error) = self.refused_by_status(status, retry_after) {
+            // The exchange's own faults have no words worth repeating; a recording's gaps have.
+            if simulation.is_some() && matches!(error, RestError::Server { .. }) {
+                let body = self.bounded(response, request).await;
+                return Err(body.ok().and_then(|body| untold(&body)).unwrap_or(error));
+            }
             return Err(error);
         }
         let body = self.bounded(response, request).await?;
@@ -304,6 +309,15 @@ fn base(text: &str) -> Result<Url, Error> {
         return Err(refuse("must have no user, password, query or fragment"));
     }
     Ok(url)
+}
+
+/// What the simulator says that it cannot tell; what it says of faults that were asked for is not that.
+fn untold(body: &[u8]) -> Option<RestError> {
+    let fields = decode::object(body).ok()?;
+    let said = fields.text("msg").ok()?;
+    let plain: String = said.chars().filter(|c| !c.is_control()).collect();
+    let said = clip(plain.trim().trim_end_matches('.'), MAX_QUOTED_CHARS).into_owned();
+    (!said.is_empty()).then_some(RestError::Untold(said))
 }
 
 /// The exchange's words, unless they repeat what is secret.

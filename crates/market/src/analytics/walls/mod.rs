@@ -120,6 +120,11 @@ pub struct WallTracker {
 }
 
 impl WallTracker {
+    /// Levels worth less are no walls from now on.
+    pub fn set_floor(&mut self, floor_quote: Notional) {
+        self.rules.floor_quote = floor_quote;
+    }
+
     pub fn new(rules: WallRules) -> Self {
         Self {
             rules,

@@ -32,6 +32,25 @@ macro_rules! read_from_decimal_strings {
 
 read_from_decimal_strings!(Price, Quantity, Notional);
 
+/// Times are in milliseconds, or in microseconds where a connection asked for them.
+const fn in_millis(time: i64) -> i64 {
+    // In milliseconds this would be the year 5138.
+    const MICROSECONDS: u64 = 100_000_000_000_000;
+    if time.unsigned_abs() < MICROSECONDS {
+        time
+    } else {
+        time / 1_000
+    }
+}
+
+pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    i64::deserialize(deserializer).map(in_millis)
+}
+
+pub(super) fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    Ok(Option::<i64>::deserialize(deserializer)?.map(in_millis))
+}
+
 /// `["97123.45","0.5"]`; what may follow is ignored.
 impl<'de> Deserialize<'de> for Level {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
