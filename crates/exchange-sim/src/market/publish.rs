@@ -132,15 +132,14 @@ impl Market {
             }
             self.publish(hub, name, || {
                 let open = if closes { interval.open_of(at - 1, 0) } else { open };
-                self.kline_event(interval, open, closes, hub.event_time(at))
+                self.kline_event(interval, open, closes, at, hub.event_time(at))
             });
         }
     }
 
-    fn kline_event(&self, interval: Interval, open: Millis, closed: bool, event_time: Millis) -> String {
-        let whole = self.candles.is_whole(interval, open, self.known_since);
-        // Before the first trade there is no candle, and an empty text is not sent.
-        let Some(candle) = self.candles.at(interval, open, 0).filter(|_| whole) else {
+    fn kline_event(&self, interval: Interval, open: Millis, closed: bool, at: Millis, event_time: Millis) -> String {
+        // Where there is no candle, or not all of it is known, an empty text is not sent.
+        let Some(candle) = self.candles.at(interval, open, 0, at) else {
             return String::new();
         };
         let id = |id: u64| {

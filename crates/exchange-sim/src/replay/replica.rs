@@ -69,29 +69,22 @@ impl Replica {
             Content::Diff(diff) => self.apply_diff(market, hub, diff),
             Content::Snapshot(levels) => self.apply_snapshot(market, hub, levels),
             Content::Trade(trade) => {
-                let newer = market.tape.last().is_none_or(|last| trade.id > last.id);
-                if newer {
-                    market.record_trade(trade);
-                    if !self.sources.aggregates {
-                        market.tape.aggregate_trade(&trade);
-                    }
+                if market.record_trade(trade) && !self.sources.aggregates {
+                    market.tape.aggregate_trade(&trade);
                 }
             }
             Content::Aggregate(aggregate) => {
-                let newer = market.tape.last_aggregate().is_none_or(|last| aggregate.id > last.id);
-                if newer {
-                    market.record_aggregate(aggregate);
-                    if !self.sources.trades {
-                        let trade = Trade {
-                            id: aggregate.last_trade,
-                            price: aggregate.price,
-                            quantity: aggregate.quantity,
-                            time: aggregate.time,
-                            buyer_is_maker: aggregate.buyer_is_maker,
-                        };
-                        let count = aggregate.last_trade - aggregate.first_trade + 1;
+                if market.record_aggregate(aggregate) && !self.sources.trades {
+                    let trade = Trade {
+                        id: aggregate.last_trade,
+                        price: aggregate.price,
+                        quantity: aggregate.quantity,
+                        time: aggregate.time,
+                        buyer_is_maker: aggregate.buyer_is_maker,
+                    };
+                    let count = aggregate.last_trade - aggregate.first_trade + 1;
+                    if market.tape.push_trade(trade) {
                         market.candles.record_many(&trade, count);
-                        market.tape.push_trade(trade);
                     }
                 }
             }
@@ -103,7 +96,8 @@ impl Replica {
             }
             Content::Candle(interval, candle) => market.candles.record_candle(interval, candle),
             Content::Quote(quote) => market.record_quote(quote),
-            Content::Partial(_) | Content::Other => {}
+            Content::Average(average) => market.recorded_average = Some(average),
+            Content::Partial(_) | Content::Tickers(_) | Content::Other | Content::Unread(_) => {}
         }
     }
 
@@ -120,7 +114,7 @@ impl Replica {
         if diff.last_id <= at {
             return;
         }
-        if self.broken || diff.first_id > at + 1 {
+        if diff.first_id > at + 1 {
             if !self.broken {
                 tracing::warn!(
                     symbol = market.symbol.name,
@@ -136,6 +130,19 @@ impl Replica {
         }
         if market.apply_diff(&diff) {
             market.publish_book_ticker(hub);
+        }
+        // What was missing came late: what waited for it follows.
+        if std::mem::take(&mut self.broken) {
+            market.unknown = None;
+            self.apply_waiting(market, hub);
+        }
+    }
+
+    fn apply_waiting(&mut self, market: &mut Market, hub: &Hub) {
+        let mut waiting = Vec::from(std::mem::take(&mut self.waiting));
+        waiting.sort_by_key(|diff| diff.first_id);
+        for diff in waiting {
+            self.apply_diff(market, hub, diff);
         }
     }
 
@@ -153,9 +160,7 @@ impl Replica {
         }
         market.replace_levels(levels);
         self.broken = false;
-        for diff in std::mem::take(&mut self.waiting) {
-            self.apply_diff(market, hub, diff);
-        }
+        self.apply_waiting(market, hub);
     }
 }
 
@@ -226,5 +231,8 @@ mod tests {
             "a snapshot and what waited"
         );
         assert_eq!(step(diff(21, 21, 0)), (None, 21, 0), "whole again");
+        assert_eq!(step(diff(24, 24, 8)), (Some(Unknown::Gap), 21, 0), "a gap");
+        assert_eq!(step(diff(23, 23, 7)), (Some(Unknown::Gap), 21, 0), "still one");
+        assert_eq!(step(diff(22, 22, 6)), (None, 24, 8), "what was missing came late");
     }
 }

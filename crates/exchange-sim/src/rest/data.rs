@@ -21,7 +21,7 @@ pub fn depth(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(100, 5_000)?;
     params.finish()?;
     let market = &lock(listed).market;
-    let depth = market.depth_json(limit).map_err(ApiError::unknown_book)?;
+    let depth = market.depth_json(limit).map_err(|why| ApiError::unknown(why.as_str()))?;
     if let Some(replay) = &venue.replay {
         replay.note_snapshot(&market.symbol.name);
     }
@@ -107,8 +107,7 @@ pub fn klines(venue: &Venue, params: &Params) -> Answer {
         limit,
     };
     let now = market.closed_at.unwrap_or_else(|| venue.now());
-    let mut candles = market.candles.range(&range, now);
-    candles.retain(|(candle, _)| market.candles.is_whole(interval, candle.open_time, market.known_since));
+    let candles = market.candles.range(&range, now);
     Ok(rows(candles.iter().map(|(candle, close_time)| candle.row(*close_time))))
 }
 
@@ -118,15 +117,25 @@ pub fn average_price(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let market = &lock(listed).market;
     let now = venue.now();
-    let recent = market
-        .candles
-        .since(now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE);
-    let price = match recent {
+    if let Some(average) = market.recorded_average {
+        return Ok(average_json(MINUTES, average.price, average.time));
+    }
+    let start = now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE;
+    if !market.candles.coverage.is_whole(start, now + 1) {
+        return Err(ApiError::unknown(
+            "the recording does not have every trade of the last five minutes",
+        ));
+    }
+    let price = match market.candles.since(start) {
         Some(candle) if candle.volume > 0 => candle.quote_volume / candle.volume,
         _ => market.last_price().map_or(0, i128::from),
     };
-    let answer = json!({"mins": MINUTES, "price": number::fixed(price), "closeTime": market.tape.last().map_or(0, |trade| trade.time)});
-    Ok(answer.to_string())
+    let time = market.tape.last().map_or(0, |trade| trade.time);
+    Ok(average_json(MINUTES, price, time))
+}
+
+fn average_json(minutes: Millis, price: i128, time: Millis) -> String {
+    json!({"mins": minutes, "price": number::fixed(price), "closeTime": time}).to_string()
 }
 
 /// A rolling window's length: 1m to 59m, 1h to 23h, 1d to 7d.

@@ -2,6 +2,7 @@
 
 mod account;
 mod faults;
+mod oddities;
 mod replay;
 mod rest;
 mod streams;
