@@ -54,6 +54,11 @@ impl Holes {
         }
     }
 
+    /// Whether any trade was seen.
+    pub const fn saw_any(&self) -> bool {
+        self.first.is_some()
+    }
+
     fn insert(&mut self, first: u64, last: u64, from: Millis, to: Millis) {
         if first > last {
             return;
@@ -132,7 +137,8 @@ mod tests {
 
     fn holes(seen: &[(u64, u64, Millis)]) -> Holes {
         let mut holes = Holes::default();
-        seen.iter().for_each(|(first, last, time)| holes.note(*first, *last, *time));
+        seen.iter()
+            .for_each(|(first, last, time)| holes.note(*first, *last, *time));
         holes
     }
 

@@ -165,7 +165,10 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
     let kind = |name: &'static str| Some(Cow::Borrowed(name));
     let or = |content: Option<Content>, what: &'static str| content.unwrap_or(Content::Unread(what));
     match peek.e.as_deref() {
-        Some("depthUpdate") => (or(wire::diff(data).map(Content::Diff), "a depth update"), kind("depth@100ms")),
+        Some("depthUpdate") => (
+            or(wire::diff(data).map(Content::Diff), "a depth update"),
+            kind("depth@100ms"),
+        ),
         Some("trade") => (or(wire::trade(data).map(Content::Trade), "a trade"), kind("trade")),
         Some("aggTrade") => (
             or(wire::aggregate(data).map(Content::Aggregate), "an aggregate trade"),
@@ -173,10 +176,15 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
         ),
         Some("24hrTicker") => (or(ticker(data), "a ticker"), kind("ticker")),
         Some("24hrMiniTicker") => (or(ticker(data), "a mini ticker"), kind("miniTicker")),
-        Some("avgPrice") => (or(wire::average(data).map(Content::Average), "an average price"), kind("avgPrice")),
+        Some("avgPrice") => (
+            or(wire::average(data).map(Content::Average), "an average price"),
+            kind("avgPrice"),
+        ),
         Some("kline") => {
             let candle = wire::candle(data);
-            let name = candle.as_ref().map(|(interval, _)| format!("kline_{}", interval.name()));
+            let name = candle
+                .as_ref()
+                .map(|(interval, _)| format!("kline_{}", interval.name()));
             let candle = candle.map(|(interval, candle)| Content::Candle(interval, candle));
             (or(candle, "a candle"), name.map(Cow::Owned))
         }
@@ -267,12 +275,16 @@ mod tests {
         let Content::Snapshot(levels) = parse(old).expect("a message").content else {
             panic!("no snapshot");
         };
-        assert_eq!(levels.top(), (Some((100_000_000, 200_000_000)), Some((150_000_000, 200_000_000))));
+        assert_eq!(
+            levels.top(),
+            (Some((100_000_000, 200_000_000)), Some((150_000_000, 200_000_000)))
+        );
     }
 
     #[test]
     fn lists_of_tickers_are_read() {
-        let mini = r#"[{"e":"24hrMiniTicker","E":1,"s":"A","c":"1","o":"1","h":"1","l":"1","v":"1","q":"1"},{"e":"new"}]"#;
+        let mini =
+            r#"[{"e":"24hrMiniTicker","E":1,"s":"A","c":"1","o":"1","h":"1","l":"1","v":"1","q":"1"},{"e":"new"}]"#;
         let message = parse(mini).expect("a message");
         assert_eq!(message.stream.as_deref(), Some("!miniTicker@arr"));
         assert!(matches!(message.content, Content::Tickers(tickers) if tickers.len() == 1));

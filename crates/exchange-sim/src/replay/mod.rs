@@ -200,11 +200,10 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
 }
 
 fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>) -> (Market, Replica) {
-    let stream = |kind: &str| format!("{}@{kind}", name.to_lowercase());
     let sources = Sources {
-        trades: facts.streams.contains(&stream("trade")),
-        aggregates: facts.streams.contains(&stream("aggTrade")),
-        tickers: facts.streams.contains(&stream("ticker")),
+        trades: facts.trade_holes.saw_any(),
+        aggregates: facts.aggregate_holes.saw_any(),
+        tickers: facts.first_ticker.is_some(),
     };
     let mut candles = Candles::default();
     candles.coverage = Coverage {

@@ -197,7 +197,13 @@ mod tests {
     #[test]
     fn lines_of_a_stream_keep_their_order_and_others_go_by_time() {
         let other = |number: u64| format!(r#"{{"e":"depthUpdate","E":{number},"s":"BTCUSDT"}}"#);
-        let clock_steps_back = [(50, trade(1)), (60, other(1)), (40, trade(2)), (45, other(2)), (70, trade(3))];
+        let clock_steps_back = [
+            (50, trade(1)),
+            (60, other(1)),
+            (40, trade(2)),
+            (45, other(2)),
+            (70, trade(3)),
+        ];
         assert_eq!(order(&clock_steps_back), [0, 2, 1, 3, 4]);
         let written_late = [(50, trade(5)), (40, trade(4)), (60, trade(6))];
         assert_eq!(order(&written_late), [1, 0, 2], "their numbers and their times agree");

@@ -208,10 +208,9 @@ impl Unnamed {
         if candidates.len() > 1 {
             left.retain(|symbol| of(symbol).holds(self.id));
         }
-        let narrowings: [&dyn Fn(&Around) -> bool; 2] = [
-            &|around| self.agrees(around),
-            &|around| self.likeness(around) == Likeness::Same,
-        ];
+        let narrowings: [&dyn Fn(&Around) -> bool; 2] = [&|around| self.agrees(around), &|around| {
+            self.likeness(around) == Likeness::Same
+        }];
         for fits in narrowings {
             let fitting: Vec<SymbolNumber> = left.iter().copied().filter(|symbol| fits(&of(symbol))).collect();
             if left.len() > 1 && !fitting.is_empty() {

@@ -256,11 +256,7 @@ impl Facts {
                 self.refine(quote.bid.0, quote.bid.1);
                 self.refine(quote.ask.0, quote.ask.1);
             }
-            Content::Candle(..)
-            | Content::Average(_)
-            | Content::Tickers(_)
-            | Content::Other
-            | Content::Unread(_) => {}
+            Content::Candle(..) | Content::Average(_) | Content::Tickers(_) | Content::Other | Content::Unread(_) => {}
         }
     }
 

@@ -21,7 +21,9 @@ pub fn depth(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(100, 5_000)?;
     params.finish()?;
     let market = &lock(listed).market;
-    let depth = market.depth_json(limit).map_err(|why| ApiError::unknown(why.as_str()))?;
+    let depth = market
+        .depth_json(limit)
+        .map_err(|why| ApiError::unknown(why.as_str()))?;
     if let Some(replay) = &venue.replay {
         replay.note_snapshot(&market.symbol.name);
     }

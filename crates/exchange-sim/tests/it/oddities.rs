@@ -56,7 +56,7 @@ impl Played {
 }
 
 /// The first whole minute after T0.
-const MINUTE_0: i64 = T0 + 20_000;
+const MINUTE_0: i64 = T0 + 40_000;
 
 fn trade(id: u64, time: i64) -> Value {
     let event = json!({"e": "trade", "E": time, "s": "BTCUSDT", "t": id, "p": "100", "q": "1", "T": time, "m": true, "M": true});
@@ -126,7 +126,10 @@ async fn a_snapshot_that_could_be_of_two_symbols_is_of_none() {
     let ambiguous = played(&[&text]).await;
     for symbol in ["BTCUSDC", "BTCUSDT"] {
         let answer = ambiguous.ask(&format!("depth?symbol={symbol}")).await;
-        assert_eq!(answer["msg"], "the recording has no snapshot of this symbol", "{symbol}");
+        assert_eq!(
+            answer["msg"], "the recording has no snapshot of this symbol",
+            "{symbol}"
+        );
     }
     // Best levels of the same id decide.
     let quote = json!({"u": 1_024, "s": "BTCUSDC", "b": "1.00", "B": "1", "a": "1.01", "A": "1"});
@@ -140,9 +143,14 @@ async fn a_snapshot_that_could_be_of_two_symbols_is_of_none() {
 async fn microseconds_are_told_in_milliseconds() {
     let mut text = String::new();
     let micros = T0 * 1_000 + 123;
-    let event = json!({"e": "trade", "E": micros, "s": "BTCUSDT", "t": 7, "p": "100", "q": "1", "T": micros, "m": true});
+    let event =
+        json!({"e": "trade", "E": micros, "s": "BTCUSDT", "t": 7, "p": "100", "q": "1", "T": micros, "m": true});
     line(&mut text, 0, &wrapped("btcusdt@trade", &event));
-    line(&mut text, 10, &wrapped("btcusdt@trade", &json!({"e": "trade", "s": "BTCUSDT", "t": "?"})));
+    line(
+        &mut text,
+        10,
+        &wrapped("btcusdt@trade", &json!({"e": "trade", "s": "BTCUSDT", "t": "?"})),
+    );
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("micros.txt");
     std::fs::write(&path, text).expect("written");
@@ -154,14 +162,17 @@ async fn microseconds_are_told_in_milliseconds() {
     let state = finished(&exchange).await;
     assert_eq!(state["replay"]["linesMalformed"], 1);
     let trades = get(&exchange, "/api/v3/trades?symbol=BTCUSDT").await.json();
-    assert_eq!((trades.as_array().map(Vec::len), &trades[0]["time"]), (Some(1), &json!(T0)));
+    assert_eq!(
+        (trades.as_array().map(Vec::len), &trades[0]["time"]),
+        (Some(1), &json!(T0))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn candles_with_missing_trades_are_left_out() {
     let mut text = String::new();
-    // A trade every two seconds for five minutes; 41 to 45, in the second minute, are missing.
-    for id in (1..=150u64).filter(|id| !(41..=45).contains(id)) {
+    // A trade every two seconds for five minutes; 61 to 65, in the second whole minute, are missing.
+    for id in (1..=150u64).filter(|id| !(61..=65).contains(id)) {
         let after = 2_000 * i64::try_from(id).expect("few");
         line(&mut text, after + 5, &trade(id, T0 + after));
     }
@@ -169,31 +180,43 @@ async fn candles_with_missing_trades_are_left_out() {
     let whole = |open: i64| (open, "30.".to_owned(), 30);
     assert_eq!(
         made.candles("1m").await,
-        [whole(0), whole(120_000), whole(180_000), (240_000, "21.".to_owned(), 21)]
+        [
+            whole(0),
+            whole(120_000),
+            whole(180_000),
+            (240_000, "11.".to_owned(), 11)
+        ]
     );
-    assert_eq!(made.candles("5m").await, [], "it has the minute in it");
+    assert_eq!(
+        made.candles("3m").await,
+        [(240_000, "11.".to_owned(), 11)],
+        "the one before has the minute in it"
+    );
     let ticker = made.ask("ticker/24hr?symbol=BTCUSDT").await;
     assert_eq!(
         (&ticker["openTime"], &ticker["count"], &ticker["firstId"]),
-        (&json!(T0 + 92_000), &json!(105), &json!(46)),
+        (&json!(T0 + 132_000), &json!(85), &json!(66)),
         "it is of what came after"
     );
     assert_eq!(ticker["closeTime"], T0 + 300_005);
     let average = get(&made.exchange, "/api/v3/avgPrice?symbol=BTCUSDT").await;
     assert_eq!(
         (average.status, &average.json()["msg"]),
-        (503, &json!("the recording does not have every trade of the last five minutes"))
+        (
+            503,
+            &json!("the recording does not have every trade of the last five minutes")
+        )
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_recorded_candle_counts_once_it_is_closed() {
     let mut text = String::new();
-    line(&mut text, 20_100, &candle(MINUTE_0, 1, false));
-    line(&mut text, 80_100, &candle(MINUTE_0, 9, true));
-    line(&mut text, 110_000, &candle(MINUTE_0 + 60_000, 5, false));
+    line(&mut text, 40_100, &candle(MINUTE_0, 1, false));
+    line(&mut text, 100_100, &candle(MINUTE_0, 9, true));
+    line(&mut text, 130_000, &candle(MINUTE_0 + 60_000, 5, false));
     // The connection was lost over the end of the minute, and over the next one.
-    line(&mut text, 210_000, &candle(MINUTE_0 + 180_000, 2, false));
+    line(&mut text, 230_000, &candle(MINUTE_0 + 180_000, 2, false));
     let told = played(&[&text]).await;
     assert_eq!(
         told.candles("1m").await,
@@ -201,7 +224,7 @@ async fn a_recorded_candle_counts_once_it_is_closed() {
         "one that closed and one that is open"
     );
     // Trades know better.
-    for id in 0..100u64 {
+    for id in 0..115u64 {
         let after = 2_000 * i64::try_from(id).expect("few");
         line(&mut text, after, &trade(id + 1, T0 + after));
     }
@@ -224,19 +247,26 @@ async fn a_clock_that_trembles_or_steps_back_loses_nothing() {
         let id = 11 + step;
         let mut update = diff("BTCUSDT", id, id, json!([["100", id.to_string()]]), json!([]));
         update["E"] = json!(T0 + millis);
-        line(&mut text, millis - back + tremble, &wrapped("btcusdt@depth@100ms", &update));
+        line(
+            &mut text,
+            millis - back + tremble,
+            &wrapped("btcusdt@depth@100ms", &update),
+        );
         line(&mut text, millis - back + tremble, &trade(id, T0 + millis));
     }
     let played = played(&[&text]).await;
     let book = played.ask("depth?symbol=BTCUSDT").await;
-    assert_eq!((&book["lastUpdateId"], &book["bids"][0][1]), (&json!(110), &json!("110.00000000")));
+    assert_eq!(
+        (&book["lastUpdateId"], &book["bids"][0][1]),
+        (&json!(110), &json!("110.00000000"))
+    );
     assert_eq!(played.trade_ids().await, (11..=110).collect::<Vec<u64>>());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_connections_into_one_file_count_once() {
     let mut text = String::new();
-    for id in 1..=40u64 {
+    for id in 1..=60u64 {
         let after = 2_000 * i64::try_from(id).expect("few");
         line(&mut text, after, &trade(id, T0 + after));
         if id > 3 {
@@ -244,7 +274,7 @@ async fn two_connections_into_one_file_count_once() {
         }
     }
     let played = played(&[&text]).await;
-    assert_eq!(played.trade_ids().await, (1..=40).collect::<Vec<u64>>());
+    assert_eq!(played.trade_ids().await, (1..=60).collect::<Vec<u64>>());
     assert_eq!(played.candles("1m").await[0], (0, "30.".to_owned(), 30));
 }
 
@@ -257,11 +287,13 @@ async fn what_a_mini_ticker_does_not_say_is_named() {
     let told = played(&[&text]).await;
     let ticker = told.ask("ticker/24hr?symbol=BTCUSDT").await;
     assert_eq!(ticker["unknown"], json!(["prevClosePrice", "firstId", "count"]));
-    assert_eq!((&ticker["lastQty"], &ticker["lastId"]), (&json!("1.00000000"), &json!(5)));
+    assert_eq!(
+        (&ticker["lastQty"], &ticker["lastId"]),
+        (&json!("1.00000000"), &json!(5))
+    );
     assert_eq!(ticker["closeTime"], T0 + 10);
     // The same from the list of all.
-    let listed = text.replace("{\"data\":{\"E\"", "{\"data\":{\"E\"");
-    let (first, _) = listed.split_once('\n').expect("two lines");
+    let (first, _) = text.split_once('\n').expect("two lines");
     let mut listed = format!("{first}\n");
     line(&mut listed, 10, &wrapped("!miniTicker@arr", &json!([mini])));
     let told = played(&[&listed]).await;
@@ -287,7 +319,11 @@ async fn at_its_end_time_stands_still() {
     tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
     assert_eq!(played.ask("time").await["serverTime"], T0 + 3_000);
     let seconds = played.candles("1s").await;
-    assert_eq!(seconds.last().map(|candle| candle.0), Some(3_000 - 20_000), "{seconds:?}");
+    assert_eq!(
+        seconds.last().map(|candle| candle.0),
+        Some(3_000 - 40_000),
+        "{seconds:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -334,7 +370,9 @@ async fn refused(text: &str) -> String {
         },
         ..Settings::default()
     };
-    let error = tribune_exchange_sim::start(settings).await.expect_err("it does not start");
+    let error = tribune_exchange_sim::start(settings)
+        .await
+        .expect_err("it does not start");
     error.to_string()
 }
 
@@ -342,7 +380,10 @@ async fn refused(text: &str) -> String {
 async fn what_is_no_recording_is_refused_with_the_reason() {
     let without_times = refused("{\"e\":\"trade\",\"s\":\"BTCUSDT\"}\n").await;
     assert!(without_times.contains("mine.txt"), "{without_times}");
-    assert!(without_times.contains("a line is `<receive_ns> <json>`"), "{without_times}");
+    assert!(
+        without_times.contains("a line is `<receive_ns> <json>`"),
+        "{without_times}"
+    );
     let mut answers = String::new();
     writeln!(answers, "{} {}", T0 * 1_000_000, json!({"result": null, "id": 1})).expect("it is memory");
     let answers = refused(&answers).await;
