@@ -98,7 +98,7 @@ impl Market {
         self.publish_klines(hub, at);
         if self.active {
             self.publish(hub, &self.names.ticker, || {
-                self.ticker(at).event(hub.event_time(at)).to_string()
+                self.ticker(at).told(hub).event(hub.event_time(at)).to_string()
             });
             self.publish(hub, &self.names.mini_ticker, || {
                 self.ticker(at).mini_event(hub.event_time(at)).to_string()
@@ -198,7 +198,7 @@ fn trade_event(symbol: &str, trade: &Trade, event_time: Millis) -> String {
         trade.id,
         number::fixed_price(trade.price),
         number::fixed(trade.quantity),
-        trade.time,
+        event_time,
         trade.buyer_is_maker
     )
 }
@@ -211,7 +211,7 @@ fn aggregate_event(symbol: &str, aggregate: &Aggregate, event_time: Millis) -> S
         number::fixed(aggregate.quantity),
         aggregate.first_trade,
         aggregate.last_trade,
-        aggregate.time,
+        event_time,
         aggregate.buyer_is_maker
     )
 }

@@ -6,6 +6,7 @@ use super::Market;
 use super::levels::Level;
 use crate::interval::Millis;
 use crate::number::{self, Money, Price, Quantity};
+use crate::stream::hub::Hub;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticker {
@@ -72,6 +73,13 @@ impl Ticker {
             last_id: Some(traded.map_or(-1, |all| id(all.last_trade))),
             count: Some(traded.map_or(0, |all| all.trades)),
         }
+    }
+
+    /// With times as clients are told them.
+    pub fn told(mut self, hub: &Hub) -> Self {
+        self.open_time = hub.event_time(self.open_time);
+        self.close_time = hub.event_time(self.close_time);
+        self
     }
 
     /// The fields that are not known, by their names in REST. They have the value that says nothing, and no exchange has

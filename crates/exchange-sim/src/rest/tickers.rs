@@ -35,7 +35,7 @@ pub fn day(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let now = venue.now();
     each(venue, &symbols, |market| {
-        let ticker = market.ticker(now);
+        let ticker = market.ticker(now).told(&venue.hub);
         if mini { ticker.mini() } else { ticker.full() }
     })
 }
@@ -64,7 +64,7 @@ fn windowed(venue: &Venue, params: &Params, start: Millis, now: Millis) -> Answe
         _ => {}
     }
     each(venue, &symbols, |market| {
-        let ticker = market.ticker_since(start, now);
+        let ticker = market.ticker_since(start, now).told(&venue.hub);
         if mini { ticker.mini() } else { ticker.rolling() }
     })
 }

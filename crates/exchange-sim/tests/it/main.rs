@@ -1,6 +1,7 @@
 //! The exchange over its sockets, as a client meets it.
 
 mod account;
+mod control;
 mod faults;
 mod oddities;
 mod replay;
