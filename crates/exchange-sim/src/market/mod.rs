@@ -247,6 +247,11 @@ impl Market {
             .or_else(|| self.recorded_ticker.as_ref().map(|ticker| ticker.last))
     }
 
+    /// Whether there is anything to make a ticker from.
+    pub fn knows_ticker(&self) -> bool {
+        self.recorded_ticker.is_some() || self.candles.coverage.trades || self.candles.last().is_some()
+    }
+
     /// Of the last 24 hours. Its window opens on a whole minute, so that it agrees with candles exactly.
     pub fn ticker(&self, now: Millis) -> Ticker {
         match &self.recorded_ticker {

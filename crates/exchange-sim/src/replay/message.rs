@@ -82,6 +82,7 @@ pub fn parse(json: &str) -> Result<Message<'_>, &'static str> {
     if stream.as_deref().is_some_and(|name| !is_stream(name)) {
         return Err("its stream has no name that a stream can have");
     }
+    let stream = stream.map(in_lower_case);
     if data.starts_with('[') {
         return parse_list(stream, data).ok_or(NO_JSON);
     }
@@ -135,6 +136,16 @@ fn ticker(data: &str) -> Option<Content> {
         "24hrTicker" => wire::ticker(&data).map(Box::new).map(Content::Ticker),
         "24hrMiniTicker" => wire::mini_ticker(&data).map(Box::new).map(Content::MiniTicker),
         _ => None,
+    }
+}
+
+/// Streams are told with their symbol in lower case, however a recorder wrote it.
+fn in_lower_case(stream: Cow<'_, str>) -> Cow<'_, str> {
+    match stream.split_once('@') {
+        Some((symbol, kind)) if !symbol.starts_with('!') && symbol.chars().any(char::is_uppercase) => {
+            Cow::Owned(format!("{}@{kind}", symbol.to_lowercase()))
+        }
+        _ => stream,
     }
 }
 
@@ -229,6 +240,8 @@ mod tests {
         let best = r#"{"u":4,"s":"BNBUSDT","b":"25.3","B":"31.2","a":"25.4","A":"40.6"}"#;
         assert_eq!(stream(best).as_deref(), Some("bnbusdt@bookTicker"));
         assert_eq!(stream(r#"{"result":null,"id":1}"#), None);
+        let upper = format!(r#"{{"stream":"BNBUSDT@bookTicker","data":{best}}}"#);
+        assert_eq!(stream(&upper).as_deref(), Some("bnbusdt@bookTicker"));
     }
 
     #[test]

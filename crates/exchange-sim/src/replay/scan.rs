@@ -10,7 +10,7 @@ use super::lines::{Merged, Misread, Pass, Place};
 use super::message::{self, Content, Message};
 use super::owners::{Evidence, Owner};
 use crate::clock::Nanos;
-use crate::interval::Millis;
+use crate::interval::{DAY, Millis};
 use crate::market::coverage::Holes;
 use crate::market::levels::Levels;
 use crate::market::ticker::Ticker;
@@ -169,8 +169,11 @@ impl Scan {
         {
             facts.streams.insert(stream.to_string());
         }
-        if facts.heard == 0 {
-            facts.heard = (time / 1_000_000).max(message.event_time.unwrap_or(0));
+        // A snapshot was asked for, and may have been before anybody listened.
+        if facts.heard == 0 && message.stream.is_some() {
+            let received = time / 1_000_000;
+            let sent = message.event_time.filter(|sent| sent.abs_diff(received) < DAY as u64);
+            facts.heard = sent.map_or(received, |sent| sent.max(received));
         }
         facts.learn((time, place), &message.content);
         self.note_evidence(number, time, &message.content);
