@@ -193,6 +193,11 @@ impl Market {
         Ok(self.levels.json_of(bids, asks))
     }
 
+    /// Whether the last snapshot ended before the book did.
+    pub const fn is_cut(&self) -> bool {
+        self.reach.is_cut(Side::Bid) || self.reach.is_cut(Side::Ask)
+    }
+
     /// Whether there is a book to show.
     pub fn knows_depth(&self) -> bool {
         self.depth_json(0).is_ok()

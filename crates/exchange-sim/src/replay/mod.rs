@@ -21,7 +21,8 @@
 //! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
 //!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
 //!   than five are left, depth answers 503 until the next snapshot, and streams made from the book fall silent.
-//! - After a gap depth answers 503 until the next snapshot.
+//! - After a gap depth answers 503 until the next snapshot. A snapshot that is slightly older than the book when it comes
+//!   says how the book goes on where it was cut.
 //! - Candles of which a trade may be missing are left out: those that opened before the symbol was first heard of, those
 //!   with a jump in the ids of trades, and recorded ones that were not closed when they should have been.
 //! - Tickers made from trades are of the latest time without a missing trade, and say when it begins and ends. The average

@@ -14,6 +14,9 @@ use crate::stream::hub::Hub;
 /// Diffs kept while the book waits for a snapshot: at ten a second more than an hour of them.
 const MAX_WAITING: usize = 50_000;
 
+/// Applied diffs kept: a snapshot that was asked for is a little older than the book when it comes.
+const MAX_RECENT: usize = 64;
+
 /// So much before its time the first snapshot may be shown: it says what was true when it was asked for, and clients
 /// ask for it as soon as they listen.
 const EARLY: Nanos = 2_000_000_000;
@@ -38,6 +41,7 @@ pub struct Replica {
     /// There was a gap: nothing is known of the book until a snapshot comes.
     broken: bool,
     waiting: VecDeque<Diff>,
+    recent: VecDeque<Diff>,
     /// The first snapshot, until its time has nearly come.
     first: Option<FirstBook>,
 }
@@ -48,6 +52,7 @@ impl Replica {
             sources,
             broken: false,
             waiting: VecDeque::new(),
+            recent: VecDeque::new(),
             first,
         }
     }
@@ -131,6 +136,10 @@ impl Replica {
         if market.apply_diff(&diff) {
             market.publish_book_ticker(hub);
         }
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(diff);
         // What was missing came late: what waited for it follows.
         if std::mem::take(&mut self.broken) {
             market.unknown = None;
@@ -153,14 +162,30 @@ impl Replica {
         self.waiting.push_back(diff);
     }
 
-    /// A newer book takes the place of what is known; an older one says nothing new.
+    /// A newer book takes the place of what is known; an older one only if it reaches further.
     fn apply_snapshot(&mut self, market: &mut Market, hub: &Hub, levels: Levels) {
         if levels.last_update_id <= market.levels.last_update_id {
+            self.extend_reach(market, levels);
             return;
         }
         market.replace_levels(levels);
+        self.recent.clear();
         self.broken = false;
         self.apply_waiting(market, hub);
+    }
+
+    /// A slightly older snapshot with what happened since is the book as it is, and known as far as the snapshot is.
+    fn extend_reach(&self, market: &mut Market, levels: Levels) {
+        let since = levels.last_update_id;
+        let newer = || self.recent.iter().filter(|diff| diff.last_id > since);
+        let joins = newer().next().is_some_and(|first| first.first_id <= since + 1);
+        if self.broken || !market.is_cut() || !joins {
+            return;
+        }
+        market.replace_levels(levels);
+        for diff in newer() {
+            market.apply_diff(diff);
+        }
     }
 }
 

@@ -124,6 +124,34 @@ async fn a_short_snapshot_is_not_told_beyond_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_that_comes_later_than_newer_updates_still_mends() {
+    let mut text = String::new();
+    line(&mut text, 0, &snapshot(10, 10, 10));
+    line(&mut text, 100, &diff("BTCUSDT", 11, 12, gone(91..101), json!([])));
+    line(
+        &mut text,
+        200,
+        &diff("BTCUSDT", 13, 14, json!([["100", "7"]]), json!([])),
+    );
+    // Asked for between the two, and answered after the second.
+    line(&mut text, 210, &snapshot(12, 20, 20));
+    line(
+        &mut text,
+        300,
+        &diff("BTCUSDT", 15, 15, json!([["99", "8"]]), json!([])),
+    );
+    let played = of(&text).await;
+    played.to_its_end().await;
+    let (status, book) = played.ask("depth").await;
+    assert_eq!((status, &book["lastUpdateId"]), (200, &json!(15)), "{book}");
+    assert_eq!(
+        (&book["bids"][0][1], &book["bids"][1][1]),
+        (&json!("7.00000000"), &json!("8.00000000"))
+    );
+    assert_eq!(played.depth().await, Ok((20, 20)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_made_from_the_book_end_where_it_does() {
     let mut text = String::new();
     line(&mut text, 0, &snapshot(10, 10, 10));
