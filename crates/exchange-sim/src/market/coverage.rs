@@ -8,6 +8,9 @@ use crate::interval::Millis;
 /// Holes that are kept; of the time before the oldest of more nothing is said to be known.
 const MAX_HOLES: usize = 1_000;
 
+/// A trade may be told of so long before it comes itself.
+const IN_FLIGHT: Millis = 2_000;
+
 /// Missing trades up to the id `last`, and when they happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hole {
@@ -57,6 +60,24 @@ impl Holes {
     /// Whether any trade was seen.
     pub const fn saw_any(&self) -> bool {
         self.first.is_some()
+    }
+
+    /// Others tell of a trade: if it came long after the last that was seen, those up to it are missing.
+    pub fn go_on_to(&mut self, id: u64, time: Millis) {
+        if let Some(last) = self.last
+            && time > last.time.saturating_add(IN_FLIGHT)
+        {
+            self.insert(last.id + 1, id, last.time, time);
+        }
+    }
+
+    /// Others have seen trades before the first that was seen here: these are missing.
+    pub fn begin_with(&mut self, others: &Self) {
+        if let (Some(first), Some(theirs)) = (self.first, others.first)
+            && theirs.id < first.id
+        {
+            self.insert(theirs.id, first.id - 1, theirs.time, first.time);
+        }
     }
 
     fn insert(&mut self, first: u64, last: u64, from: Millis, to: Millis) {
@@ -170,6 +191,19 @@ mod tests {
         assert!(holes.missing.is_empty());
         holes.note(0, 0, 50);
         assert!(holes.missing.is_empty());
+    }
+
+    #[test]
+    fn others_may_know_of_more() {
+        let mut mine = holes(&[(5, 5, 10_000)]);
+        mine.go_on_to(6, 11_000);
+        assert!(mine.missing.is_empty(), "it may be on its way");
+        mine.go_on_to(5, 20_000);
+        assert!(mine.missing.is_empty());
+        mine.go_on_to(9, 20_000);
+        assert!(mine.touch(15_000, 15_001));
+        mine.begin_with(&holes(&[(3, 4, 5_000), (5, 6, 10_000)]));
+        assert!(mine.touch(6_000, 6_001) && !mine.touch(4_000, 5_000));
     }
 
     #[test]

@@ -24,7 +24,7 @@
 //! - After a gap depth answers 503 until the next snapshot. A snapshot that is slightly older than the book when it comes
 //!   says how the book goes on where it was cut.
 //! - Candles of which a trade may be missing are left out: those that opened before the symbol was first heard of, those
-//!   with a jump in the ids of trades, and recorded ones that were not closed when they should have been.
+//!   with a jump in the ids of trades, those after the last trade if others tell of later ones, and recorded ones that were not closed when they should have been.
 //! - Tickers made from trades are of the latest time without a missing trade, and say when it begins and ends. The average
 //!   price is the recorded one, or that of five whole minutes, or 503.
 //! - What a mini ticker does not say is completed from the last trade; the rest is named in the field `unknown`.
@@ -202,19 +202,15 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
 
 fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>) -> (Market, Replica) {
     let sources = Sources {
-        trades: facts.trade_holes.saw_any(),
-        aggregates: facts.aggregate_holes.saw_any(),
+        trades: facts.has_trades(),
+        aggregates: facts.has_aggregates(),
         tickers: facts.first_ticker.is_some(),
     };
     let mut candles = Candles::default();
     candles.coverage = Coverage {
         since: facts.heard,
         trades: sources.trades || sources.aggregates,
-        holes: if sources.trades {
-            facts.trade_holes.clone()
-        } else {
-            facts.aggregate_holes.clone()
-        },
+        holes: facts.holes(),
     };
     let symbol = symbols::symbol(name, &facts);
     let mut market = Market::new(symbol, Levels::default(), candles);

@@ -29,8 +29,10 @@ pub struct Facts {
     /// When something of it was first heard, by the clock that was ahead: the recorder's or the exchange's.
     pub heard: Millis,
     /// What is missing between the first and the last trade, and aggregate.
-    pub trade_holes: Holes,
-    pub aggregate_holes: Holes,
+    trade_holes: Holes,
+    aggregate_holes: Holes,
+    /// The last trade that anything tells of, and when it does.
+    last_told: Option<(u64, Millis)>,
 }
 
 impl Default for Facts {
@@ -44,6 +46,7 @@ impl Default for Facts {
             heard: 0,
             trade_holes: Holes::default(),
             aggregate_holes: Holes::default(),
+            last_told: None,
         }
     }
 }
@@ -226,6 +229,33 @@ impl Scan {
 }
 
 impl Facts {
+    pub const fn has_trades(&self) -> bool {
+        self.trade_holes.saw_any()
+    }
+
+    pub const fn has_aggregates(&self) -> bool {
+        self.aggregate_holes.saw_any()
+    }
+
+    /// What is missing of the trades that candles are made from.
+    pub fn holes(&self) -> Holes {
+        let mut holes = self.aggregate_holes.clone();
+        if self.has_trades() {
+            holes = self.trade_holes.clone();
+            holes.begin_with(&self.aggregate_holes);
+        }
+        if let Some((id, time)) = self.last_told {
+            holes.go_on_to(id, time);
+        }
+        holes
+    }
+
+    fn note_told(&mut self, id: u64, time: Millis) {
+        if self.last_told.is_none_or(|(last, _)| id > last) {
+            self.last_told = Some((id, time));
+        }
+    }
+
     fn learn(&mut self, place: (Nanos, Place), content: &Content) {
         match content {
             Content::Diff(diff) => {
@@ -240,6 +270,7 @@ impl Facts {
             Content::Aggregate(aggregate) => {
                 self.aggregate_holes
                     .note(aggregate.first_trade, aggregate.last_trade, aggregate.time);
+                self.note_told(aggregate.last_trade, aggregate.time);
                 self.refine(aggregate.price, aggregate.quantity);
             }
             Content::Snapshot(_) => {
@@ -253,11 +284,17 @@ impl Facts {
             Content::Ticker(ticker) => {
                 self.first_ticker.get_or_insert_with(|| ticker.as_ref().clone());
                 self.refine(ticker.last, ticker.volume);
+                if let Some(last) = ticker.last_id.and_then(|id| u64::try_from(id).ok()) {
+                    self.note_told(last, ticker.close_time);
+                }
             }
             Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
             Content::Quote(quote) => {
                 self.refine(quote.bid.0, quote.bid.1);
                 self.refine(quote.ask.0, quote.ask.1);
+            }
+            Content::Candle(_, told) if told.candle.trades > 0 => {
+                self.note_told(told.candle.last_trade, place.0 / 1_000_000);
             }
             Content::Candle(..) | Content::Average(_) | Content::Tickers(_) | Content::Other | Content::Unread(_) => {}
         }

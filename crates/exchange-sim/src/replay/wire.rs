@@ -242,7 +242,7 @@ pub fn ticker(data: &str) -> Option<Ticker> {
         open_time: time(wire.opened)?,
         close_time: time(wire.closed)?,
         first_id: Some(wire.first),
-        last_id: Some(wire.last),
+        last_id: Some(wire.last).filter(|last| *last < 1 << 60),
         count: Some(wire.n),
         ..mini_ticker(data)?
     })

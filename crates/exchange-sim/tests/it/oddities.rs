@@ -235,6 +235,30 @@ async fn a_recorded_candle_counts_once_it_is_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn minutes_after_the_trades_broke_off_are_not_quiet_ones() {
+    let mut text = String::new();
+    for id in 1..=70u64 {
+        let after = 2_000 * i64::try_from(id).expect("few");
+        line(&mut text, after, &trade(id, T0 + after));
+    }
+    let ticker = |last: u64, after: i64| {
+        let event = json!({"e": "24hrTicker", "E": T0 + after, "s": "BTCUSDT", "p": "1", "P": "1", "w": "100", "x": "99", "c": "100", "Q": "1",
+            "b": "99", "B": "1", "a": "100", "A": "1", "o": "99", "h": "100", "l": "99", "v": "1", "q": "100", "O": T0 - 86_400_000 + after,
+            "C": T0 + after, "F": 1, "L": last, "n": last});
+        wrapped("btcusdt@ticker", &event)
+    };
+    let mut quiet = text.clone();
+    line(&mut quiet, 300_000, &ticker(70, 300_000));
+    let opened = async |text: &str| -> Vec<i64> {
+        let candles = played(&[text]).await.candles("1m").await;
+        candles.iter().map(|candle| candle.0).collect()
+    };
+    assert_eq!(opened(&quiet).await, [0, 60_000, 120_000, 180_000, 240_000]);
+    line(&mut text, 300_000, &ticker(71, 300_000));
+    assert_eq!(opened(&text).await, [0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clock_that_trembles_or_steps_back_loses_nothing() {
     let mut text = String::new();
     let mut snapshot = bare_snapshot(10, 10_000);
