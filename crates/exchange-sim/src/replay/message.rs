@@ -74,7 +74,7 @@ struct Peek<'a> {
 pub fn parse(json: &str) -> Result<Message<'_>, &'static str> {
     const NO_JSON: &str = "it is not JSON";
     if json.starts_with('[') {
-        return parse_list(None, json).ok_or(NO_JSON);
+        return parse_list(None, units::in_millis(json)).ok_or(NO_JSON);
     }
     let wrapper: Wrapper<'_> = serde_json::from_str(json).map_err(|_| NO_JSON)?;
     let data = wrapper.data.map_or(json, RawValue::get);
@@ -84,7 +84,7 @@ pub fn parse(json: &str) -> Result<Message<'_>, &'static str> {
     }
     let stream = stream.map(in_lower_case);
     if data.starts_with('[') {
-        return parse_list(stream, data).ok_or(NO_JSON);
+        return parse_list(stream, units::in_millis(data)).ok_or(NO_JSON);
     }
     parse_event(stream, units::in_millis(data))
 }
@@ -111,8 +111,8 @@ fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<M
     })
 }
 
-fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: &'a str) -> Option<Message<'a>> {
-    let elements: Vec<&RawValue> = serde_json::from_str(data).ok()?;
+fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Message<'a>> {
+    let elements: Vec<&RawValue> = serde_json::from_str(&data).ok()?;
     let tickers: Vec<Content> = elements.iter().filter_map(|element| ticker(element.get())).collect();
     let bare_name = match tickers.first() {
         Some(Content::Ticker(_)) => Some(Cow::Borrowed("!ticker@arr")),
@@ -122,7 +122,7 @@ fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: &'a str) -> Option<Message
     Some(Message {
         stream: stream.or(bare_name),
         symbol: None,
-        data: Cow::Borrowed(data),
+        data,
         event_time: None,
         content: Content::Tickers(tickers),
     })
@@ -130,11 +130,10 @@ fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: &'a str) -> Option<Message
 
 /// A ticker of a list of them.
 fn ticker(data: &str) -> Option<Content> {
-    let data = units::in_millis(data);
-    let peek: Peek<'_> = serde_json::from_str(&data).ok()?;
+    let peek: Peek<'_> = serde_json::from_str(data).ok()?;
     match peek.e.as_deref()? {
-        "24hrTicker" => wire::ticker(&data).map(Box::new).map(Content::Ticker),
-        "24hrMiniTicker" => wire::mini_ticker(&data).map(Box::new).map(Content::MiniTicker),
+        "24hrTicker" => wire::ticker(data).map(Box::new).map(Content::Ticker),
+        "24hrMiniTicker" => wire::mini_ticker(data).map(Box::new).map(Content::MiniTicker),
         _ => None,
     }
 }
@@ -296,10 +295,10 @@ mod tests {
 
     #[test]
     fn lists_of_tickers_are_read() {
-        let mini =
-            r#"[{"e":"24hrMiniTicker","E":1,"s":"A","c":"1","o":"1","h":"1","l":"1","v":"1","q":"1"},{"e":"new"}]"#;
+        let mini = r#"[{"e":"24hrMiniTicker","E":1750000040123456,"s":"A","c":"1","o":"1","h":"1","l":"1","v":"1","q":"1"},{"e":"new"}]"#;
         let message = parse(mini).expect("a message");
         assert_eq!(message.stream.as_deref(), Some("!miniTicker@arr"));
+        assert!(message.data.contains(r#""E":1750000040123,"#));
         assert!(matches!(message.content, Content::Tickers(tickers) if tickers.len() == 1));
     }
 
