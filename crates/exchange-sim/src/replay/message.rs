@@ -31,7 +31,7 @@ pub enum Content {
     Tickers(Vec<Content>),
     /// Whatever else has a stream but says nothing that the state lacks.
     Other,
-    /// Something that should be understood and is not: what it should be.
+    /// Something that should be understood and is not, and why.
     Unread(&'static str),
 }
 
@@ -90,8 +90,18 @@ pub fn parse(json: &str) -> Result<Message<'_>, &'static str> {
 }
 
 fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<Message<'a>, &'static str> {
-    let peek: Peek<'_> = serde_json::from_str(&data).map_err(|_| "it is no event and no snapshot")?;
+    const NO_EVENT: &str = "it is no event and no snapshot";
     let named = stream.as_deref().and_then(symbol_of).map(str::to_uppercase);
+    let Ok(peek) = serde_json::from_str::<Peek<'_>>(&data) else {
+        let stream = Some(stream.ok_or(NO_EVENT)?);
+        return Ok(Message {
+            stream,
+            symbol: named.filter(|name| is_symbol(name)),
+            event_time: None,
+            content: Content::Unread(NO_EVENT),
+            data,
+        });
+    };
     let symbol = peek.s.as_deref().map(str::to_owned).or(named);
     if symbol.as_deref().is_some_and(|name| !is_symbol(name)) {
         return Err("its symbol has no name that a symbol can have");
@@ -176,18 +186,45 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
     let or = |content: Option<Content>, what: &'static str| content.unwrap_or(Content::Unread(what));
     match peek.e.as_deref() {
         Some("depthUpdate") => (
-            or(wire::diff(data).map(Content::Diff), "a depth update"),
+            or(
+                wire::diff(data).map(Content::Diff),
+                "it is a depth update with a field that is missing or not understood",
+            ),
             kind("depth@100ms"),
         ),
-        Some("trade") => (or(wire::trade(data).map(Content::Trade), "a trade"), kind("trade")),
+        Some("trade") => (
+            or(
+                wire::trade(data).map(Content::Trade),
+                "it is a trade with a field that is missing or not understood",
+            ),
+            kind("trade"),
+        ),
         Some("aggTrade") => (
-            or(wire::aggregate(data).map(Content::Aggregate), "an aggregate trade"),
+            or(
+                wire::aggregate(data).map(Content::Aggregate),
+                "it is an aggregate trade with a field that is missing or not understood",
+            ),
             kind("aggTrade"),
         ),
-        Some("24hrTicker") => (or(ticker(data), "a ticker"), kind("ticker")),
-        Some("24hrMiniTicker") => (or(ticker(data), "a mini ticker"), kind("miniTicker")),
+        Some("24hrTicker") => (
+            or(
+                ticker(data),
+                "it is a ticker with a field that is missing or not understood",
+            ),
+            kind("ticker"),
+        ),
+        Some("24hrMiniTicker") => (
+            or(
+                ticker(data),
+                "it is a mini ticker with a field that is missing or not understood",
+            ),
+            kind("miniTicker"),
+        ),
         Some("avgPrice") => (
-            or(wire::average(data).map(Content::Average), "an average price"),
+            or(
+                wire::average(data).map(Content::Average),
+                "it is an average price with a field that is missing or not understood",
+            ),
             kind("avgPrice"),
         ),
         Some("kline") => {
@@ -196,16 +233,25 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
                 .as_ref()
                 .map(|(interval, _)| format!("kline_{}", interval.name()));
             let candle = candle.map(|(interval, candle)| Content::Candle(interval, candle));
-            (or(candle, "a candle"), name.map(Cow::Owned))
+            (
+                or(candle, "it is a candle with a field that is missing or not understood"),
+                name.map(Cow::Owned),
+            )
         }
         Some(_) => (Content::Other, None),
         None if peek.last_update_id.is_some() => match (wire::levels(data), stream) {
             (Some(levels), Some(stream)) if is_partial(stream) => (Content::Partial(levels), None),
             (Some(levels), _) => (Content::Snapshot(levels), None),
-            (None, _) => (Content::Unread("a snapshot"), None),
+            (None, _) => (
+                Content::Unread("it is a snapshot with a field that is missing or not understood"),
+                None,
+            ),
         },
         None if peek.u.is_some() && peek.s.is_some() && peek.ask_quantity.is_some() => (
-            or(wire::quote(data).map(Content::Quote), "a best quote"),
+            or(
+                wire::quote(data).map(Content::Quote),
+                "it is a best quote with a field that is missing or not understood",
+            ),
             kind("bookTicker"),
         ),
         None => (Content::Other, None),
@@ -278,7 +324,12 @@ mod tests {
         let odd = r#"{"e":"trade","E":1,"s":"A","t":"one","p":"1","q":"1","T":1,"m":true}"#;
         assert_eq!(stream(odd).as_deref(), Some("a@trade"));
         let message = parse(odd).expect("a message");
-        assert!(matches!(message.content, Content::Unread("a trade")));
+        assert!(matches!(
+            message.content,
+            Content::Unread("it is a trade with a field that is missing or not understood")
+        ));
+        assert_eq!(stream(r#"{"stream":"a@new","data":{"e":5}}"#).as_deref(), Some("a@new"));
+        assert!(parse(r#"{"e":5}"#).is_err());
     }
 
     #[test]
