@@ -188,42 +188,30 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
         Some("depthUpdate") => (
             or(
                 wire::diff(data).map(Content::Diff),
-                "it is a depth update with a field that is missing or not understood",
+                "a depth update that is not understood",
             ),
             kind("depth@100ms"),
         ),
         Some("trade") => (
-            or(
-                wire::trade(data).map(Content::Trade),
-                "it is a trade with a field that is missing or not understood",
-            ),
+            or(wire::trade(data).map(Content::Trade), "a trade that is not understood"),
             kind("trade"),
         ),
         Some("aggTrade") => (
             or(
                 wire::aggregate(data).map(Content::Aggregate),
-                "it is an aggregate trade with a field that is missing or not understood",
+                "an aggregate trade that is not understood",
             ),
             kind("aggTrade"),
         ),
-        Some("24hrTicker") => (
-            or(
-                ticker(data),
-                "it is a ticker with a field that is missing or not understood",
-            ),
-            kind("ticker"),
-        ),
+        Some("24hrTicker") => (or(ticker(data), "a ticker that is not understood"), kind("ticker")),
         Some("24hrMiniTicker") => (
-            or(
-                ticker(data),
-                "it is a mini ticker with a field that is missing or not understood",
-            ),
+            or(ticker(data), "a mini ticker that is not understood"),
             kind("miniTicker"),
         ),
         Some("avgPrice") => (
             or(
                 wire::average(data).map(Content::Average),
-                "it is an average price with a field that is missing or not understood",
+                "an average price that is not understood",
             ),
             kind("avgPrice"),
         ),
@@ -233,24 +221,18 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
                 .as_ref()
                 .map(|(interval, _)| format!("kline_{}", interval.name()));
             let candle = candle.map(|(interval, candle)| Content::Candle(interval, candle));
-            (
-                or(candle, "it is a candle with a field that is missing or not understood"),
-                name.map(Cow::Owned),
-            )
+            (or(candle, "a candle that is not understood"), name.map(Cow::Owned))
         }
         Some(_) => (Content::Other, None),
         None if peek.last_update_id.is_some() => match (wire::levels(data), stream) {
             (Some(levels), Some(stream)) if is_partial(stream) => (Content::Partial(levels), None),
             (Some(levels), _) => (Content::Snapshot(levels), None),
-            (None, _) => (
-                Content::Unread("it is a snapshot with a field that is missing or not understood"),
-                None,
-            ),
+            (None, _) => (Content::Unread("a snapshot that is not understood"), None),
         },
         None if peek.u.is_some() && peek.s.is_some() && peek.ask_quantity.is_some() => (
             or(
                 wire::quote(data).map(Content::Quote),
-                "it is a best quote with a field that is missing or not understood",
+                "a best quote that is not understood",
             ),
             kind("bookTicker"),
         ),
@@ -326,7 +308,7 @@ mod tests {
         let message = parse(odd).expect("a message");
         assert!(matches!(
             message.content,
-            Content::Unread("it is a trade with a field that is missing or not understood")
+            Content::Unread("a trade that is not understood")
         ));
         assert_eq!(stream(r#"{"stream":"a@new","data":{"e":5}}"#).as_deref(), Some("a@new"));
         assert!(parse(r#"{"e":5}"#).is_err());
