@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::connect_info::Connected;
@@ -15,6 +16,9 @@ use crate::faults::Faults;
 use crate::rest::{self, sim};
 use crate::stream::upgrade;
 use crate::venue::Venue;
+
+/// How long a connection that may have to be refused has to say what it wants.
+const FIRST_BYTES: Duration = Duration::from_millis(100);
 
 /// Who is at the other end.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +43,7 @@ impl Listener for Doorman {
     async fn accept(&mut self) -> (TcpStream, SocketAddr) {
         loop {
             let (stream, remote) = Listener::accept(&mut self.listener).await;
-            if self.faults.refusing() {
-                drop(stream);
+            if self.faults.refusing() && !asks_the_simulator(&stream).await {
                 continue;
             }
             // Streams of small messages must not wait for one another's acknowledgement.
@@ -52,6 +55,15 @@ impl Listener for Doorman {
     fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
+}
+
+/// Whether a connection begins with a request to the simulator itself: faults can always be cleared.
+async fn asks_the_simulator(stream: &TcpStream) -> bool {
+    let mut beginning = [0; 16];
+    let peek = tokio::time::timeout(FIRST_BYTES, stream.peek(&mut beginning)).await;
+    let read = peek.map_or(0, |read| read.unwrap_or(0));
+    let target = beginning[..read].splitn(2, |byte| *byte == b' ').nth(1);
+    target.is_some_and(|target| target.starts_with(b"/sim/"))
 }
 
 impl Connected<IncomingStream<'_, Doorman>> for Remote {

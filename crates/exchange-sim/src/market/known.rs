@@ -51,7 +51,7 @@ impl Reach {
         }
     }
 
-    const fn is_cut(&self, side: Side) -> bool {
+    pub const fn is_cut(&self, side: Side) -> bool {
         match side {
             Side::Bid => self.bid.is_some(),
             Side::Ask => self.ask.is_some(),

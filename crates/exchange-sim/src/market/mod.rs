@@ -1,6 +1,8 @@
 //! One market as clients see it: book, trades, candles, ticker. Both modes write to it and all answers read from it.
 
+mod candle;
 pub mod candles;
+pub mod coverage;
 pub mod known;
 pub mod levels;
 pub mod publish;
@@ -30,6 +32,14 @@ pub struct Quote {
     pub id: u64,
     pub bid: Level,
     pub ask: Level,
+}
+
+/// The average price of the last minutes, as a stream said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Average {
+    pub price: Quantity,
+    /// Of the last trade in it.
+    pub time: Millis,
 }
 
 /// Levels that changed since a diff was last sent, and the ids of those changes.
@@ -92,13 +102,12 @@ pub struct Market {
     pub recorded: HashSet<String>,
     /// The last ticker of a recording, which is truer than one made from the trades it happens to have.
     pub recorded_ticker: Option<Ticker>,
+    pub recorded_average: Option<Average>,
     /// When it ceased to trade; it has no candles after that.
     pub closed_at: Option<Millis>,
     /// Whether anything happened in the last whole second.
     pub active: bool,
     stirred: bool,
-    /// Nothing is known of the time before; a window that opens earlier says so.
-    pub known_since: Millis,
     origin: Levels,
     fast: Window,
     slow: Window,
@@ -119,10 +128,10 @@ impl Market {
             candles,
             recorded: HashSet::new(),
             recorded_ticker: None,
+            recorded_average: None,
             closed_at: None,
             active: false,
             stirred: false,
-            known_since: 0,
             fast: Window::default(),
             slow: Window::default(),
         }
@@ -184,6 +193,11 @@ impl Market {
         Ok(self.levels.json_of(bids, asks))
     }
 
+    /// Whether the last snapshot ended before the book did.
+    pub const fn is_cut(&self) -> bool {
+        self.reach.is_cut(Side::Bid) || self.reach.is_cut(Side::Ask)
+    }
+
     /// Whether there is a book to show.
     pub fn knows_depth(&self) -> bool {
         self.depth_json(0).is_ok()
@@ -213,15 +227,21 @@ impl Market {
         }
     }
 
-    pub fn record_trade(&mut self, trade: Trade) {
-        self.candles.record(&trade);
-        self.tape.push_trade(trade);
-        self.stirred = true;
+    /// False if it is known already.
+    pub fn record_trade(&mut self, trade: Trade) -> bool {
+        let new = self.tape.push_trade(trade);
+        if new {
+            self.candles.record(&trade);
+            self.stirred = true;
+        }
+        new
     }
 
-    pub fn record_aggregate(&mut self, aggregate: Aggregate) {
-        self.tape.push_aggregate(aggregate);
-        self.stirred = true;
+    /// False if it is known already.
+    pub fn record_aggregate(&mut self, aggregate: Aggregate) -> bool {
+        let new = self.tape.push_aggregate(aggregate);
+        self.stirred |= new;
+        new
     }
 
     pub fn last_price(&self) -> Option<Price> {
@@ -232,18 +252,27 @@ impl Market {
             .or_else(|| self.recorded_ticker.as_ref().map(|ticker| ticker.last))
     }
 
+    /// Whether there is anything to make a ticker from.
+    pub fn knows_ticker(&self) -> bool {
+        self.recorded_ticker.is_some() || self.candles.coverage.trades || self.candles.last().is_some()
+    }
+
     /// Of the last 24 hours. Its window opens on a whole minute, so that it agrees with candles exactly.
     pub fn ticker(&self, now: Millis) -> Ticker {
         match &self.recorded_ticker {
-            Some(ticker) => self.with_best(ticker.clone()),
+            Some(ticker) => self.completed(ticker.clone()),
             None => self.ticker_since(now - now.rem_euclid(MINUTE) - DAY, now),
         }
     }
 
-    /// A mini ticker has no best levels of its own, and theirs are 0.
-    fn with_best(&self, mut ticker: Ticker) -> Ticker {
+    /// A mini ticker has no best levels of its own, and says nothing of the last trade.
+    fn completed(&self, mut ticker: Ticker) -> Ticker {
         if (ticker.bid.0, ticker.ask.0) == (0, 0) {
             (ticker.bid, ticker.ask) = self.best();
+        }
+        if let Some(last) = self.tape.last().filter(|trade| trade.price == ticker.last) {
+            ticker.last_quantity.get_or_insert(last.quantity);
+            ticker.last_id = ticker.last_id.or(i64::try_from(last.id).ok());
         }
         ticker
     }

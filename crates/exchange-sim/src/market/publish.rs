@@ -98,7 +98,7 @@ impl Market {
         self.publish_klines(hub, at);
         if self.active {
             self.publish(hub, &self.names.ticker, || {
-                self.ticker(at).event(hub.event_time(at)).to_string()
+                self.ticker(at).told(hub).event(hub.event_time(at)).to_string()
             });
             self.publish(hub, &self.names.mini_ticker, || {
                 self.ticker(at).mini_event(hub.event_time(at)).to_string()
@@ -132,15 +132,14 @@ impl Market {
             }
             self.publish(hub, name, || {
                 let open = if closes { interval.open_of(at - 1, 0) } else { open };
-                self.kline_event(interval, open, closes, hub.event_time(at))
+                self.kline_event(interval, open, closes, at, hub.event_time(at))
             });
         }
     }
 
-    fn kline_event(&self, interval: Interval, open: Millis, closed: bool, event_time: Millis) -> String {
-        let whole = self.candles.is_whole(interval, open, self.known_since);
-        // Before the first trade there is no candle, and an empty text is not sent.
-        let Some(candle) = self.candles.at(interval, open, 0).filter(|_| whole) else {
+    fn kline_event(&self, interval: Interval, open: Millis, closed: bool, at: Millis, event_time: Millis) -> String {
+        // Where there is no candle, or not all of it is known, an empty text is not sent.
+        let Some(candle) = self.candles.at(interval, open, 0, at) else {
             return String::new();
         };
         let id = |id: u64| {
@@ -199,7 +198,7 @@ fn trade_event(symbol: &str, trade: &Trade, event_time: Millis) -> String {
         trade.id,
         number::fixed_price(trade.price),
         number::fixed(trade.quantity),
-        trade.time,
+        event_time,
         trade.buyer_is_maker
     )
 }
@@ -212,7 +211,7 @@ fn aggregate_event(symbol: &str, aggregate: &Aggregate, event_time: Millis) -> S
         number::fixed(aggregate.quantity),
         aggregate.first_trade,
         aggregate.last_trade,
-        aggregate.time,
+        event_time,
         aggregate.buyer_is_maker
     )
 }

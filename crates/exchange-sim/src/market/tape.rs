@@ -69,27 +69,27 @@ pub struct Tape {
 }
 
 impl Tape {
-    pub fn push_trade(&mut self, trade: Trade) {
-        push_bounded(&mut self.trades, trade);
+    /// Puts a trade where it belongs by its id; false if it is there already, or too old to be kept.
+    pub fn push_trade(&mut self, trade: Trade) -> bool {
+        insert(&mut self.trades, trade, |trade| trade.id)
     }
 
     /// For recordings without aggregates: trades of one moment, price and side are one, with the first one's id.
     pub fn aggregate_trade(&mut self, trade: &Trade) {
-        if !self.aggregates.back_mut().is_some_and(|last| last.absorb(trade)) {
+        let before = self.aggregates.partition_point(|other| other.id < trade.id);
+        let last = before.checked_sub(1).and_then(|index| self.aggregates.get_mut(index));
+        if !last.is_some_and(|last| last.absorb(trade)) {
             self.push_aggregate(Aggregate::of(trade, trade.id));
         }
     }
 
-    pub fn push_aggregate(&mut self, aggregate: Aggregate) {
-        push_bounded(&mut self.aggregates, aggregate);
+    /// The same of an aggregate.
+    pub fn push_aggregate(&mut self, aggregate: Aggregate) -> bool {
+        insert(&mut self.aggregates, aggregate, |aggregate| aggregate.id)
     }
 
     pub fn last(&self) -> Option<&Trade> {
         self.trades.back()
-    }
-
-    pub fn last_aggregate(&self) -> Option<&Aggregate> {
-        self.aggregates.back()
     }
 
     /// The newest `limit`, oldest first.
@@ -122,9 +122,45 @@ impl Tape {
     }
 }
 
-fn push_bounded<T>(queue: &mut VecDeque<T>, item: T) {
-    if queue.len() == KEPT {
+fn insert<T>(queue: &mut VecDeque<T>, item: T, id: impl Fn(&T) -> u64) -> bool {
+    let number = id(&item);
+    let newest = queue.back().is_none_or(|last| id(last) < number);
+    let at = if newest {
+        queue.len()
+    } else {
+        queue.partition_point(|other| id(other) < number)
+    };
+    let held = queue.get(at).is_some_and(|other| id(other) == number);
+    if held || (at == 0 && queue.len() == KEPT) {
+        return false;
+    }
+    queue.insert(at, item);
+    if queue.len() > KEPT {
         queue.pop_front();
     }
-    queue.push_back(item);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trade(id: u64) -> Trade {
+        Trade {
+            id,
+            price: 1,
+            quantity: 1,
+            time: 1,
+            buyer_is_maker: true,
+        }
+    }
+
+    #[test]
+    fn trades_are_held_once_and_by_their_ids() {
+        let mut tape = Tape::default();
+        let pushed = [5, 3, 5, 4, 9, 3].map(|id| tape.push_trade(trade(id)));
+        assert_eq!(pushed, [true, true, false, true, true, false]);
+        let ids: Vec<u64> = tape.newest(10).map(|trade| trade.id).collect();
+        assert_eq!(ids, [3, 4, 5, 9]);
+    }
 }

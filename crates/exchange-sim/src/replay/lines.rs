@@ -1,5 +1,5 @@
-//! Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time. A time of 13 or of 16 digits is in
-//! milliseconds or microseconds; lines of a file may be up to a second from where they belong; a byte order mark at the
+//! Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time. A time of 10, 13 or 16 digits is in
+//! seconds, milliseconds or microseconds, and may have decimals; lines of a file may be up to a second from where they belong; a byte order mark at the
 //! beginning of a file is no part of its first line.
 
 use std::cmp::Reverse;
@@ -27,6 +27,16 @@ pub enum Pass {
     Again,
 }
 
+/// Why a line is none.
+const NO_LINE: &str = "a line is `<receive_ns> <json>`";
+
+/// The first line that is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Misread {
+    pub place: Place,
+    pub why: &'static str,
+}
+
 /// Where a line stands: the file's place in the list and the line's number, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
@@ -51,6 +61,7 @@ struct FileLines {
     ended: bool,
     next: u64,
     skipped: u64,
+    misread: Option<Misread>,
 }
 
 impl FileLines {
@@ -71,6 +82,7 @@ impl FileLines {
             ended: false,
             next: 0,
             skipped: 0,
+            misread: None,
         })
     }
 
@@ -116,9 +128,7 @@ impl FileLines {
             if let Some((time, json)) = split(bytes) {
                 return Some(Line { place, time, json });
             }
-            if self.skipped == 0 && self.pass == Pass::First {
-                tracing::warn!(file = %self.path.display(), line = place.line + 1, "a malformed line was skipped; further ones are only counted");
-            }
+            self.misread.get_or_insert(Misread { place, why: NO_LINE });
             self.skipped += 1;
         }
     }
@@ -148,18 +158,28 @@ impl FileLines {
 fn split(bytes: &[u8]) -> Option<(Nanos, String)> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
     let (time, json) = text.split_once([' ', '\t'])?;
-    let time = nanos(time.parse().ok()?);
+    let time = nanos(time)?;
     let json = json.trim_start();
     ((0..MAX_TIME).contains(&time) && json.starts_with(['{', '['])).then(|| (time, json.to_owned()))
 }
 
-/// Present times have 13 digits in milliseconds, 16 in microseconds and 19 in nanoseconds.
-const fn nanos(time: i64) -> Nanos {
-    match time {
-        1_000_000_000_000..10_000_000_000_000 => time.saturating_mul(1_000_000),
-        1_000_000_000_000_000..10_000_000_000_000_000 => time.saturating_mul(1_000),
-        _ => time,
+/// Present times have 10 digits in seconds, 13 in milliseconds, 16 in microseconds and 19 in nanoseconds.
+fn nanos(text: &str) -> Option<Nanos> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let time: Nanos = whole.parse().ok()?;
+    let places = match time {
+        1_000_000_000..10_000_000_000 => 9,
+        1_000_000_000_000..10_000_000_000_000 => 6,
+        1_000_000_000_000_000..10_000_000_000_000_000 => 3,
+        _ => 0,
+    };
+    if !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
     }
+    // What is finer than a nanosecond is cut off.
+    let decimals = &decimals[..decimals.len().min(places)];
+    let fraction: Nanos = format!("{decimals:0<places$}").parse().unwrap_or(0);
+    Some(time.saturating_mul(10i64.pow(places as u32)).saturating_add(fraction))
 }
 
 /// Lines of all files in the order of their times; those of one time in the order of the files and in these as written.
@@ -184,6 +204,11 @@ impl Merged {
     /// Lines skipped so far because they are none.
     pub fn skipped(&self) -> u64 {
         self.files.iter().map(|file| file.skipped).sum()
+    }
+
+    /// The first of them.
+    pub fn first_misread(&self) -> Option<Misread> {
+        self.files.iter().find_map(|file| file.misread)
     }
 }
 
@@ -232,6 +257,12 @@ mod tests {
             ("1750000040123", 1_750_000_040_123_000_000),
             ("1750000040123456", 1_750_000_040_123_456_000),
             ("1750000040123456789", 1_750_000_040_123_456_789),
+            ("1750000040", 1_750_000_040_000_000_000),
+            ("1750000040.123", 1_750_000_040_123_000_000),
+            ("1750000040123.5", 1_750_000_040_123_500_000),
+            ("1750000040.1234567899", 1_750_000_040_123_456_789),
+            ("1750000040.", 1_750_000_040_000_000_000),
+            ("1750000040.1x", MAX_TIME),
             ("9999999999999", MAX_TIME),
             ("170", 170),
         ] {

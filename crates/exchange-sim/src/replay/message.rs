@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire;
-use crate::interval::Interval;
-use crate::market::candles::Candle;
+use super::{units, wire};
+use crate::interval::{Interval, Millis};
+use crate::market::candles::Recorded;
 use crate::market::levels::Levels;
 use crate::market::tape::{Aggregate, Trade};
 use crate::market::ticker::Ticker;
-use crate::market::{Diff, Quote};
+use crate::market::{Average, Diff, Quote};
 
 #[derive(Debug)]
 pub enum Content {
@@ -24,10 +24,15 @@ pub enum Content {
     Aggregate(Aggregate),
     Ticker(Box<Ticker>),
     MiniTicker(Box<Ticker>),
-    Candle(Interval, Candle),
+    Candle(Interval, Recorded),
     Quote(Quote),
+    Average(Average),
+    /// Of several symbols, each with its ticker.
+    Tickers(Vec<Content>),
     /// Whatever else has a stream but says nothing that the state lacks.
     Other,
+    /// Something that should be understood and is not, and why.
+    Unread(&'static str),
 }
 
 #[derive(Debug)]
@@ -35,8 +40,10 @@ pub struct Message<'a> {
     /// To whom it goes; answers to requests go to nobody.
     pub stream: Option<Cow<'a, str>>,
     pub symbol: Option<String>,
-    /// The event itself, byte for byte.
-    pub data: &'a str,
+    /// The event itself, byte for byte but for times in another unit.
+    pub data: Cow<'a, str>,
+    /// When the exchange sent it.
+    pub event_time: Option<Millis>,
     pub content: Content,
 }
 
@@ -57,51 +64,103 @@ struct Peek<'a> {
     #[serde(rename = "lastUpdateId")]
     last_update_id: Option<u64>,
     u: Option<u64>,
+    #[serde(borrow, rename = "E")]
+    event_time: Option<&'a RawValue>,
     #[serde(borrow, rename = "A")]
     ask_quantity: Option<&'a RawValue>,
 }
 
-/// `None` if the line is not JSON, or not what it says it is.
-pub fn parse(json: &str) -> Option<Message<'_>> {
+/// Fails, with the reason, if a line is not JSON or of no symbol that could be one.
+pub fn parse(json: &str) -> Result<Message<'_>, &'static str> {
+    const NO_JSON: &str = "it is not JSON";
     if json.starts_with('[') {
-        return parse_list(None, json);
+        return parse_list(None, units::in_millis(json)).ok_or(NO_JSON);
     }
-    let wrapper: Wrapper<'_> = serde_json::from_str(json).ok()?;
+    let wrapper: Wrapper<'_> = serde_json::from_str(json).map_err(|_| NO_JSON)?;
     let data = wrapper.data.map_or(json, RawValue::get);
     let stream = wrapper.data.and(wrapper.stream);
-    if data.starts_with('[') {
-        return parse_list(stream, data);
+    if stream.as_deref().is_some_and(|name| !is_stream(name)) {
+        return Err("its stream has no name that a stream can have");
     }
-    let peek: Peek<'_> = serde_json::from_str(data).ok()?;
+    let stream = stream.map(in_lower_case);
+    if data.starts_with('[') {
+        return parse_list(stream, units::in_millis(data)).ok_or(NO_JSON);
+    }
+    parse_event(stream, units::in_millis(data))
+}
+
+fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<Message<'a>, &'static str> {
+    const NO_EVENT: &str = "it is no event and no snapshot";
     let named = stream.as_deref().and_then(symbol_of).map(str::to_uppercase);
+    let Ok(peek) = serde_json::from_str::<Peek<'_>>(&data) else {
+        let stream = Some(stream.ok_or(NO_EVENT)?);
+        return Ok(Message {
+            stream,
+            symbol: named.filter(|name| is_symbol(name)),
+            event_time: None,
+            content: Content::Unread(NO_EVENT),
+            data,
+        });
+    };
     let symbol = peek.s.as_deref().map(str::to_owned).or(named);
     if symbol.as_deref().is_some_and(|name| !is_symbol(name)) {
-        return None;
+        return Err("its symbol has no name that a symbol can have");
     }
-    let (content, kind) = content(data, &peek, stream.as_deref())?;
+    let (content, kind) = content(&data, &peek, stream.as_deref());
+    let event_time = peek.event_time.and_then(|time| time.get().parse().ok());
     let stream = stream.or_else(|| {
         let symbol = symbol.as_deref()?.to_lowercase();
         Some(Cow::Owned(format!("{symbol}@{}", kind?)))
     });
-    Some(Message {
+    Ok(Message {
         stream,
         symbol,
-        data,
+        event_time,
         content,
+        data,
     })
 }
 
-fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: &'a str) -> Option<Message<'a>> {
-    serde_json::from_str::<serde::de::IgnoredAny>(data).ok()?;
-    let bare_name = data
-        .contains("\"24hrMiniTicker\"")
-        .then_some(Cow::Borrowed("!miniTicker@arr"));
+fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Message<'a>> {
+    let elements: Vec<&RawValue> = serde_json::from_str(&data).ok()?;
+    let tickers: Vec<Content> = elements.iter().filter_map(|element| ticker(element.get())).collect();
+    let bare_name = match tickers.first() {
+        Some(Content::Ticker(_)) => Some(Cow::Borrowed("!ticker@arr")),
+        Some(_) => Some(Cow::Borrowed("!miniTicker@arr")),
+        None => None,
+    };
     Some(Message {
         stream: stream.or(bare_name),
         symbol: None,
         data,
-        content: Content::Other,
+        event_time: None,
+        content: Content::Tickers(tickers),
     })
+}
+
+/// A ticker of a list of them.
+fn ticker(data: &str) -> Option<Content> {
+    let peek: Peek<'_> = serde_json::from_str(data).ok()?;
+    match peek.e.as_deref()? {
+        "24hrTicker" => wire::ticker(data).map(Box::new).map(Content::Ticker),
+        "24hrMiniTicker" => wire::mini_ticker(data).map(Box::new).map(Content::MiniTicker),
+        _ => None,
+    }
+}
+
+/// Streams are told with their symbol in lower case, however a recorder wrote it.
+fn in_lower_case(stream: Cow<'_, str>) -> Cow<'_, str> {
+    match stream.split_once('@') {
+        Some((symbol, kind)) if !symbol.starts_with('!') && symbol.chars().any(char::is_uppercase) => {
+            Cow::Owned(format!("{}@{kind}", symbol.to_lowercase()))
+        }
+        _ => stream,
+    }
+}
+
+fn is_stream(name: &str) -> bool {
+    let legal = |c: char| c.is_alphanumeric() || "-_.@!+:".contains(c);
+    (1..=100).contains(&name.chars().count()) && name.chars().all(legal)
 }
 
 /// Names are written into messages as they are, so that they have to be nothing but names.
@@ -122,36 +181,63 @@ fn is_partial(stream: &str) -> bool {
 }
 
 /// What it says, and the stream that has messages of its kind.
-fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> Option<(Content, Option<Cow<'static, str>>)> {
+fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Option<Cow<'static, str>>) {
     let kind = |name: &'static str| Some(Cow::Borrowed(name));
-    let found = match peek.e.as_deref() {
-        Some("depthUpdate") => (Content::Diff(wire::diff(data)?), kind("depth@100ms")),
-        Some("trade") => (Content::Trade(wire::trade(data)?), kind("trade")),
-        Some("aggTrade") => (Content::Aggregate(wire::aggregate(data)?), kind("aggTrade")),
-        Some("24hrTicker") => (Content::Ticker(Box::new(wire::ticker(data)?)), kind("ticker")),
+    let or = |content: Option<Content>, what: &'static str| content.unwrap_or(Content::Unread(what));
+    match peek.e.as_deref() {
+        Some("depthUpdate") => (
+            or(
+                wire::diff(data).map(Content::Diff),
+                "a depth update that is not understood",
+            ),
+            kind("depth@100ms"),
+        ),
+        Some("trade") => (
+            or(wire::trade(data).map(Content::Trade), "a trade that is not understood"),
+            kind("trade"),
+        ),
+        Some("aggTrade") => (
+            or(
+                wire::aggregate(data).map(Content::Aggregate),
+                "an aggregate trade that is not understood",
+            ),
+            kind("aggTrade"),
+        ),
+        Some("24hrTicker") => (or(ticker(data), "a ticker that is not understood"), kind("ticker")),
         Some("24hrMiniTicker") => (
-            Content::MiniTicker(Box::new(wire::mini_ticker(data)?)),
+            or(ticker(data), "a mini ticker that is not understood"),
             kind("miniTicker"),
         ),
+        Some("avgPrice") => (
+            or(
+                wire::average(data).map(Content::Average),
+                "an average price that is not understood",
+            ),
+            kind("avgPrice"),
+        ),
         Some("kline") => {
-            let (interval, candle) = wire::candle(data)?;
-            let name = format!("kline_{}", interval.name());
-            (Content::Candle(interval, candle), Some(Cow::Owned(name)))
+            let candle = wire::candle(data);
+            let name = candle
+                .as_ref()
+                .map(|(interval, _)| format!("kline_{}", interval.name()));
+            let candle = candle.map(|(interval, candle)| Content::Candle(interval, candle));
+            (or(candle, "a candle that is not understood"), name.map(Cow::Owned))
         }
         Some(_) => (Content::Other, None),
-        None if peek.last_update_id.is_some() => {
-            let levels = wire::levels(data)?;
-            match stream {
-                Some(stream) if is_partial(stream) => (Content::Partial(levels), None),
-                _ => (Content::Snapshot(levels), None),
-            }
-        }
-        None if peek.u.is_some() && peek.s.is_some() && peek.ask_quantity.is_some() => {
-            (Content::Quote(wire::quote(data)?), kind("bookTicker"))
-        }
+        None if peek.last_update_id.is_some() => match (wire::levels(data), stream) {
+            (Some(levels), Some(stream)) if is_partial(stream) => (Content::Partial(levels), None),
+            (Some(levels), _) => (Content::Snapshot(levels), None),
+            (None, _) => (Content::Unread("a snapshot that is not understood"), None),
+        },
+        None if peek.u.is_some() && peek.s.is_some() && peek.ask_quantity.is_some() => (
+            or(
+                wire::quote(data).map(Content::Quote),
+                "a best quote that is not understood",
+            ),
+            kind("bookTicker"),
+        ),
         None => (Content::Other, None),
-    };
-    Some(found)
+    }
 }
 
 #[cfg(test)]
@@ -181,6 +267,8 @@ mod tests {
         let best = r#"{"u":4,"s":"BNBUSDT","b":"25.3","B":"31.2","a":"25.4","A":"40.6"}"#;
         assert_eq!(stream(best).as_deref(), Some("bnbusdt@bookTicker"));
         assert_eq!(stream(r#"{"result":null,"id":1}"#), None);
+        let upper = format!(r#"{{"stream":"BNBUSDT@bookTicker","data":{best}}}"#);
+        assert_eq!(stream(&upper).as_deref(), Some("bnbusdt@bookTicker"));
     }
 
     #[test]
@@ -196,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_none() {
+    fn what_is_broken_is_not_understood() {
         for json in [
             "{",
             "[1,",
@@ -208,8 +296,43 @@ mod tests {
             r#"{"lastUpdateId":18446744073709551615,"bids":[],"asks":[]}"#,
             r#"{"e":"trade","s":"A","t":1,"p":"1","q":"1","T":9223372036854775807,"m":true}"#,
         ] {
-            assert!(parse(json).is_none(), "{json}");
+            let understood = parse(json).is_ok_and(|message| !matches!(message.content, Content::Unread(_)));
+            assert!(!understood, "{json}");
         }
+    }
+
+    #[test]
+    fn what_has_a_stream_keeps_it_even_if_it_is_not_understood() {
+        let odd = r#"{"e":"trade","E":1,"s":"A","t":"one","p":"1","q":"1","T":1,"m":true}"#;
+        assert_eq!(stream(odd).as_deref(), Some("a@trade"));
+        let message = parse(odd).expect("a message");
+        assert!(matches!(
+            message.content,
+            Content::Unread("a trade that is not understood")
+        ));
+        assert_eq!(stream(r#"{"stream":"a@new","data":{"e":5}}"#).as_deref(), Some("a@new"));
+        assert!(parse(r#"{"e":5}"#).is_err());
+    }
+
+    #[test]
+    fn levels_may_have_a_third_element() {
+        let old = r#"{"lastUpdateId":3,"bids":[["1.0","2.0",[]]],"asks":[["1.5","2.0", []]]}"#;
+        let Content::Snapshot(levels) = parse(old).expect("a message").content else {
+            panic!("no snapshot");
+        };
+        assert_eq!(
+            levels.top(),
+            (Some((100_000_000, 200_000_000)), Some((150_000_000, 200_000_000)))
+        );
+    }
+
+    #[test]
+    fn lists_of_tickers_are_read() {
+        let mini = r#"[{"e":"24hrMiniTicker","E":1750000040123456,"s":"A","c":"1","o":"1","h":"1","l":"1","v":"1","q":"1"},{"e":"new"}]"#;
+        let message = parse(mini).expect("a message");
+        assert_eq!(message.stream.as_deref(), Some("!miniTicker@arr"));
+        assert!(message.data.contains(r#""E":1750000040123,"#));
+        assert!(matches!(message.content, Content::Tickers(tickers) if tickers.len() == 1));
     }
 
     proptest::proptest! {

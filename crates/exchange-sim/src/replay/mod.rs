@@ -3,7 +3,14 @@
 //! What a recording cannot say is not made up, with these choices:
 //! - It begins when the first client subscribes to a symbol's stream (or to a recorded one of all symbols), or at
 //!   `/sim/start`; until then the clock stands at its first line.
-//!   After its end the clock goes on at the real pace, the state stays and connections stay open.
+//!   At its end the clock stops at the last line: the state and the connections stay, and streams fall silent. A silence
+//!   of more than an hour, as between recordings of different days, is skipped.
+//! - Lines of one stream keep the order of the file; lines of several go by their times, if these are not far off. A
+//!   trade or an update that comes late is taken in where it belongs.
+//! - Times of events in micro- or nanoseconds are told in milliseconds, which is what clients get who do not ask.
+//! - What has a stream is passed on even if it is not understood; at the start it is said how many lines are not.
+//! - A snapshot that does not name its symbol is of the file's only one, or of the one whose update ids run through its
+//!   id at that moment. If it can be of several, and neither best levels nor prices decide, it is not used.
 //! - A symbol's book begins with its first snapshot, up to two seconds (of the recording) before that comes: it is true
 //!   at its id, and diffs up to it are passed on but not applied. Before that, and without a snapshot, depth answers
 //!   503: partial books are too short to begin one with.
@@ -14,18 +21,25 @@
 //! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
 //!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
 //!   than five are left, depth answers 503 until the next snapshot, and streams made from the book fall silent.
-//! - After a gap depth answers 503 until the next snapshot.
-//! - Candles that opened before the recording began are left out unless the recording has them.
+//! - After a gap depth answers 503 until the next snapshot. A snapshot that is slightly older than the book when it comes
+//!   says how the book goes on where it was cut.
+//! - Candles of which a trade may be missing are left out: those that opened before the symbol was first heard of, those
+//!   with a jump in the ids of trades, those after the last trade if others tell of later ones, and recorded ones that were not closed when they should have been.
+//! - Tickers made from trades are of the latest time without a missing trade, and say when it begins and ends. The average
+//!   price is the recorded one, or that of five whole minutes, or 503.
+//! - What a mini ticker does not say is completed from the last trade; the rest is named in the field `unknown`.
 //! - With only aggregates recorded, `/trades` has one row for each, with the id of its last trade; with only
 //!   trades, aggregates have the id of their first trade, and their stream stays silent.
 
 mod lines;
 mod message;
 mod order;
+mod owners;
 mod player;
 mod replica;
 mod scan;
 mod symbols;
+mod units;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
@@ -40,6 +54,7 @@ use crate::clock::Nanos;
 use crate::faults::Faults;
 use crate::market::Market;
 use crate::market::candles::Candles;
+use crate::market::coverage::Coverage;
 use crate::market::known::Unknown;
 use crate::market::levels::Levels;
 use crate::settings::Settings;
@@ -165,7 +180,7 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     let mut listed = indexmap::IndexMap::new();
     for (name, facts) in symbols {
         let first_book = first_books.remove(&name).filter(|book| book.levels.last_update_id > 0);
-        let (mut market, mut replica) = open_market(&name, facts, first_book, first);
+        let (mut market, mut replica) = open_market(&name, facts, first_book);
         replica.begin_book(&mut market, &hub, first);
         let shared = Arc::new(Mutex::new(Listed { market, engine: None }));
         listed.insert(name.clone(), shared);
@@ -185,24 +200,24 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     Ok(venue)
 }
 
-fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>, first: Nanos) -> (Market, Replica) {
-    let stream = |kind: &str| format!("{}@{kind}", name.to_lowercase());
+fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>) -> (Market, Replica) {
     let sources = Sources {
-        trades: facts.streams.contains(&stream("trade")),
-        aggregates: facts.streams.contains(&stream("aggTrade")),
-        tickers: facts.streams.contains(&stream("ticker")),
+        trades: facts.has_trades(),
+        aggregates: facts.has_aggregates(),
+        tickers: facts.first_ticker.is_some(),
     };
     let mut candles = Candles::default();
-    if facts.streams.contains(&stream("kline_1m")) {
-        candles.expect_recorded_minutes();
-    }
+    candles.coverage = Coverage {
+        since: facts.heard,
+        trades: sources.trades || sources.aggregates,
+        holes: facts.holes(),
+    };
     let symbol = symbols::symbol(name, &facts);
     let mut market = Market::new(symbol, Levels::default(), candles);
     market.unknown = Some(match first_book {
         Some(_) => Unknown::LaterSnapshot,
         None => Unknown::NoSnapshot,
     });
-    market.known_since = first / 1_000_000;
     market.recorded = facts.streams;
     market.recorded_ticker = facts.first_ticker;
     (market, Replica::new(sources, first_book))

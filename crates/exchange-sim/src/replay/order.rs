@@ -1,8 +1,9 @@
 //! Lines of one file in the order of their times, where a recorder that listens on several connections wrote them
-//! slightly out of it.
+//! slightly out of it. Lines of one stream keep the order in which they were sent, whatever their times say.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::lines::{Line, Place};
 use crate::clock::Nanos;
@@ -13,10 +14,15 @@ const WINDOW: Nanos = 2_000_000_000;
 const MAX_LINES: usize = 100_000;
 const MAX_BYTES: usize = 64 << 20;
 
+/// Where a line says what it is: at its beginning.
+const HEAD: usize = 256;
+/// Streams whose order is kept.
+const MAX_STREAMS: usize = 100_000;
+
 /// A line and when its turn is.
 #[derive(Debug)]
 pub struct Ranked {
-    turn: Nanos,
+    pub turn: Nanos,
     pub line: Line,
 }
 
@@ -52,6 +58,14 @@ pub struct Sorter {
     held: BinaryHeap<Reverse<Ranked>>,
     bytes: usize,
     newest: Nanos,
+    streams: HashMap<u64, Sent>,
+}
+
+/// The last line of a stream.
+#[derive(Debug, Clone, Copy)]
+struct Sent {
+    number: u64,
+    turn: Nanos,
 }
 
 impl Sorter {
@@ -59,9 +73,29 @@ impl Sorter {
     pub fn push(&mut self, line: Line) {
         let late = line.time < self.newest.saturating_sub(WINDOW);
         let turn = if late { self.newest } else { line.time };
+        let turn = self.after_its_stream(&line.json, turn);
         self.newest = self.newest.max(turn);
         self.bytes += line.json.len();
         self.held.push(Reverse(Ranked { turn, line }));
+    }
+
+    /// A line that was sent after another of its stream has its turn after it.
+    fn after_its_stream(&mut self, json: &str, turn: Nanos) -> Nanos {
+        let Some((stream, number)) = stream_and_number(json) else {
+            return turn;
+        };
+        if let Some(last) = self.streams.get_mut(&stream) {
+            if number < last.number {
+                return turn;
+            }
+            let turn = turn.max(last.turn);
+            *last = Sent { number, turn };
+            return turn;
+        }
+        if self.streams.len() < MAX_STREAMS {
+            self.streams.insert(stream, Sent { number, turn });
+        }
+        turn
     }
 
     /// The next line, if no earlier one is to be expected.
@@ -78,6 +112,36 @@ impl Sorter {
         self.bytes -= first.line.json.len();
         Some(first)
     }
+}
+
+/// Which stream a line is of, and a number that does not decrease in it: the time of the event, else its update id.
+fn stream_and_number(json: &str) -> Option<(u64, u64)> {
+    let head = &json[..json.floor_char_boundary(HEAD)];
+    let mut hasher = DefaultHasher::new();
+    match text_field(head, "\"stream\"") {
+        Some(stream) => stream.hash(&mut hasher),
+        None => (text_field(head, "\"e\""), text_field(head, "\"s\"")?).hash(&mut hasher),
+    }
+    let number = ["\"E\"", "\"u\"", "\"lastUpdateId\""]
+        .iter()
+        .find_map(|field| number_field(head, field))?;
+    Some((hasher.finish(), number))
+}
+
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = head.split_once(name)?;
+    rest.trim_start().strip_prefix(':').map(str::trim_start)
+}
+
+fn text_field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let (text, _) = field(head, name)?.strip_prefix('"')?.split_once('"')?;
+    Some(text)
+}
+
+fn number_field(head: &str, name: &str) -> Option<u64> {
+    let rest = field(head, name)?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    rest[..digits].parse().ok()
 }
 
 #[cfg(test)]
@@ -112,6 +176,47 @@ mod tests {
         assert_eq!(sorted(&[a, c, b]), [(a, 0), (b, 2), (c, 1)]);
         assert_eq!(sorted(&[a, c, 170, b]), [(a, 0), (b, 3), (c, 1), (170, 2)]);
         assert_eq!(sorted(&[a, a]), [(a, 0), (a, 1)]);
+    }
+
+    fn trade(number: u64) -> String {
+        format!(r#"{{"stream": "btcusdt@trade", "data": {{"e": "trade", "E": {number}, "s": "BTCUSDT"}}}}"#)
+    }
+
+    fn order(lines: &[(Nanos, String)]) -> Vec<u64> {
+        let mut sorter = Sorter::default();
+        for (number, (time, json)) in (0..).zip(lines) {
+            let (place, json) = (Place { file: 0, line: number }, json.clone());
+            let time = *time;
+            sorter.push(Line { place, time, json });
+        }
+        std::iter::from_fn(|| sorter.pop())
+            .map(|ranked| ranked.line.place.line)
+            .collect()
+    }
+
+    #[test]
+    fn lines_of_a_stream_keep_their_order_and_others_go_by_time() {
+        let other = |number: u64| format!(r#"{{"e":"depthUpdate","E":{number},"s":"BTCUSDT"}}"#);
+        let clock_steps_back = [
+            (50, trade(1)),
+            (60, other(1)),
+            (40, trade(2)),
+            (45, other(2)),
+            (70, trade(3)),
+        ];
+        assert_eq!(order(&clock_steps_back), [0, 2, 1, 3, 4]);
+        let written_late = [(50, trade(5)), (40, trade(4)), (60, trade(6))];
+        assert_eq!(order(&written_late), [1, 0, 2], "their numbers and their times agree");
+    }
+
+    #[test]
+    fn what_a_line_is_of_is_at_its_beginning() {
+        let of = |json: &str| stream_and_number(json).map(|(_, number)| number);
+        assert_eq!(of(&trade(7)), Some(7));
+        assert_eq!(of(r#"{"u":9,"s":"BTCUSDT","b":"1"}"#), Some(9));
+        assert_eq!(of(r#"{"lastUpdateId":9,"bids":[]}"#), None, "a snapshot has no stream");
+        assert_eq!(of(r#"{"stream":"a@depth5","data":{"lastUpdateId":9}}"#), Some(9));
+        assert_eq!(of("{}"), None);
     }
 
     #[test]

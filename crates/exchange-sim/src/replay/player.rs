@@ -14,7 +14,7 @@ use super::lines::{Line, Merged, Pass, Place};
 use super::message::{self, Content, Message};
 use super::replica::Replica;
 use crate::clock::Nanos;
-use crate::interval::{HOUR, Millis, SECOND};
+use crate::interval::{Millis, SECOND};
 use crate::market::publish::FAST;
 use crate::simulated::run::{ALL_MINI_TICKERS, publish_all_mini_tickers};
 use crate::venue::{Venue, lock};
@@ -27,6 +27,8 @@ const SNAPSHOT_WAIT: Duration = Duration::from_secs(2);
 const STALLED: Duration = Duration::from_secs(10);
 /// Lines read ahead.
 const READ_AHEAD: usize = 1_024;
+/// Longer ones are skipped.
+const LONG_SILENCE: Nanos = 3_600_000_000_000;
 /// After so many lines others get their turn, and clients that are behind are waited for.
 const TURN: u64 = 64;
 
@@ -85,7 +87,11 @@ impl Player {
         let mut lines = read_ahead(files);
         let mut at = progress.first;
         while let Some(line) = lines.recv().await {
+            let silent = line.time.saturating_sub(at) > LONG_SILENCE;
             at = at.max(line.time);
+            if silent {
+                self.skip_silence(at, if fast { 0.0 } else { speed });
+            }
             self.reach(at, fast).await;
             self.play_line(&line, fast).await;
             let played = progress.played.fetch_add(1, Ordering::Relaxed);
@@ -94,17 +100,26 @@ impl Player {
                 self.wait_for_slow_clients().await;
             }
         }
+        // Nothing is known of later times: the clock stands, and streams made from state are silent.
+        self.venue.clock.set(at, 0.0);
         progress.finished.store(true, Ordering::Relaxed);
-        self.go_on(at).await;
+    }
+
+    /// Recordings of different days may be given together: nobody wants to wait from the one to the other.
+    fn skip_silence(&mut self, at: Nanos, pace: f64) {
+        tracing::warn!(
+            from = self.venue.clock.millis(),
+            to = at / 1_000_000,
+            "nothing is recorded for more than an hour; it is skipped"
+        );
+        self.venue.clock.set(at, pace);
+        let millis = at / 1_000_000;
+        self.next_boundary = millis - millis.rem_euclid(SECOND);
     }
 
     /// Waits until it is `at`, and sends on the way what is made from state.
     async fn reach(&mut self, at: Nanos, fast: bool) {
         let millis = at / 1_000_000;
-        // Of a long silence only the end is worth working through.
-        if millis - self.next_boundary > HOUR {
-            self.next_boundary = millis - millis.rem_euclid(SECOND);
-        }
         while self.next_boundary <= millis {
             let boundary = self.next_boundary;
             let at = boundary.saturating_mul(1_000_000);
@@ -151,7 +166,7 @@ impl Player {
 
     async fn play_line(&mut self, line: &Line, fast: bool) {
         // Malformed lines were counted and named when the recording was first read.
-        let Some(message) = message::parse(&line.json) else {
+        let Ok(message) = message::parse(&line.json) else {
             return;
         };
         let Message {
@@ -159,31 +174,49 @@ impl Player {
             symbol,
             data,
             content,
+            ..
         } = message;
         let is_diff = matches!(content, Content::Diff(_));
         let owner = symbol.or_else(|| self.owners.get(&line.place).cloned());
-        if let Some(owner) = &owner
-            && let (Some(listed), Some(replica)) = (self.venue.listed.get(owner), self.replicas.get_mut(owner))
-        {
-            let market = &mut lock(listed).market;
-            let may_mend = matches!(content, Content::Snapshot(_)) && !market.knows_depth();
-            replica.apply(market, &self.venue.hub, content);
-            if may_mend && market.knows_depth() {
-                self.offered.remove(owner);
-                self.progress.forget_snapshot(owner);
-            }
+        match (content, &owner) {
+            (Content::Tickers(tickers), _) => self.apply_tickers(tickers),
+            (content, Some(owner)) => self.apply(owner, content),
+            (_, None) => {}
         }
         let (hub, Some(stream)) = (&self.venue.hub, stream) else {
             return;
         };
         match owner {
             Some(symbol) if is_diff => {
-                hub.publish_diff(&symbol, &stream, || data.to_owned());
+                hub.publish_diff(&symbol, &stream, || data.into_owned());
                 if fast {
                     self.offer_snapshot(symbol, &stream).await;
                 }
             }
-            _ => hub.publish(&stream, || data.to_owned()),
+            _ => hub.publish(&stream, || data.into_owned()),
+        }
+    }
+
+    fn apply(&mut self, symbol: &str, content: Content) {
+        let (Some(listed), Some(replica)) = (self.venue.listed.get(symbol), self.replicas.get_mut(symbol)) else {
+            return;
+        };
+        let market = &mut lock(listed).market;
+        let may_mend = matches!(content, Content::Snapshot(_) | Content::Diff(_)) && !market.knows_depth();
+        replica.apply(market, &self.venue.hub, content);
+        if may_mend && market.knows_depth() {
+            self.offered.remove(symbol);
+            self.progress.forget_snapshot(symbol);
+        }
+    }
+
+    /// Those of symbols that the recording has more of.
+    fn apply_tickers(&mut self, tickers: Vec<Content>) {
+        for content in tickers {
+            if let Content::Ticker(ticker) | Content::MiniTicker(ticker) = &content {
+                let symbol = ticker.symbol.clone();
+                self.apply(&symbol, content);
+            }
         }
     }
 
@@ -215,17 +248,6 @@ impl Player {
         let deadline = Instant::now() + STALLED;
         while self.venue.hub.congested() && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    }
-
-    /// After the end time goes on, and streams that are made from state go on with it.
-    async fn go_on(&mut self, at: Nanos) {
-        self.venue.clock.set(at, 1.0);
-        loop {
-            let boundary = self.next_boundary;
-            self.wait_until(boundary.saturating_mul(1_000_000), false).await;
-            self.publish_boundary(boundary);
-            self.next_boundary += FAST;
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::stream::hub::Hub;
 /// Diffs kept while the book waits for a snapshot: at ten a second more than an hour of them.
 const MAX_WAITING: usize = 50_000;
 
+/// Applied diffs kept: a snapshot that was asked for is a little older than the book when it comes.
+const MAX_RECENT: usize = 64;
+
 /// So much before its time the first snapshot may be shown: it says what was true when it was asked for, and clients
 /// ask for it as soon as they listen.
 const EARLY: Nanos = 2_000_000_000;
@@ -38,6 +41,7 @@ pub struct Replica {
     /// There was a gap: nothing is known of the book until a snapshot comes.
     broken: bool,
     waiting: VecDeque<Diff>,
+    recent: VecDeque<Diff>,
     /// The first snapshot, until its time has nearly come.
     first: Option<FirstBook>,
 }
@@ -48,6 +52,7 @@ impl Replica {
             sources,
             broken: false,
             waiting: VecDeque::new(),
+            recent: VecDeque::new(),
             first,
         }
     }
@@ -69,29 +74,22 @@ impl Replica {
             Content::Diff(diff) => self.apply_diff(market, hub, diff),
             Content::Snapshot(levels) => self.apply_snapshot(market, hub, levels),
             Content::Trade(trade) => {
-                let newer = market.tape.last().is_none_or(|last| trade.id > last.id);
-                if newer {
-                    market.record_trade(trade);
-                    if !self.sources.aggregates {
-                        market.tape.aggregate_trade(&trade);
-                    }
+                if market.record_trade(trade) && !self.sources.aggregates {
+                    market.tape.aggregate_trade(&trade);
                 }
             }
             Content::Aggregate(aggregate) => {
-                let newer = market.tape.last_aggregate().is_none_or(|last| aggregate.id > last.id);
-                if newer {
-                    market.record_aggregate(aggregate);
-                    if !self.sources.trades {
-                        let trade = Trade {
-                            id: aggregate.last_trade,
-                            price: aggregate.price,
-                            quantity: aggregate.quantity,
-                            time: aggregate.time,
-                            buyer_is_maker: aggregate.buyer_is_maker,
-                        };
-                        let count = aggregate.last_trade - aggregate.first_trade + 1;
+                if market.record_aggregate(aggregate) && !self.sources.trades {
+                    let trade = Trade {
+                        id: aggregate.last_trade,
+                        price: aggregate.price,
+                        quantity: aggregate.quantity,
+                        time: aggregate.time,
+                        buyer_is_maker: aggregate.buyer_is_maker,
+                    };
+                    let count = aggregate.last_trade - aggregate.first_trade + 1;
+                    if market.tape.push_trade(trade) {
                         market.candles.record_many(&trade, count);
-                        market.tape.push_trade(trade);
                     }
                 }
             }
@@ -103,7 +101,8 @@ impl Replica {
             }
             Content::Candle(interval, candle) => market.candles.record_candle(interval, candle),
             Content::Quote(quote) => market.record_quote(quote),
-            Content::Partial(_) | Content::Other => {}
+            Content::Average(average) => market.recorded_average = Some(average),
+            Content::Partial(_) | Content::Tickers(_) | Content::Other | Content::Unread(_) => {}
         }
     }
 
@@ -120,7 +119,7 @@ impl Replica {
         if diff.last_id <= at {
             return;
         }
-        if self.broken || diff.first_id > at + 1 {
+        if diff.first_id > at + 1 {
             if !self.broken {
                 tracing::warn!(
                     symbol = market.symbol.name,
@@ -137,6 +136,23 @@ impl Replica {
         if market.apply_diff(&diff) {
             market.publish_book_ticker(hub);
         }
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(diff);
+        // What was missing came late: what waited for it follows.
+        if std::mem::take(&mut self.broken) {
+            market.unknown = None;
+            self.apply_waiting(market, hub);
+        }
+    }
+
+    fn apply_waiting(&mut self, market: &mut Market, hub: &Hub) {
+        let mut waiting = Vec::from(std::mem::take(&mut self.waiting));
+        waiting.sort_by_key(|diff| diff.first_id);
+        for diff in waiting {
+            self.apply_diff(market, hub, diff);
+        }
     }
 
     fn hold(&mut self, diff: Diff) {
@@ -146,15 +162,29 @@ impl Replica {
         self.waiting.push_back(diff);
     }
 
-    /// A newer book takes the place of what is known; an older one says nothing new.
+    /// A newer book takes the place of what is known; an older one only if it reaches further.
     fn apply_snapshot(&mut self, market: &mut Market, hub: &Hub, levels: Levels) {
         if levels.last_update_id <= market.levels.last_update_id {
+            self.extend_reach(market, levels);
             return;
         }
         market.replace_levels(levels);
+        self.recent.clear();
         self.broken = false;
-        for diff in std::mem::take(&mut self.waiting) {
-            self.apply_diff(market, hub, diff);
+        self.apply_waiting(market, hub);
+    }
+
+    /// A slightly older snapshot with what happened since is the book as it is, and known as far as the snapshot is.
+    fn extend_reach(&self, market: &mut Market, levels: Levels) {
+        let since = levels.last_update_id;
+        let newer = || self.recent.iter().filter(|diff| diff.last_id > since);
+        let joins = newer().next().is_some_and(|first| first.first_id <= since + 1);
+        if self.broken || !market.is_cut() || !joins {
+            return;
+        }
+        market.replace_levels(levels);
+        for diff in newer() {
+            market.apply_diff(diff);
         }
     }
 }
@@ -226,5 +256,8 @@ mod tests {
             "a snapshot and what waited"
         );
         assert_eq!(step(diff(21, 21, 0)), (None, 21, 0), "whole again");
+        assert_eq!(step(diff(24, 24, 8)), (Some(Unknown::Gap), 21, 0), "a gap");
+        assert_eq!(step(diff(23, 23, 7)), (Some(Unknown::Gap), 21, 0), "still one");
+        assert_eq!(step(diff(22, 22, 6)), (None, 24, 8), "what was missing came late");
     }
 }

@@ -6,26 +6,15 @@ use std::path::PathBuf;
 
 use indexmap::IndexMap;
 
-use super::lines::{Merged, Pass, Place};
+use super::lines::{Merged, Misread, Pass, Place};
 use super::message::{self, Content, Message};
+use super::owners::{Evidence, Owner};
 use crate::clock::Nanos;
-use crate::market::levels::{Levels, Side};
+use crate::interval::{DAY, Millis};
+use crate::market::coverage::Holes;
+use crate::market::levels::Levels;
 use crate::market::ticker::Ticker;
 use crate::number::{Price, Quantity, UNIT};
-
-/// Snapshots without a symbol that are told apart; a recording has a few.
-const MAX_UNNAMED: usize = 10_000;
-/// Within the first factor a snapshot's price is a symbol's own; beyond the second it is another symbol's.
-const SAME_PRICE: f64 = 1.2;
-const OTHER_PRICE: f64 = 2.0;
-
-/// Whether a snapshot's price is a symbol's; the better the smaller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Likeness {
-    Same,
-    Unknown,
-    Different,
-}
 
 /// What a recording shows of one symbol.
 #[derive(Debug)]
@@ -37,10 +26,13 @@ pub struct Facts {
     /// Where its first snapshot is.
     first_snapshot: Option<(Nanos, Place)>,
     pub first_ticker: Option<Ticker>,
-    last_id: Option<u64>,
-    price: Option<Price>,
-    /// Unnamed snapshots before this one have seen the symbol's next diff.
-    answered: usize,
+    /// When something of it was first heard, by the clock that was ahead: the recorder's or the exchange's.
+    pub heard: Millis,
+    /// What is missing between the first and the last trade, and aggregate.
+    trade_holes: Holes,
+    aggregate_holes: Holes,
+    /// The last trade that anything tells of, and when it does.
+    last_told: Option<(u64, Millis)>,
 }
 
 impl Default for Facts {
@@ -51,9 +43,10 @@ impl Default for Facts {
             step: UNIT,
             first_snapshot: None,
             first_ticker: None,
-            last_id: None,
-            price: None,
-            answered: 0,
+            heard: 0,
+            trade_holes: Holes::default(),
+            aggregate_holes: Holes::default(),
+            last_told: None,
         }
     }
 }
@@ -79,22 +72,14 @@ pub struct FirstBook {
     pub levels: Levels,
 }
 
-/// A snapshot without a symbol, and the ids that each symbol had around it.
-struct Unnamed {
-    time: Nanos,
-    place: Place,
-    id: u64,
-    price: Option<Price>,
-    before: HashMap<String, u64>,
-    after: HashMap<String, u64>,
-}
-
 #[derive(Default)]
 struct Scan {
     symbols: IndexMap<String, Facts>,
     common_streams: HashSet<String>,
-    unnamed: Vec<Unnamed>,
-    file_symbols: Vec<HashSet<String>>,
+    evidence: Evidence,
+    file_symbols: Vec<HashSet<usize>>,
+    unread: u64,
+    misread: Option<Misread>,
 }
 
 pub fn scan(files: &[PathBuf]) -> Result<Recording, String> {
@@ -103,18 +88,24 @@ pub fn scan(files: &[PathBuf]) -> Result<Recording, String> {
         file_symbols: vec![HashSet::new(); files.len()],
         ..Scan::default()
     };
-    let (mut first, mut last, mut lines, mut malformed) = (None, Nanos::MIN, 0, 0);
+    let (mut first, mut last, mut lines) = (None, Nanos::MIN, 0);
     for line in merged.by_ref() {
         lines += 1;
         first.get_or_insert(line.time);
         last = last.max(line.time);
         match message::parse(&line.json) {
-            Some(message) => scan.note(line.time, line.place, &message),
-            None => malformed += 1,
+            Ok(message) => scan.note(line.time, line.place, &message),
+            Err(why) => scan.note_unread(line.place, why),
         }
     }
-    let first = first.ok_or_else(|| "there is no line in it that can be played".to_owned())?;
-    let owners = scan.attribute();
+    let malformed = scan.unread + merged.skipped();
+    if let Some(misread) = merged.first_misread().or(scan.misread) {
+        warn_of(files, malformed, misread);
+    }
+    let first = first
+        .filter(|_| !scan.symbols.is_empty())
+        .ok_or_else(|| nothing_to_play(files, merged.first_misread()))?;
+    let owners = scan.attribute(files);
     let first_books = load_first_books(files, &scan.symbols)?;
     Ok(Recording {
         symbols: scan.symbols,
@@ -124,81 +115,109 @@ pub fn scan(files: &[PathBuf]) -> Result<Recording, String> {
         first,
         last,
         lines,
-        malformed: malformed + merged.skipped(),
+        malformed,
     })
 }
 
+fn warn_of(files: &[PathBuf], count: u64, Misread { place, why }: Misread) {
+    let file = files.get(place.file).map(|path| path.display().to_string());
+    tracing::warn!(
+        count,
+        file,
+        line = place.line + 1,
+        why,
+        "lines of the recording are not understood; this is the first of them"
+    );
+}
+
+fn nothing_to_play(files: &[PathBuf], misread: Option<Misread>) -> String {
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    let names = names.join(", ");
+    match misread {
+        Some(Misread { place, why }) => format!(
+            "there is no line that can be played in {names}: {why}, and line {} is not",
+            place.line + 1
+        ),
+        None => format!("there is no event of any symbol in {names}"),
+    }
+}
+
 impl Scan {
+    fn note_unread(&mut self, place: Place, why: &'static str) {
+        self.unread += 1;
+        self.misread.get_or_insert(Misread { place, why });
+    }
+
     fn note(&mut self, time: Nanos, place: Place, message: &Message<'_>) {
+        if let Content::Unread(what) = &message.content {
+            self.note_unread(place, what);
+        }
         let Some(symbol) = &message.symbol else {
             match &message.content {
-                Content::Snapshot(levels) => self.note_unnamed(time, place, levels),
+                Content::Snapshot(levels) => self.evidence.note_snapshot(time, place, levels),
                 _ => self
                     .common_streams
                     .extend(message.stream.iter().map(ToString::to_string)),
             }
             return;
         };
-        if !self.file_symbols[place.file].contains(symbol) {
-            self.file_symbols[place.file].insert(symbol.clone());
-        }
-        let facts = match self.symbols.get_mut(symbol) {
-            Some(facts) => facts,
-            None => self.symbols.entry(symbol.clone()).or_default(),
+        let number = match self.symbols.get_index_of(symbol) {
+            Some(number) => number,
+            None => self.symbols.insert_full(symbol.clone(), Facts::default()).0,
         };
+        self.file_symbols[place.file].insert(number);
+        let facts = &mut self.symbols[number];
         if let Some(stream) = &message.stream
             && !facts.streams.contains(stream.as_ref())
         {
             facts.streams.insert(stream.to_string());
         }
+        // A snapshot was asked for, and may have been before anybody listened.
+        if facts.heard == 0 && message.stream.is_some() {
+            let received = time / 1_000_000;
+            let sent = message.event_time.filter(|sent| sent.abs_diff(received) < DAY as u64);
+            facts.heard = sent.map_or(received, |sent| sent.max(received));
+        }
         facts.learn((time, place), &message.content);
-        if let Content::Diff(diff) = &message.content {
-            for unnamed in self.unnamed.iter_mut().skip(facts.answered) {
-                unnamed.after.insert(symbol.clone(), diff.first_id);
-            }
-            facts.answered = self.unnamed.len();
+        self.note_evidence(number, time, &message.content);
+    }
+
+    fn note_evidence(&mut self, symbol: usize, time: Nanos, content: &Content) {
+        match content {
+            Content::Diff(diff) => self.evidence.note_ids(symbol, time, diff.first_id, diff.last_id),
+            Content::Quote(quote) => self.evidence.note_quote(symbol, time, *quote),
+            Content::Trade(trade) => self.evidence.note_price(symbol, trade.price),
+            Content::Aggregate(aggregate) => self.evidence.note_price(symbol, aggregate.price),
+            _ => {}
         }
     }
 
-    fn note_unnamed(&mut self, time: Nanos, place: Place, levels: &Levels) {
-        if self.unnamed.len() == MAX_UNNAMED {
-            return;
-        }
-        let known = |(symbol, facts): (&String, &Facts)| Some((symbol.clone(), facts.last_id?));
-        self.unnamed.push(Unnamed {
-            time,
-            place,
-            id: levels.last_update_id,
-            price: levels.best(Side::Bid).map(|(price, _)| price),
-            before: self.symbols.iter().filter_map(known).collect(),
-            after: HashMap::new(),
-        });
-    }
-
-    /// Whose the unnamed snapshots are: of the file's only symbol, else of the one whose ids are nearest.
-    fn attribute(&mut self) -> HashMap<Place, String> {
+    /// Whose the unnamed snapshots are: of the file's only symbol, else of the one whose ids run through theirs.
+    fn attribute(&mut self, files: &[PathBuf]) -> HashMap<Place, String> {
         let mut owners = HashMap::new();
-        for unnamed in &self.unnamed {
+        for unnamed in &self.evidence.unnamed {
             let of_file = &self.file_symbols[unnamed.place.file];
-            let candidates: Vec<&String> = match of_file.len() {
-                0 => self.symbols.keys().collect(),
-                _ => of_file.iter().collect(),
+            let candidates: Vec<usize> = match of_file.len() {
+                0 => (0..self.symbols.len()).collect(),
+                _ => of_file.iter().copied().collect(),
             };
-            let owner = match candidates.as_slice() {
-                [only] => Some((*only).clone()),
-                _ => unnamed.nearest(&candidates, &self.symbols),
-            };
-            match owner {
-                Some(owner) => {
-                    owners.insert(unnamed.place, owner);
+            let name = |number: usize| self.symbols.get_index(number).map(|(name, _)| name.clone());
+            let why = match unnamed.owner(&candidates) {
+                Owner::One(number) => {
+                    owners.extend(name(number).map(|name| (unnamed.place, name)));
+                    continue;
                 }
-                None => tracing::warn!(
-                    line = unnamed.place.line + 1,
-                    "a snapshot is of no symbol that the recording has"
-                ),
-            }
+                Owner::Nobody => "it is of no symbol that the recording has".to_owned(),
+                Owner::OneOf(several) => {
+                    let mut names: Vec<String> = several.into_iter().filter_map(name).collect();
+                    names.sort_unstable();
+                    format!("it may be of {}", names.join(" or of "))
+                }
+            };
+            let file = files.get(unnamed.place.file).map(|path| path.display().to_string());
+            tracing::warn!(file, line = unnamed.place.line + 1, why, "a snapshot is not used");
         }
-        for unnamed in &self.unnamed {
+        for unnamed in &self.evidence.unnamed {
             let owner = owners.get(&unnamed.place);
             if let Some(facts) = owner.and_then(|owner| self.symbols.get_mut(owner)) {
                 let place = (unnamed.time, unnamed.place);
@@ -210,23 +229,48 @@ impl Scan {
 }
 
 impl Facts {
+    pub const fn has_trades(&self) -> bool {
+        self.trade_holes.saw_any()
+    }
+
+    pub const fn has_aggregates(&self) -> bool {
+        self.aggregate_holes.saw_any()
+    }
+
+    /// What is missing of the trades that candles are made from.
+    pub fn holes(&self) -> Holes {
+        let mut holes = self.aggregate_holes.clone();
+        if self.has_trades() {
+            holes = self.trade_holes.clone();
+            holes.begin_with(&self.aggregate_holes);
+        }
+        if let Some((id, time)) = self.last_told {
+            holes.go_on_to(id, time);
+        }
+        holes
+    }
+
+    fn note_told(&mut self, id: u64, time: Millis) {
+        if self.last_told.is_none_or(|(last, _)| id > last) {
+            self.last_told = Some((id, time));
+        }
+    }
+
     fn learn(&mut self, place: (Nanos, Place), content: &Content) {
         match content {
             Content::Diff(diff) => {
-                self.last_id = Some(diff.last_id);
                 for (price, quantity) in diff.bids.iter().chain(&diff.asks) {
                     self.refine(*price, *quantity);
                 }
-                let best_bid = diff.bids.iter().map(|(price, _)| *price).max();
-                let best = best_bid.or_else(|| diff.asks.iter().map(|(price, _)| *price).min());
-                self.price = self.price.or(best);
             }
             Content::Trade(trade) => {
-                self.price = Some(trade.price);
+                self.trade_holes.note(trade.id, trade.id, trade.time);
                 self.refine(trade.price, trade.quantity);
             }
             Content::Aggregate(aggregate) => {
-                self.price = Some(aggregate.price);
+                self.aggregate_holes
+                    .note(aggregate.first_trade, aggregate.last_trade, aggregate.time);
+                self.note_told(aggregate.last_trade, aggregate.time);
                 self.refine(aggregate.price, aggregate.quantity);
             }
             Content::Snapshot(_) => {
@@ -240,13 +284,19 @@ impl Facts {
             Content::Ticker(ticker) => {
                 self.first_ticker.get_or_insert_with(|| ticker.as_ref().clone());
                 self.refine(ticker.last, ticker.volume);
+                if let Some(last) = ticker.last_id.and_then(|id| u64::try_from(id).ok()) {
+                    self.note_told(last, ticker.close_time);
+                }
             }
             Content::MiniTicker(ticker) => self.refine(ticker.last, ticker.volume),
             Content::Quote(quote) => {
                 self.refine(quote.bid.0, quote.bid.1);
                 self.refine(quote.ask.0, quote.ask.1);
             }
-            Content::Candle(..) | Content::Other => {}
+            Content::Candle(_, told) if told.candle.trades > 0 => {
+                self.note_told(told.candle.last_trade, place.0 / 1_000_000);
+            }
+            Content::Candle(..) | Content::Average(_) | Content::Tickers(_) | Content::Other | Content::Unread(_) => {}
         }
     }
 
@@ -256,41 +306,6 @@ impl Facts {
         }
         while quantity % self.step != 0 {
             self.step /= 10;
-        }
-    }
-}
-
-impl Unnamed {
-    fn nearest(&self, candidates: &[&String], symbols: &IndexMap<String, Facts>) -> Option<String> {
-        let mut ranked: Vec<(Likeness, u64, &String)> = candidates
-            .iter()
-            .filter_map(|symbol| {
-                let likeness = self.likeness(symbols.get(*symbol)?);
-                Some((likeness, self.distance(symbol)?, *symbol))
-            })
-            .filter(|(likeness, ..)| *likeness != Likeness::Different)
-            .collect();
-        ranked.sort_unstable();
-        ranked.first().map(|(.., symbol)| (*symbol).clone())
-    }
-
-    /// How far its id lies from the ids around it; `None` if the symbol has none.
-    fn distance(&self, symbol: &str) -> Option<u64> {
-        let (before, after) = (self.before.get(symbol), self.after.get(symbol));
-        let low = *before.or(after)?;
-        let high = *after.or(before)?;
-        Some(low.saturating_sub(self.id).max(self.id.saturating_sub(high)))
-    }
-
-    fn likeness(&self, facts: &Facts) -> Likeness {
-        let (Some(one), Some(other)) = (self.price, facts.price) else {
-            return Likeness::Unknown;
-        };
-        let (one, other) = ((one as f64).max(1.0), (other as f64).max(1.0));
-        match (one / other).max(other / one) {
-            ..SAME_PRICE => Likeness::Same,
-            ..OTHER_PRICE => Likeness::Unknown,
-            _ => Likeness::Different,
         }
     }
 }
@@ -315,7 +330,7 @@ fn load_first_books(
         let Some((time, symbol)) = wanted.remove(&line.place) else {
             continue;
         };
-        if let Some(Content::Snapshot(levels)) = message::parse(&line.json).map(|m| m.content) {
+        if let Ok(Content::Snapshot(levels)) = message::parse(&line.json).map(|m| m.content) {
             books.insert(symbol.clone(), FirstBook { time, levels });
         }
     }

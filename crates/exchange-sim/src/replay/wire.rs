@@ -1,19 +1,45 @@
 //! The events of a recording, field by field.
 
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::interval::{DAY, Interval, Millis};
-use crate::market::candles::Candle;
+use crate::market::candles::{Candle, Recorded};
 use crate::market::levels::{Level, Levels, Side};
 use crate::market::tape::{Aggregate, Trade};
 use crate::market::ticker::Ticker;
-use crate::market::{Diff, Quote};
+use crate::market::{Average, Diff, Quote};
 use crate::number::{self, Money, UNIT};
 
-type Pairs<'a> = Vec<(&'a str, &'a str)>;
+type Pairs<'a> = Vec<Pair<'a>>;
 
-fn read_levels(pairs: &[(&str, &str)]) -> Option<Vec<Level>> {
-    let level = |(price, quantity): &(&str, &str)| Some((number::parse_price(price)?, number::parse(quantity)?));
+/// Price and quantity. Old recordings have a third element, which never said anything.
+struct Pair<'a>(&'a str, &'a str);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pair<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements;
+        impl<'de> Visitor<'de> for Elements {
+            type Value = Pair<'de>;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a price and a quantity")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Pair<'de>, A::Error> {
+                let missing = |index| A::Error::invalid_length(index, &self);
+                let price = elements.next_element()?.ok_or_else(|| missing(0))?;
+                let quantity = elements.next_element()?.ok_or_else(|| missing(1))?;
+                while elements.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Pair(price, quantity))
+            }
+        }
+        deserializer.deserialize_seq(Elements)
+    }
+}
+
+fn read_levels(pairs: &[Pair<'_>]) -> Option<Vec<Level>> {
+    let level = |Pair(price, quantity): &Pair<'_>| Some((number::parse_price(price)?, number::parse(quantity)?));
     pairs.iter().map(level).collect()
 }
 
@@ -151,7 +177,6 @@ struct MiniWire<'a> {
     q: &'a str,
 }
 
-/// What a mini ticker does not say is told as the exchange tells that there is nothing.
 pub fn mini_ticker(data: &str) -> Option<Ticker> {
     let wire: MiniWire<'_> = serde_json::from_str(data).ok()?;
     let (open, last) = (number::parse_price(wire.o)?, number::parse_price(wire.c)?);
@@ -161,9 +186,9 @@ pub fn mini_ticker(data: &str) -> Option<Ticker> {
         change: number::fixed_price(last - open),
         change_percent: number::percent(i128::from(last - open), i128::from(open)),
         average: number::fixed(if volume == 0 { 0 } else { quote_volume / volume }),
-        previous_close: 0,
+        previous_close: None,
         last,
-        last_quantity: 0,
+        last_quantity: None,
         bid: (0, 0),
         ask: (0, 0),
         open,
@@ -173,9 +198,9 @@ pub fn mini_ticker(data: &str) -> Option<Ticker> {
         quote_volume,
         open_time: time(wire.time)? - DAY,
         close_time: wire.time,
-        first_id: -1,
-        last_id: -1,
-        count: 0,
+        first_id: None,
+        last_id: None,
+        count: None,
     })
 }
 
@@ -210,20 +235,37 @@ pub fn ticker(data: &str) -> Option<Ticker> {
         change: wire.p,
         change_percent: wire.percent,
         average: wire.w,
-        previous_close: number::parse_price(wire.x)?,
-        last_quantity: number::parse(wire.last_quantity)?,
+        previous_close: Some(number::parse_price(wire.x)?),
+        last_quantity: Some(number::parse(wire.last_quantity)?),
         bid: (number::parse_price(wire.b)?, number::parse(wire.bid_quantity)?),
         ask: (number::parse_price(wire.a)?, number::parse(wire.ask_quantity)?),
-        open_time: wire.opened,
-        close_time: wire.closed,
-        first_id: wire.first,
-        last_id: wire.last,
-        count: wire.n,
+        open_time: time(wire.opened)?,
+        close_time: time(wire.closed)?,
+        first_id: Some(wire.first),
+        last_id: Some(wire.last).filter(|last| *last < 1 << 60),
+        count: Some(wire.n),
         ..mini_ticker(data)?
     })
 }
 
-pub fn candle(data: &str) -> Option<(Interval, Candle)> {
+/// The average price of five minutes.
+pub fn average(data: &str) -> Option<Average> {
+    #[derive(Deserialize)]
+    struct Wire<'a> {
+        i: &'a str,
+        w: &'a str,
+        #[serde(rename = "T")]
+        time: Millis,
+    }
+    let wire: Wire<'_> = serde_json::from_str(data).ok()?;
+    (wire.i == "5m").then_some(())?;
+    Some(Average {
+        price: number::parse(wire.w)?,
+        time: time(wire.time)?,
+    })
+}
+
+pub fn candle(data: &str) -> Option<(Interval, Recorded)> {
     #[derive(Deserialize)]
     struct Wire<'a> {
         #[serde(borrow)]
@@ -247,6 +289,9 @@ pub fn candle(data: &str) -> Option<(Interval, Candle)> {
         buy: &'a str,
         #[serde(rename = "Q")]
         buy_quote: &'a str,
+        /// It changes no more.
+        #[serde(default)]
+        x: bool,
     }
     let Wire { k: wire } = serde_json::from_str(data).ok()?;
     let candle = Candle {
@@ -263,5 +308,5 @@ pub fn candle(data: &str) -> Option<(Interval, Candle)> {
         first_trade: u64::try_from(wire.f).ok().and_then(id).unwrap_or(0),
         last_trade: u64::try_from(wire.last).ok().and_then(id).unwrap_or(0),
     };
-    Some((wire.i.parse().ok()?, candle))
+    Some((wire.i.parse().ok()?, Recorded { candle, closed: wire.x }))
 }

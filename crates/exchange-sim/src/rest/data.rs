@@ -21,7 +21,9 @@ pub fn depth(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(100, 5_000)?;
     params.finish()?;
     let market = &lock(listed).market;
-    let depth = market.depth_json(limit).map_err(ApiError::unknown_book)?;
+    let depth = market
+        .depth_json(limit)
+        .map_err(|why| ApiError::unknown(why.as_str()))?;
     if let Some(replay) = &venue.replay {
         replay.note_snapshot(&market.symbol.name);
     }
@@ -36,7 +38,7 @@ pub fn trades(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(500, 1_000)?;
     params.finish()?;
     let market = &lock(listed).market;
-    Ok(rows(market.tape.newest(limit).map(trade_row)))
+    Ok(rows(market.tape.newest(limit).map(|trade| trade_row(venue, trade))))
 }
 
 pub fn historical_trades(venue: &Venue, params: &Params) -> Answer {
@@ -46,8 +48,8 @@ pub fn historical_trades(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let tape = &lock(listed).market.tape;
     Ok(match from {
-        Some(id) => rows(tape.trades_from_id(id, limit).map(trade_row)),
-        None => rows(tape.newest(limit).map(trade_row)),
+        Some(id) => rows(tape.trades_from_id(id, limit).map(|trade| trade_row(venue, trade))),
+        None => rows(tape.newest(limit).map(|trade| trade_row(venue, trade))),
     })
 }
 
@@ -56,15 +58,27 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(500, 1_000)?;
     let from = params.integer::<u64>("fromId")?;
     let (start, end) = times(params)?;
+    // Times are asked for as they are told.
+    let skew = venue.faults.skew_millis();
+    let [start, end] = [start, end].map(|time| time.map(|time| time.saturating_sub(skew)));
     params.finish()?;
     let tape = &lock(listed).market.tape;
     let rows = match (from, start, end) {
         (Some(_), Some(_), _) | (Some(_), _, Some(_)) => return Err(ApiError::invalid_combination()),
-        (Some(id), None, None) => rows(tape.aggregates_from_id(id, limit).map(aggregate_row)),
-        (None, None, None) => rows(tape.newest_aggregates(limit).map(aggregate_row)),
+        (Some(id), None, None) => rows(
+            tape.aggregates_from_id(id, limit)
+                .map(|aggregate| aggregate_row(venue, aggregate)),
+        ),
+        (None, None, None) => rows(
+            tape.newest_aggregates(limit)
+                .map(|aggregate| aggregate_row(venue, aggregate)),
+        ),
         (None, Some(start), end) => {
             let end = end.unwrap_or(Millis::MAX);
-            rows(tape.aggregates_between(start, end, limit).map(aggregate_row))
+            rows(
+                tape.aggregates_between(start, end, limit)
+                    .map(|aggregate| aggregate_row(venue, aggregate)),
+            )
         }
         // The newest up to an end: those between the dawn of time and it, of which the last count.
         (None, None, Some(end)) => {
@@ -73,7 +87,7 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
                 up_to
                     .split_off(up_to.len().saturating_sub(limit))
                     .into_iter()
-                    .map(aggregate_row),
+                    .map(|aggregate| aggregate_row(venue, aggregate)),
             )
         }
     };
@@ -107,8 +121,7 @@ pub fn klines(venue: &Venue, params: &Params) -> Answer {
         limit,
     };
     let now = market.closed_at.unwrap_or_else(|| venue.now());
-    let mut candles = market.candles.range(&range, now);
-    candles.retain(|(candle, _)| market.candles.is_whole(interval, candle.open_time, market.known_since));
+    let candles = market.candles.range(&range, now);
     Ok(rows(candles.iter().map(|(candle, close_time)| candle.row(*close_time))))
 }
 
@@ -118,15 +131,25 @@ pub fn average_price(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let market = &lock(listed).market;
     let now = venue.now();
-    let recent = market
-        .candles
-        .since(now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE);
-    let price = match recent {
+    if let Some(average) = market.recorded_average {
+        return Ok(average_json(MINUTES, average.price, venue.hub.event_time(average.time)));
+    }
+    let start = now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE;
+    if !market.candles.coverage.is_whole(start, now + 1) {
+        return Err(ApiError::unknown(
+            "the recording does not have every trade of the last five minutes",
+        ));
+    }
+    let price = match market.candles.since(start) {
         Some(candle) if candle.volume > 0 => candle.quote_volume / candle.volume,
         _ => market.last_price().map_or(0, i128::from),
     };
-    let answer = json!({"mins": MINUTES, "price": number::fixed(price), "closeTime": market.tape.last().map_or(0, |trade| trade.time)});
-    Ok(answer.to_string())
+    let time = market.tape.last().map_or(0, |trade| venue.hub.event_time(trade.time));
+    Ok(average_json(MINUTES, price, time))
+}
+
+fn average_json(minutes: Millis, price: i128, time: Millis) -> String {
+    json!({"mins": minutes, "price": number::fixed(price), "closeTime": time}).to_string()
 }
 
 /// A rolling window's length: 1m to 59m, 1h to 23h, 1d to 7d.
@@ -153,26 +176,26 @@ fn rows(rows: impl Iterator<Item = Value>) -> String {
     Value::Array(rows.collect()).to_string()
 }
 
-fn trade_row(trade: &Trade) -> Value {
+fn trade_row(venue: &Venue, trade: &Trade) -> Value {
     json!({
         "id": trade.id,
         "price": number::fixed_price(trade.price),
         "qty": number::fixed(trade.quantity),
         "quoteQty": number::fixed_money(trade.money()),
-        "time": trade.time,
+        "time": venue.hub.event_time(trade.time),
         "isBuyerMaker": trade.buyer_is_maker,
         "isBestMatch": true
     })
 }
 
-fn aggregate_row(aggregate: &Aggregate) -> Value {
+fn aggregate_row(venue: &Venue, aggregate: &Aggregate) -> Value {
     json!({
         "a": aggregate.id,
         "p": number::fixed_price(aggregate.price),
         "q": number::fixed(aggregate.quantity),
         "f": aggregate.first_trade,
         "l": aggregate.last_trade,
-        "T": aggregate.time,
+        "T": venue.hub.event_time(aggregate.time),
         "m": aggregate.buyer_is_maker,
         "M": true
     })

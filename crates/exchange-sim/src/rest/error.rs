@@ -3,8 +3,6 @@
 use axum::http::StatusCode;
 use serde_json::json;
 
-use crate::market::known::Unknown;
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     pub status: StatusCode,
@@ -29,10 +27,10 @@ impl ApiError {
     }
 
     /// The exchange has no such error; by the status clients know that they may ask again.
-    pub fn unknown_book(why: Unknown) -> Self {
+    pub fn unknown(why: &str) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
-            ..Self::bad(-1000, why.as_str())
+            ..Self::bad(-1000, why)
         }
     }
 

@@ -7,6 +7,7 @@ use super::error::ApiError;
 use super::params::{Params, Symbols};
 use crate::interval::{DAY, MINUTE, Millis};
 use crate::market::Market;
+use crate::market::ticker::Ticker;
 use crate::number;
 use crate::venue::{Shared, Venue, lock};
 
@@ -15,19 +16,29 @@ type Answer = Result<String, ApiError>;
 /// Symbols that the rolling window and the trading day take in one request.
 const MAX_SYMBOLS: usize = 100;
 
-/// One symbol gives an object, several or all an array.
-fn each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Value) -> Answer {
+/// One symbol gives an object, several or all an array. Of all those are left out of which nothing is known.
+fn each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Result<Value, ApiError>) -> Answer {
     let find = |name: &String| venue.lookup(name).ok_or_else(ApiError::invalid_symbol);
     let make = |listed: &Shared| make(&lock(listed).market);
     let answer = match symbols {
-        Symbols::One(name) => make(find(name)?),
+        Symbols::One(name) => make(find(name)?)?,
         Symbols::Many(names) => {
             let found: Vec<&Shared> = names.iter().map(find).collect::<Result<_, _>>()?;
-            found.into_iter().map(make).collect()
+            found.into_iter().map(make).collect::<Result<_, _>>()?
         }
-        Symbols::All => venue.listed.values().map(make).collect(),
+        Symbols::All => venue.listed.values().filter_map(|listed| make(listed).ok()).collect(),
     };
     Ok(answer.to_string())
+}
+
+fn known(market: &Market, ticker: impl FnOnce(&Market) -> Ticker) -> Result<Ticker, ApiError> {
+    if market.knows_ticker() {
+        Ok(ticker(market))
+    } else {
+        Err(ApiError::unknown(
+            "the recording has no ticker, no candles and no trades of this symbol",
+        ))
+    }
 }
 
 pub fn day(venue: &Venue, params: &Params) -> Answer {
@@ -35,8 +46,8 @@ pub fn day(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let now = venue.now();
     each(venue, &symbols, |market| {
-        let ticker = market.ticker(now);
-        if mini { ticker.mini() } else { ticker.full() }
+        let ticker = known(market, |market| market.ticker(now))?.told(&venue.hub);
+        Ok(if mini { ticker.mini() } else { ticker.full() })
     })
 }
 
@@ -64,8 +75,8 @@ fn windowed(venue: &Venue, params: &Params, start: Millis, now: Millis) -> Answe
         _ => {}
     }
     each(venue, &symbols, |market| {
-        let ticker = market.ticker_since(start, now);
-        if mini { ticker.mini() } else { ticker.rolling() }
+        let ticker = known(market, |market| market.ticker_since(start, now))?.told(&venue.hub);
+        Ok(if mini { ticker.mini() } else { ticker.rolling() })
     })
 }
 
@@ -74,7 +85,7 @@ pub fn price(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     each(venue, &symbols, |market| {
         let price = number::fixed_price(market.last_price().unwrap_or(0));
-        json!({"symbol": market.symbol.name, "price": price})
+        Ok(json!({"symbol": market.symbol.name, "price": price}))
     })
 }
 
@@ -83,13 +94,13 @@ pub fn book_ticker(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     each(venue, &symbols, |market| {
         let (bid, ask) = market.best();
-        json!({
+        Ok(json!({
             "symbol": market.symbol.name,
             "bidPrice": number::fixed_price(bid.0),
             "bidQty": number::fixed(bid.1),
             "askPrice": number::fixed_price(ask.0),
             "askQty": number::fixed(ask.1)
-        })
+        }))
     })
 }
 

@@ -10,6 +10,8 @@ use crate::support::{Socket, get};
 
 const BEYOND: &str = "the recording does not know the book this far; the next recorded snapshot mends it";
 
+const NO_TICKER: &str = "the recording has no ticker, no candles and no trades of this symbol";
+
 /// An exchange that plays a text as fast as it can, once it is told to.
 struct Played {
     exchange: Exchange,
@@ -51,22 +53,24 @@ impl Played {
         }
     }
 
-    /// Best bid and ask of both endpoints that have them.
-    async fn best(&self) -> [(String, String); 2] {
-        let text = |value: &Value| value.as_str().expect("a text").to_owned();
-        let mut found = Vec::new();
-        for endpoint in ["ticker/bookTicker", "ticker/24hr"] {
-            let (status, ticker) = self.ask(endpoint).await;
-            assert_eq!(status, 200);
-            found.push((text(&ticker["bidPrice"]), text(&ticker["askPrice"])));
+    /// Best bid and ask, of the 24 hours too if there are any.
+    async fn best(&self) -> (String, String) {
+        let best = |ticker: &Value| {
+            let [bid, ask] = ["bidPrice", "askPrice"].map(|field| ticker[field].as_str().expect("a text").to_owned());
+            (bid, ask)
+        };
+        let (status, book) = self.ask("ticker/bookTicker").await;
+        assert_eq!(status, 200);
+        match self.ask("ticker/24hr").await {
+            (200, day) => assert_eq!(best(&day), best(&book)),
+            (status, error) => assert_eq!((status, &error["msg"]), (503, &json!(NO_TICKER))),
         }
-        found.try_into().expect("two")
+        best(&book)
     }
 }
 
-fn both(bid: &str, ask: &str) -> [(String, String); 2] {
-    let both = (format!("{bid}.00000000"), format!("{ask}.00000000"));
-    [both.clone(), both]
+fn both(bid: &str, ask: &str) -> (String, String) {
+    (format!("{bid}.00000000"), format!("{ask}.00000000"))
 }
 
 /// Bids at 100, 99, … and asks at 101, 102, ….
@@ -117,6 +121,34 @@ async fn a_short_snapshot_is_not_told_beyond_its_end() {
     let played = of(&text).await;
     played.to_its_end().await;
     assert_eq!(played.depth().await, Ok((20, 20)), "mended");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_that_comes_later_than_newer_updates_still_mends() {
+    let mut text = String::new();
+    line(&mut text, 0, &snapshot(10, 10, 10));
+    line(&mut text, 100, &diff("BTCUSDT", 11, 12, gone(91..101), json!([])));
+    line(
+        &mut text,
+        200,
+        &diff("BTCUSDT", 13, 14, json!([["100", "7"]]), json!([])),
+    );
+    // Asked for between the two, and answered after the second.
+    line(&mut text, 210, &snapshot(12, 20, 20));
+    line(
+        &mut text,
+        300,
+        &diff("BTCUSDT", 15, 15, json!([["99", "8"]]), json!([])),
+    );
+    let played = of(&text).await;
+    played.to_its_end().await;
+    let (status, book) = played.ask("depth").await;
+    assert_eq!((status, &book["lastUpdateId"]), (200, &json!(15)), "{book}");
+    assert_eq!(
+        (&book["bids"][0][1], &book["bids"][1][1]),
+        (&json!("7.00000000"), &json!("8.00000000"))
+    );
+    assert_eq!(played.depth().await, Ok((20, 20)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,6 +211,9 @@ async fn partial_books_begin_no_book() {
     played.to_its_end().await;
     assert_eq!(played.depth().await, nothing);
     assert_eq!(played.best().await, both("0", "0"));
+    assert_eq!(played.ask("ticker/24hr").await.0, 503);
+    let all = get(&played.exchange, "/api/v3/ticker/24hr").await;
+    assert_eq!((all.status, all.json()), (200, json!([])), "of all there are none");
 
     line(&mut text, 200, &quote(12, "98", "99"));
     line(&mut text, 210, &quote(11, "1", "2"));
@@ -306,6 +341,7 @@ async fn a_mini_ticker_is_completed_with_the_best_levels() {
     let played = of(&text).await;
     played.to_its_end().await;
     assert_eq!(played.best().await, both("90", "91"));
+    assert_eq!(played.ask("ticker/24hr").await.0, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -48,7 +48,7 @@ pub enum RestError {
     Server { status: u16 },
 
     /// The simulator's own words: what a recording does not tell, it never will.
-    #[error("the simulated exchange cannot tell: {0}")]
+    #[error("the recording does not tell: {0}")]
     Untold(String),
 
     /// An answer that the exchange never gives, such as a redirect or a page.
@@ -167,7 +167,7 @@ impl RestError {
     /// Whether the exchange may have done what was asked all the same.
     pub fn leaves_outcome_unknown(&self) -> bool {
         match self {
-            Self::Server { .. } | Self::Shape { .. } | Self::TooLarge { .. } | Self::Abandoned => true,
+            Self::Server { .. } | Self::Untold(_) | Self::Shape { .. } | Self::TooLarge { .. } | Self::Abandoned => true,
             // Somebody on the way spoke in the exchange's place: what the exchange did is not in it.
             Self::Status { .. } => true,
             // Without a connection nothing was sent.

@@ -204,7 +204,7 @@ impl Transport {
         let retry_after = retry_after(headers);
         if let Some(error) = self.refused_by_status(status, retry_after) {
             // The exchange's own faults have no words worth repeating; a recording's gaps have.
-            if simulation.is_some() && matches!(error, RestError::Server { .. }) {
+            if simulation == Some(Simulation::Replay) && matches!(error, RestError::Server { .. }) {
                 let body = self.bounded(response, request).await;
                 return Err(body.ok().and_then(|body| untold(&body)).unwrap_or(error));
             }
@@ -311,7 +311,7 @@ fn base(text: &str) -> Result<Url, Error> {
     Ok(url)
 }
 
-/// What the simulator says that it cannot tell; what it says of faults that were asked for is not that.
+/// What a recording does not tell, in the simulator's words.
 fn untold(body: &[u8]) -> Option<RestError> {
     let fields = decode::object(body).ok()?;
     let said = fields.text("msg").ok()?;

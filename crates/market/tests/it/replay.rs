@@ -159,9 +159,23 @@ async fn is_whole(feed: &Feed, symbol: &str, expected: &Expected) -> bool {
         .is_some_and(|view| view.last_update_id == expected.last().id)
 }
 
-async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expected>, speed: f64) {
+/// All symbols in one file, in which snapshots do not say whose they are.
+fn written_together(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
+    let mut together = Recording::default();
+    for recording in recordings.values() {
+        together.lines.extend(recording.lines.iter().cloned());
+    }
+    together.lines.sort_by_key(|(nanos, _)| *nanos);
+    let path = folder.path().join("all.gz");
+    together.write_gz(&path);
+    vec![path]
+}
+
+type Layout = fn(&Recordings, &TempDir) -> Vec<PathBuf>;
+
+async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expected>, speed: f64, layout: Layout) {
     let folder = tempfile::tempdir().expect("a folder");
-    let exchange = play(written(recordings, &folder), speed).await;
+    let exchange = play(layout(recordings, &folder), speed).await;
     let symbols: Vec<&str> = recordings.keys().map(String::as_str).collect();
     let feed = listening(&exchange, &symbols).await;
     follow(&exchange, &feed, expected).await;
@@ -274,8 +288,9 @@ async fn what_was_recorded_is_followed_exactly() {
         assert!(seconds >= 10, "{symbol}: only {seconds} candles were compared");
         candles_agree(recording, Interval::M1);
     }
-    replay_agrees(&recordings, &expected, f64::INFINITY).await;
-    replay_agrees(&recordings, &expected, 6.0).await;
+    replay_agrees(&recordings, &expected, f64::INFINITY, written).await;
+    replay_agrees(&recordings, &expected, f64::INFINITY, written_together).await;
+    replay_agrees(&recordings, &expected, 6.0, written).await;
     a_missing_diff_is_seen(&recordings, &expected).await;
 }
 
@@ -292,8 +307,8 @@ async fn a_tricky_recording_is_followed_exactly() {
     let last = expected["AAAUSDT"].last();
     assert_eq!(last.top(), [(995_000_000, 50_000_000), (1_010_000_000, 400_000_000)]);
     assert_eq!((last.id, last.bids.len(), last.asks.len()), (115, 2, 2));
-    replay_agrees(&recordings, &expected, 2.0).await;
-    replay_agrees(&recordings, &expected, f64::INFINITY).await;
+    replay_agrees(&recordings, &expected, 2.0, written).await;
+    replay_agrees(&recordings, &expected, f64::INFINITY, written).await;
 
     // As a whole market, which says what it is.
     let folder = tempfile::tempdir().expect("a folder");
