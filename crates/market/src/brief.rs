@@ -14,10 +14,12 @@ use crate::answers::{pair_name, written};
 use crate::candles::open_time;
 use crate::feed::{BookView, Day, Published};
 use crate::market::Market;
-use crate::model::{Interval, Symbol, SymbolStatus};
+use crate::model::{Interval, Millis, Symbol, SymbolStatus};
 use crate::symbols::{AnalyticsKind, Kind};
 
 const FLOW_SECS: u32 = 60;
+/// The streams of an exchange are never silent for so long.
+const SILENT_MS: u64 = 5_000;
 
 pub(crate) struct Brief {
     pub(crate) title: String,
@@ -45,9 +47,9 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
     };
     let label = if market.simulated().is_some() { "SIMULATED " } else { "" };
     // Said first, because snippets are cut.
-    let stale = match market.current_trouble() {
-        Some(_) if !matches!(kind, Kind::ExchangeInfo) => "STALE (the exchange does not answer as it should): ",
-        _ => "",
+    let stale = match at_hand.silent_secs() {
+        Some(secs) if !matches!(kind, Kind::ExchangeInfo) => format!("STALE (nothing was heard for {secs} s): "),
+        _ => String::new(),
     };
     Brief {
         title: format!("{label}{} {} ({})", symbol.name, title(kind), pair_name(symbol)),
@@ -96,6 +98,21 @@ impl<'a> AtHand<'a> {
         }
     }
 
+    /// For how long its streams have been silent, if that is longer than they ever are: figures may be of before.
+    fn silent_secs(&self) -> Option<u64> {
+        let of_book = self.view.as_ref().and(self.tracked.as_ref());
+        let heard = of_book.map(|tracked| self.market.last_word(tracked));
+        let age_ms = heard.or(self.market.feed.board.heard())?.age_ms(&*self.market.clock);
+        (age_ms >= SILENT_MS).then_some(age_ms / 1_000)
+    }
+
+    /// The exchange's time when its streams last said something of the symbol: trades are known until then.
+    fn heard_until(&self) -> Option<Millis> {
+        let word = self.market.last_word(self.tracked.as_ref()?);
+        let age = word.age_ms(&*self.market.clock);
+        Some(self.market.exchange_now().saturating_sub_unsigned(age))
+    }
+
     /// Figures of the document itself, as far as they are at hand.
     fn told(&self, kind: Kind) -> Option<Told> {
         match kind {
@@ -117,10 +134,14 @@ impl<'a> AtHand<'a> {
     fn price(&self) -> Told {
         let (name, quote) = (&self.symbol.name, &self.symbol.quote);
         let Some(day) = &self.day else {
-            return Told {
-                text: format!("{name}: no price is known yet; fetch it."),
-                as_of: self.market.clock.now(),
-            };
+            // What was traded or is offered tells a price too.
+            return self
+                .last_trade()
+                .or_else(|| self.best_prices())
+                .unwrap_or_else(|| Told {
+                    text: format!("{name}: no price is known yet; fetch it."),
+                    as_of: self.market.clock.now(),
+                });
         };
         let change = change(day).map_or_else(|| "unknown".to_owned(), |change| format!("{change:+}"));
         let volume = day.quote_volume.decimal().round_dp(0);
@@ -129,7 +150,7 @@ impl<'a> AtHand<'a> {
                 "{name}: last price {} {quote}, {change}% in 24 hours; high {}, low {}, volume {volume} {quote}.",
                 day.last, day.high, day.low
             ),
-            as_of: day.received.wall,
+            as_of: of_day(day),
         }
     }
 
@@ -149,7 +170,7 @@ impl<'a> AtHand<'a> {
         );
         Some(Told {
             text,
-            as_of: view.received.wall,
+            as_of: of_view(view),
         })
     }
 
@@ -162,7 +183,7 @@ impl<'a> AtHand<'a> {
         );
         Some(Told {
             text: format!("{}: {}; {imbalance}.", self.symbol.name, self.near_mid(&near)),
-            as_of: view.received.wall,
+            as_of: of_view(view),
         })
     }
 
@@ -182,7 +203,8 @@ impl<'a> AtHand<'a> {
     /// The candle that is open now, if every trade of it is on the tape.
     fn candle(&self, interval: Interval) -> Option<Told> {
         let tape = &self.tracked.as_ref()?.tape;
-        let opened = open_time(interval, self.market.exchange_now())?;
+        let until = self.heard_until()?;
+        let opened = open_time(interval, until)?;
         let recent = tape.recent(opened);
         let trades = || recent.trades();
         let (first, last) = (trades().next()?, trades().last()?);
@@ -205,7 +227,7 @@ impl<'a> AtHand<'a> {
         );
         Some(Told {
             text,
-            as_of: self.market.clock.now(),
+            as_of: Timestamp::from_millisecond(until).ok()?,
         })
     }
 
@@ -220,9 +242,9 @@ impl<'a> AtHand<'a> {
             day.last,
             self.symbol.quote
         );
-        (day.received.wall.as_millisecond() >= opened).then_some(Told {
+        (of_day(day).as_millisecond() >= opened).then_some(Told {
             text,
-            as_of: day.received.wall,
+            as_of: of_day(day),
         })
     }
 
@@ -240,7 +262,8 @@ impl<'a> AtHand<'a> {
 
     fn flow(&self) -> Option<Told> {
         let tape = &self.tracked.as_ref()?.tape;
-        let window = Window::last(FLOW_SECS, self.market.exchange_now());
+        let until = self.heard_until()?;
+        let window = Window::last(FLOW_SECS, until);
         let trades = tape.since(window.start_ms);
         let complete = trades.complete_from.is_some_and(|from| from <= window.start_ms);
         let flow = trade_flow(&trades.trades, window, trades.complete_from?).ok()?;
@@ -252,10 +275,8 @@ impl<'a> AtHand<'a> {
             flow.net_flow_base,
             base = self.symbol.base
         );
-        complete.then(|| Told {
-            text,
-            as_of: self.market.clock.now(),
-        })
+        let as_of = Timestamp::from_millisecond(until).ok()?;
+        complete.then_some(Told { text, as_of })
     }
 
     /// Where prices were, and where volume was on average.
@@ -271,7 +292,7 @@ impl<'a> AtHand<'a> {
                 day.high,
                 average.round_dp(day.last.decimal().scale()),
             ),
-            as_of: day.received.wall,
+            as_of: of_day(day),
         })
     }
 
@@ -282,7 +303,7 @@ impl<'a> AtHand<'a> {
                 "{}: in 24 hours from {} to {}, last {} {}. Fetch it for the prices between with little volume.",
                 self.symbol.name, day.low, day.high, day.last, self.symbol.quote
             ),
-            as_of: day.received.wall,
+            as_of: of_day(day),
         })
     }
 
@@ -303,7 +324,7 @@ impl<'a> AtHand<'a> {
                 "{}: {outcome}. Fetch it for those of the candles too.",
                 self.symbol.name
             ),
-            as_of: view.received.wall,
+            as_of: of_view(view),
         })
     }
 
@@ -318,7 +339,7 @@ impl<'a> AtHand<'a> {
                 self.symbol.name,
                 self.near_mid(&near)
             ),
-            as_of: view.received.wall,
+            as_of: of_view(view),
         })
     }
 
@@ -338,6 +359,21 @@ impl<'a> AtHand<'a> {
             as_of: self.market.symbols_loaded().wall,
         }
     }
+}
+
+/// By the exchange's clock, which is that of the recording where one is played.
+fn of_day(day: &Day) -> Timestamp {
+    let told = day
+        .exchange_time
+        .and_then(|time| Timestamp::from_millisecond(time).ok());
+    told.unwrap_or(day.received.wall)
+}
+
+fn of_view(view: &BookView) -> Timestamp {
+    let told = view
+        .exchange_time
+        .and_then(|time| Timestamp::from_millisecond(time).ok());
+    told.unwrap_or(view.received.wall)
 }
 
 fn change(day: &Day) -> Option<Decimal> {

@@ -167,7 +167,9 @@ impl RestError {
     /// Whether the exchange may have done what was asked all the same.
     pub fn leaves_outcome_unknown(&self) -> bool {
         match self {
-            Self::Server { .. } | Self::Untold(_) | Self::Shape { .. } | Self::TooLarge { .. } | Self::Abandoned => true,
+            Self::Server { .. } | Self::Untold(_) | Self::Shape { .. } | Self::TooLarge { .. } | Self::Abandoned => {
+                true
+            }
             // Somebody on the way spoke in the exchange's place: what the exchange did is not in it.
             Self::Status { .. } => true,
             // Without a connection nothing was sent.

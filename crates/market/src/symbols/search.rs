@@ -9,7 +9,7 @@ use super::id::{AnalyticsKind, Kind, MarketId};
 use super::parse::{self, Mention};
 use super::table::SymbolTable;
 use super::words::DEFAULT_INTERVAL;
-use crate::model::{Interval, Symbol};
+use crate::model::{Interval, Symbol, SymbolStatus};
 
 /// By what a query was understood; the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,6 +141,15 @@ fn document(
     })
 }
 
+/// Of a market that is not traded there are its rules and its past, and nothing that is of now.
+fn to_be_had(symbol: &Symbol, kind: Kind) -> Kind {
+    match kind {
+        Kind::ExchangeInfo | Kind::Klines(_) | Kind::Trades => kind,
+        _ if symbol.status == SymbolStatus::Trading => kind,
+        _ => Kind::ExchangeInfo,
+    }
+}
+
 struct Answer<'q, 't> {
     question: &'q Question<'t>,
     limit: usize,
@@ -193,12 +202,13 @@ impl Answer<'_, '_> {
         }
     }
 
-    fn push(&mut self, mention: &Mention<'_>, symbol: &Symbol, kind: Kind, weight: f32) {
+    fn push(&mut self, mention: &Mention<'_>, symbol: &Symbol, asked: Kind, weight: f32) {
+        let kind = to_be_had(symbol, asked);
         let taken = |found: &Match| found.kind == kind && found.symbol == symbol.name;
         if self.matches.len() >= self.limit || self.matches.iter().any(taken) {
             return;
         }
-        let coverage = self.coverage(mention, kind);
+        let coverage = self.coverage(mention, asked);
         let score = mention.on.score() * weight * (0.5 + 0.5 * coverage);
         let least = self.matches.last().map_or(1.0, |before| before.score);
         let others = mention.symbols.iter().filter(|other| other.name != symbol.name);

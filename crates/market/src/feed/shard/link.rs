@@ -9,7 +9,7 @@ use crate::moment::Moment;
 
 /// A connection that is silent for this long is asked for a sign of life, and given as long again.
 const QUIET: Duration = Duration::from_secs(2);
-const MAX_BACK_OFF: Duration = Duration::from_secs(30);
+const MAX_BACK_OFF: Duration = Duration::from_secs(10);
 /// Both connections are read for this long when one takes over from the other.
 const OVERLAP: Duration = Duration::from_secs(2);
 /// One on which something was refused is given this long to get it, while the old one lasts.
