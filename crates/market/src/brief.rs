@@ -15,6 +15,7 @@ use crate::candles::open_time;
 use crate::feed::{BookView, Day, Published};
 use crate::market::Market;
 use crate::model::{Interval, Millis, Symbol, SymbolStatus};
+use crate::number::Quantity;
 use crate::symbols::{AnalyticsKind, Kind};
 
 const FLOW_SECS: u32 = 60;
@@ -187,7 +188,7 @@ impl<'a> AtHand<'a> {
         })
     }
 
-    /// `within 10 bps of mid 2000000 USDT of bids and 1900000 USDT of asks`
+    /// `within 25 bps of mid 2000000 USDT of bids and 1900000 USDT of asks`
     fn near_mid(&self, near: &Band) -> String {
         let least = |complete: bool| if complete { "" } else { "at least " };
         format!(
@@ -212,7 +213,7 @@ impl<'a> AtHand<'a> {
             return None;
         }
         let prices = || trades().map(|trade| trade.price);
-        let volume: Decimal = trades().map(|trade| trade.quantity.decimal()).sum();
+        let volume = trades().try_fold(Quantity::ZERO, |sum, trade| sum.checked_add(trade.quantity))?;
         let text = format!(
             "{}, {interval} candle since {}: open {}, high {}, low {}, last {} {}; volume {} {}.",
             self.symbol.name,
@@ -222,7 +223,7 @@ impl<'a> AtHand<'a> {
             prices().min()?,
             last.price,
             self.symbol.quote,
-            volume.normalize(),
+            volume,
             self.symbol.base
         );
         Some(Told {

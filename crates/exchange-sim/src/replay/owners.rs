@@ -11,6 +11,8 @@ use crate::number::Price;
 
 /// Snapshots that are told apart; a recording has a few.
 const MAX_UNNAMED: usize = 10_000;
+/// And of each what was around it of every symbol, some 150 bytes: 150 MB at most.
+const MAX_NOTED: usize = 1_000_000;
 /// A snapshot's line may be so long after, or before, the updates that it holds.
 const NEAR: Nanos = 5_000_000_000;
 const SECOND: Nanos = 1_000_000_000;
@@ -81,13 +83,16 @@ pub struct Unnamed {
 pub struct Evidence {
     pub unnamed: Vec<Unnamed>,
     symbols: Vec<Recent>,
+    /// What is noted of symbols around all snapshots together.
+    noted: usize,
 }
 
 impl Evidence {
     pub fn note_snapshot(&mut self, time: Nanos, place: Place, levels: &Levels) {
-        if self.unnamed.len() == MAX_UNNAMED {
+        if self.unnamed.len() == MAX_UNNAMED || self.noted >= MAX_NOTED {
             return;
         }
+        self.noted += self.symbols.len();
         let id = levels.last_update_id;
         let around = self.symbols.iter().map(|recent| recent.around(id)).collect();
         self.unnamed.push(Unnamed {

@@ -127,7 +127,15 @@ pub async fn l2(market: &Market, symbol: &str, depth_levels: usize) -> Result<An
         .with_field("bands", &or_reason(&bands))?
         .table(Table {
             name: "cost_to_trade",
-            columns: &["side", "notional_quote", "vwap", "cost_bps", "cost_quote", "filled"],
+            columns: &[
+                "side",
+                "notional_quote",
+                "vwap",
+                "cost_bps",
+                "cost_quote",
+                "filled",
+                "complete",
+            ],
             rows: costs.iter().map(cost_row).collect(),
             keep: Keep::First,
             left_out: 0,
@@ -154,23 +162,26 @@ fn cost_row((asked, cost): &(Notional, Cost)) -> Vec<Value> {
         json!(cost.cost_bps),
         json!(cost.cost_quote),
         json!(cost.filled),
+        json!(cost.complete),
     ]
 }
 
-/// Of the largest size that the known levels hold.
+/// `Buying now costs, in basis points against mid and without fees: 1.2 for 1000 USDT, 4.5 for 10000 USDT.`
 fn cost_sentence(symbol: &Symbol, costs: &[(Notional, Cost)], side: Action) -> Option<String> {
-    let filled = costs.iter().filter(|(_, cost)| cost.side == side && cost.filled);
-    let (asked, cost) = filled.max_by_key(|(asked, _)| *asked)?;
     let verb = match side {
         Action::Buy => "Buying",
         Action::Sell => "Selling",
     };
-    Some(format!(
-        "{verb} for {asked} {quote} now: {} {quote} on average, {} basis points worse than mid, without fees.",
-        cost.vwap,
-        or_unknown(cost.cost_bps),
-        quote = symbol.quote,
-    ))
+    let known = |cost: &Cost| cost.side == side && cost.filled && cost.complete;
+    let filled = costs.iter().filter(|(_, cost)| known(cost));
+    let each = filled.map(|(asked, cost)| format!("{} for {asked} {}", or_unknown(cost.cost_bps), symbol.quote));
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "{verb} now costs, in basis points against mid and without fees: {}.",
+            each.join(", ")
+        )
+    })
 }
 
 pub(super) fn started(market: &Market, symbol: &Symbol, kind: Kind, title: &str, book: &BookReading) -> Result<Answer> {

@@ -86,6 +86,7 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
             ("realised_volatility_24h_pct", volatility.err().map(|reason| reason.to_string())),
         ]),
         "standing": "exact",
+        "realised_volatility_standing": "sound",
     }))
 }
 

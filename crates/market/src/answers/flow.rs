@@ -103,7 +103,7 @@ fn pressure(market: &Market, symbol: &Symbol, window_secs: u32) -> Value {
         tracked.pulse.beats(now, u64::from(window_secs))
     });
     match beats {
-        Some(beats) if beats.seconds > 0 => json!({
+        Some(beats) if beats.seconds > 0 && beats.has_quotes => json!({
             "ofi_base": Quantity::from_units(beats.ofi_units),
             "window_secs": beats.seconds,
             "changes": beats.quotes,

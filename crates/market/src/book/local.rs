@@ -119,6 +119,8 @@ pub struct LocalBook {
     /// The same of the streams before this one, whose ids need not be of the same count.
     newest_before: u64,
     outdated: u32,
+    /// Snapshots in a row that were older than the first buffered event.
+    too_old: u32,
 }
 
 impl LocalBook {
@@ -136,6 +138,7 @@ impl LocalBook {
             newest_time: None,
             newest_before: 0,
             outdated: 0,
+            too_old: 0,
         }
     }
 
@@ -246,8 +249,15 @@ impl LocalBook {
             .front()
             .is_some_and(|first| last.saturating_add(1) < first.first_id)
         {
+            self.too_old += 1;
+            if self.too_old > MAX_OUTDATED {
+                // No snapshot reaches what was buffered: its ids may be wrong.
+                events.clear();
+                (self.newest, self.newest_time, self.too_old) = (0, None, 0);
+            }
             return Ok(Installed::TooOld);
         }
+        self.too_old = 0;
         let is_outdated = events.is_empty() && last < self.newest;
         if is_outdated && self.outdated < MAX_OUTDATED {
             self.outdated += 1;

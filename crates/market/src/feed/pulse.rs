@@ -33,6 +33,8 @@ pub struct Beats {
     pub trades: u64,
     /// Order-flow imbalance in 10⁻⁸ of the base asset.
     pub ofi_units: i128,
+    /// Best prices were announced since the stream was opened: without any, nothing is known of their changes.
+    pub has_quotes: bool,
 }
 
 #[derive(Debug)]
@@ -107,6 +109,7 @@ impl Pulse {
             let from = end.saturating_sub(window).max(inner.since);
             let mut beats = Beats {
                 seconds: end.saturating_sub(from),
+                has_quotes: inner.quote.is_some(),
                 ..Beats::default()
             };
             for second in inner

@@ -357,10 +357,19 @@ impl Shard {
     }
 
     fn ask_the_exchange(&mut self, now: Instant) {
+        let waiting = self
+            .symbols
+            .iter()
+            .filter_map(|(symbol, tracked)| Some((tracked.compare_due()?, symbol)));
+        // Who has waited longest is compared first; the others' turn comes.
+        let next = waiting
+            .min_by_key(|(since, _)| *since)
+            .map(|(_, symbol)| symbol.clone());
         for (symbol, tracked) in &mut self.symbols {
+            let is_next = next.as_ref() == Some(symbol);
             let (rank, is_pinned) = (tracked.published.rank, tracked.published.is_pinned());
             let limit = self.settings.snapshot_limit(rank, is_pinned);
-            let kind = match tracked.wants(now, self.past.compared, limit) {
+            let kind = match tracked.wants(now, if is_next { self.past.compared } else { Some(now) }, limit) {
                 Some(Want::Book) => Kind::Book { limit },
                 Some(Want::Deeper) => Kind::Deeper { limit },
                 Some(Want::Place(_)) => {

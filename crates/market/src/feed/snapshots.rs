@@ -78,7 +78,9 @@ pub(super) async fn run(rest: Rest, mut wanted: mpsc::UnboundedReceiver<Wanted>,
                         Kind::Book { .. } | Kind::Place => more.rank,
                     };
                     let place = (Reverse(rank), Reverse(number), more.symbol.clone());
-                    if waiting.insert(more.symbol.clone(), more).is_none() {
+                    let before = waiting.insert(more.symbol.clone(), more);
+                    // What had time has its place at the end, where nothing else is to wait.
+                    if before.is_none_or(|before| matches!(before.kind, Kind::Deeper { .. })) {
                         queue.push(place);
                     }
                 }

@@ -216,7 +216,13 @@ impl Tracked {
     fn note_old(&mut self, now: Moment) {
         self.has_old_updates = true;
         let since = *self.old_since.get_or_insert(now.monotonic);
-        if now.monotonic.duration_since(since) >= MAX_AHEAD {
+        // Once it is known, another snapshot is seldom worth its weight.
+        let patience = if self.doubt == Some(Doubt::Ahead) {
+            6 * MAX_AHEAD
+        } else {
+            MAX_AHEAD
+        };
+        if now.monotonic.duration_since(since) >= patience {
             self.old_since = None;
             self.doubt = Some(Doubt::Ahead);
             let fault = self.book.is_ahead();

@@ -131,7 +131,8 @@ impl Transport {
     fn note_outcome(&self, answer: &Result<Raw, RestError>, now: Moment) {
         let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         match answer {
-            Err(error) if error.is_passing() => {
+            // The exchange is there if it refuses by a code of its own.
+            Err(error) if !matches!(error, RestError::Refused { .. } | RestError::Untold(_)) => {
                 *failing = Some(Failing {
                     since: failing.as_ref().map_or(now, |failing| failing.since),
                     last: now,

@@ -127,6 +127,7 @@ fn decimal(text: &str) -> String {
         let digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
         let mut threes = groups.clone();
         (1..=3).contains(&first.len())
+            && !first.starts_with('0')
             && digits(first)
             && threes.next().is_some()
             && groups.all(|group| group.len() == 3 && digits(group))
@@ -203,6 +204,7 @@ mod tests {
             ("0.5", "0.5"),
             // May be a decimal comma: refused by the schema rather than read as something else.
             ("0,5", "0,5"),
+            ("0,001", "0,001"),
             ("1,50", "1,50"),
             ("1,5000", "1,5000"),
             (",500", ",500"),

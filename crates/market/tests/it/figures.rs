@@ -94,7 +94,11 @@ async fn what_trades_cost_is_told_without_being_asked() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let book = market.live("orderbook_l2:BTCUSDT").await;
-    assert!(book.text.contains("basis points worse than mid"), "{}", book.text);
+    assert!(
+        book.text.contains("Buying now costs, in basis points against mid"),
+        "{}",
+        book.text
+    );
     assert!(
         book.text.contains("cost_to_trade (side,notional_quote,vwap"),
         "{}",

@@ -251,3 +251,20 @@ fn nonsense_and_endless_buffering_are_faults() {
     }
     assert_eq!(book.event(diff(1_000, 1_000, &[], &[])), Err(Fault::NoSnapshot));
 }
+
+#[test]
+fn an_update_from_far_ahead_does_not_keep_the_book_from_beginning() {
+    let mut book = LocalBook::new(1000);
+    book.event(diff(1, 2, &[], &[])).expect("buffered");
+    assert!(book.event(diff(9_000_000, 9_000_001, &[], &[])).is_err(), "a gap");
+    let mut tries = 0;
+    for id in 3.. {
+        book.event(diff(id, id, &[], &[])).expect("buffered");
+        tries += 1;
+        if book.snapshot(snapshot(id)) == Ok(Installed::Synced) {
+            break;
+        }
+        assert!(tries < 20, "never");
+    }
+    assert!(book.is_synced());
+}

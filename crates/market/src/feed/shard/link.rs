@@ -20,8 +20,13 @@ const LASTED: Duration = Duration::from_secs(5);
 impl Shard {
     /// What is to be done for the connection at every tick.
     pub(super) fn keep_link(&mut self, now: Moment) {
-        let lasted = |socket: &Socket| now.monotonic.duration_since(socket.opened) >= LASTED;
-        if self.socket.as_ref().is_some_and(lasted) {
+        let rotate_after = self.settings.rotate_after;
+        // While one is to be replaced, failures are those of its successors.
+        let is_good = |socket: &Socket| {
+            let age = now.monotonic.duration_since(socket.opened);
+            age >= LASTED && age < rotate_after && !socket.closing
+        };
+        if self.socket.as_ref().is_some_and(is_good) {
             self.failures = 0;
         }
         self.speak(now);
@@ -133,12 +138,15 @@ impl Shard {
     pub(super) fn ended(&mut self, why: &str) {
         let now = self.now();
         self.socket = None;
-        if self
-            .successor
-            .as_ref()
-            .is_some_and(|socket| socket.subscriptions.is_settled())
-        {
-            // It has read beside the old one: what the old one missed is in it, or will show as a gap.
+        let settled = |socket: &&Socket| socket.subscriptions.is_settled();
+        if let Some(successor) = self.successor.as_ref().filter(settled) {
+            // It has read beside the old one: what the old one missed is in it, or will show as a gap. If that was only
+            // for a moment, a quiet book may have missed something that no gap shows.
+            if now.monotonic.duration_since(successor.opened) < OVERLAP {
+                self.symbols
+                    .values_mut()
+                    .for_each(|tracked| tracked.doubt(now.monotonic));
+            }
             return self.take_over();
         }
         tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");

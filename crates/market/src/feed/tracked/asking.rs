@@ -19,8 +19,11 @@ impl Tracked {
     /// What is to be asked now; `compared` is when a book was last compared, `limit` how many levels it should have.
     pub(in crate::feed) fn wants(&mut self, now: Instant, compared: Option<Instant>, limit: u32) -> Option<Want> {
         let opened = self.opened?;
-        if self.asked.is_some() {
-            return None;
+        match self.asked {
+            // More levels have time; whether those there are still hold has not.
+            Some(Want::Deeper) if self.is_to_be_compared(now, compared) => self.deeper = None,
+            Some(_) => return None,
+            None => {}
         }
         let want = if self.book.is_synced() {
             if self.is_to_be_compared(now, compared) {
@@ -44,6 +47,11 @@ impl Tracked {
         self.asked = Some(want);
         self.generation += 1;
         Some(want)
+    }
+
+    /// When the exchange is to be asked how far its book is.
+    pub(in crate::feed) fn compare_due(&self) -> Option<Instant> {
+        self.compare_at.filter(|_| self.book.is_synced())
     }
 
     fn is_to_be_compared(&self, now: Instant, compared: Option<Instant>) -> bool {
@@ -119,10 +127,16 @@ impl Tracked {
             return self.ask_later(now.monotonic);
         }
         let has_updates = self.book.buffered() > 0;
-        self.limit = snapshot.limit;
+        let (id, limit) = (snapshot.last_update_id, snapshot.limit);
+        self.limit = limit;
         match self.book.snapshot(snapshot) {
             Ok(Installed::Synced) => {
-                if has_updates || self.doubt == Some(Doubt::Outdated) {
+                let is_settled = match self.doubt {
+                    Some(Doubt::Ahead) => self.book.last_update_id() > id,
+                    Some(Doubt::Outdated) => true,
+                    _ => has_updates,
+                };
+                if is_settled {
                     self.doubt = None;
                 }
                 self.begin(now);

@@ -343,3 +343,43 @@ fn after_a_reconnect_nothing_is_live_that_is_not_the_exchanges() {
     older.event(5);
     assert_eq!(older.state(), BookState::Live);
 }
+
+#[test]
+fn a_snapshot_ahead_of_all_updates_is_not_live_for_long() {
+    let mut bench = Bench::new();
+    bench.pass(1_000);
+    assert_eq!(bench.asks(), Some(Want::Book));
+    bench.answer(Ok(snapshot(1_000_000)));
+    for id in 11..=120 {
+        bench.pass(100);
+        bench.event(id);
+    }
+    assert_eq!(bench.state(), BookState::Resyncing);
+    assert!(bench.reason().contains("ahead of all updates"), "{}", bench.reason());
+    // The same again: stale this time, and not asked for anew all the while.
+    bench.pass(100);
+    assert_eq!(bench.asks(), Some(Want::Book));
+    bench.answer(Ok(snapshot(1_000_000)));
+    assert_eq!(bench.state(), BookState::Stale);
+    for id in 121..=320 {
+        bench.pass(100);
+        bench.event(id);
+        assert_ne!(bench.asks(), Some(Want::Book), "{id}");
+    }
+    assert_eq!(bench.state(), BookState::Stale, "{}", bench.reason());
+    // It was of this stream after all, which was late.
+    bench.event(1_000_001);
+    assert_eq!(bench.state(), BookState::Live);
+}
+
+#[test]
+fn a_doubtful_book_is_compared_before_it_is_deepened() {
+    let mut bench = Bench::live();
+    bench.pass(60_000);
+    bench.tracked.compare_at = None;
+    let now = bench.now().monotonic;
+    assert_eq!(bench.tracked.wants(now, None, 5_000), Some(Want::Deeper));
+    assert_eq!(bench.tracked.wants(now, None, 5_000), None);
+    bench.tracked.compare_at = Some(now);
+    assert_eq!(bench.tracked.wants(now, None, 5_000), Some(Want::Place(10)));
+}
