@@ -41,6 +41,38 @@ pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Pane
     )
 }
 
+/// What an answer tells of trades of several sizes, as it told it.
+pub(crate) fn of_record(told: &Told) -> Option<Panel> {
+    let listed = told.table("cost_to_trade")?;
+    let listed = listed.select(["side", "notional_quote", "vwap", "cost_bps", "filled", "complete"])?;
+    let row = |[side, size, vwap, bps, filled, complete]: [&str; 6]| {
+        let side = match side {
+            "buy" => toned("Buy", Tone::Up),
+            _ => toned("Sell", Tone::Down),
+        };
+        let known = match (filled, complete) {
+            ("true", "true") => toned("whole", Tone::Good),
+            ("true", _) => toned("the book is not known that far", Tone::Warning),
+            _ => toned("the known levels do not suffice", Tone::Warning),
+        };
+        vec![side, cell(size), cell(vwap), cell(bps), known]
+    };
+    let columns = vec![
+        words("Order"),
+        numbers(format!("Size ({})", told.quote)),
+        numbers(format!("Average price ({})", told.quote)),
+        numbers("Cost (bps of mid)"),
+        words("Filled"),
+    ];
+    let rows: Vec<Vec<Cell>> = listed.map(row).collect();
+    (!rows.is_empty()).then(|| {
+        noted(
+            panel("cost", "Cost to trade", Width::Whole, table(columns, rows)),
+            "Market orders through the known levels, best price first, without fees.",
+        )
+    })
+}
+
 /// What the headline of one order's cost has.
 pub(crate) const SHOWN: &[&str] = &[
     "vwap",

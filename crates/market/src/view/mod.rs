@@ -82,6 +82,7 @@ fn drawn(told: &Told, last_price: Option<f64>) -> (Option<Headline>, Vec<Panel>)
         shown.extend(["summary", "trades_used"]);
         panels.push(flow::panel_of_flow(&sums));
     }
+    panels.extend(cost::of_record(told));
     panels.extend(lists::panels(told));
     let rest = figures::rest(told, &shown, panels.is_empty());
     panels.extend(rest);

@@ -350,6 +350,17 @@ async fn what_was_cited_stays_as_it_was() {
     assert_eq!(bench.board(&document, true).await, shown, "the record alone is shown");
     let headline = shown.headline.expect("a headline");
     assert_eq!((&*headline.label, headline.as_of), ("Mid price", fetched.as_of));
+    let id = DocumentId::parse("orderbook_l2:BTCUSDT").expect("an id");
+    let depth = bench.source.fetch(&id, &cx).await.expect("an answer").expect("ours");
+    let costs = bench.board(&depth, true).await;
+    let Content::Table(costs) = &panel(&costs, "cost").content else {
+        panic!("{costs:?}")
+    };
+    assert_eq!(
+        (costs.rows.len(), &*costs.rows[0][1].text),
+        (8, "1000"),
+        "what it was to cost"
+    );
     // A search result has a sentence only, and its page is that.
     let brief = Document {
         text: "BTCUSDT: last price 1.".to_owned(),
