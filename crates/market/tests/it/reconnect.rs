@@ -126,12 +126,7 @@ async fn an_exchange_that_begins_anew_is_followed() {
 async fn a_refused_subscription_is_asked_for_again() {
     let exchange = exchange(simulation(), Limits::default()).await;
     exchange.faults().set(&Fault::RefuseSubscriptions { count: 2 });
-    let feed = feed(&exchange, &SYMBOLS);
-    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
-    until("every book is live", || async {
-        books.iter().all(|book| book.live().is_some())
-    })
-    .await;
+    let (feed, books) = all_live(&exchange).await;
     // One that is asked for later is refused alone: the others stay.
     exchange.faults().set(&Fault::RefuseSubscriptions { count: 1 });
     let later = feed.track(&Arc::from("ETHUSDT"), true, 3).expect("room for it");
@@ -148,16 +143,22 @@ async fn a_refused_subscription_is_asked_for_again() {
     assert_eq!(exchange.counts().connections_accepted, 1, "all on one connection");
 }
 
-/// One symbol is silent; nothing happens to the others, and it is back when its streams are.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_silent_symbol_harms_no_other_and_is_subscribed_to_again() {
-    let exchange = exchange(simulation(), Limits::default()).await;
-    let feed = feed(&exchange, &SYMBOLS);
+/// A feed of all symbols, once every book is live.
+async fn all_live(exchange: &Exchange) -> (Arc<Feed>, Vec<Arc<Published>>) {
+    let feed = feed(exchange, &SYMBOLS);
     let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
     until("every book is live", || async {
         books.iter().all(|book| book.live().is_some())
     })
     .await;
+    (feed, books)
+}
+
+/// One symbol is silent; nothing happens to the others, and it is back when its streams are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_silent_symbol_harms_no_other_and_is_subscribed_to_again() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let (_feed, books) = all_live(&exchange).await;
     let (silent, others) = books.split_first().expect("some");
     exchange.faults().set(&Fault::LoseStreams {
         symbol: silent.symbol.to_string(),
@@ -184,12 +185,7 @@ async fn one_silent_symbol_harms_no_other_and_is_subscribed_to_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_that_cannot_be_read_begins_its_book_again() {
     let exchange = exchange(simulation(), Limits::default()).await;
-    let feed = feed(&exchange, &SYMBOLS);
-    let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
-    until("every book is live", || async {
-        books.iter().all(|book| book.live().is_some())
-    })
-    .await;
+    let (_feed, books) = all_live(&exchange).await;
     let (odd, others) = books.split_first().expect("some");
     exchange.faults().set(&Fault::UnreadableDiffs {
         symbol: Some(odd.symbol.to_string()),

@@ -29,5 +29,6 @@ mod redis;
 mod reports;
 mod secured;
 mod speeches;
+mod sse;
 mod tasks;
 mod try_it;

@@ -1,0 +1,117 @@
+//! The older HTTP+SSE transport.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::protocol::{JSON, rpc};
+use crate::support::{TestServer, sample};
+
+#[test]
+fn the_older_transport_opens_at_once_keeps_alive_and_closes_in_time() {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .server("keep_alive_secs = 1\nsse_max_secs = 3")
+        .start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .expect("a timeout");
+    let started = Instant::now();
+    stream
+        .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
+        .expect("sent");
+    let mut seen = String::new();
+    let mut first_byte = None;
+    let mut buffer = [0; 4096];
+    while let Ok(read) = stream.read(&mut buffer) {
+        if read == 0 {
+            break;
+        }
+        first_byte.get_or_insert(started.elapsed());
+        seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        if seen.contains("0\r\n\r\n") {
+            break;
+        }
+    }
+    assert!(
+        first_byte.expect("bytes") < Duration::from_millis(500),
+        "an early first byte"
+    );
+    assert!(seen.to_ascii_lowercase().contains("x-accel-buffering: no"), "{seen}");
+    assert!(
+        seen.contains("event: endpoint\ndata: /sse/messages?sessionId="),
+        "{seen}"
+    );
+    assert!(seen.matches(": keep-alive").count() >= 2, "{seen}");
+    let open_for = started.elapsed();
+    assert!(
+        open_for >= Duration::from_millis(2900) && open_for < Duration::from_secs(6),
+        "{open_for:?}"
+    );
+    assert!(
+        seen.ends_with("0\r\n\r\n"),
+        "closed cleanly, with the last chunk: {seen:?}"
+    );
+    let session = seen
+        .split("sessionId=")
+        .nth(1)
+        .and_then(|s| s.split_whitespace().next())
+        .expect("a session");
+    let late = server.post(
+        &format!("/sse/messages?sessionId={session}"),
+        &[JSON],
+        &rpc("ping", json!({})),
+    );
+    assert_eq!(late.status, 404, "what ended is forgotten");
+}
+
+/// Reads a raw event stream until it has `part`.
+fn read_until(stream: &mut TcpStream, part: &str) -> String {
+    let mut seen = String::new();
+    let mut buffer = [0; 4096];
+    while !seen.contains(part) {
+        let read = stream.read(&mut buffer).expect("more of the stream");
+        assert!(read > 0, "it ended without {part}: {seen}");
+        seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    seen
+}
+
+#[test]
+fn the_older_transport_has_profiles_too() {
+    let server = TestServer::start();
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .expect("a timeout");
+    stream
+        .write_all(b"GET /sse/research HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
+        .expect("sent");
+    let opened = read_until(&mut stream, "sessionId=");
+    let session = opened
+        .split("sessionId=")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next());
+    let path = format!("/sse/messages?sessionId={}", session.expect("a session"));
+    let hello = json!({
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "it", "version": "1"},
+    });
+    assert_eq!(server.post(&path, &[JSON], &rpc("initialize", hello)).status, 202);
+    read_until(&mut stream, "serverInfo");
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(server.post(&path, &[JSON], &ready).status, 202);
+    assert_eq!(server.post(&path, &[JSON], &rpc("tools/list", json!({}))).status, 202);
+    let listed = read_until(&mut stream, "\n\n");
+    assert_eq!(
+        listed.matches("inputSchema").count(),
+        2,
+        "search and fetch alone: {listed}"
+    );
+    let unknown = server.get("/sse/nothing", &[]);
+    assert_eq!(unknown.status, 404);
+    assert!(unknown.body.contains("research"), "{}", unknown.body);
+    assert_ne!(server.get("/sse/admin", &[]).status, 200);
+}
