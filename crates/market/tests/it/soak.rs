@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tribune_exchange_sim::{Exchange, Fault, FaultHandle, Limits, Simulation};
-use tribune_market::feed::{self, BookState, Feed, Published};
+use tribune_market::feed::{self, BookState, BookView, Feed, Published};
 use tribune_market::rest::Rest;
 
 use crate::oracle::{Truth, Verdict};
@@ -245,7 +245,8 @@ struct Watched {
     /// What it last said of itself while it was away.
     reason: Option<String>,
     is_late: bool,
-    judged: Option<usize>,
+    /// Kept, so that no other view can be at its address.
+    judged: Option<Arc<BookView>>,
 }
 
 #[derive(Default, Debug)]
@@ -293,10 +294,11 @@ impl Checker {
                 self.found.returns.push((self.excuses.away(symbol, since), what));
             }
             let truth = truths.get_mut(symbol).expect("one of ours");
-            let same = Arc::as_ptr(&view) as usize;
-            if watched.judged != Some(same) {
-                watched.judged = Some(same);
-                match truth.judge(&view) {
+            let is_judged = watched.judged.as_ref().is_some_and(|judged| Arc::ptr_eq(judged, &view));
+            if !is_judged {
+                let verdict = truth.judge(&view);
+                watched.judged = Some(view);
+                match verdict {
                     Verdict::Exact => self.found.exact += 1,
                     Verdict::Between => self.found.between += 1,
                     Verdict::Unknown => self.found.unknown += 1,
