@@ -10,6 +10,8 @@ use crate::analytics::depth::{Band, band};
 use crate::analytics::flow::trade_flow;
 use crate::analytics::health::BAND_BPS;
 use crate::analytics::quotes::quotes;
+use crate::analytics::ranking::{Order, Ranking};
+use crate::answers::ranking::{Days, moves, shares, title as all_markets};
 use crate::answers::{pair_name, written};
 use crate::candles::open_time;
 use crate::feed::{BookView, Day, Published};
@@ -59,6 +61,31 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
     }
 }
 
+/// The same of all markets of one money; `None` while nothing is known of any.
+pub(crate) fn of_all(market: &Market, money: &Arc<str>) -> Option<Brief> {
+    let days = Days::at_hand(market, money)?;
+    let ranking = Ranking::of(days.days.iter().cloned());
+    let first = |order| ranking.first(order, 1);
+    let as_of = days.days.iter().map(|(_, day)| of_day(day)).max()?;
+    let label = if market.simulated().is_some() { "SIMULATED " } else { "" };
+    let stale = match days.age_ms(market) {
+        age if age >= SILENT_MS => format!("STALE (nothing was heard for {} s): ", age / 1_000),
+        _ => String::new(),
+    };
+    Some(Brief {
+        title: format!("{label}{}", all_markets(money)),
+        text: format!(
+            "{label}{stale}{} {money} markets in 24 hours: volume {}; gains {}; losses {}. As of {}.",
+            ranking.places.len(),
+            shares(&first(Order::Volume)),
+            moves(&first(Order::Gain)),
+            moves(&first(Order::Loss)),
+            written(as_of)
+        ),
+        as_of,
+    })
+}
+
 fn title(kind: Kind) -> String {
     let title = match kind {
         Kind::Ticker => "price and last 24 hours",
@@ -69,6 +96,7 @@ fn title(kind: Kind) -> String {
         Kind::Trades => "recent trades",
         Kind::ExchangeInfo => "trading rules",
         Kind::Report => "market report",
+        Kind::Markets => "among all markets",
         Kind::Analytics(AnalyticsKind::OrderFlow) => "order flow",
         Kind::Analytics(AnalyticsKind::VolumeProfile) => "volume profile",
         Kind::Analytics(AnalyticsKind::Anomalies) => "market anomalies",
@@ -117,7 +145,7 @@ impl<'a> AtHand<'a> {
     /// Figures of the document itself, as far as they are at hand.
     fn told(&self, kind: Kind) -> Option<Told> {
         match kind {
-            Kind::Ticker | Kind::Report => None,
+            Kind::Ticker | Kind::Report | Kind::Markets => None,
             Kind::OrderBook | Kind::OrderBookL1 => self.best_prices(),
             Kind::OrderBookL2 => self.depth(),
             Kind::Klines(interval) => self.candle(interval).or_else(|| self.candle_of_day(interval)),

@@ -13,7 +13,7 @@ use tribune_core::{
 };
 
 use crate::answers::{self, Answer, candles::Range};
-use crate::brief;
+use crate::brief::{self, Brief};
 use crate::market::{self, Market};
 use crate::model::Symbol;
 use crate::records::Records;
@@ -145,6 +145,7 @@ impl MarketSource {
             }
             Kind::Analytics(AnalyticsKind::Anomalies) => answers::anomalies::anomalies(market, symbol).await,
             Kind::Analytics(AnalyticsKind::Health) => answers::anomalies::health_score(market, symbol).await,
+            Kind::Markets => answers::ranking::overview(market, symbol).await,
             Kind::Report => Err(Error::not_found("reports are a source of their own")),
         }
     }
@@ -159,10 +160,13 @@ impl MarketSource {
         Ok(symbol.map(MarketId::Ticker))
     }
 
-    fn hit(&self, market: &Market, symbol: &Symbol, found: &Match, cx: &CallContext) -> Hit {
-        let brief = brief::brief(market, symbol, found.kind);
+    fn hit(&self, brief: Brief, found: &Match, cx: &CallContext) -> Hit {
         let mut metadata = JsonObject::new();
-        metadata.insert("resolved_symbol".to_owned(), json!(&*found.symbol));
+        let resolved = match found.kind {
+            Kind::Markets => "quote_asset",
+            _ => "resolved_symbol",
+        };
+        metadata.insert(resolved.to_owned(), json!(&*found.symbol));
         metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
         let alternatives: Vec<&str> = found.alternatives.iter().take(5).map(|name| &**name).collect();
         metadata.insert("alternatives".to_owned(), json!(alternatives));
@@ -205,8 +209,11 @@ impl Source for MarketSource {
         // Reports are a source of their own.
         let found = found.iter().filter(|found| found.kind != Kind::Report);
         let hits = found.filter_map(|found| {
-            let symbol = table.lookup(&found.symbol)?;
-            Some(self.hit(market, symbol, found, cx))
+            let brief = match found.kind {
+                Kind::Markets => brief::of_all(market, &found.symbol)?,
+                kind => brief::brief(market, table.lookup(&found.symbol)?, kind),
+            };
+            Some(self.hit(brief, found, cx))
         });
         Ok(hits.collect())
     }

@@ -7,6 +7,7 @@
 //! - [`profile`], [`vacuums`]: where volume was traded, and where not
 //! - [`walls`], [`icebergs`], [`anomalies`]: hints, from what was watched for a while
 //! - [`health`]: one score of published parts
+//! - [`ranking`]: all markets of one money beside one another
 //!
 //! Prices, quantities and money leave as decimal strings; ratios and basis points as JSON numbers with four
 //! places; statistics with six significant digits. What cannot be computed is null and has a reason.
@@ -26,6 +27,7 @@ pub mod impact;
 pub mod ofi;
 pub mod profile;
 pub mod quotes;
+pub mod ranking;
 pub mod sizes;
 pub mod vacuums;
 pub mod volatility;

@@ -1,10 +1,12 @@
 //! An answer: figures for a person to read, data for a program, and where and when they are from.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
-use tribune_core::wire::wire_bytes;
+use serde_json::{Value, json};
+use tribune_core::wire::{object, wire_bytes};
 use tribune_core::{Document, DocumentId, Error, JsonObject, Result};
 
 use crate::analytics::Unavailable;
@@ -142,25 +144,33 @@ pub struct Answer {
     pub data: JsonObject,
     pub tables: Vec<Table>,
     pub provenance: Provenance,
-    symbol: Symbol,
+    /// Which market it is of.
+    about: JsonObject,
 }
 
 impl Answer {
     pub fn new(kind: Kind, symbol: &Symbol, title: &str, provenance: Provenance) -> Result<Self> {
-        let id = MarketId::of(kind, symbol.name.clone()).document_id()?;
-        let label = if provenance.simulated.is_some() {
-            "SIMULATED "
-        } else {
-            ""
-        };
+        let id = MarketId::of(kind, symbol.name.clone());
+        let about = json!({"symbol": &*symbol.name, "base_asset": &*symbol.base, "quote_asset": &*symbol.quote});
+        Self::about(&id, &format!("{} {title}", symbol.name), object(about), provenance)
+    }
+
+    /// Of all markets of one money.
+    pub fn of_all(money: &Arc<str>, title: &str, provenance: Provenance) -> Result<Self> {
+        let about = json!({"quote_asset": &**money});
+        Self::about(&MarketId::Markets(money.clone()), title, object(about), provenance)
+    }
+
+    fn about(id: &MarketId, title: &str, about: JsonObject, provenance: Provenance) -> Result<Self> {
+        let label = provenance.simulated.map_or("", |_| "SIMULATED ");
         Ok(Self {
-            id,
-            title: format!("{label}{} {title}", symbol.name),
+            id: id.document_id()?,
+            title: format!("{label}{title}"),
             figures: Vec::new(),
             data: JsonObject::new(),
             tables: Vec::new(),
             provenance,
-            symbol: symbol.clone(),
+            about,
         })
     }
 
@@ -230,7 +240,7 @@ impl Answer {
                 line(&row.iter().map(plain).collect::<Vec<_>>().join(","));
             }
         }
-        let mut metadata = self.about();
+        let mut metadata = self.about;
         metadata.extend(provenance);
         // Every document's `source` is the scheme of its id.
         if let Some(source) = metadata.shift_remove("source") {
@@ -250,11 +260,11 @@ impl Answer {
     /// One object: what it is about, where it is from, the data and the tables.
     pub fn into_object(mut self, url: &str) -> JsonObject {
         self.fit_tables();
-        let mut object = Map::new();
+        let mut object = JsonObject::new();
         object.insert("id".to_owned(), json!(self.id));
         object.insert("title".to_owned(), json!(self.title));
         object.insert("url".to_owned(), json!(url));
-        object.extend(self.about());
+        object.extend(self.about);
         object.extend(fields_of(&self.provenance));
         for (name, value) in self.data {
             object.entry(name).or_insert(value);
@@ -264,14 +274,6 @@ impl Answer {
             object.insert(table.name.to_owned(), json!({"columns": table.columns, "rows": rows}));
         }
         object
-    }
-
-    fn about(&self) -> JsonObject {
-        let mut about = Map::new();
-        about.insert("symbol".to_owned(), json!(&*self.symbol.name));
-        about.insert("base_asset".to_owned(), json!(&*self.symbol.base));
-        about.insert("quote_asset".to_owned(), json!(&*self.symbol.quote));
-        about
     }
 
     fn fit_tables(&mut self) {

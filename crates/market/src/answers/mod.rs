@@ -4,7 +4,7 @@
 //! - `answer`: what an answer is made of
 //! - [`ticker`], [`book`], [`candles`], [`trades`], [`info`]: what the exchange says
 //! - [`flow`], [`profile`], [`anomalies`]: what is computed from it
-//! - [`cost`], [`compare`]: what to trade would cost; several markets side by side
+//! - [`cost`], [`compare`], [`ranking`]: what to trade would cost; several markets side by side; all of one money
 
 pub mod anomalies;
 mod answer;
@@ -15,6 +15,7 @@ pub mod cost;
 pub mod flow;
 pub mod info;
 pub mod profile;
+pub mod ranking;
 pub mod ticker;
 pub mod trades;
 

@@ -13,7 +13,7 @@ use super::{Market, NOTABLE_OFFSET_MS};
 use crate::feed::Day;
 use crate::model::SymbolStatus;
 use crate::moment::Moment;
-use crate::rest::{self, Ticker};
+use crate::rest::{self, RestError, Ticker};
 use crate::symbols::SymbolTable;
 
 /// Symbols come and go a few times a day.
@@ -72,19 +72,21 @@ impl Market {
         Ok(has_tickers)
     }
 
-    /// Asks for the last day of every symbol; says whether it was told. Without it only rankings and snippets suffer.
+    /// Learns the last day of every symbol; says whether it was told. Without it only rankings and snippets suffer.
     async fn load_tickers(&self) -> bool {
-        match self.rest.all_tickers_24h().await {
-            Ok(tickers) => {
-                let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
-                self.feed.board.fill(days);
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%error, "no tickers of all symbols yet; trying again");
-                false
-            }
+        let asked = self.ask_for_days().await;
+        if let Err(error) = &asked {
+            tracing::warn!(%error, "no tickers of all symbols yet; trying again");
         }
+        asked.is_ok()
+    }
+
+    /// Asks for the last day of every symbol, and when that was.
+    pub(crate) async fn ask_for_days(&self) -> std::result::Result<Moment, RestError> {
+        let tickers = self.rest.all_tickers_24h().await?;
+        let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
+        self.feed.board.fill(days);
+        Ok(tickers.received)
     }
 
     /// Ranks what is traded by the volumes that are known now.

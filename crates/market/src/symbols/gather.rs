@@ -43,9 +43,19 @@ pub(super) struct Question<'t> {
     dealing: bool,
     /// Something is said of markets, among other things.
     about_markets: bool,
+    /// What is asked for can be asked of all markets at once.
+    of_all: bool,
+    /// The money whose markets are meant then.
+    pub money: Option<String>,
 }
 
 impl Question<'_> {
+    /// Whether it is about no single market, but about all of them, and nothing of it is left over.
+    pub fn is_of_all(&self) -> bool {
+        let about_markets = self.telling || self.dealing || self.about_markets;
+        self.of_all && about_markets && self.mentions.is_empty() && self.unknown == 0 && self.unanswered == 0
+    }
+
     /// Words that say something, known or not.
     pub fn meaningful(&self) -> usize {
         self.known() + self.unknown + self.unanswered
@@ -83,8 +93,12 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     let mut unknown = Vec::new();
     let mut listed = false;
     let (mut day, mut length) = (0, 0);
+    let mut toward = false;
     let parts = without_asides(typed, parts);
     for part in parts {
+        if let Meaning::Sense(_) = part.meaning {
+            question.of_all |= words::is_of_all(&said(typed, &part));
+        }
         match part.meaning {
             Meaning::Mention(mention) => {
                 listed |= part.gap == Gap::List;
@@ -108,7 +122,8 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
             Meaning::NoInterval => length += part.words,
             Meaning::Sense(Sense::Elsewhere) => question.unanswered += ELSEWHERE_WEIGHT * part.words,
             Meaning::Sense(Sense::Compare) => listed = true,
-            Meaning::Sense(_) | Meaning::Neutral => {}
+            Meaning::Sense(Sense::Toward) => toward = true,
+            Meaning::Sense(Sense::Stop | Sense::Pairing) | Meaning::Neutral => {}
             Meaning::Unknown => unknown.push(part.start),
         }
     }
@@ -120,6 +135,9 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
         question.unanswered += length;
     }
     question.unknown = unknown.len();
+    if question.of_all {
+        take_money(table, &mut question, toward);
+    }
     if !listed {
         quote_in_money(table, &mut question);
     }
@@ -178,7 +196,7 @@ fn want(wants: &mut Vec<(Kind, usize)>, kind: Kind, words: usize) {
     }
     // The rarer the wish, the surer it is meant: "price history" is a history.
     wants.sort_by_key(|(kind, _)| match kind {
-        Kind::Analytics(_) | Kind::Report => 0,
+        Kind::Analytics(_) | Kind::Report | Kind::Markets => 0,
         Kind::OrderBookL2 => 1,
         Kind::OrderBookL1 => 2,
         Kind::Klines(_) => 3,
@@ -220,6 +238,24 @@ fn quote_in_money<'t>(table: &'t SymbolTable, question: &mut Question<'t>) {
         }
     }
     question.mentions = assets;
+}
+
+/// "Top gainers in euros": what is asked of all markets is asked of those of one money. Another asset is that only where
+/// it is said to be ("in BTC"), and what is asked for could not be asked of it alone ("most volume in BTC").
+fn take_money(table: &SymbolTable, question: &mut Question<'_>, toward: bool) {
+    let priced = toward && question.wants.iter().all(|(kind, _)| *kind == Kind::Ticker);
+    let [mention] = question.mentions.as_slice() else {
+        return;
+    };
+    let mut tickers = mention.tickers.iter().map(String::as_str);
+    let money = match tickers.find(|ticker| table.has_quote(ticker)) {
+        None if mention.is_dollars() && table.has_quote("USDT") => Some("USDT"),
+        known => known,
+    };
+    if let Some(money) = money.filter(|_| priced || mention.is_money()) {
+        question.money = Some(money.to_owned());
+        question.mentions.clear();
+    }
 }
 
 /// Unknown words that begin a name or misspell one.

@@ -58,6 +58,8 @@ pub enum Kind {
     Analytics(AnalyticsKind),
     /// All of it at once; only of symbols that are always tracked.
     Report,
+    /// All markets of one money, which stands where the symbol does.
+    Markets,
 }
 
 impl Kind {
@@ -73,6 +75,7 @@ impl Kind {
             Self::ExchangeInfo => "exchange_info",
             Self::Analytics(_) => "analytics",
             Self::Report => "report",
+            Self::Markets => "markets",
         }
     }
 
@@ -96,6 +99,7 @@ pub enum MarketId {
     ExchangeInfo(Arc<str>),
     Analytics(AnalyticsKind, Arc<str>),
     Report(Arc<str>),
+    Markets(Arc<str>),
 }
 
 impl MarketId {
@@ -109,6 +113,7 @@ impl MarketId {
         "trades",
         "exchange_info",
         "analytics",
+        "markets",
     ];
 
     pub fn of(kind: Kind, symbol: Arc<str>) -> Self {
@@ -122,6 +127,7 @@ impl MarketId {
             Kind::ExchangeInfo => Self::ExchangeInfo(symbol),
             Kind::Analytics(analytics) => Self::Analytics(analytics, symbol),
             Kind::Report => Self::Report(symbol),
+            Kind::Markets => Self::Markets(symbol),
         }
     }
 
@@ -136,6 +142,7 @@ impl MarketId {
             "trades" => Kind::Trades,
             "exchange_info" => Kind::ExchangeInfo,
             "report" => Kind::Report,
+            "markets" => Kind::Markets,
             "klines" => return klines(key).map(Some),
             "analytics" => return analytics(key).map(Some),
             _ => return Ok(None),
@@ -143,6 +150,7 @@ impl MarketId {
         Ok(Some(Self::of(kind, symbol(key, kind.scheme())?)))
     }
 
+    /// Of all markets at once, the money that they are priced in.
     pub fn symbol(&self) -> &Arc<str> {
         match self {
             Self::Ticker(symbol)
@@ -153,7 +161,8 @@ impl MarketId {
             | Self::Trades(symbol)
             | Self::ExchangeInfo(symbol)
             | Self::Analytics(_, symbol)
-            | Self::Report(symbol) => symbol,
+            | Self::Report(symbol)
+            | Self::Markets(symbol) => symbol,
         }
     }
 
@@ -168,6 +177,7 @@ impl MarketId {
             Self::ExchangeInfo(_) => Kind::ExchangeInfo,
             Self::Analytics(kind, _) => Kind::Analytics(*kind),
             Self::Report(_) => Kind::Report,
+            Self::Markets(_) => Kind::Markets,
         }
     }
 
@@ -297,6 +307,7 @@ mod tests {
             "analytics:liquidity_vacuums:SOLUSDT",
             "analytics:health:SOLUSDT",
             "ticker:币安人生USDT",
+            "markets:USDT",
         ] {
             let id = parsed(text).expect(text).expect("ours");
             assert_eq!(id.to_string(), text);

@@ -29,6 +29,8 @@ pub enum MatchedOn {
     Prefix,
     /// A name or symbol with one edit.
     OneEdit,
+    /// The query names no market, and asks for what all of them tell.
+    AllMarkets,
 }
 
 impl MatchedOn {
@@ -42,6 +44,7 @@ impl MatchedOn {
             Self::Name => "name",
             Self::Prefix => "prefix",
             Self::OneEdit => "one_edit",
+            Self::AllMarkets => "all_markets",
         }
     }
 
@@ -54,6 +57,7 @@ impl MatchedOn {
             Self::Name => 0.8,
             Self::Prefix => 0.5,
             Self::OneEdit => 0.4,
+            Self::AllMarkets => 0.7,
         }
     }
 }
@@ -62,6 +66,7 @@ impl MatchedOn {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     pub id: DocumentId,
+    /// Of all markets at once, the money that they are priced in.
     pub symbol: Arc<str>,
     pub kind: Kind,
     pub interval: Option<Interval>,
@@ -95,7 +100,7 @@ const SIBLINGS: &[Kind] = &[
     Kind::Analytics(AnalyticsKind::Health),
 ];
 
-/// The documents that answer `query`, best first; none if it names no market of the table.
+/// The documents that answer `query`, best first; none if it names no market of the table and is not about all.
 pub fn search(table: &SymbolTable, query: &str, limit: usize) -> Vec<Match> {
     if let Some(found) = pasted_id(table, query) {
         return [found].into_iter().take(limit).collect();
@@ -107,7 +112,29 @@ pub fn search(table: &SymbolTable, query: &str, limit: usize) -> Vec<Match> {
         matches: Vec::new(),
     };
     answer.fill();
+    if question.is_of_all() {
+        let money = match &question.money {
+            Some(money) => table.money(money),
+            None => table.moneys().first().copied(),
+        };
+        let found = money.and_then(|money| all_markets(money, MatchedOn::AllMarkets));
+        answer.matches.extend(found.filter(|_| limit > 0));
+    }
     answer.matches
+}
+
+/// The document about all markets of one money.
+fn all_markets(money: &Arc<str>, on: MatchedOn) -> Option<Match> {
+    Some(Match {
+        id: MarketId::Markets(money.clone()).document_id().ok()?,
+        symbol: money.clone(),
+        kind: Kind::Markets,
+        interval: None,
+        matched_on: on,
+        score: on.score(),
+        coverage: 1.0,
+        alternatives: Vec::new(),
+    })
 }
 
 /// A query that is an id, or the address of a citation.
@@ -116,6 +143,9 @@ fn pasted_id(table: &SymbolTable, query: &str) -> Option<Match> {
     let cited = Links::cited_id(query);
     let id = DocumentId::parse(cited.as_deref().unwrap_or(query)).ok()?;
     let id = MarketId::parse(&id).ok().flatten()?;
+    if let MarketId::Markets(money) = &id {
+        return all_markets(table.money(money)?, MatchedOn::Id);
+    }
     let symbol = table.lookup(id.symbol())?;
     document(symbol, id.kind(), MatchedOn::Id, 1.0, 1.0, Vec::new())
 }

@@ -131,6 +131,19 @@ impl SymbolTable {
         self.by_quote.contains_key(quote)
     }
 
+    /// What prices are in, as the exchange writes it.
+    pub fn money(&self, quote: &str) -> Option<&Arc<str>> {
+        self.by_quote.get_key_value(quote).map(|(money, _)| money)
+    }
+
+    /// Everything that prices are in, what people mean first.
+    pub fn moneys(&self) -> Vec<&Arc<str>> {
+        let mut moneys: Vec<(&Arc<str>, &Vec<usize>)> = self.by_quote.iter().collect();
+        let place = |money: &str| QUOTES.iter().position(|quote| *quote == money).unwrap_or(QUOTES.len());
+        moneys.sort_by_key(|(money, markets)| (place(money), Reverse(markets.len()), Arc::clone(money)));
+        moneys.into_iter().map(|(money, _)| money).collect()
+    }
+
     fn listed<'a>(&'a self, places: Option<&'a Vec<usize>>) -> impl ExactSizeIterator<Item = &'a Symbol> + Clone {
         let places = places.map_or(&[][..], Vec::as_slice);
         places.iter().map(|at| &self.listing.symbols[*at])

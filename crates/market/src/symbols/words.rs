@@ -10,6 +10,9 @@ use crate::model::Interval;
 
 static FILE: &str = include_str!("words.tsv");
 
+/// What stands before words of the file and is said of them there.
+const MARKS: [char; 2] = ['~', '+'];
+
 /// The candles meant by whoever names no length.
 pub(super) const DEFAULT_INTERVAL: Interval = Interval::H1;
 
@@ -79,6 +82,8 @@ struct Entry {
     sense: Sense,
     /// Said of anything: it does not show that a market is meant.
     vague: bool,
+    /// Where no market is named, all of them are meant.
+    of_all: bool,
 }
 
 /// The words and phrases of the file with what they mean.
@@ -90,9 +95,14 @@ fn entries() -> impl Iterator<Item = (&'static str, Entry)> {
     let senses = lines.filter_map(|(name, words)| Some((Sense::named(name)?, words)));
     senses.flat_map(|(sense, words)| {
         words.split(", ").map(move |word| {
-            let said = word.trim_start_matches('~');
-            let vague = said != word;
-            (said, Entry { sense, vague })
+            let said = word.trim_start_matches(MARKS);
+            let marks = &word[..word.len() - said.len()];
+            let entry = Entry {
+                sense,
+                vague: marks.contains('~'),
+                of_all: marks.contains('+'),
+            };
+            (said, entry)
         })
     })
 }
@@ -110,6 +120,11 @@ pub(super) fn sense(phrase: &str) -> Option<Sense> {
 /// Whether a word or phrase that asks for something is said of markets alone.
 pub(super) fn is_telling(phrase: &str) -> bool {
     lookup(phrase).is_some_and(|entry| !entry.vague)
+}
+
+/// Whether a word or phrase asks for all markets where none is named.
+pub(super) fn is_of_all(phrase: &str) -> bool {
+    lookup(phrase).is_some_and(|entry| entry.of_all)
 }
 
 /// Most words that a phrase with this first word has.
@@ -173,7 +188,7 @@ mod tests {
             let (name, words) = line.split_once('\t').expect("a sense and words");
             assert!(Sense::named(name).is_some(), "{line:?}");
             for word in words.split(", ") {
-                let said = word.trim_start_matches('~');
+                let said = word.trim_start_matches(MARKS);
                 assert_eq!(phrase(said), said, "{line:?}: written as questions are read");
                 assert!(seen.insert(said.to_owned()), "{said:?} twice");
             }

@@ -75,7 +75,7 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
                     }
                 }
             }
-            ("side", Value::String(text)) => *text = text.trim().to_lowercase(),
+            ("side" | "sort_by", Value::String(text)) => *text = text.trim().to_lowercase(),
             ("interval", Value::String(text)) => *text = interval(text),
             ("notional" | "quantity" | "tick_size", Value::Number(number)) => {
                 *value = Value::String(number.to_string());

@@ -33,13 +33,14 @@ pub(crate) enum Form {
     LiquidityVacuums,
     CostToTrade,
     CompareMarkets,
+    TopMarkets,
 }
 
 /// Name, title and description.
 type Told = (&'static str, &'static str, &'static str);
 
 impl Form {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Ticker,
         Self::OrderBook,
         Self::RecentTrades,
@@ -56,6 +57,7 @@ impl Form {
         Self::LiquidityVacuums,
         Self::CostToTrade,
         Self::CompareMarkets,
+        Self::TopMarkets,
     ];
 
     const fn told(self) -> Told {
@@ -140,6 +142,11 @@ impl Form {
                 "Compare markets",
                 "Use this to put 2 to 20 symbols side by side: price, change, range, volume, spread, depth, volatility.",
             ),
+            Self::TopMarkets => (
+                "binance_top_markets",
+                "Top markets",
+                "Use this when no symbol is named: which markets on Binance are traded most, gained most, lost most or moved most in the last 24 hours, each with price, change, range, volume and its share of the volume of all.",
+            ),
         }
     }
 
@@ -152,6 +159,24 @@ impl Form {
             Self::CompareMarkets => {
                 add("symbols", symbols(2));
                 return (arguments, vec!["symbols"]);
+            }
+            Self::TopMarkets => {
+                add(
+                    "sort_by",
+                    json!({
+                        "type": "string", "enum": ["volume", "gain", "loss", "range"], "default": "volume",
+                        "description": "volume: most traded first; gain and loss: largest change first; range: widest between high and low (default volume).",
+                    }),
+                );
+                add(
+                    "quote_asset",
+                    json!({
+                        "type": "string", "minLength": 1, "maxLength": 32,
+                        "description": "Only markets priced in this asset, for example USDT, BTC or EUR; USDT where it is not given.",
+                    }),
+                );
+                add("limit", whole("How many markets", 1, 100, 20));
+                return (arguments, Vec::new());
             }
             Self::Ticker | Self::AveragePrice | Self::ExchangeInfo | Self::OrderBookL1 => {
                 add("symbol", symbol());
@@ -270,6 +295,9 @@ impl Form {
                 ("ticker", "symbol"),
                 ("pair", "symbol"),
                 ("amount", "notional"),
+                ("quote", "quote_asset"),
+                ("sort", "sort_by"),
+                ("by", "sort_by"),
             ],
         }
     }

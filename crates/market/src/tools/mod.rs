@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
 use crate::analytics::cost::{Action, Size};
+use crate::analytics::ranking::Order;
 use crate::answers::candles::Range;
 use crate::answers::{self, Answer};
 use crate::market::Market;
@@ -28,6 +29,7 @@ const DEFAULT_CANDLES: usize = 500;
 const DEFAULT_DEPTH_LEVELS: usize = 20;
 const DEFAULT_WINDOW_SECS: u32 = 60;
 const DEFAULT_HOURS: u32 = 24;
+const DEFAULT_MARKETS: usize = 20;
 
 /// Every tool that reads the market.
 pub(crate) fn all(source: &Arc<MarketSource>) -> Vec<Arc<dyn Tool>> {
@@ -69,6 +71,9 @@ impl Tool for MarketTool {
         let market = self.source.market()?;
         if self.form == Form::CompareMarkets {
             return self.several(market, &args.symbols(), &args).await;
+        }
+        if self.form == Form::TopMarkets {
+            return ToolOutput::structured(&self.cited(top_markets(market, &args).await?), 1);
         }
         if self.form == Form::ExchangeInfo && args.symbols().is_empty() {
             return ToolOutput::structured(&answers::info::overview(market).await?, 1);
@@ -133,6 +138,7 @@ impl MarketTool {
             Form::MicrostructureHealth => answers::anomalies::health_score(market, symbol).await,
             Form::CostToTrade => self.cost(market, symbol, args).await,
             Form::CompareMarkets => answers::compare::row(market, symbol).await,
+            Form::TopMarkets => top_markets(market, args).await,
         }
     }
 
@@ -176,6 +182,17 @@ impl MarketTool {
         }
         several_of(results, failed)
     }
+}
+
+async fn top_markets(market: &Market, args: &Arguments<'_>) -> Result<Answer> {
+    let order = match args.text("sort_by") {
+        Some("gain") => Order::Gain,
+        Some("loss") => Order::Loss,
+        Some("range") => Order::Range,
+        _ => Order::Volume,
+    };
+    let most = args.count("limit").unwrap_or(DEFAULT_MARKETS);
+    answers::ranking::top(market, args.text("quote_asset"), order, most).await
 }
 
 /// Fails only if everything did.

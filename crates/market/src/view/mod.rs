@@ -3,6 +3,7 @@
 //!
 //! - `record`: what an answer said, read back from its document; `words`: its names for people
 //! - `ticker`, `book`, `candles`, `profile`, `flow`, `cost`, `lists`: one picture a family; `figures`: the rest
+//! - `ranking`: all markets of one money
 //! - `parts`: panels, badges, links
 //! - `now`: the board of the present, from the live book, the tape, and a few requests that `cache` keeps for all
 //!   viewers; it cites nothing and has a small share of the exchange's budget
@@ -17,6 +18,7 @@ pub(crate) mod lists;
 mod now;
 pub(crate) mod parts;
 mod profile;
+mod ranking;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -31,8 +33,13 @@ pub(crate) use now::{Pages, now};
 use record::{Told, places};
 use ticker::{Bests, Day};
 
+use crate::symbols::Kind;
+
 /// The board of what was cited, from its record alone; `None` if there is only a text.
 pub(crate) fn then(document: &Document) -> Option<Board> {
+    if document.id.scheme() == Kind::Markets.scheme() {
+        return ranking::board(document);
+    }
     let told = Told::read(document)?;
     let what = told.what.clone();
     let mut board = parts::frame(&parts::About::of(&told, true), Some(&what));

@@ -21,7 +21,7 @@ use super::cache::Found;
 use super::cost::cost_table;
 use super::record::{Told, places};
 use super::ticker::{Bests, Day};
-use super::{candles, dated, drawn, flow, parts, profile, words};
+use super::{candles, dated, drawn, flow, parts, profile, ranking, words};
 use crate::analytics::sizes::sizes;
 use crate::answers;
 use crate::answers::candles::Range;
@@ -59,6 +59,9 @@ struct Look<'a> {
 /// The board of what there is now about a document's subject; an error if there is nothing.
 pub(crate) async fn now(source: &MarketSource, id: &MarketId) -> Result<Board> {
     let market = source.market()?.for_pages();
+    if id.kind() == Kind::Markets {
+        return all_markets(&market, id).await;
+    }
     let symbol = market.symbol(id.symbol()).await?;
     let is_watched = symbol.status == SymbolStatus::Trading && takes_a_live_book(id.kind());
     let look = Look {
@@ -81,10 +84,17 @@ pub(crate) async fn now(source: &MarketSource, id: &MarketId) -> Result<Board> {
     Ok(board)
 }
 
+/// The board of all markets of one money: streams bring them, so nothing is kept for other viewers.
+async fn all_markets(market: &Market, id: &MarketId) -> Result<Board> {
+    let document = MarketSource::answer_by(market, id).await?.into_document();
+    let board = ranking::board(&document).ok_or_else(|| Error::internal("an answer could not be read back"))?;
+    Ok(Board { is_live: true, ..board })
+}
+
 /// Whether the page is better, and costs the exchange less, where the book is live.
 const fn takes_a_live_book(kind: Kind) -> bool {
     match kind {
-        Kind::Klines(_) | Kind::ExchangeInfo | Kind::Report => false,
+        Kind::Klines(_) | Kind::ExchangeInfo | Kind::Report | Kind::Markets => false,
         Kind::Analytics(kind) => !matches!(kind, AnalyticsKind::VolumeProfile | AnalyticsKind::LiquidityVacuums),
         _ => true,
     }
@@ -124,6 +134,8 @@ const fn panels_of(kind: Kind) -> &'static [(&'static str, &'static str, Width)]
             FIGURES,
         ],
         Kind::Klines(_) => &[CANDLES, FIGURES],
+        // Drawn by itself.
+        Kind::Markets => &[],
         Kind::Trades => &[TRADES, FLOW],
         Kind::ExchangeInfo => &[FIGURES],
         Kind::Analytics(AnalyticsKind::OrderFlow) => &[FIGURES, TRADES],

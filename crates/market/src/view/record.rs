@@ -14,7 +14,7 @@ use tribune_core::Document;
 
 use crate::book::{Depth, Level};
 use crate::number::{Price, Quantity};
-use crate::symbols::MarketId;
+use crate::symbols::{Kind, MarketId};
 
 const BEFORE_DATA: &str = "\n\nData:\n";
 /// Longer names are no names of ours.
@@ -24,6 +24,7 @@ const MAX_NAME_CHARS: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     pub(crate) symbol: Arc<str>,
+    /// Empty of all markets of one money.
     pub(crate) base: String,
     pub(crate) quote: String,
     /// What it is about its symbol: `order book`, `cost to trade`.
@@ -52,7 +53,10 @@ impl Told {
         let what = title.strip_prefix(&**id.symbol()).unwrap_or(title).trim();
         Some(Self {
             symbol: id.symbol().clone(),
-            base: about("base_asset")?,
+            base: match id.kind() {
+                Kind::Markets => String::new(),
+                _ => about("base_asset")?,
+            },
             quote: about("quote_asset")?,
             what: what.to_owned(),
             as_of: document.as_of,

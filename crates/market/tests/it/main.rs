@@ -6,6 +6,7 @@ mod coalescing;
 mod figures;
 mod honesty;
 mod oracle;
+mod ranking;
 mod reconnect;
 mod recording;
 mod redis;
