@@ -280,6 +280,8 @@ impl Source for MarketSource {
         };
         match (market.known_symbols(), market.current_trouble()) {
             (_, Some(trouble)) if market.has_tried() => SourceStatus::Degraded(trouble),
+            // It was ready without them, and is not less so when they come.
+            (None, _) if market.has_tried() => SourceStatus::Degraded("symbols are being loaded".to_owned()),
             (None, _) => SourceStatus::Unready("symbols are being loaded".to_owned()),
             (Some(_), _) => SourceStatus::Ready,
         }

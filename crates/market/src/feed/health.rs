@@ -1,6 +1,6 @@
 //! How the connections are, and the exchange's clock.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +58,8 @@ pub struct Health {
     drift_ms: AtomicI64,
     /// The exchange's clock has been told, and runs as clocks do: a replay's does not.
     has_clock: AtomicBool,
+    /// How often it was told.
+    learned: AtomicU64,
 }
 
 impl Health {
@@ -94,6 +96,13 @@ impl Health {
             self.latest.store(reckoned, Ordering::Relaxed);
         }
         self.drift_ms.store(0, Ordering::Relaxed);
+        self.learned.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often the exchange's clock was told: what still comes late after that is late by it, and not by an old
+    /// notion of it.
+    pub(super) fn learned(&self) -> u64 {
+        self.learned.load(Ordering::Relaxed)
     }
 
     /// An event has come that the exchange says is of this time.

@@ -19,6 +19,9 @@ use crate::tape::Tape;
 /// Trades are kept for this long: the longest window that order flow is asked for, and its baseline.
 const KEEP_TRADES: Millis = 15 * 60 * 1000;
 
+/// Of a book that lacks nothing that was announced: later than any process lives.
+const CURRENT: u64 = 1 << 48;
+
 /// How far a book can be trusted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -81,6 +84,9 @@ pub struct Published {
     heartbeat: Arc<Heartbeat>,
     /// When word last came that what is published is so, in milliseconds since `started`.
     confirmed: AtomicU64,
+    /// Since when best prices are announced that the book does not have, in milliseconds since `started`; `CURRENT` if
+    /// none are.
+    behind: AtomicU64,
     asked: AtomicU64,
     pub(super) resyncs: AtomicU64,
     pub(super) agreed: AtomicU64,
@@ -104,6 +110,7 @@ impl Published {
         Self {
             heartbeat,
             confirmed: AtomicU64::new(0),
+            behind: AtomicU64::new(CURRENT),
             symbol,
             view: ArcSwapOption::empty(),
             status: ArcSwap::from_pointee(Status {
@@ -164,9 +171,25 @@ impl Published {
     fn last_received(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
         match self.status.load().state {
-            BookState::Live => received.max(self.heartbeat.last()),
+            BookState::Live => received.max(self.heartbeat.last().min(self.behind())),
             _ => received,
         }
+    }
+
+    /// Until when the book had all that was announced; the far future if it has it now.
+    fn behind(&self) -> Instant {
+        self.started + Duration::from_millis(self.behind.load(Ordering::Relaxed))
+    }
+
+    /// Best prices are announced since then that the book does not have.
+    pub(super) fn set_behind(&self, since: Option<Instant>) {
+        let millis = since.map_or(CURRENT, |since| self.millis_at(since));
+        self.behind.store(millis, Ordering::Relaxed);
+    }
+
+    fn millis_at(&self, at: Instant) -> u64 {
+        let millis = at.saturating_duration_since(self.started).as_millis();
+        u64::try_from(millis).unwrap_or(u64::MAX)
     }
 
     /// Its connection has ended: until then, a live book was current.
@@ -184,9 +207,7 @@ impl Published {
 
     /// What is published was what the exchange had then.
     pub(crate) fn confirm(&self, at: Instant) {
-        let millis = at.saturating_duration_since(self.started).as_millis();
-        self.confirmed
-            .fetch_max(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.confirmed.fetch_max(self.millis_at(at), Ordering::Relaxed);
     }
 
     /// How often the book had to be started again.
@@ -201,15 +222,19 @@ impl Published {
 
     /// Somebody wants this book.
     pub fn note_asked(&self, now: Instant) {
-        let millis = now.duration_since(self.started).as_millis();
-        self.asked
-            .store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.asked.store(self.millis_at(now), Ordering::Relaxed);
     }
 
     /// For how long nobody has wanted it.
     pub fn unasked_millis(&self, now: Instant) -> u64 {
-        let millis = u64::try_from(now.duration_since(self.started).as_millis()).unwrap_or(u64::MAX);
+        let millis = self.millis_at(now);
         millis.saturating_sub(self.asked.load(Ordering::Relaxed))
+    }
+
+    /// For tests: its connection brought something.
+    #[cfg(test)]
+    pub(crate) fn beat(&self, now: Instant) {
+        self.heartbeat.beat(now);
     }
 
     /// For tests: as the feed looks at it once a second.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// Updates after which it is known how often they come.
 const ENOUGH: u32 = 20;
 /// A book that is usually lively is not called stale before this.
-pub(super) const MIN_PATIENCE: Duration = Duration::from_secs(3);
+const MIN_PATIENCE: Duration = Duration::from_secs(3);
 /// Times what is usual: a silence so long may be by chance, and one so long is not.
 const UNUSUAL: f64 = 5.0;
 const WRONG: f64 = 20.0;

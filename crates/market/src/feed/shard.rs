@@ -31,6 +31,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// what it was.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 const DOUBT_EVERY: Duration = Duration::from_secs(10);
+/// Events that come later than this leave no book current.
+const LATE: Duration = Duration::from_secs(2);
 /// How often a connection is replaced because one symbol's streams stay silent on it.
 const RENEW_EVERY: Duration = Duration::from_secs(600);
 /// Messages read in one go before anything else is looked at.
@@ -94,6 +96,8 @@ pub(super) struct Past {
     /// Something came since of which nobody knows what it was.
     is_doubtful: bool,
     renewed: Option<Instant>,
+    /// How often the exchange's clock had been told when events began to come late.
+    late_since: Option<u64>,
 }
 
 /// Whether it may be done again, which is noted.
@@ -315,6 +319,7 @@ impl Shard {
                 tracked.doubt(now.monotonic);
             }
         }
+        self.check_lag(now);
         self.ask_the_exchange(now.monotonic);
         self.check_silence(now);
         if now.monotonic.duration_since(self.looked) >= Duration::from_secs(1) {
@@ -334,6 +339,18 @@ impl Shard {
             if !tracked.is_open() && socket.subscriptions.has_taken(symbol) {
                 tracked.opened(now, millis);
             }
+        }
+    }
+
+    /// No book is current while everything comes late. It may be the notion of the exchange's clock that is wrong, so
+    /// that is told anew first.
+    fn check_lag(&mut self, now: Moment) {
+        let (lag, learned) = (self.heartbeat.lag(), self.health.learned());
+        let is_late = lag >= LATE;
+        self.past.late_since = is_late.then(|| self.past.late_since.unwrap_or(learned));
+        let late = self.past.late_since.filter(|before| learned > *before).map(|_| lag);
+        for tracked in self.symbols.values_mut() {
+            tracked.set_late(late, now);
         }
     }
 

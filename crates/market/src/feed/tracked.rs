@@ -109,6 +109,8 @@ pub(super) struct Tracked {
     /// The last update for which best prices were announced, and since when the book is behind one.
     announced: u64,
     behind_since: Option<Instant>,
+    /// How late everything comes, where no book is current for it.
+    late: Option<Duration>,
 }
 
 impl Tracked {
@@ -141,6 +143,7 @@ impl Tracked {
             old_since: None,
             announced: 0,
             behind_since: None,
+            late: None,
         }
     }
 
@@ -253,7 +256,8 @@ impl Tracked {
         self.published.pulse.quote(now.monotonic, quote);
         if self.book.is_synced() && quote.update_id > self.book.last_update_id() {
             self.announced = quote.update_id;
-            self.behind_since.get_or_insert(now.monotonic);
+            let since = self.behind_since.unwrap_or(now.monotonic);
+            self.set_behind(Some(since));
         }
         match self.book.announce(quote) {
             Ok(()) => self.published.agreed.store(self.book.agreed(), Ordering::Relaxed),
@@ -279,7 +283,37 @@ impl Tracked {
         self.deeper = None;
         self.compare_at = None;
         self.suspected = None;
-        self.behind_since = None;
+        self.set_behind(None);
+    }
+
+    /// Since when best prices have been announced for an update that the book does not have.
+    fn set_behind(&mut self, since: Option<Instant>) {
+        self.behind_since = since;
+        self.published.set_behind(since);
+    }
+
+    /// How late everything comes, if that is so late that no book is current.
+    pub(super) fn set_late(&mut self, late: Option<Duration>, now: Moment) {
+        if late == self.late {
+            return;
+        }
+        let before = self.late.map(late_in_words);
+        self.late = late;
+        let status = self.published.status();
+        let is_late_alone = status.state == BookState::Stale && before.is_some() && status.reason == before;
+        if status.state == BookState::Live || is_late_alone {
+            self.set_current(now);
+        }
+    }
+
+    /// The book is what the exchange has: live, unless it comes late.
+    fn set_current(&self, now: Moment) {
+        match self.late {
+            None => self.published.set_status(BookState::Live, None, now),
+            Some(lag) => self
+                .published
+                .set_status(BookState::Stale, Some(late_in_words(lag)), now),
+        }
     }
 
     fn note_update(&mut self, now: Instant) {
@@ -288,18 +322,19 @@ impl Tracked {
         self.old_since = None;
         self.suspected = None;
         self.compare_at = None;
-        self.behind_since = None;
+        self.set_behind(None);
         self.resubscribed = 0;
     }
 
     pub(super) fn publish(&mut self, now: Moment) {
         self.confirmed = true;
-        match self.doubt {
-            None => {
-                self.published.confirm(now.monotonic);
-                self.publish_as(BookState::Live, None, now);
-            }
-            Some(doubt) => self.publish_as(BookState::Stale, Some(doubt.in_words().to_owned()), now),
+        if let Some(doubt) = self.doubt {
+            return self.publish_as(BookState::Stale, Some(doubt.in_words().to_owned()), now);
+        }
+        self.published.confirm(now.monotonic);
+        match self.late {
+            None => self.publish_as(BookState::Live, None, now),
+            Some(lag) => self.publish_as(BookState::Stale, Some(late_in_words(lag)), now),
         }
     }
 
@@ -356,6 +391,11 @@ impl Tracked {
         let wait = Duration::from_millis(100) * 2u32.pow(self.attempts.max(self.faults).min(10));
         wait.min(MAX_RETRY) + jitter()
     }
+}
+
+/// In whole seconds, so that it does not change all the time.
+fn late_in_words(lag: Duration) -> String {
+    format!("what comes from the exchange is {} s late", lag.as_secs())
 }
 
 /// So that many books do not ask in the same moment.

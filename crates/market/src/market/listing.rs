@@ -20,9 +20,10 @@ use crate::symbols::SymbolTable;
 const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);
 const RERANK: Duration = Duration::from_secs(60);
 const LEARN_CLOCK: Duration = Duration::from_secs(300);
-/// How often is looked whether the exchange's clock is still as it was: it may have been put right, or be that of
-/// a replay, which runs at another pace and stops.
-const LOOK_AT_CLOCK: Duration = Duration::from_secs(5);
+/// How often is looked whether the exchange's clock is still as it was, and how often it is asked for while it is not:
+/// it may have been put right, or be that of a replay, which runs at another pace and stops.
+const LOOK_AT_CLOCK: Duration = Duration::from_secs(1);
+const LEARN_DOUBTFUL_CLOCK: Duration = Duration::from_secs(2);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
 impl Market {
@@ -190,7 +191,8 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
         }
         // After the first answer, which says what may be asked at all.
         let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
-        if is_due(learned, LEARN_CLOCK) || replayed || market.feed.health.has_drifted() {
+        let is_doubtful = replayed || market.feed.health.has_drifted();
+        if is_due(learned, LEARN_CLOCK) || (is_doubtful && is_due(learned, LEARN_DOUBTFUL_CLOCK)) {
             learned = market.learn_clock().await.then_some(now).or(learned);
         }
         if is_new {

@@ -201,7 +201,9 @@ impl Transport {
         let (status, headers) = (response.status(), response.headers());
         permit.told(told(headers));
         let simulation = Simulation::of(headers);
-        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
+        if simulation.is_some() {
+            self.set_simulation(simulation);
+        }
         let retry_after = retry_after(headers);
         if let Some(error) = self.refused_by_status(status, retry_after) {
             // The exchange's own faults have no words worth repeating; a recording's gaps have.
@@ -215,12 +217,20 @@ impl Transport {
         if status != StatusCode::OK {
             return Err(self.refused_in_body(request, status, &body));
         }
+        // Who stands in between and answers for the exchange cannot say that it is the real one.
+        if simulation.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            self.set_simulation(None);
+        }
         Ok(Raw {
             body,
             sent,
             received,
             simulated: simulation.is_some(),
         })
+    }
+
+    fn set_simulation(&self, simulation: Option<Simulation>) {
+        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
     }
 
     fn outgoing(&self, request: &Request) -> reqwest::RequestBuilder {

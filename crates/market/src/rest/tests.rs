@@ -290,3 +290,29 @@ fn base_urls_are_checked() {
         assert!(!error.message().contains("pw"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn who_answers_for_the_exchange_does_not_unsay_that_it_is_simulated() {
+    let time = || Reply::json(&json!({"serverTime": 1_700_000_000_000_i64}));
+    let server = Server::start(move |asked| match asked.parameter("symbol") {
+        Some("SIM") => time().header("x-tribune-simulated", "simulated"),
+        Some("GATEWAY") => Reply::new(502, "<html>bad gateway</html>"),
+        Some("WALL") => Reply::new(403, ""),
+        Some("PAUSE") => Reply::new(429, "{}").header("Retry-After", "1"),
+        Some("PAGE") => Reply::new(200, "<html>log in</html>"),
+        _ => time(),
+    })
+    .await;
+    let rest = server.client(|_| ());
+    let is_simulated = async |symbol| {
+        let _ = rest.avg_price(symbol).await;
+        rest.simulation().is_some()
+    };
+    assert!(is_simulated("SIM").await);
+    for symbol in ["GATEWAY", "WALL", "PAGE", "PAUSE"] {
+        assert!(is_simulated(symbol).await, "{symbol}");
+    }
+    let other = server.client(|_| ());
+    assert!(other.avg_price("REAL").await.is_err(), "it is a time");
+    assert!(other.simulation().is_none());
+}

@@ -5,6 +5,7 @@ mod cache;
 mod coalescing;
 mod figures;
 mod honesty;
+mod late;
 mod oracle;
 mod ranking;
 mod reconnect;

@@ -154,7 +154,7 @@ impl Tracked {
     fn begin(&mut self, now: Moment) {
         self.attempts = 0;
         self.began = Some(now.monotonic);
-        self.behind_since = None;
+        self.set_behind(None);
         self.deepen_at = Some(now.monotonic + DEEPEN_AFTER + jitter());
         self.rhythm.begin(now.monotonic);
         self.publish(now);

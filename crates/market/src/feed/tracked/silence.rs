@@ -4,12 +4,13 @@
 use std::time::{Duration, Instant};
 
 use super::super::published::BookState;
-use super::super::rhythm::MIN_PATIENCE;
 use super::{CONFIRM_AFTER, Doubt, NOT_COMING, Next, Tracked, jitter};
 use crate::moment::Moment;
 
 /// An update that the exchange has may be on its way for this long.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
+/// Best prices are announced up to a tenth of a second before the update that has them.
+const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(1);
 const LEFT_BEHIND: &str = "best prices change, and the book's own updates do not come";
 /// Streams that stay silent are subscribed to again after this long, and then after twice as long each time.
 const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(15);
@@ -41,16 +42,16 @@ impl Tracked {
         // A market is not quiet while best prices are announced that the book does not have.
         if self.behind_since.is_some() && theirs < self.announced {
             self.confirmed = true;
-            self.behind_since = Some(now.monotonic);
+            self.set_behind(Some(now.monotonic));
             return self
                 .published
                 .set_status(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
         }
-        self.behind_since = None;
+        self.set_behind(None);
         if self.doubt.is_none() {
             self.confirmed = true;
             self.published.confirm(now.monotonic);
-            self.published.set_status(BookState::Live, None, now);
+            self.set_current(now);
         }
     }
 
@@ -130,7 +131,7 @@ impl Tracked {
 
     /// Whether best prices have long been announced for an update that the book does not have.
     fn is_left_behind(&self, now: Instant) -> bool {
-        let longest = MIN_PATIENCE * self.rhythm.quiet();
+        let longest = LEFT_BEHIND_AFTER * self.rhythm.quiet();
         self.behind_since
             .is_some_and(|since| now.duration_since(since) >= longest)
     }

@@ -383,3 +383,74 @@ fn a_doubtful_book_is_compared_before_it_is_deepened() {
     bench.tracked.compare_at = Some(now);
     assert_eq!(bench.tracked.wants(now, None, 5_000), Some(Want::Place(10)));
 }
+
+#[test]
+fn a_book_that_comes_late_is_exact_and_not_live() {
+    let mut bench = Bench::lively(30);
+    let now = bench.now();
+    bench.tracked.set_late(Some(Duration::from_millis(4_300)), now);
+    assert_eq!(
+        (bench.state(), &*bench.reason()),
+        (BookState::Stale, "what comes from the exchange is 4 s late")
+    );
+    bench.pass(100);
+    bench.event(41);
+    assert_eq!(
+        bench.state(),
+        BookState::Stale,
+        "an update that is late as well changes nothing"
+    );
+    assert_eq!(
+        bench.tracked.published.read().1.map(|view| view.last_update_id),
+        Some(41)
+    );
+    // What is wrong with it alone stays so when nothing is late any more.
+    bench.pass(4_000);
+    let overdue = bench.reason();
+    assert!(overdue.starts_with("no update for"), "{overdue}");
+    let now = bench.now();
+    bench.tracked.set_late(None, now);
+    assert_eq!((bench.state(), bench.reason()), (BookState::Stale, overdue));
+    bench.event(42);
+    assert_eq!(bench.state(), BookState::Live);
+    let now = bench.now();
+    bench.tracked.set_late(Some(Duration::from_secs(3)), now);
+    bench.tracked.set_late(None, now);
+    assert_eq!(bench.state(), BookState::Live, "nothing else was wrong");
+}
+
+#[test]
+fn a_book_is_as_old_as_the_best_prices_that_it_lacks() {
+    let mut bench = Bench::lively(30);
+    let announce = |bench: &mut Bench, update_id| {
+        let quote = BestQuote {
+            update_id,
+            bid: level(100),
+            ask: level(101),
+        };
+        let now = bench.now();
+        bench.tracked.quote(quote, now);
+    };
+    let age_ms = |bench: &Bench| {
+        let confirmed = bench.tracked.published.confirmed();
+        bench.now().monotonic.duration_since(confirmed).as_millis()
+    };
+    announce(&mut bench, 42);
+    bench.pass(300);
+    // Whatever else the connection brings.
+    let now = bench.now().monotonic;
+    bench.tracked.published.beat(now);
+    assert_eq!((bench.state(), age_ms(&bench)), (BookState::Live, 300));
+    bench.event(41);
+    bench.tracked.published.beat(now);
+    assert_eq!(age_ms(&bench), 0, "the update has come");
+    announce(&mut bench, 43);
+    bench.pass(1_000);
+    assert_eq!(
+        (bench.state(), &*bench.reason()),
+        (
+            BookState::Stale,
+            "best prices change, and the book's own updates do not come"
+        )
+    );
+}
