@@ -251,16 +251,7 @@ fn later(moment: Moment, by: Duration) -> Moment {
 
 fn symbol(name: &str) -> Symbol {
     Symbol {
-        name: name.into(),
-        base: name.trim_end_matches("USDT").into(),
-        quote: "USDT".into(),
-        status: SymbolStatus::Trading,
-        status_text: "TRADING".into(),
         tick_size: Some(Price::from_units(1_000_000)),
-        step_size: None,
-        min_quantity: None,
-        max_quantity: None,
-        min_notional: None,
-        max_notional: None,
+        ..Symbol::named(name, name.trim_end_matches("USDT"), "USDT")
     }
 }

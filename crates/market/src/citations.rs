@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use tribune_core::{Clock, Document, DocumentId, Error, JsonObject, Result};
@@ -32,6 +32,10 @@ const SEGMENTS: usize = 8;
 
 /// The same content frozen again within this time is the same citation.
 const SAME_MOMENT: Duration = Duration::from_secs(1);
+
+/// A clock that is put back by no more than this is overtaken in time, so that tokens go on from the last. What is
+/// further ahead was frozen by a clock that was wrong.
+const MAX_STEP: SignedDuration = SignedDuration::from_hours(24);
 
 /// Ids whose latest content is remembered for that.
 const MAX_RECENT: usize = 1_024;
@@ -77,7 +81,7 @@ struct State {
     /// How much of each file has been read, and when it was last looked for more: other processes write
     /// beside this one.
     read: HashMap<Token, u64>,
-    looked: Option<Timestamp>,
+    looked: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
@@ -220,8 +224,8 @@ impl Citations {
 
     /// A command at the shell may have cited it. At most once a second, whoever asks for whatever.
     fn look_again(&self, state: &mut State) {
-        let now = self.clock.now();
-        let is_due = |last: Timestamp| now.duration_since(last) >= jiff::SignedDuration::from_secs(1);
+        let now = self.clock.monotonic();
+        let is_due = |last: Instant| now.duration_since(last) >= Duration::from_secs(1);
         if state.looked.is_some_and(|last| !is_due(last)) {
             return;
         }
@@ -272,14 +276,8 @@ impl Citations {
 
     /// Forgets what is too old or too many, and deletes the segments that nothing is kept of.
     fn forget_old(&self, state: &mut State, now: Timestamp) {
-        while let Some(oldest) = state.index.first_entry() {
-            let old = oldest.key().age(now) > self.limits.keep;
-            if !old && state.index.len() <= self.limits.most {
-                break;
-            }
-            if let Some((_, place)) = state.index.pop_first()
-                && let Some(kept) = state.segments.get_mut(&place.segment)
-            {
+        while let Some(place) = self.next_to_go(&mut state.index, now) {
+            if let Some(kept) = state.segments.get_mut(&place.segment) {
                 *kept = kept.saturating_sub(1);
             }
         }
@@ -299,6 +297,22 @@ impl Citations {
             state.segments.remove(&first);
             self.delete(first);
         }
+    }
+
+    /// Takes out what is too old or too many: the oldest, but first what no clock that is right has frozen.
+    fn next_to_go(&self, index: &mut BTreeMap<Token, Place>, now: Timestamp) -> Option<Place> {
+        if index.first_key_value()?.0.age(now) > self.limits.keep {
+            return index.pop_first().map(|(_, place)| place);
+        }
+        if index.len() <= self.limits.most {
+            return None;
+        }
+        let latest = index.last_key_value()?.0.frozen_at();
+        let gone = match latest.duration_since(now) > MAX_STEP {
+            true => index.pop_last(),
+            false => index.pop_first(),
+        };
+        gone.map(|(_, place)| place)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -343,9 +357,13 @@ impl State {
         (same && self.index.contains_key(&recent.token)).then_some(recent.token)
     }
 
+    /// Behind the last where the clock was put back: else it would be the oldest, and the first to go.
     fn unused_token(&self, now: Timestamp) -> Token {
+        let last = self.index.last_key_value().map(|(token, _)| token.frozen_at());
+        let overtaken = last.filter(|last| *last > now && last.duration_since(now) <= MAX_STEP);
+        let at = overtaken.map_or(now, |last| last + Duration::from_millis(1));
         loop {
-            let token = Token::new(now, fastrand::u32(..));
+            let token = Token::new(at, fastrand::u32(..));
             if !self.index.contains_key(&token) && !self.segments.contains_key(&token) {
                 return token;
             }

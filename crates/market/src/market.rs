@@ -54,6 +54,8 @@ struct Known {
     table: ArcSwapOption<SymbolTable>,
     /// When the table was loaded.
     loaded: Mutex<Moment>,
+    /// What is listed but cannot be read, in upper case, and why.
+    unreadable: ArcSwap<HashMap<String, String>>,
     /// Why there is no table.
     trouble: Mutex<Option<Error>>,
     /// Counts attempts to load the table.
@@ -113,6 +115,7 @@ impl Market {
             settings,
             table: ArcSwapOption::empty(),
             loaded: Mutex::new(Moment::now(&*clock)),
+            unreadable: ArcSwap::default(),
             trouble: Mutex::default(),
             tried: watch::Sender::new(0),
             revision: AtomicU64::new(0),
@@ -156,6 +159,9 @@ impl Market {
 
     /// What is traded; waits a little where the server has just started.
     pub async fn symbols(&self) -> Result<Arc<SymbolTable>> {
+        if let Some(table) = self.known.table.load_full() {
+            return Ok(table);
+        }
         let mut tried = self.known.tried.subscribe();
         let waited = tokio::time::timeout(WAIT_FOR_SYMBOLS, tried.wait_for(|tried| *tried > 0)).await;
         if let Some(table) = self.known.table.load_full() {
@@ -254,7 +260,19 @@ impl Market {
     /// A symbol of the exchange, in whatever case it is written.
     pub async fn symbol(&self, name: &str) -> Result<Symbol> {
         let table = self.symbols().await?;
-        table.lookup(name).cloned().ok_or_else(|| unknown(&table, name))
+        match table.lookup(name) {
+            Some(symbol) => Ok(symbol.clone()),
+            None => Err(self.unreadable(name).unwrap_or_else(|| unknown(&table, name))),
+        }
+    }
+
+    /// Of a symbol that is listed, but of which the exchange says what cannot be read.
+    fn unreadable(&self, name: &str) -> Option<Error> {
+        let unreadable = self.known.unreadable.load();
+        let (name, why) = unreadable.get_key_value(&name.trim().to_uppercase())?;
+        Some(Error::unavailable(format!(
+            "{name} is listed on the exchange, but what it says of it cannot be read ({why}), so there are no figures of it. It is read again every few minutes."
+        )))
     }
 
     /// A symbol that is traded now.

@@ -131,6 +131,9 @@ pub struct Symbol {
     pub max_quantity: Option<Quantity>,
     pub min_notional: Option<Notional>,
     pub max_notional: Option<Notional>,
+    /// What could not be read of its rules, if anything: of the figures above, `None` may then be unknown instead of
+    /// none.
+    pub unread_rule: Option<Arc<str>>,
 }
 
 impl Symbol {
@@ -148,6 +151,7 @@ impl Symbol {
             max_quantity: None,
             min_notional: None,
             max_notional: None,
+            unread_rule: None,
         }
     }
 }

@@ -8,8 +8,8 @@ use serde_json::json;
 use tribune_core::view::View;
 use tribune_core::wire::clip;
 use tribune_core::{
-    CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts,
-    SourceStatus, Tool,
+    CallContext, Cited, Clock, Document, DocumentId, Error, ErrorKind, Hit, JsonObject, Query, Result, Source,
+    SourceFacts, SourceStatus, Tool,
 };
 
 use crate::answers::{self, Answer, candles::Range};
@@ -303,7 +303,11 @@ impl Source for MarketSource {
 #[async_trait]
 impl trading::Market for Running {
     async fn symbol(&self, name: &str) -> Result<Option<Symbol>> {
-        Ok(self.market()?.symbols().await?.lookup(name).cloned())
+        match self.market()?.symbol(name).await {
+            Ok(symbol) => Ok(Some(symbol)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Live and confirmed of late, or asked for now.

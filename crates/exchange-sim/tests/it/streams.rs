@@ -149,7 +149,7 @@ async fn talking_too_much_ends_the_connection() {
 async fn pings_are_sent_and_silence_is_not_forgiven() {
     let exchange = simulated(Limits {
         ping_every: Duration::from_millis(250),
-        pong_within: Duration::from_millis(600),
+        pong_within: Duration::from_secs(2),
         ..Limits::default()
     })
     .await;
@@ -161,11 +161,11 @@ async fn pings_are_sent_and_silence_is_not_forgiven() {
         assert!(!payload.is_empty());
     }
     // Reading stops, so nothing is answered; the exchange gives up.
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
     let mut frames = 0;
     while let Some(frame) = socket.frame().await {
         frames += 1;
-        assert!(frames < 20);
+        assert!(frames < 40);
         if matches!(frame, Message::Close(_)) {
             return;
         }

@@ -9,7 +9,7 @@ use super::profile::{Histogram, RowWidth, volume_profile};
 use super::walls::{WallRules, WallTracker};
 use super::{anomalies, cost, depth, flow, impact, ofi, quotes, vacuums, volatility};
 use crate::book::{Depth, Level};
-use crate::candles::{CandleBuilder, aggregate};
+use crate::candles::CandleBuilder;
 use crate::model::{Aggressor, Candle, Interval, Trade};
 use crate::number::{Notional, Price, Quantity};
 
@@ -136,7 +136,6 @@ proptest! {
         let _ = anomalies::volume_outlier(&candles);
         let _ = anomalies::return_outlier(&candles);
         for &interval in Interval::ALL {
-            let _ = aggregate(&candles, interval, now);
             let mut builder = CandleBuilder::new(interval, now);
             for trade in &trades {
                 let _ = builder.push(trade);

@@ -18,7 +18,11 @@ pub async fn info(market: &Market, symbol: &str) -> Result<Answer> {
         SymbolStatus::Halted => "is halted",
         SymbolStatus::Break => "is not traded",
     };
-    Answer::new(Kind::ExchangeInfo, &symbol, "trading rules", provenance)?
+    let mut answer = Answer::new(Kind::ExchangeInfo, &symbol, "trading rules", provenance)?;
+    if let Some(why) = &symbol.unread_rule {
+        answer = answer.with_field("reason", &format!("a rule of the exchange could not be read: {why}"))?;
+    }
+    answer
         .figure(format!(
             "{} ({}) {traded} now: status {}.",
             symbol.name,

@@ -1,14 +1,10 @@
-//! Candles from trades, and large candles from small ones, equal to what the exchange would say.
+//! Candles from trades, equal to what the exchange would say.
 
 mod build;
 mod calendar;
-mod merge;
 
 pub use build::{CandleBuilder, Refused};
 pub use calendar::{close_time, open_time};
-pub use merge::{Misaligned, aggregate};
-
-use serde::Serialize;
 
 use crate::model::{Candle, Millis};
 use crate::number::{Notional, Price, Quantity};
@@ -24,45 +20,6 @@ pub struct BuiltCandle {
     pub closed: bool,
     /// Whether all of it was seen: from its first millisecond, without a gap in trade ids.
     pub complete: bool,
-}
-
-/// A candle as an answer has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct CandleFigures {
-    pub open_time_ms: Millis,
-    pub close_time_ms: Millis,
-    pub open: Price,
-    pub high: Price,
-    pub low: Price,
-    pub close: Price,
-    pub volume_base: Quantity,
-    pub quote_volume: Notional,
-    pub trades: u64,
-    pub taker_buy_volume_base: Quantity,
-    pub taker_buy_quote_volume: Notional,
-    pub closed: bool,
-    pub complete: bool,
-}
-
-impl From<BuiltCandle> for CandleFigures {
-    fn from(built: BuiltCandle) -> Self {
-        let candle = built.candle;
-        Self {
-            open_time_ms: candle.open_time,
-            close_time_ms: candle.close_time,
-            open: candle.open,
-            high: candle.high,
-            low: candle.low,
-            close: candle.close,
-            volume_base: candle.volume,
-            quote_volume: candle.quote_volume,
-            trades: candle.trades,
-            taker_buy_volume_base: candle.taker_buy_volume,
-            taker_buy_quote_volume: candle.taker_buy_quote_volume,
-            closed: built.closed,
-            complete: built.complete,
-        }
-    }
 }
 
 /// Whether a candle's time is over at `now`.

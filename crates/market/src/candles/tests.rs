@@ -138,27 +138,6 @@ fn money_is_compared_at_the_wires_precision() {
     assert!(!same_on_the_wire(&ours, &Candle { trades: 2, ..wire }));
 }
 
-#[test]
-fn aggregates_know_what_is_missing() {
-    let trades: Vec<_> = (0..10)
-        .map(|minute| trade(minute + 1, minute as i64 * 60_000, "5", "1", Buyer))
-        .collect();
-    let mut minutes: Vec<_> = built(&trades, Interval::M1, 0).iter().map(|made| made.candle).collect();
-    let complete = |minutes: &[Candle], now| {
-        let made = aggregate(minutes, Interval::M5, now).expect("candles");
-        made.iter().map(|made| (made.closed, made.complete)).collect::<Vec<_>>()
-    };
-    assert_eq!(complete(&minutes, 600_000), [(true, true), (true, true)]);
-    assert_eq!(complete(&minutes[..8], 470_000), [(true, true), (false, true)]);
-    assert_eq!(complete(&minutes[..8], 600_000), [(true, true), (true, false)]);
-    assert_eq!(complete(&minutes[1..], 600_000), [(true, false), (true, true)]);
-    minutes.remove(2);
-    assert_eq!(complete(&minutes, 600_000), [(true, false), (true, true)]);
-    minutes.swap(0, 1);
-    assert_eq!(aggregate(&minutes, Interval::M5, 0), Err(Misaligned::OutOfOrder));
-    assert_eq!(aggregate(&minutes, Interval::S1, 0), Err(Misaligned::Straddles));
-}
-
 proptest! {
     #[test]
     fn nothing_is_lost_or_added(trades in trades()) {
@@ -175,15 +154,5 @@ proptest! {
         for pair in made.windows(2) {
             prop_assert_eq!(pair[0].candle.close_time + 1, pair[1].candle.open_time);
         }
-    }
-
-    #[test]
-    fn large_candles_are_the_same_from_trades_and_from_small_ones(trades in trades(), pick in 2..15usize) {
-        let interval = Interval::ALL[pick];
-        let minutes: Vec<_> = built(&trades, Interval::M1, 0).iter().map(|made| made.candle).collect();
-        let of_minutes: Vec<_> = aggregate(&minutes, interval, i64::MAX).expect("candles")
-            .iter().map(|made| made.candle).collect();
-        let of_trades: Vec<_> = built(&trades, interval, 0).iter().map(|made| made.candle).collect();
-        prop_assert_eq!(of_minutes, of_trades);
     }
 }

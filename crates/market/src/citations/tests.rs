@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// A clock that stands where it is put.
-struct Stopped(AtomicI64);
+struct Stopped(AtomicI64, Instant);
 
 impl Clock for Stopped {
     fn now(&self) -> Timestamp {
@@ -16,7 +16,8 @@ impl Clock for Stopped {
     }
 
     fn monotonic(&self) -> Instant {
-        Instant::now()
+        let passed = self.0.load(Ordering::Relaxed) - START;
+        self.1 + Duration::from_millis(u64::try_from(passed).unwrap_or(0))
     }
 }
 
@@ -32,7 +33,7 @@ impl Place {
     fn new() -> Self {
         Self {
             dir: tempfile::tempdir().expect("a folder"),
-            clock: Arc::new(Stopped(AtomicI64::new(START))),
+            clock: Arc::new(Stopped(AtomicI64::new(START), Instant::now())),
         }
     }
 
@@ -48,6 +49,12 @@ impl Place {
     fn wait(&self, time: Duration) {
         let millis = i64::try_from(time.as_millis()).expect("short");
         self.clock.0.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    /// The clock is put back.
+    fn step_back(&self, time: Duration) {
+        let millis = i64::try_from(time.as_millis()).expect("short");
+        self.clock.0.fetch_sub(millis, Ordering::Relaxed);
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -124,6 +131,31 @@ fn numbers_come_back_to_the_last_digit() {
     ticker.metadata.insert("numbers".to_owned(), json!(numbers));
     let token = citations.freeze(&ticker).expect("frozen");
     assert!(found(&citations, &ticker, token));
+}
+
+#[test]
+fn what_is_cited_after_the_clock_was_put_back_is_kept_as_long_as_any_other() {
+    // By an hour, and by a clock that had been wrong by days.
+    for step in [HOUR, 72 * HOUR] {
+        let place = Place::new();
+        let citations = place.open(8);
+        for at in 0..10 {
+            place.wait(Duration::from_secs(1));
+            let before = document("ticker:BTCUSDT", &at.to_string());
+            citations.freeze(&before).expect("frozen");
+        }
+        place.step_back(step);
+        let mut after = Vec::new();
+        for at in 0..8 {
+            let document = document("ticker:ETHUSDT", &at.to_string());
+            after.push((citations.freeze(&document).expect("frozen"), document));
+            place.wait(Duration::from_secs(1));
+        }
+        assert_eq!(citations.len(), 8);
+        for (token, document) in &after {
+            assert!(found(&citations, document, *token), "{step:?}");
+        }
+    }
 }
 
 #[test]

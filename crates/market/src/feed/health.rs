@@ -71,10 +71,9 @@ impl Health {
         link
     }
 
-    /// How far behind the exchange's clock the last event was. Less than a second is what clocks and ways differ by
-    /// anyway.
-    pub fn lag(&self) -> Duration {
-        let behind = self.drift_ms.load(Ordering::Relaxed).saturating_neg();
+    /// How far behind the exchange's clock an event was. Less than a second is what clocks and ways differ by anyway.
+    fn lag(&self, drift_ms: Millis) -> Duration {
+        let behind = drift_ms.saturating_neg();
         match u64::try_from(behind) {
             Ok(behind) if behind >= NOTABLE_DRIFT_MS.unsigned_abs() && self.has_clock.load(Ordering::Relaxed) => {
                 Duration::from_millis(behind)
@@ -105,13 +104,15 @@ impl Health {
         self.learned.load(Ordering::Relaxed)
     }
 
-    /// An event has come that the exchange says is of this time.
-    pub(super) fn note_event(&self, time: Millis, now: Timestamp) {
+    /// An event has come that the exchange says is of this time; returns how far behind it was.
+    pub(super) fn note_event(&self, time: Millis, now: Timestamp) -> Duration {
         let reckoned = now
             .as_millisecond()
             .saturating_add(self.offset_ms.load(Ordering::Relaxed));
-        self.drift_ms.store(time.saturating_sub(reckoned), Ordering::Relaxed);
+        let drift_ms = time.saturating_sub(reckoned);
+        self.drift_ms.store(drift_ms, Ordering::Relaxed);
         self.latest.fetch_max(time, Ordering::Relaxed);
+        self.lag(drift_ms)
     }
 
     /// Whether events are of another time than the exchange's clock is thought to have.
@@ -159,13 +160,11 @@ mod tests {
         let health = Health::default();
         let now = Timestamp::from_millisecond(1_000_000).expect("a time");
         health.set_offset_ms(2_000, now);
-        health.note_event(1_002_000 - 6_200, now);
-        assert_eq!(health.lag(), Duration::ZERO, "no clock to compare with");
+        let lag = |drift_ms: Millis| health.note_event(1_002_000 + drift_ms, now);
+        assert_eq!(lag(-6_200), Duration::ZERO, "no clock to compare with");
         health.set_has_clock(true);
-        assert_eq!(health.lag(), Duration::from_millis(6_200));
-        health.note_event(1_002_000 - 900, now);
-        assert_eq!(health.lag(), Duration::ZERO, "what ways differ by");
-        health.note_event(1_002_000 + 5_000, now);
-        assert_eq!(health.lag(), Duration::ZERO, "a clock that is ahead does not lag");
+        assert_eq!(lag(-6_200), Duration::from_millis(6_200));
+        assert_eq!(lag(-900), Duration::ZERO, "what ways differ by");
+        assert_eq!(lag(5_000), Duration::ZERO, "a clock that is ahead does not lag");
     }
 }

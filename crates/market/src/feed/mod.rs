@@ -108,11 +108,7 @@ impl Feed {
     /// Tracks a symbol from now on; `None` if as many books as may be are kept and wanted.
     pub fn track(&self, symbol: &Arc<str>, pinned: bool, rank: usize) -> Option<Arc<Published>> {
         if let Some(published) = self.lookup(symbol) {
-            // Somebody may have asked for it before it was known that it is always wanted.
-            if pinned {
-                published.set_pinned(true);
-            }
-            return Some(published);
+            return Some(pinned_too(published, pinned));
         }
         // Held throughout, as in `forget`: else the shard could hear of both in the other order.
         let mut shards = self.lock_shards();
@@ -121,7 +117,7 @@ impl Feed {
         {
             let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
             if let Some(already) = books.get(symbol) {
-                return Some(already.clone());
+                return Some(pinned_too(already.clone(), pinned));
             }
             if books.len() >= self.settings.max_books {
                 return None;
@@ -209,6 +205,14 @@ impl Feed {
             symbols: Vec::new(),
         }
     }
+}
+
+/// Somebody may have asked for it before it was known that it is always wanted.
+fn pinned_too(published: Arc<Published>, pinned: bool) -> Arc<Published> {
+    if pinned {
+        published.set_pinned(true);
+    }
+    published
 }
 
 impl Drop for Feed {

@@ -1,7 +1,7 @@
 //! What readers see of one symbol, without ever holding up the feed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -78,7 +78,7 @@ pub struct Published {
     /// Kept even if nobody asks.
     pinned: AtomicBool,
     /// Smaller is more traded: the order in which snapshots are fetched.
-    pub rank: usize,
+    rank: AtomicUsize,
     started: Instant,
     /// Of the connection that its updates come on.
     heartbeat: Arc<Heartbeat>,
@@ -122,7 +122,7 @@ impl Published {
             pulse: Pulse::new(now.monotonic),
             watch: Watch::new(day),
             pinned: AtomicBool::new(pinned),
-            rank,
+            rank: AtomicUsize::new(rank),
             started: now.monotonic,
             asked: AtomicU64::new(0),
             resyncs: AtomicU64::new(0),
@@ -203,6 +203,14 @@ impl Published {
 
     pub(crate) fn set_pinned(&self, pinned: bool) {
         self.pinned.store(pinned, Ordering::Relaxed);
+    }
+
+    pub fn rank(&self) -> usize {
+        self.rank.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_rank(&self, rank: usize) {
+        self.rank.store(rank, Ordering::Relaxed);
     }
 
     /// What is published was what the exchange had then.

@@ -258,8 +258,8 @@ impl Shard {
     }
 
     fn note_time(&self, time: Millis, now: Moment) {
-        self.health.note_event(time, now.wall);
-        self.heartbeat.set_lag(self.health.lag());
+        let lag = self.health.note_event(time, now.wall);
+        self.heartbeat.set_lag(lag);
     }
 
     /// A message that is not understood is not forgotten: what it may have said is doubted.
@@ -384,7 +384,7 @@ impl Shard {
             .map(|(_, symbol)| symbol.clone());
         for (symbol, tracked) in &mut self.symbols {
             let is_next = next.as_ref() == Some(symbol);
-            let (rank, is_pinned) = (tracked.published.rank, tracked.published.is_pinned());
+            let (rank, is_pinned) = (tracked.published.rank(), tracked.published.is_pinned());
             let limit = self.settings.snapshot_limit(rank, is_pinned);
             let kind = match tracked.wants(now, if is_next { self.past.compared } else { Some(now) }, limit) {
                 Some(Want::Book) => Kind::Book { limit },

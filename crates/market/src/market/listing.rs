@@ -61,16 +61,25 @@ impl Market {
         let listed = info.value.symbols.iter().map(|symbol| symbol.name.clone());
         self.feed.board.list(listed.collect());
         let table = SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes());
-        let before = self.known.table.swap(Some(Arc::new(table)));
-        let known = before.map_or(0, |table| table.len());
-        if known != info.value.symbols.len() {
-            self.known.revision.fetch_add(1, Ordering::Relaxed);
-            tracing::info!(symbols = info.value.symbols.len(), "the exchange's symbols are loaded");
-        }
+        let refused = info.value.refused.iter();
+        let unreadable = refused.map(|(symbol, why)| (symbol.to_uppercase(), why.clone()));
+        self.known.unreadable.store(Arc::new(unreadable.collect()));
+        self.take(table);
         *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner) = info.received;
         *self.trouble() = None;
         self.rank_all();
         Ok(has_tickers)
+    }
+
+    /// Goes on with another table; what is traded has changed if anything that the exchange says of it has.
+    fn take(&self, table: SymbolTable) {
+        let count = table.len();
+        let table = Arc::new(table);
+        let before = self.known.table.swap(Some(table.clone()));
+        if before.is_none_or(|before| before.symbols() != table.symbols()) {
+            self.known.revision.fetch_add(1, Ordering::Relaxed);
+            tracing::info!(symbols = count, "the exchange's symbols are loaded");
+        }
     }
 
     /// Learns the last day of every symbol; says whether it was told. Without it only rankings and snippets suffer.
@@ -107,6 +116,8 @@ impl Market {
         let ranks: HashMap<Arc<str>, usize> = ranked.map(|(rank, symbol)| (symbol, rank)).collect();
         self.known.ranks.store(Arc::new(ranks));
         for book in self.feed.books() {
+            // It may have been tracked before anything was known of what is traded.
+            book.set_rank(self.rank(&book.symbol));
             if let Some(day) = self.feed.board.lookup(&book.symbol) {
                 book.watch.set_day(day.quote_volume);
             }
@@ -246,3 +257,6 @@ fn day(ticker: &Ticker, received: Moment) -> Option<(Arc<str>, Day)> {
     };
     Some((ticker.symbol.clone(), day))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tribune_core::{Clock, Error};
 
-use super::answers::{self, AvgPrice, Decoded, DepthSnapshot, ExchangeInfo, LastPrice, Ticker};
+use super::answers::{self, AvgPrice, Decoded, DepthSnapshot, ExchangeInfo, Ticker};
 use super::coalesce::{Coalescer, Shared};
 use super::endpoint::Endpoint;
 use super::error::RestError;
@@ -89,7 +89,6 @@ struct Kept {
     average: Coalescer<AvgPrice>,
     ticker: Coalescer<Ticker>,
     tickers: Coalescer<Vec<Ticker>>,
-    price: Coalescer<LastPrice>,
 }
 
 impl Kept {
@@ -105,7 +104,6 @@ impl Kept {
             average: kept(window, clock),
             ticker: kept(window, clock),
             tickers: kept(window, clock),
-            price: kept(window, clock),
         }
     }
 }
@@ -171,6 +169,14 @@ impl Rest {
     /// been asked.
     pub fn clock_offset_ms(&self) -> Option<i64> {
         *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the difference, unless another has been learned since.
+    pub(super) fn forget_offset(&self, wrong: Option<i64>) {
+        let mut offset = self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner);
+        if *offset == wrong {
+            *offset = None;
+        }
     }
 
     /// How far this machine's clock is from the exchange's, in words, where that is a second or more.
@@ -280,11 +286,6 @@ impl Rest {
     pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
         let request = Request::new(Endpoint::Ticker24h).bulk();
         self.shared(|kept| &kept.tickers, request, answers::all_tickers).await
-    }
-
-    pub async fn price(&self, symbol: &str) -> Shared<LastPrice> {
-        let request = Request::new(Endpoint::TickerPrice).symbol(symbol)?;
-        self.shared(|kept| &kept.price, request, answers::last_price).await
     }
 
     /// One request for all who ask the same. Who does not want to wait never waits for background work.

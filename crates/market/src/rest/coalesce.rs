@@ -143,11 +143,25 @@ fn keep_error(error: &RestError, window: Duration) -> Duration {
 mod tests {
     use super::*;
     use crate::moment::Moment;
+    use crate::rest::testing::ShiftedClock;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Instant;
     use tribune_core::SystemClock;
 
     fn coalescer(window_ms: u64) -> Arc<Coalescer<usize>> {
-        Arc::new(Coalescer::new(Duration::from_millis(window_ms), Arc::new(SystemClock)))
+        coalescer_by(Arc::new(SystemClock), window_ms)
+    }
+
+    fn coalescer_by(clock: Arc<dyn Clock>, window_ms: u64) -> Arc<Coalescer<usize>> {
+        Arc::new(Coalescer::new(Duration::from_millis(window_ms), clock))
+    }
+
+    async fn until(is_so: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !is_so() {
+            assert!(Instant::now() < deadline, "never");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Takes 50 ms and answers how many times it was asked.
@@ -164,7 +178,9 @@ mod tests {
 
     #[tokio::test]
     async fn callers_share_one_request_and_its_answer_while_it_is_fresh() {
-        let (coalescer, asked) = (coalescer(200), Arc::new(AtomicUsize::new(0)));
+        // A minute, which passes by hand.
+        let clock = Arc::new(ShiftedClock::default());
+        let (coalescer, asked) = (coalescer_by(clock.clone(), 60_000), Arc::new(AtomicUsize::new(0)));
         let ask = || {
             let (coalescer, asked) = (coalescer.clone(), asked.clone());
             tokio::spawn(async move { coalescer.get("key".to_owned(), count(asked)).await.expect("answer") })
@@ -173,14 +189,23 @@ mod tests {
         assert!(all.into_iter().all(|answer| answer.expect("joined").value == 1));
         let again = ask().await.expect("joined");
         assert_eq!(again.value, 1);
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        clock.pass_ms(30_000);
+        let again = ask().await.expect("joined");
+        assert_eq!(again.value, 1);
         assert!(
-            again.age_ms(&SystemClock) >= 150,
+            again.age_ms(&*clock) >= 30_000,
             "an answer given again has its true age"
         );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        assert_eq!(coalescer.len(), 0, "nothing is kept after the window");
+        clock.pass_ms(30_000);
         assert_eq!(ask().await.expect("joined").value, 2);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_after_the_window() {
+        let coalescer = coalescer(100);
+        let answer = coalescer.get("key".to_owned(), count(Arc::default())).await;
+        assert_eq!(answer.expect("answer").value, 1);
+        until(|| coalescer.len() == 0).await;
     }
 
     #[tokio::test]
@@ -216,7 +241,7 @@ mod tests {
         assert_eq!((one.err(), two.err()), (failed.clone(), failed.clone()));
         let at_once = coalescer.get("key".to_owned(), count(Arc::default())).await;
         assert_eq!(at_once.err(), failed);
-        tokio::time::sleep(Duration::from_millis(400)).await;
+        until(|| coalescer.len() == 0).await;
         let after = coalescer.get("key".to_owned(), count(Arc::default())).await;
         assert_eq!(after.expect("answer").value, 1);
 

@@ -11,7 +11,6 @@ pub enum Endpoint {
     Klines,
     AvgPrice,
     Ticker24h,
-    TickerPrice,
     Account,
     Order,
     OrderTest,
@@ -32,7 +31,6 @@ impl Endpoint {
             Self::Klines => "klines",
             Self::AvgPrice => "avgPrice",
             Self::Ticker24h => "ticker/24hr",
-            Self::TickerPrice => "ticker/price",
             Self::Account => "account",
             Self::Order => "order",
             Self::OrderTest => "order/test",
@@ -64,10 +62,6 @@ pub const fn weight(endpoint: Endpoint, scope: Scope, limit: Option<u32>) -> u32
             Scope::One | Scope::Several(..=20) => 2,
             Scope::Several(..=100) => 40,
             Scope::Several(_) | Scope::All => 80,
-        },
-        Endpoint::TickerPrice => match scope {
-            Scope::One => 2,
-            Scope::Several(_) | Scope::All => 4,
         },
         Endpoint::OpenOrders => match scope {
             Scope::One => 6,
@@ -101,7 +95,6 @@ mod tests {
         let tickers = |count| weight(Endpoint::Ticker24h, Scope::Several(count), None);
         assert_eq!([1, 20, 21, 100, 101].map(tickers), [2, 2, 40, 40, 80]);
         assert_eq!(weight(Endpoint::Ticker24h, Scope::All, None), 80);
-        assert_eq!(weight(Endpoint::TickerPrice, Scope::All, None), 4);
         assert_eq!(weight(Endpoint::ExchangeInfo, Scope::All, None), 20);
     }
 }

@@ -99,6 +99,15 @@ struct Pause {
     banned: bool,
 }
 
+impl Pause {
+    fn error(self, now: Instant) -> RestError {
+        RestError::Paused {
+            wait: self.until.saturating_duration_since(now),
+            banned: self.banned,
+        }
+    }
+}
+
 /// How often in a row the exchange refused, and until when it wanted to be left alone.
 #[derive(Debug, Clone, Copy)]
 struct Refusals {
@@ -379,14 +388,16 @@ impl Governor {
         if let Some(refusals) = &mut state.refusals {
             refusals.until = refusals.until.max(until);
         }
-        if state.pause.is_none_or(|pause| pause.until < until) {
-            state.pause = Some(Pause { until, banned });
-            tracing::warn!(
-                seconds = wait.as_secs(),
-                banned,
-                "the exchange asked for a pause: no requests are sent until it ends"
-            );
+        if let Some(longer) = state.pause.filter(|pause| pause.until > until) {
+            return longer.error(now);
         }
+        state.pause = Some(Pause { until, banned });
+        drop(state);
+        tracing::warn!(
+            seconds = wait.as_secs(),
+            banned,
+            "the exchange asked for a pause: no requests are sent until it ends"
+        );
         RestError::Paused { wait, banned }
     }
 

@@ -14,8 +14,8 @@ use tribune_core::Error;
 use super::request::{Request, append};
 use crate::model::Millis;
 
-pub const DEFAULT_RECV_WINDOW_MS: u32 = 5_000;
-const MAX_RECV_WINDOW_MS: u32 = 60_000;
+/// How late a request may arrive, in milliseconds: as the exchange has it if nothing is said.
+const RECV_WINDOW_MS: &str = "5000";
 
 enum Secret {
     Hmac(hmac::Key),
@@ -26,7 +26,6 @@ enum Secret {
 pub struct Signer {
     key: HeaderValue,
     secret: Secret,
-    recv_window_ms: u32,
 }
 
 impl fmt::Debug for Signer {
@@ -55,25 +54,14 @@ impl Signer {
             }
             None => Secret::Hmac(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())),
         };
-        Ok(Self {
-            key,
-            secret,
-            recv_window_ms: DEFAULT_RECV_WINDOW_MS,
-        })
-    }
-
-    /// How late a request may arrive, at most a minute.
-    #[must_use]
-    pub fn with_recv_window_ms(mut self, recv_window_ms: u32) -> Self {
-        self.recv_window_ms = recv_window_ms.clamp(1, MAX_RECV_WINDOW_MS);
-        self
+        Ok(Self { key, secret })
     }
 
     /// Adds the time and the signature. What is posted goes as a form, so that nothing of it stands
     /// in an address; the signature is over query and form, which are percent-encoded already.
     pub(super) fn sign(&self, mut request: Request, method: Method, timestamp: Millis) -> Request {
         let mut signed = std::mem::take(&mut request.query);
-        append(&mut signed, "recvWindow", &self.recv_window_ms.to_string());
+        append(&mut signed, "recvWindow", RECV_WINDOW_MS);
         append(&mut signed, "timestamp", &timestamp.to_string());
         let signature = self.signature(&signed);
         append(&mut signed, "signature", &signature);

@@ -25,10 +25,13 @@ impl Rest {
         if self.clock_offset_ms().is_none() {
             self.learn_time().await?;
         }
+        let offset = self.clock_offset_ms();
         let first = self.signed_once(signer, &method, &request, read).await;
         if first.as_ref().err().and_then(RestError::code) != Some(CLOCK_SKEW) {
             return first;
         }
+        // It is known to be wrong: whatever is learned now says more, even on a slow line.
+        self.forget_offset(offset);
         self.learn_time().await?;
         self.signed_once(signer, &method, &request, read).await
     }

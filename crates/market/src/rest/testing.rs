@@ -1,12 +1,13 @@
 //! For tests: a clock that is set by hand, and a server that answers as it is told.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tribune_core::Clock;
+use tribune_core::{Clock, SystemClock};
 
 use super::{Rest, Settings};
 
@@ -42,6 +43,34 @@ impl Clock for ManualClock {
     fn monotonic(&self) -> Instant {
         let passed = *self.passed_ms.lock().expect("clock");
         self.begin + Duration::from_millis(passed.unsigned_abs())
+    }
+}
+
+/// The machine's clock, which can be put on: as if time had passed, or as if somebody had put the hands on alone.
+#[derive(Default)]
+pub(crate) struct ShiftedClock {
+    passed_ms: AtomicU64,
+    stepped_ms: AtomicU64,
+}
+
+impl ShiftedClock {
+    pub(crate) fn pass_ms(&self, millis: u64) {
+        self.passed_ms.fetch_add(millis, Ordering::SeqCst);
+    }
+
+    pub(crate) fn step_ms(&self, millis: u64) {
+        self.stepped_ms.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for ShiftedClock {
+    fn now(&self) -> Timestamp {
+        let shift = self.passed_ms.load(Ordering::SeqCst) + self.stepped_ms.load(Ordering::SeqCst);
+        SystemClock.now() + Duration::from_millis(shift)
+    }
+
+    fn monotonic(&self) -> Instant {
+        SystemClock.monotonic() + Duration::from_millis(self.passed_ms.load(Ordering::SeqCst))
     }
 }
 
@@ -144,12 +173,17 @@ impl Server {
 }
 
 pub(crate) fn client(url: &str, change: impl FnOnce(&mut Settings)) -> Rest {
+    client_by(Arc::new(SystemClock), url, change)
+}
+
+/// The same by another clock.
+pub(crate) fn client_by(clock: Arc<dyn Clock>, url: &str, change: impl FnOnce(&mut Settings)) -> Rest {
     let mut settings = Settings {
         base_url: url.to_owned(),
         ..Settings::default()
     };
     change(&mut settings);
-    let rest = Rest::new(settings, Arc::new(tribune_core::SystemClock)).expect("client");
+    let rest = Rest::new(settings, clock).expect("client");
     // Early in a minute, so that none turns during a test.
     rest.governor().set_exchange_time(60_000 * 1_000_000 + 1_000);
     rest

@@ -66,7 +66,7 @@ pub(super) struct Changed {
 impl Desk {
     pub(super) fn new(settings: Settings, signer: Signer, rest: Rest, market: Arc<dyn Market>) -> Result<Self> {
         let journal = Journal::open(&settings.journal)?;
-        let questions = Questions::of(&settings.journal);
+        let questions = Questions::of(&settings.journal, rest.clock().monotonic());
         for question in questions.list() {
             let (action, symbol, time) = (&question.action, &question.symbol, question.time);
             tracing::warn!(action, symbol, order = %question.order, %time, "the journal does not say what became of an order; look with binance_get_order");
@@ -109,13 +109,13 @@ impl Desk {
             }
             Err(error) if error.code() == Some(NO_SUCH_ORDER) => {
                 let question = self.questions.lookup(symbol, &order);
-                if let Some(left) = question.and_then(|question| question.may_arrive_for(self.clock().now())) {
+                if let Some(left) = question.and_then(|question| question.may_arrive_for(self.clock().monotonic())) {
                     return Err(Error::unavailable(format!(
                         "the exchange has no such order yet, but it was sent a moment ago and may still arrive; look again in {} s before trying again",
                         seconds(left)
                     )));
                 }
-                if let Some(question) = self.questions.close(symbol, &order) {
+                if let Some(question) = self.questions.close(symbol, &[order]) {
                     self.resolve(Event::Absent, question, None, cx).await;
                 }
             }
@@ -217,6 +217,14 @@ impl Desk {
         let intended = entry(Event::Intent, None);
         let intent = self.journal.record(&intended).await;
         intent.map_err(|error| Error::internal(format!("nothing was sent: {error}")).caused_by(error))?;
+        let mut question = Question {
+            action: change.action.to_owned(),
+            symbol: change.symbol.clone(),
+            order: change.order.clone(),
+            time: intended.time,
+            given_up: None,
+        };
+        self.questions.ask(question.clone());
         let request = change.request.clone();
         let outcome = self
             .rest
@@ -227,16 +235,18 @@ impl Desk {
             Err(error) if error.leaves_outcome_unknown() => Event::Unknown,
             Err(_) => Event::Refused,
         };
-        match event {
-            Event::Unknown => self.questions.ask(Question {
-                action: change.action.to_owned(),
-                symbol: change.symbol.clone(),
-                order: change.order.clone(),
-                time: intended.time,
-            }),
-            // A cancellation that was done tells that the order was there.
-            Event::Done => drop(self.questions.close(&change.symbol, &change.order)),
-            _ => (),
+        match &outcome {
+            // A cancellation that was done tells that the order was there, whatever it was called when it was placed.
+            Ok(order) => {
+                self.questions.close_found(&order.value);
+                self.questions
+                    .close(&change.symbol, std::slice::from_ref(&change.order));
+            }
+            Err(error) if error.leaves_outcome_unknown() => {
+                question.given_up = Some(self.clock().monotonic());
+                self.questions.give_up(question);
+            }
+            Err(_) => self.questions.withdraw(&question),
         }
         let recorded = self.journal.record(&entry(event, Some(&outcome))).await;
         if let Err(error) = &recorded {

@@ -166,6 +166,12 @@ impl Order {
                 rules.name, rules.status_text
             ));
         }
+        if let Some(why) = &rules.unread_rule {
+            return refuse(format_args!(
+                "the exchange's rules for {} could not be read ({why}), so it cannot be checked against them",
+                rules.name
+            ));
+        }
         if let Terms::Limit { price, quantity, .. } = self.terms {
             self.check_price(rules, price)?;
             check_quantity(rules, quantity)?;

@@ -4,10 +4,11 @@ use std::fmt;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::answers::OrderState;
 use super::journal::Event;
@@ -55,8 +56,11 @@ pub(super) struct Question {
     pub(super) symbol: String,
     #[serde(flatten)]
     pub(super) order: OrderName,
-    /// When it was sent.
+    /// When it was to be sent, for people: that clock may be put right at any time.
     pub(super) time: Timestamp,
+    /// Since when no answer is waited for any more, by a clock that does not jump; `None` while one is.
+    #[serde(skip)]
+    pub(super) given_up: Option<Instant>,
 }
 
 impl Question {
@@ -68,9 +72,12 @@ impl Question {
         self.is_of(&other.symbol, &other.order) && self.action == other.action
     }
 
-    /// How long it may yet arrive.
-    pub(super) fn may_arrive_for(&self, now: Timestamp) -> Option<Duration> {
-        let passed = Duration::try_from(now.duration_since(self.time)).unwrap_or_default();
+    /// How long it may yet arrive. What was signed was signed before its answer was given up, however long it had
+    /// waited for the journal, its turn or the exchange's time until then.
+    pub(super) fn may_arrive_for(&self, now: Instant) -> Option<Duration> {
+        let passed = self
+            .given_up
+            .map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         MAY_ARRIVE_FOR.checked_sub(passed).filter(|left| !left.is_zero())
     }
 }
@@ -84,6 +91,21 @@ struct Line {
     #[serde(flatten)]
     order: OrderName,
     request: Request,
+    /// The order as the exchange had it, where it answered.
+    #[serde(default)]
+    result: Value,
+}
+
+impl Line {
+    /// Every name that the order is known by.
+    fn names(&self) -> Vec<OrderName> {
+        let client = self.result["client_order_id"].as_str();
+        let number = self.result["order_id"].as_u64();
+        let told = client.map(|name| OrderName::Client(name.to_owned())).into_iter();
+        told.chain(number.map(OrderName::Number))
+            .chain([self.order.clone()])
+            .collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -97,27 +119,27 @@ pub(super) struct Questions(Mutex<Vec<Question>>);
 
 impl Questions {
     /// Those that a journal leaves open. One that cannot be read leaves none: what cannot be written is refused
-    /// elsewhere.
-    pub(super) fn of(journal: &Path) -> Self {
+    /// elsewhere. Its times are of a clock that may have been put right since: all that is certain is that it was
+    /// sent before `now`.
+    pub(super) fn of(journal: &Path, now: Instant) -> Self {
         let questions = Self::default();
         for line in last_lines(journal) {
             let Ok(line) = serde_json::from_str::<Line>(&line) else {
                 continue;
             };
+            let names = line.names();
             let question = Question {
                 action: line.action,
                 symbol: line.request.symbol,
                 order: line.order,
                 time: line.time,
+                given_up: Some(now),
             };
             match line.event {
                 Event::Intent => questions.ask(question),
                 Event::Unknown => (),
-                // A cancellation that was refused says nothing of the order.
-                Event::Refused => questions.open().retain(|open| !open.is_same(&question)),
-                Event::Done | Event::Found | Event::Absent => {
-                    questions.close(&question.symbol, &question.order);
-                }
+                Event::Refused => questions.withdraw(&question),
+                Event::Done | Event::Found | Event::Absent => drop(questions.close(&question.symbol, &names)),
             }
         }
         questions
@@ -127,40 +149,56 @@ impl Questions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Something is sent, and its answer waited for.
     pub(super) fn ask(&self, question: Question) {
         let mut open = self.open();
-        open.retain(|before| !before.is_same(&question));
         if open.len() >= MAX_OPEN {
             open.remove(0);
         }
         open.push(question);
     }
 
-    /// The order is known now; returns what was asked about it.
-    pub(super) fn close(&self, symbol: &str, order: &OrderName) -> Option<Question> {
+    /// No answer came: that, and what was asked before of the same, is one question.
+    pub(super) fn give_up(&self, question: Question) {
+        self.open().retain(|before| !before.is_same(&question));
+        self.ask(question);
+    }
+
+    /// It was not done. A cancellation that was refused says nothing of the order, nor of one sent before it.
+    pub(super) fn withdraw(&self, question: &Question) {
         let mut open = self.open();
-        let (closed, left) = open.drain(..).partition(|question| question.is_of(symbol, order));
+        if let Some(last) = open.iter().rposition(|open| open.is_same(question)) {
+            open.remove(last);
+        }
+    }
+
+    /// The order is known now, by all of these names; returns what was asked first about it.
+    pub(super) fn close(&self, symbol: &str, names: &[OrderName]) -> Option<Question> {
+        let mut open = self.open();
+        let is_closed = |question: &Question| names.iter().any(|name| question.is_of(symbol, name));
+        let (closed, left): (Vec<Question>, _) = open.drain(..).partition(is_closed);
         *open = left;
-        let closed: Vec<Question> = closed;
         closed.into_iter().next()
     }
 
     /// By either name of an order that was found.
     pub(super) fn close_found(&self, order: &OrderState) -> Option<Question> {
-        let [client, number] = order.names();
-        let (one, other) = (self.close(order.symbol(), &client), self.close(order.symbol(), &number));
-        one.or(other)
+        self.close(order.symbol(), &order.names())
     }
 
+    /// What was asked last about an order.
     pub(super) fn lookup(&self, symbol: &str, order: &OrderName) -> Option<Question> {
-        self.open()
-            .iter()
-            .find(|question| question.is_of(symbol, order))
-            .cloned()
+        let open = self.open();
+        open.iter().rfind(|question| question.is_of(symbol, order)).cloned()
     }
 
+    /// Those to which no answer is waited for.
     pub(super) fn list(&self) -> Vec<Question> {
-        self.open().clone()
+        let open = self.open();
+        open.iter()
+            .filter(|question| question.given_up.is_some())
+            .cloned()
+            .collect()
     }
 }
 
@@ -210,32 +248,52 @@ mod tests {
             line("unknown", &named("found")),
             line("found", &named("found")),
             line("intent", "\"order_id\":28"),
+            line("intent", &named("cancelled")),
+            line_of("cancel_order", "intent", "\"order_id\":30"),
+            line_of(
+                "cancel_order",
+                "done",
+                "\"order_id\":30,\"result\":{\"order_id\":30,\"client_order_id\":\"cancelled\"}",
+            ),
+            line_of("cancel_order", "intent", "\"order_id\":31"),
+            line_of("cancel_order", "unknown", "\"order_id\":31"),
+            line_of("cancel_order", "intent", "\"order_id\":31"),
+            line_of("cancel_order", "refused", "\"order_id\":31"),
         ];
         std::fs::write(&path, text.concat()).expect("journal");
-        let open: Vec<String> = Questions::of(&path)
+        let open: Vec<String> = Questions::of(&path, Instant::now())
             .list()
             .iter()
             .map(|question| question.order.to_string())
             .collect();
         assert_eq!(
             open,
-            ["client_order_id killed", "client_order_id unknown", "order_id 28"]
+            [
+                "client_order_id killed",
+                "client_order_id unknown",
+                "order_id 28",
+                "order_id 31"
+            ]
         );
-        assert!(Questions::of(&folder.path().join("none")).list().is_empty());
+        let none = Questions::of(&folder.path().join("none"), Instant::now());
+        assert!(none.list().is_empty());
     }
 
     #[test]
     fn what_may_still_arrive_is_not_given_up() {
-        let sent = Timestamp::from_millisecond(1_000_000).expect("time");
-        let question = Question {
+        let given_up = Instant::now();
+        let mut question = Question {
             action: "place_order".to_owned(),
             symbol: "S".to_owned(),
             order: OrderName::Number(1),
-            time: sent,
+            time: Timestamp::UNIX_EPOCH,
+            given_up: Some(given_up),
         };
-        let after = |millis| question.may_arrive_for(sent + Duration::from_millis(millis));
-        assert_eq!(after(3_000), Some(Duration::from_secs(7)));
-        assert_eq!((after(10_000), after(99_000)), (None, None));
+        let after = |question: &Question, millis| question.may_arrive_for(given_up + Duration::from_millis(millis));
+        assert_eq!(after(&question, 3_000), Some(Duration::from_secs(7)));
+        assert_eq!((after(&question, 10_000), after(&question, 99_000)), (None, None));
+        question.given_up = None;
+        assert_eq!(after(&question, 99_000), Some(MAY_ARRIVE_FOR), "its answer may come");
     }
 
     #[test]
@@ -247,6 +305,7 @@ mod tests {
                 symbol: "S".to_owned(),
                 order: OrderName::Number(number),
                 time: Timestamp::UNIX_EPOCH,
+                given_up: Some(Instant::now()),
             });
         }
         let open = questions.list();

@@ -15,7 +15,7 @@ use tribune_exchange_sim::Limits;
 use tribune_market::book::{Level, Snapshot};
 use tribune_market::feed::event::{Event, decode};
 use tribune_market::feed::{Alone, Day};
-use tribune_market::model::{Symbol, SymbolStatus};
+use tribune_market::model::Symbol;
 use tribune_market::moment::Moment;
 use tribune_market::number::{Price, Quantity};
 use tribune_market::report::cache::NodeId;
@@ -150,17 +150,8 @@ fn moment((start, first): (Instant, i64), nanos: i64) -> Moment {
 
 fn symbol(name: &str, tick: &str) -> Symbol {
     Symbol {
-        name: name.into(),
-        base: name.trim_end_matches("USDT").into(),
-        quote: "USDT".into(),
-        status: SymbolStatus::Trading,
-        status_text: "TRADING".into(),
         tick_size: Some(Price::parse(tick).expect("a price")),
-        step_size: None,
-        min_quantity: None,
-        max_quantity: None,
-        min_notional: None,
-        max_notional: None,
+        ..Symbol::named(name, name.trim_end_matches("USDT"), "USDT")
     }
 }
 

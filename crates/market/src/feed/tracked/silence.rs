@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::published::BookState;
-use super::{CONFIRM_AFTER, Doubt, NOT_COMING, Next, Tracked, jitter};
+use super::{CONFIRM_AFTER, Doubt, NOT_COMING, Next, Tracked, Want, jitter};
 use crate::moment::Moment;
 
 /// An update that the exchange has may be on its way for this long.
@@ -114,9 +114,10 @@ impl Tracked {
         Next::Nothing
     }
 
-    /// The book stays: an update that joins proves it before the answer does.
+    /// The book stays: an update that joins proves it before the answer does. Deeper levels, which may be waited for
+    /// for minutes, do not stand in the way: they are asked for again.
     fn compare_soon(&mut self, now: Instant) {
-        if self.asked.is_none() {
+        if matches!(self.asked, None | Some(Want::Deeper)) {
             self.compare_at.get_or_insert(now);
         }
     }

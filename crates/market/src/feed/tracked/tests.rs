@@ -256,9 +256,8 @@ fn updates_that_cannot_be_read_are_missing_updates() {
     assert!(live <= 1, "{live}");
     let at = bench.tracked.book.last_update_id();
     bench.pass(12_000);
-    if bench.asks() == Some(Want::Book) {
-        bench.answer(Ok(snapshot(1_000)));
-    }
+    assert_eq!(bench.asks(), Some(Want::Book), "{at}");
+    bench.answer(Ok(snapshot(1_000)));
     assert_eq!(bench.state(), BookState::Stale, "{at}");
     bench.event(1_001);
     assert_eq!(bench.state(), BookState::Live);
@@ -374,14 +373,19 @@ fn a_snapshot_ahead_of_all_updates_is_not_live_for_long() {
 
 #[test]
 fn a_doubtful_book_is_compared_before_it_is_deepened() {
-    let mut bench = Bench::live();
-    bench.pass(60_000);
-    bench.tracked.compare_at = None;
-    let now = bench.now().monotonic;
-    assert_eq!(bench.tracked.wants(now, None, 5_000), Some(Want::Deeper));
-    assert_eq!(bench.tracked.wants(now, None, 5_000), None);
-    bench.tracked.compare_at = Some(now);
-    assert_eq!(bench.tracked.wants(now, None, 5_000), Some(Want::Place(10)));
+    let mut bench = Bench::lively(300);
+    let asks = |bench: &mut Bench| {
+        let now = bench.now().monotonic;
+        bench.tracked.wants(now, None, 5_000)
+    };
+    assert_eq!(asks(&mut bench), Some(Want::Deeper));
+    assert_eq!(asks(&mut bench), None);
+    // The deeper snapshot waits behind all others, and updates stop.
+    bench.pass(4_000);
+    assert_eq!(bench.state(), BookState::Stale);
+    assert_eq!(asks(&mut bench), Some(Want::Place(310)));
+    bench.answer(Ok(snapshot(400)));
+    assert_eq!(bench.pass(3_000), Next::Resubscribe { tried: 0 });
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::*;
 use crate::analytics::fixture::{depth, money, price, quantity};
 use crate::book::Depth;
 use crate::feed::{BookState, BookView};
-use crate::model::{Aggressor, SymbolStatus, Trade};
+use crate::model::{Aggressor, Trade};
 use crate::report::fixture::valid;
 
 /// 2025-06-15T15:06:40.000Z.
@@ -37,17 +37,8 @@ impl Scene {
         Self {
             start,
             symbol: Symbol {
-                name: "BTCUSDT".into(),
-                base: "BTC".into(),
-                quote: "USDT".into(),
-                status: SymbolStatus::Trading,
-                status_text: "TRADING".into(),
                 tick_size: Some(price("0.01")),
-                step_size: None,
-                min_quantity: None,
-                max_quantity: None,
-                min_notional: None,
-                max_notional: None,
+                ..Symbol::named("BTCUSDT", "BTC", "USDT")
             },
             published: Published::new(Arc::from("BTCUSDT"), true, 0, None, begin),
             day: None,

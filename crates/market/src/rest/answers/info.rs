@@ -7,7 +7,7 @@ use crate::model::{Millis, Symbol, SymbolStatus};
 use crate::rest::decode::{self, Fields, Read, Wrong};
 
 /// How many unreadable symbols are named.
-const MAX_REFUSED: usize = 100;
+const MAX_REFUSED: usize = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeInfo {
@@ -49,8 +49,7 @@ pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
         match decode::object(raw.get().as_bytes()).and_then(|fields| symbol(&fields)) {
             Ok(symbol) => info.symbols.push(symbol),
             Err(wrong) if info.refused.len() < MAX_REFUSED => {
-                info.refused
-                    .push((name_or_place(raw.get(), at), format!("`{}` {}", wrong.field, wrong.why)));
+                info.refused.push((name_or_place(raw.get(), at), told(&wrong)));
             }
             Err(_) => {}
         }
@@ -101,11 +100,24 @@ fn symbol(fields: &Fields<'_>) -> Read<Symbol> {
             fields.word("quoteAsset")?,
         )
     };
-    for (at, raw) in fields.list("filters")?.into_iter().enumerate() {
-        let filter = decode::object(raw.get().as_bytes()).and_then(|filter| apply(&mut symbol, &filter));
-        filter.map_err(|wrong| wrong.within(&format!("filters[{at}]")))?;
-    }
+    // Price and book need no rule: one that cannot be read does not take the symbol away.
+    let unread = rules(&mut symbol, fields).err();
+    symbol.unread_rule = unread.map(|wrong| told(&wrong).into());
     Ok(symbol)
+}
+
+fn told(wrong: &Wrong) -> String {
+    format!("`{}` {}", wrong.field, wrong.why)
+}
+
+/// All rules that can be read; says of the first that cannot.
+fn rules(symbol: &mut Symbol, fields: &Fields<'_>) -> Read<()> {
+    let mut unread = Ok(());
+    for (at, raw) in fields.list("filters")?.into_iter().enumerate() {
+        let filter = decode::object(raw.get().as_bytes()).and_then(|filter| apply(symbol, &filter));
+        unread = unread.and(filter.map_err(|wrong| wrong.within(&format!("filters[{at}]"))));
+    }
+    unread
 }
 
 fn status(text: &str) -> SymbolStatus {
@@ -119,20 +131,26 @@ fn status(text: &str) -> SymbolStatus {
 /// A rule of zero is a rule that is switched off. Other filters are the exchange's own business.
 fn apply(symbol: &mut Symbol, filter: &Fields<'_>) -> Read<()> {
     match &*filter.word("filterType")? {
-        "PRICE_FILTER" => symbol.tick_size = filter.price_unless_zero("tickSize")?,
+        "PRICE_FILTER" => set(&mut symbol.tick_size, filter.price_unless_zero("tickSize")),
         "LOT_SIZE" => {
             let quantity = |name| filter.quantity(name).map(|q| Some(q).filter(|q| !q.is_zero()));
-            symbol.step_size = quantity("stepSize")?;
-            symbol.min_quantity = quantity("minQty")?;
-            symbol.max_quantity = quantity("maxQty")?;
+            let step = set(&mut symbol.step_size, quantity("stepSize"));
+            let least = set(&mut symbol.min_quantity, quantity("minQty"));
+            let most = set(&mut symbol.max_quantity, quantity("maxQty"));
+            step.and(least).and(most)
         }
-        "MIN_NOTIONAL" => symbol.min_notional = unless_zero(filter, "minNotional")?,
+        "MIN_NOTIONAL" => set(&mut symbol.min_notional, unless_zero(filter, "minNotional")),
         "NOTIONAL" => {
-            symbol.min_notional = unless_zero(filter, "minNotional")?;
-            symbol.max_notional = unless_zero(filter, "maxNotional")?;
+            let least = set(&mut symbol.min_notional, unless_zero(filter, "minNotional"));
+            let most = set(&mut symbol.max_notional, unless_zero(filter, "maxNotional"));
+            least.and(most)
         }
-        _ => {}
+        _ => Ok(()),
     }
+}
+
+fn set<T>(rule: &mut Option<T>, read: Read<Option<T>>) -> Read<()> {
+    *rule = read?;
     Ok(())
 }
 
@@ -201,13 +219,37 @@ mod tests {
     #[test]
     fn a_symbol_that_cannot_be_read_is_named_and_takes_no_other_away() {
         let mut odd = info();
-        odd["symbols"][0]["filters"][1]["stepSize"] = json!(7);
+        odd["symbols"][0]["quoteAsset"] = json!(7);
         let read = read(&odd).expect("the rest");
         assert_eq!(read.symbols.len(), 1);
         assert_eq!(
             read.refused,
-            [("TUSDT".to_owned(), "`filters[1].stepSize` is not a string".to_owned())]
+            [("TUSDT".to_owned(), "`quoteAsset` is not a string".to_owned())]
         );
+    }
+
+    #[test]
+    fn a_rule_that_cannot_be_read_is_unknown_and_its_symbol_stays() {
+        let unread = |at: usize, name: &str, value: Value| {
+            let mut odd = info();
+            odd["symbols"][0]["filters"][at][name] = value;
+            let read = read(&odd).expect("info");
+            assert_eq!((read.symbols.len(), read.refused.len()), (2, 0));
+            read.symbols[0].clone()
+        };
+        let why = |symbol: &Symbol| symbol.unread_rule.clone().expect("why").to_string();
+        let odd = unread(1, "stepSize", json!(7));
+        assert_eq!(why(&odd), "`filters[1].stepSize` is not a string");
+        assert_eq!((odd.step_size, odd.min_quantity.is_some()), (None, true));
+        let odd = unread(2, "minNotional", json!(5.0));
+        assert_eq!(why(&odd), "`filters[2].minNotional` is not a string");
+        assert_eq!((odd.min_notional, odd.max_notional.is_some()), (None, true));
+        let odd = unread(3, "filterType", Value::Null);
+        assert_eq!(why(&odd), "`filters[3].filterType` is not a string");
+        let mut odd = info();
+        odd["symbols"][0]["filters"] = json!("none");
+        assert_eq!(why(&read(&odd).expect("info").symbols[0]), "`filters` is not a list");
+        assert_eq!(read(&info()).expect("info").symbols[0].unread_rule, None);
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::number::{Notional, Price, Quantity};
 
 pub(super) use info::exchange_info;
 pub use info::{ExchangeInfo, RateLimit};
-pub use ticker::{LastPrice, Ticker, TickerQuote};
-pub(super) use ticker::{all_tickers, last_price, ticker, tickers};
+pub use ticker::{Ticker, TickerQuote};
+pub(super) use ticker::{all_tickers, ticker, tickers};
 
 /// A decoded answer, and when it was true where the exchange says so.
 pub(crate) type Decoded<T> = Read<(T, Option<Millis>)>;
@@ -60,7 +60,11 @@ pub(super) fn avg_price(body: &[u8]) -> Decoded<AvgPrice> {
     let average = AvgPrice {
         minutes: fields.count("mins")?,
         price: Some(fields.price("price")?).filter(|price| price.units() > 0),
-        close_time: Some(fields.millis("closeTime")?).filter(|time| *time > 0),
+        // Binance.US does not say it.
+        close_time: match fields.lookup("closeTime") {
+            Some(_) => Some(fields.millis("closeTime")?).filter(|time| *time > 0),
+            None => None,
+        },
     };
     Ok((average, average.close_time))
 }

@@ -29,7 +29,8 @@ pub struct Ticker {
     pub first_id: Option<u64>,
     pub last_id: Option<u64>,
     pub trades: u64,
-    /// Only the 24-hour ticker says these.
+    /// `None` where the exchange does not say these: only the 24-hour ticker does, and that of Binance.US without
+    /// sizes, so that a price of its says nothing of a best level.
     pub quote: Option<TickerQuote>,
 }
 
@@ -40,13 +41,6 @@ pub struct TickerQuote {
     pub last_quantity: Quantity,
     pub bid: Option<Level>,
     pub ask: Option<Level>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LastPrice {
-    pub symbol: Arc<str>,
-    /// `None` if it was never traded.
-    pub price: Option<Price>,
 }
 
 fn window(fields: &Fields<'_>) -> Read<Ticker> {
@@ -71,15 +65,19 @@ fn window(fields: &Fields<'_>) -> Read<Ticker> {
 }
 
 fn full(fields: &Fields<'_>) -> Read<Ticker> {
-    let quote = TickerQuote {
+    let has_sizes = ["bidQty", "askQty"].iter().any(|name| fields.lookup(name).is_some());
+    Ok(Ticker {
+        quote: has_sizes.then(|| quote(fields)).transpose()?,
+        ..window(fields)?
+    })
+}
+
+fn quote(fields: &Fields<'_>) -> Read<TickerQuote> {
+    Ok(TickerQuote {
         previous_close: fields.price_unless_zero("prevClosePrice")?,
         last_quantity: fields.quantity("lastQty")?,
         bid: fields.level("bidPrice", "bidQty")?,
         ask: fields.level("askPrice", "askQty")?,
-    };
-    Ok(Ticker {
-        quote: Some(quote),
-        ..window(fields)?
     })
 }
 
@@ -128,17 +126,6 @@ pub(in crate::rest) fn all_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
     Ok((tickers, latest))
 }
 
-fn last(fields: &Fields<'_>) -> Read<LastPrice> {
-    Ok(LastPrice {
-        symbol: fields.word("symbol")?.into(),
-        price: fields.price_unless_zero("price")?,
-    })
-}
-
-pub(in crate::rest) fn last_price(body: &[u8]) -> Decoded<LastPrice> {
-    Ok((last(&decode::object(body)?)?, None))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,10 +158,6 @@ mod tests {
             .replace("28460", "-1");
         let (ticker, _) = ticker(quiet.as_bytes()).expect("ticker");
         assert_eq!((ticker.last, ticker.first_id, ticker.last_id), (None, None, None));
-        assert_eq!(
-            last_price(br#"{"symbol":"X","price":"0"}"#).expect("price").0.price,
-            None
-        );
     }
 
     #[test]
@@ -187,6 +170,17 @@ mod tests {
             "volume"
         );
         assert!(all_tickers(b"[]").expect("none are none").0.is_empty());
+    }
+
+    /// As Binance.US documents it.
+    #[test]
+    fn best_prices_without_sizes_are_unknown() {
+        let without = FULL
+            .replace(r#""bidQty":"100.00000000","#, "")
+            .replace(r#""askQty":"0.00000000","#, "");
+        let (read, _) = ticker(without.as_bytes()).expect("ticker");
+        assert_eq!((read.quote, read.trades), (None, 76));
+        assert_eq!(all_tickers(format!("[{without}]").as_bytes()).expect("all").0.len(), 1);
     }
 
     #[test]

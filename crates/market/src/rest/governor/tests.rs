@@ -170,6 +170,10 @@ fn a_pause_holds_everything_until_it_ends() {
     // No header, and one that no ban could have.
     assert_eq!(governor.pause(None, false).wait(), Some(Duration::from_secs(60)));
     assert_eq!(governor.pause(Some(Duration::MAX), true).wait(), Some(MAX_PAUSE));
+    // Another that was under way was only asked to slow down; the ban holds.
+    let slower = governor.pause(Some(Duration::from_secs(1)), false);
+    let (wait, banned) = (MAX_PAUSE, true);
+    assert_eq!(slower, RestError::Paused { wait, banned });
 }
 
 #[test]

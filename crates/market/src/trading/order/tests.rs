@@ -20,17 +20,13 @@ fn rules() -> Symbol {
     let quantity = |text| Some(Quantity::parse(text).expect("quantity"));
     let money = |text| Some(Notional::parse(text).expect("money"));
     Symbol {
-        name: Arc::from("SOLUSDT"),
-        base: Arc::from("SOL"),
-        quote: Arc::from("USDT"),
-        status: SymbolStatus::Trading,
-        status_text: Arc::from("TRADING"),
         tick_size: Some(Price::parse("0.01").expect("tick")),
         step_size: quantity("0.001"),
         min_quantity: quantity("0.002"),
         max_quantity: quantity("1000"),
         min_notional: money("5"),
         max_notional: money("9000"),
+        ..Symbol::named("SOLUSDT", "SOL", "USDT")
     }
 }
 
@@ -82,6 +78,16 @@ fn each_rule_of_the_symbol_is_told_by_name() {
     let estimate = order.estimate(&book()).expect("estimate");
     let error = order.check(&halted, &estimate).expect_err("halted");
     assert!(error.message().contains("cannot be traded now (status HALT)"));
+    let unread = Symbol {
+        min_notional: None,
+        unread_rule: Some(Arc::from("`filters[2].minNotional` is not a string")),
+        ..rules()
+    };
+    let error = order.check(&unread, &estimate).expect_err("unread");
+    assert!(
+        error.message().contains("could not be read (`filters[2].minNotional`"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -12,13 +12,14 @@ use tempfile::TempDir;
 use tribune_core::{CallContext, Error, Principal, Registry, Result};
 
 use crate::analytics::fixture::depth;
-use crate::model::SymbolStatus;
 use crate::number::{Price, Quantity};
-use crate::rest::testing::{Asked, Reply, Server};
+use crate::rest::testing::{Asked, Reply, Server, ShiftedClock, client_by};
 use crate::trading::*;
 
 pub(super) const KEY: &str = "the-api-key-of-the-tests";
 const SECRET: &str = "the-secret-of-the-tests";
+/// Longer than a busy machine holds a request up, and shorter than clocks are put wrong here.
+const SKEW_MS: i64 = 15_000;
 
 pub(super) struct Fixed(pub(super) Mutex<CurrentBook>);
 
@@ -31,17 +32,10 @@ impl Market for Fixed {
             _ => return Ok(None),
         };
         Ok(Some(Symbol {
-            name: name.into(),
-            base: name.trim_end_matches(quote).into(),
-            quote: quote.into(),
-            status: SymbolStatus::Trading,
-            status_text: "TRADING".into(),
             tick_size: Price::parse("0.01").ok(),
             step_size: Quantity::parse("0.001").ok(),
-            min_quantity: None,
-            max_quantity: None,
             min_notional: Notional::parse("5").ok(),
-            max_notional: None,
+            ..Symbol::named(name, name.trim_end_matches(quote), quote)
         }))
     }
 
@@ -53,6 +47,10 @@ impl Market for Fixed {
 /// An exchange so far ahead does not tell its time.
 pub(super) const NO_TIME: i64 = i64::MIN;
 
+/// An answer later than this never comes.
+const TIMEOUT: Duration = Duration::from_secs(4);
+pub(super) const TOO_LATE_MS: u64 = 8_000;
+
 /// What the exchange does with an order.
 pub(super) type OnOrder = dyn Fn(&Asked) -> Reply + Send + Sync;
 
@@ -61,6 +59,7 @@ pub(super) struct Bench {
     pub(super) tools: Registry,
     pub(super) market: Arc<Fixed>,
     pub(super) journal: PathBuf,
+    pub(super) clock: Arc<ShiftedClock>,
     _folder: TempDir,
 }
 
@@ -89,7 +88,7 @@ fn gate(asked: &Asked, ahead_ms: i64) -> std::result::Result<(), Reply> {
         .and_then(|time| time.parse().ok())
         .unwrap_or_default();
     let now = jiff::Timestamp::now().as_millisecond() + ahead_ms;
-    if (time - now).abs() > 1_000 {
+    if (time - now).abs() > SKEW_MS {
         return Err(Reply::refusal(
             -1021,
             "Timestamp for this request is outside of the recvWindow.",
@@ -163,7 +162,8 @@ pub(super) async fn bench_with(
         depth: depth(&[("150", "1000")], &[("150.02", "1000")]),
         age_ms: 12,
     })));
-    let rest = server.client(|settings| settings.timeout = Duration::from_millis(1_500));
+    let clock = Arc::new(ShiftedClock::default());
+    let rest = client_by(clock.clone(), &server.url, |settings| settings.timeout = TIMEOUT);
     let mut registry = Registry::default();
     for tool in tools(settings, rest, market.clone()).expect("tools") {
         registry.add(tool).expect("a tool that every host takes");
@@ -173,6 +173,7 @@ pub(super) async fn bench_with(
         tools: registry,
         market,
         journal,
+        clock,
         _folder: folder,
     }
 }
@@ -196,7 +197,7 @@ impl Bench {
     pub(super) async fn call(&self, name: &str, args: Value) -> std::result::Result<Value, Error> {
         let tool = self.tools.lookup(name).expect(name);
         let args = tool.prepare(args.as_object().cloned().expect("object"))?;
-        let cx = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(5));
+        let cx = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(30));
         let output = tool.tool().call(args, &cx).await?;
         assert!(!output.json().contains(KEY) && !output.json().contains(SECRET));
         let answer: Value = serde_json::from_str(output.json()).expect("JSON");

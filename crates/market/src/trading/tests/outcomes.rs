@@ -1,23 +1,25 @@
 //! What became of an order, and what is said and written of it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tribune_core::ErrorKind;
+use tokio::sync::Notify;
+use tribune_core::{Error, ErrorKind};
 
-use super::bench::{KEY, NO_TIME, bench, bench_with, order, order_json, with};
-use crate::rest::testing::{Asked, Reply};
+use super::bench::{Bench, KEY, NO_TIME, TOO_LATE_MS, bench, bench_with, order, order_json, with};
+use crate::rest::testing::{Asked, Reply, ShiftedClock};
 use crate::trading::Settings;
+use crate::trading::questions::Questions;
 
 #[tokio::test]
 async fn an_unknown_outcome_is_called_unknown_and_nothing_is_sent_twice() {
     let replies: [fn(&Asked) -> Reply; 6] = [
         |_| Reply::new(404, "<html>a proxy's own page</html>"),
         |_| Reply::new(503, ""),
-        |asked| Reply::json(&order_json(asked, "NEW")).after_ms(2_500),
+        |asked| Reply::json(&order_json(asked, "NEW")).after_ms(TOO_LATE_MS),
         |asked| Reply::json(&order_json(asked, "NEW")).half_sent(),
         |_| Reply::json(&json!({"symbol": "SOLUSDT"})),
         |_| Reply::refusal(-1007, "Timeout waiting for response from backend server."),
@@ -76,6 +78,92 @@ async fn an_order_that_is_not_there_yet_may_still_arrive() {
     assert_eq!(bench.events(), ["intent", "unknown"], "the question stays");
 }
 
+fn absent(asked: &Asked) -> Reply {
+    match asked.method.as_str() {
+        "GET" => Reply::refusal(-2013, "Order does not exist."),
+        _ => Reply::new(503, ""),
+    }
+}
+
+async fn look(bench: &Bench) -> Error {
+    let named = json!({"symbol": "SOLUSDT", "client_order_id": bench.journal()[0]["client_order_id"]});
+    bench.refused("binance_get_order", named).await
+}
+
+#[tokio::test]
+async fn a_clock_that_is_put_on_ends_no_wait() {
+    let bench = bench(absent).await;
+    bench.place().await.expect_err("unknown");
+    bench.clock.step_ms(3_600_000);
+    let error = look(&bench).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    bench.clock.pass_ms(10_000);
+    let error = look(&bench).await;
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    assert_eq!(bench.events(), ["intent", "unknown", "absent"]);
+}
+
+#[tokio::test]
+async fn what_was_long_on_its_way_is_waited_for_from_its_end() {
+    let shared: Arc<OnceLock<Arc<ShiftedClock>>> = Arc::default();
+    let clock = shared.clone();
+    let bench = bench(move |asked| {
+        if asked.method == "POST" {
+            clock.get().expect("a clock").pass_ms(60_000);
+        }
+        absent(asked)
+    })
+    .await;
+    assert!(shared.set(bench.clock.clone()).is_ok());
+    bench.place().await.expect_err("unknown");
+    let error = look(&bench).await;
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+}
+
+#[tokio::test]
+async fn an_order_whose_answer_is_waited_for_is_not_said_to_be_absent() {
+    let bench = Arc::new(bench(|asked| absent(asked).after_ms(if asked.method == "POST" { 1_000 } else { 0 })).await);
+    let placing = {
+        let bench = bench.clone();
+        tokio::spawn(async move { bench.place().await.map(drop) })
+    };
+    until(|| bench.sent() == 1).await;
+    let error = look(&bench).await;
+    assert!(error.message().contains("may still arrive"), "{error}");
+    placing.await.expect("joined").expect_err("unknown");
+}
+
+/// Waits, but not for ever.
+async fn until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_answers_every_question_about_its_order() {
+    let placed = Arc::new(Mutex::new(String::new()));
+    let bench = bench(move |asked| {
+        let mut placed = placed.lock().expect("name");
+        if asked.method == "POST" {
+            *placed = asked.parameter("newClientOrderId").expect("a name").to_owned();
+            return Reply::new(503, "");
+        }
+        let mut order = order_json(asked, "CANCELED");
+        order["origClientOrderId"] = json!(*placed);
+        Reply::json(&order)
+    })
+    .await;
+    bench.place().await.expect_err("unknown");
+    let args = json!({"symbol": "SOLUSDT", "order_id": 28});
+    bench.call("binance_cancel_order", args).await.expect("cancelled");
+    assert_eq!(bench.preview().await["unresolved"], Value::Null);
+    let read_back = Questions::of(&bench.journal, Instant::now());
+    assert!(read_back.list().is_empty(), "{:?}", read_back.list());
+}
+
 #[tokio::test]
 async fn what_an_earlier_run_left_open_is_asked_again() {
     let killed = |settings: &mut Settings| {
@@ -90,6 +178,14 @@ async fn what_an_earlier_run_left_open_is_asked_again() {
         (&json!("tribune-7"), &json!("2026-01-02T03:04:05Z"))
     );
     let named = json!({"symbol": "SOLUSDT", "client_order_id": "tribune-7"});
+    let error = bench.refused("binance_get_order", named.clone()).await;
+    let said = (error.kind(), error.message().contains("may still arrive"));
+    assert_eq!(
+        said,
+        (ErrorKind::Unavailable, true),
+        "no clock says how long ago: {error}"
+    );
+    bench.clock.pass_ms(10_000);
     let error = bench.refused("binance_get_order", named).await;
     assert_eq!(error.kind(), ErrorKind::NotFound, "long over: {error}");
     assert_eq!(bench.events(), ["intent", "absent"]);
@@ -222,12 +318,23 @@ async fn without_a_journal_nothing_is_sent() {
 
 #[tokio::test]
 async fn a_caller_who_goes_away_leaves_a_whole_journal() {
-    let bench = bench(|asked| Reply::json(&order_json(asked, "NEW")).after_ms(200)).await;
+    let arrived = Arc::new(Notify::new());
+    let arrives = arrived.clone();
+    let bench = bench(move |asked| {
+        arrives.notify_one();
+        Reply::json(&order_json(asked, "NEW"))
+    })
+    .await;
     let token = bench.preview().await["preview_token"].clone();
-    let placing = bench.call("binance_place_order", with(order(), json!({"preview_token": token})));
-    assert!(tokio::time::timeout(Duration::from_millis(100), placing).await.is_err());
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(bench.events(), ["intent", "done"]);
+    {
+        let placing = bench.call("binance_place_order", with(order(), json!({"preview_token": token})));
+        tokio::select! {
+            biased;
+            () = arrived.notified() => {}
+            _ = placing => panic!("answered before it arrived"),
+        }
+    }
+    until(|| bench.events() == ["intent", "done"]).await;
 }
 
 #[tokio::test]

@@ -111,10 +111,13 @@ async fn a_report_is_gone_in_time(shared: impl Fn(Timing) -> Shared) {
     assert_eq!(cache.indexed().await.expect("it answers").len(), 1, "its name is kept");
 }
 
+/// Longer than a busy machine takes between two steps of a test.
+const KEEP_SYMBOL: Duration = Duration::from_secs(4);
+
 async fn symbols_are_remembered_and_forgotten(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(Timing {
         keep_report: BRIEF,
-        keep_symbol: 10 * BRIEF,
+        keep_symbol: KEEP_SYMBOL,
         ..PATIENT
     });
     let (cache, a) = (shared.open(), node("a"));
@@ -123,21 +126,22 @@ async fn symbols_are_remembered_and_forgotten(shared: impl Fn(Timing) -> Shared)
         assert_eq!(writes(&cache, write(name, &a, token, 1)).await, Written::Stored);
     }
     let begun = Instant::now();
+    let indexed = cache.indexed().await.expect("it answers");
+    let [btc, eth] = &indexed[..] else {
+        panic!("{indexed:?}");
+    };
+    assert_eq!([&*btc.symbol, &*btc.base, &*btc.quote], [BTC, "BTC", "USDT"]);
+    assert_eq!(&*eth.symbol, "ETHUSDT");
+    assert!(btc.age < KEEP_SYMBOL, "{:?}", btc.age);
     loop {
         let before = begun.elapsed();
-        let indexed = cache.indexed().await.expect("it answers");
-        if indexed.is_empty() {
+        if cache.indexed().await.expect("it answers").is_empty() {
             break;
         }
-        assert!(before < 11 * BRIEF);
-        if let [btc, eth] = &indexed[..] {
-            assert_eq!([&*btc.symbol, &*btc.base, &*btc.quote], [BTC, "BTC", "USDT"]);
-            assert_eq!(&*eth.symbol, "ETHUSDT");
-            assert!(btc.age < Duration::from_secs(5), "{:?}", btc.age);
-        }
+        assert!(before < KEEP_SYMBOL + BRIEF, "{before:?}");
         sleep(Duration::from_millis(20)).await;
     }
-    assert!(begun.elapsed() > 5 * BRIEF);
+    assert!(begun.elapsed() > 5 * BRIEF, "longer than its report");
 }
 
 on_both! {
