@@ -54,6 +54,8 @@ struct Known {
     table: ArcSwapOption<SymbolTable>,
     /// When the table was loaded.
     loaded: Mutex<Moment>,
+    /// When the last day of all symbols was told.
+    days_told: Mutex<Option<Moment>>,
     /// What is listed but cannot be read, in upper case, and why.
     unreadable: ArcSwap<HashMap<String, String>>,
     /// Why there is no table.
@@ -115,6 +117,7 @@ impl Market {
             settings,
             table: ArcSwapOption::empty(),
             loaded: Mutex::new(Moment::now(&*clock)),
+            days_told: Mutex::default(),
             unreadable: ArcSwap::default(),
             trouble: Mutex::default(),
             tried: watch::Sender::new(0),

@@ -48,9 +48,7 @@ impl Days {
             .of_quote(money)
             .filter(|symbol| symbol.status == SymbolStatus::Trading);
         let board = &market.feed.board;
-        let days: Vec<(Arc<str>, Day)> = traded
-            .filter_map(|symbol| Some((symbol.name.clone(), board.lookup(&symbol.name)?)))
-            .collect();
+        let days = board.lookup_all(traded.map(|symbol| &symbol.name));
         let newest = days
             .iter()
             .map(|(_, day)| day.received)
@@ -77,7 +75,7 @@ impl Days {
         {
             return Ok(days);
         }
-        let asked = market.ask_for_days().await;
+        let asked = market.days_told().await;
         let Some(days) = Self::at_hand(market, money) else {
             return Err(match asked {
                 Ok(_) => Error::unavailable(format!(

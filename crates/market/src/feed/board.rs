@@ -37,6 +37,14 @@ impl Board {
         self.read().get(symbol).copied()
     }
 
+    /// Those of them that are known.
+    pub fn lookup_all<'a>(&self, symbols: impl Iterator<Item = &'a Arc<str>>) -> Vec<(Arc<str>, Day)> {
+        let days = self.read();
+        symbols
+            .filter_map(|symbol| Some((symbol.clone(), *days.get(symbol)?)))
+            .collect()
+    }
+
     pub fn days(&self) -> HashMap<Arc<str>, Day> {
         self.read().clone()
     }

@@ -24,6 +24,8 @@ const LEARN_CLOCK: Duration = Duration::from_secs(300);
 /// it may have been put right, or be that of a replay, which runs at another pace and stops.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(1);
 const LEARN_DOUBTFUL_CLOCK: Duration = Duration::from_secs(2);
+/// All tickers at once weigh 80: while streams are silent they are asked for so seldom.
+const KEEP_DAYS_MS: u64 = 10_000;
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
 impl Market {
@@ -91,11 +93,20 @@ impl Market {
         asked.is_ok()
     }
 
-    /// Asks for the last day of every symbol, and when that was.
-    pub(crate) async fn ask_for_days(&self) -> std::result::Result<Moment, RestError> {
+    /// The last day of every symbol, as the exchange told it not long ago, or tells it now; when that was.
+    pub(crate) async fn days_told(&self) -> std::result::Result<Moment, RestError> {
+        let last = *self.known.days_told.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.filter(|told| told.age_ms(&*self.clock) < KEEP_DAYS_MS) {
+            Some(told) => Ok(told),
+            None => self.ask_for_days().await,
+        }
+    }
+
+    async fn ask_for_days(&self) -> std::result::Result<Moment, RestError> {
         let tickers = self.rest.all_tickers_24h().await?;
         let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
         self.feed.board.fill(days);
+        *self.known.days_told.lock().unwrap_or_else(PoisonError::into_inner) = Some(tickers.received);
         Ok(tickers.received)
     }
 
