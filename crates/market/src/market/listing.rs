@@ -28,6 +28,9 @@ const LEARN_DOUBTFUL_CLOCK: Duration = Duration::from_secs(2);
 const KEEP_DAYS_MS: u64 = 10_000;
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
+/// When the last day of every symbol was told. Without it only rankings and snippets suffer.
+type DaysTold = std::result::Result<Moment, RestError>;
+
 impl Market {
     /// Asks for the exchange's time; says whether it was told.
     async fn learn_clock(&self) -> bool {
@@ -48,10 +51,10 @@ impl Market {
         true
     }
 
-    /// Learns what is traded; says whether it learned how much, too.
-    async fn load(&self) -> Result<bool> {
+    /// Learns what is traded; and how much, if that is told.
+    async fn load(&self) -> Result<DaysTold> {
         // Nothing can be asked before this is known, so it is not left for when there is time.
-        let (info, has_tickers) = futures::join!(self.rest.exchange_info(), self.load_tickers());
+        let (info, days) = futures::join!(self.rest.exchange_info(), self.ask_for_days());
         let info = info?;
         for (symbol, why) in info.value.refused.iter().take(5) {
             tracing::warn!(
@@ -70,7 +73,7 @@ impl Market {
         *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner) = info.received;
         *self.trouble() = None;
         self.rank_all();
-        Ok(has_tickers)
+        Ok(days)
     }
 
     /// Goes on with another table; what is traded has changed if anything that the exchange says of it has.
@@ -84,17 +87,8 @@ impl Market {
         }
     }
 
-    /// Learns the last day of every symbol; says whether it was told. Without it only rankings and snippets suffer.
-    async fn load_tickers(&self) -> bool {
-        let asked = self.ask_for_days().await;
-        if let Err(error) = &asked {
-            tracing::warn!(%error, "no tickers of all symbols yet; trying again");
-        }
-        asked.is_ok()
-    }
-
     /// The last day of every symbol, as the exchange told it not long ago, or tells it now; when that was.
-    pub(crate) async fn days_told(&self) -> std::result::Result<Moment, RestError> {
+    pub(crate) async fn days_told(&self) -> DaysTold {
         let last = *self.known.days_told.lock().unwrap_or_else(PoisonError::into_inner);
         match last.filter(|told| told.age_ms(&*self.clock) < KEEP_DAYS_MS) {
             Some(told) => Ok(told),
@@ -102,7 +96,7 @@ impl Market {
         }
     }
 
-    async fn ask_for_days(&self) -> std::result::Result<Moment, RestError> {
+    async fn ask_for_days(&self) -> DaysTold {
         let tickers = self.rest.all_tickers_24h().await?;
         let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
         self.feed.board.fill(days);
@@ -185,10 +179,10 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
         let mut is_new = false;
         if is_due(loaded, RELOAD_SYMBOLS) && symbols.is_due(now) {
             match market.load().await {
-                Ok(has_tickers) => {
+                Ok(days) => {
                     (loaded, ranked) = (Some(now), Some(now));
                     symbols.note(true, now);
-                    tickers.note(has_tickers, now);
+                    note_days(&mut tickers, &days, now);
                     is_new = true;
                 }
                 Err(error) => {
@@ -202,8 +196,9 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
             }
             market.known.tried.send_modify(|tried| *tried += 1);
         } else if loaded.is_some() && tickers.failures > 0 && tickers.is_due(now) {
-            is_new = market.load_tickers().await;
-            tickers.note(is_new, now);
+            let days = market.ask_for_days().await;
+            note_days(&mut tickers, &days, now);
+            is_new = days.is_ok();
             if is_new {
                 market.rerank();
             }
@@ -229,6 +224,16 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}
         }
     }
+}
+
+/// The first failure is said.
+fn note_days(tickers: &mut Retry, days: &DaysTold, now: Instant) {
+    if let Err(error) = days
+        && tickers.failures == 0
+    {
+        tracing::warn!(%error, "no tickers of all symbols yet; trying again");
+    }
+    tickers.note(days.is_ok(), now);
 }
 
 /// When something that failed is tried again.

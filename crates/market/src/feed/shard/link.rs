@@ -112,8 +112,10 @@ impl Shard {
                 if self.socket.is_none() {
                     self.link.failed(&error.to_string());
                 }
-                if self.failures == 0 {
-                    tracing::warn!(%error, "no connection to the exchange's streams; trying again");
+                // The first, and ever fewer of those behind it.
+                if self.failures == 0 || self.failures.is_power_of_two() {
+                    let failures = self.failures;
+                    tracing::warn!(%error, failures, "no connection to the exchange's streams; trying again");
                 }
                 return self.back_off(now.monotonic);
             }
