@@ -86,16 +86,16 @@ async fn a_book_that_was_tracked_before_volumes_were_known_is_ranked_when_they_a
 #[tokio::test]
 async fn whatever_changes_in_the_listing_is_a_change() {
     let (market, said) = market(vec![listed("BTC"), listed("SOL")], Some(Vec::new())).await;
-    market.load().await.expect("loaded");
+    market.load().await.expect("loaded").expect("tickers");
     let before = market.revision();
-    market.load().await.expect("loaded");
+    market.load().await.expect("loaded").expect("tickers");
     assert_eq!(market.revision(), before, "the same again");
     // One goes and another comes; then one is halted.
     said.lock().expect("said").symbols[1] = listed("ADA");
-    market.load().await.expect("loaded");
+    market.load().await.expect("loaded").expect("tickers");
     assert_eq!(market.revision(), before + 1);
     said.lock().expect("said").symbols[0]["status"] = json!("HALT");
-    market.load().await.expect("loaded");
+    market.load().await.expect("loaded").expect("tickers");
     assert_eq!(market.revision(), before + 2);
 }
 
