@@ -9,8 +9,6 @@ use crate::number::{Notional, Price, Quantity};
 
 /// Over how long `orders_per_sec` is taken.
 pub const RATE_SECS: u32 = 10;
-/// The usual window of net flow.
-pub const DEFAULT_WINDOW_SECS: u32 = 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LargestTrade {
@@ -69,8 +67,8 @@ pub struct TradeFlow {
     pub aggressor_imbalance: Option<f64>,
     pub vwap: Option<Decimal>,
     pub largest_trade: Option<LargestTrade>,
-    /// Trade records in the ten seconds up to the window's end, divided by ten. Of streams each is one trade; what is
-    /// asked for comes in aggregates, each the fills of one order at one price.
+    /// Orders in the ten seconds up to the window's end, divided by ten: trades that follow one another at the same
+    /// time, price and side are one, as in the exchange's aggregates, whether they came singly or not.
     pub orders_per_sec: Option<f64>,
     /// Trades that are missing between those seen, by their ids.
     pub missing_trades: u64,
@@ -94,8 +92,8 @@ pub fn trade_flow<'a>(
     let mut sums = Sums::default();
     let rate = Window::last(RATE_SECS, window.end_ms);
     for trade in trades {
-        sums.follow(trade, &window);
-        if rate.contains(trade.time) {
+        let is_next_order = sums.follow(trade, &window);
+        if is_next_order && rate.contains(trade.time) {
             sums.recent_orders = sums.recent_orders.saturating_add(1);
         }
         if window.contains(trade.time) {
@@ -113,21 +111,23 @@ struct Sums {
     high: Quantity,
     low: Quantity,
     largest: Option<LargestTrade>,
-    last: Option<(Millis, u64)>,
+    last: Option<Trade>,
     missing: u64,
     recent_orders: u32,
 }
 
 impl Sums {
-    /// Ids that are missing where some of them may lie in the window.
-    fn follow(&mut self, trade: &Trade, window: &Window) {
-        if let Some((time, id)) = self.last.replace((trade.time, trade.last_id))
-            && trade.time > window.start_ms
-            && time <= window.end_ms
-        {
-            let missing = trade.first_id.saturating_sub(id).saturating_sub(1);
+    /// Counts ids that are missing where some of them may lie in the window; says whether it is another order's.
+    fn follow(&mut self, trade: &Trade, window: &Window) -> bool {
+        let Some(before) = self.last.replace(*trade) else {
+            return true;
+        };
+        let missing = trade.first_id.saturating_sub(before.last_id).saturating_sub(1);
+        if trade.time > window.start_ms && before.time <= window.end_ms {
             self.missing = self.missing.saturating_add(missing);
         }
+        let is_same = |one: &Trade| (one.time, one.price, one.aggressor) == (trade.time, trade.price, trade.aggressor);
+        missing > 0 || !is_same(&before)
     }
 
     fn add(&mut self, trade: &Trade) -> Option<()> {
@@ -196,7 +196,7 @@ const fn all_seen(seen_from: Millis, start: Millis) -> bool {
     seen_from <= start.saturating_add(1)
 }
 
-/// Σpq/Σq with ten places; `None` without volume.
+/// Σpq/Σq as a derived price; `None` without volume.
 pub fn vwap(quote: Notional, base: Quantity) -> Option<Decimal> {
     quote.decimal().checked_div(base.decimal()).map(derived_price)
 }
@@ -265,6 +265,31 @@ mod tests {
         assert_eq!((of(0).trades, of(0).orders_per_sec), (2, Some(1.0)));
         assert_eq!((of(15_000).complete, of(15_000).orders_per_sec), (true, None));
         assert_eq!(of(15_000).reason, Some(Unavailable::TooShort { need_secs: 10 }));
+    }
+
+    /// One order buys from three makers at 100 and one at 101, another sells in the same millisecond, and a third a
+    /// millisecond later at the same price: four aggregates, however they come.
+    #[test]
+    fn orders_are_counted_alike_from_single_trades_and_from_aggregates() {
+        let singles = [
+            trade(1, 15_000, "100", "1", Buyer),
+            trade(2, 15_000, "100", "2", Buyer),
+            trade(3, 15_000, "100", "3", Buyer),
+            trade(4, 15_000, "101", "1", Buyer),
+            trade(5, 15_000, "101", "1", Seller),
+            trade(6, 15_001, "101", "1", Seller),
+        ];
+        let whole = Trade {
+            first_id: 1,
+            ..trade(3, 15_000, "100", "6", Buyer)
+        };
+        let aggregates = [whole, singles[3], singles[4], singles[5]];
+        let of = |trades: &[Trade]| trade_flow(trades, Window::last(20, 20_000), 0).expect("flow");
+        assert_eq!((of(&singles).orders_per_sec, of(&singles).trades), (Some(0.4), 6));
+        assert_eq!((of(&aggregates).orders_per_sec, of(&aggregates).trades), (Some(0.4), 6));
+        // What is missing between two that are alike may have been another's.
+        let gap = [singles[0], singles[2]];
+        assert_eq!(of(&gap).orders_per_sec, Some(0.2));
     }
 
     #[test]
