@@ -191,10 +191,13 @@ mod tests {
         let at = |millis| start + Duration::from_millis(millis);
         for tenth in 0..100 {
             pulse.update(at(tenth * 100));
+            match tenth {
+                50 => pulse.quote(at(5_000), quote(1, (100, 5), (101, 7))),
+                95 => pulse.quote(at(9_500), quote(2, (100, 8), (101, 7))),
+                96 => pulse.quote(at(9_600), quote(2, (100, 9), (101, 7))),
+                _ => {}
+            }
         }
-        pulse.quote(at(5_000), quote(1, (100, 5), (101, 7)));
-        pulse.quote(at(9_500), quote(2, (100, 8), (101, 7)));
-        pulse.quote(at(9_600), quote(2, (100, 9), (101, 7)));
         let beats = pulse.beats(at(10_000), at(10_000), 5);
         assert_eq!((beats.seconds, beats.updates), (5, 50));
         // The first best prices say only what the next change is from: from the sixth second on all is known.

@@ -1,12 +1,14 @@
 //! The trades of the last seconds, from the tape where it has them all.
 
+use std::sync::Arc;
+
 use tribune_core::Result;
 
 use super::{Market, Origin};
 use crate::analytics::flow::RATE_SECS;
 use crate::model::{Millis, Symbol, Trade};
-use crate::moment::Moment;
-use crate::rest::AggTradesQuery;
+use crate::moment::{Moment, Stamped};
+use crate::rest::{AggTradesQuery, Aggregates, Shared};
 
 /// Pages of aggregate trades fetched for one window.
 const MAX_TRADE_PAGES: usize = 10;
@@ -35,8 +37,7 @@ impl Market {
             // Of what came after the last word nothing is known: the window ends there.
             let received = self.last_word(&tracked);
             let until = self.heard_until(&tracked);
-            // Rates are of ten seconds, however short the window is.
-            let from = until - length.max(Millis::from(RATE_SECS) * 1_000);
+            let from = until - at_least_rate(length);
             let mut window = tracked.tape.since(from);
             window.trades.retain(|trade| trade.time <= until);
             if let Some(complete) = window.complete_from.filter(|complete| *complete <= until - length) {
@@ -54,45 +55,11 @@ impl Market {
         self.past_trades(symbol, length).await
     }
 
-    /// The newest first, so that it is the end of the window that is known where there are more trades than are
-    /// fetched. No request has a time in it, so that all who ask in the same moment ask the same.
     async fn past_trades(&self, symbol: &Symbol, length: Millis) -> Result<TradesReading> {
-        let mut query = AggTradesQuery {
-            limit: TRADE_PAGE,
-            start: None,
-            end: None,
-            from_id: None,
-        };
-        let newest = self.rest.agg_trades(&symbol.name, &query).await?;
+        let fetch = |query: AggTradesQuery| async move { self.rest.agg_trades(&symbol.name, &query).await };
+        let newest = fetch(page(None, TRADE_PAGE)).await?;
         let (received, until) = (newest.received, self.exchange_time_of(&newest.sent));
-        let from = until - length;
-        let mut pages = vec![newest];
-        let complete_from = loop {
-            let Some(page) = pages.last().map(|page| &page.value) else {
-                break until;
-            };
-            let (Some(first), Some(first_id)) = (page.trades.first(), page.first_id) else {
-                // Nothing was ever traded, or nothing is told of what was before.
-                break pages.iter().rev().find_map(|page| page.value.trades.first()).map_or(from, whole_from);
-            };
-            let is_all = first_id == 0 || (pages.len() == 1 && page.trades.len() < TRADE_PAGE as usize);
-            if is_all {
-                break from.min(first.time);
-            }
-            if first.time < from || pages.len() == MAX_TRADE_PAGES {
-                break whole_from(first);
-            }
-            let before = first_id.saturating_sub(u64::from(TRADE_PAGE));
-            query.from_id = Some(before);
-            query.limit = u32::try_from(first_id - before).unwrap_or(TRADE_PAGE);
-            pages.push(self.rest.agg_trades(&symbol.name, &query).await?);
-        };
-        let mut trades: Vec<Trade> = Vec::new();
-        for page in pages.iter().rev() {
-            let known = trades.last().map(|trade| trade.last_id);
-            let next = page.value.trades.iter();
-            trades.extend(next.filter(|trade| known.is_none_or(|known| trade.last_id > known)));
-        }
+        let (mut trades, complete_from) = back_to(until - at_least_rate(length), newest, fetch).await?;
         trades.retain(|trade| trade.time <= until);
         Ok(TradesReading {
             trades,
@@ -104,7 +71,117 @@ impl Market {
     }
 }
 
-/// Others of the first one's millisecond may be before it.
-const fn whole_from(first: &Trade) -> Millis {
-    first.time.saturating_add(1)
+/// Rates are of ten seconds, however short a window is.
+fn at_least_rate(length: Millis) -> Millis {
+    length.max(Millis::from(RATE_SECS) * 1_000)
+}
+
+const fn page(from_id: Option<u64>, limit: u32) -> AggTradesQuery {
+    AggTradesQuery {
+        limit,
+        start: None,
+        end: None,
+        from_id,
+    }
+}
+
+/// The newest page and those before it, back to a time or as far as may be asked for: where there are more trades
+/// than are fetched, it is the end of the window that is known. No request has a time in it, so that all who ask in
+/// the same moment ask the same. Gives the trades, oldest first, and from when they are all there.
+async fn back_to<F>(
+    from: Millis,
+    newest: Arc<Stamped<Aggregates>>,
+    fetch: impl Fn(AggTradesQuery) -> F,
+) -> Result<(Vec<Trade>, Millis)>
+where
+    F: Future<Output = Shared<Aggregates>>,
+{
+    let mut is_all = newest.value.trades.len() < TRADE_PAGE as usize;
+    let mut pages = vec![newest];
+    while !is_all && pages.len() < MAX_TRADE_PAGES {
+        let oldest = pages.last().map(|page| &page.value);
+        let first = oldest.and_then(|page| Some((page.first_id?, page.trades.first()?.time)));
+        let Some((first_id, _)) = first.filter(|(_, time)| *time >= from) else {
+            break;
+        };
+        let before = first_id.saturating_sub(u64::from(TRADE_PAGE));
+        let Some(limit) = u32::try_from(first_id - before).ok().filter(|limit| *limit > 0) else {
+            is_all = true;
+            break;
+        };
+        pages.push(fetch(page(Some(before), limit)).await?);
+    }
+    let mut trades: Vec<Trade> = Vec::new();
+    for page in pages.iter().rev() {
+        let known = trades.last().map(|trade| trade.last_id);
+        let next = page.value.trades.iter();
+        trades.extend(next.filter(|trade| known.is_none_or(|known| trade.last_id > known)));
+    }
+    let complete_from = match trades.first() {
+        // Others of its millisecond may be before it.
+        Some(first) if !is_all => first.time.saturating_add(1),
+        _ => from,
+    };
+    Ok((trades, complete_from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::trade;
+    use crate::model::Aggressor::Buyer;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// An exchange with so many aggregates, one every ten milliseconds, each of which is two trades.
+    fn answer(count: u64, query: &AggTradesQuery) -> Arc<Stamped<Aggregates>> {
+        let first = query.from_id.unwrap_or(count.saturating_sub(u64::from(query.limit)));
+        let last = count.min(first + u64::from(query.limit));
+        let one = |id: u64| Trade {
+            first_id: 2 * id,
+            ..trade(2 * id + 1, id as Millis * 10, "1", "1", Buyer)
+        };
+        let now = Moment::now(&tribune_core::SystemClock);
+        Arc::new(Stamped {
+            value: Aggregates {
+                first_id: (first < last).then_some(first),
+                trades: (first..last).map(one).collect(),
+            },
+            exchange_time: None,
+            sent: now,
+            received: now,
+            simulated: true,
+        })
+    }
+
+    async fn read(count: u64, from: Millis) -> (Vec<u64>, Millis, usize) {
+        let asked = AtomicUsize::new(1);
+        let fetch = |query: AggTradesQuery| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            async move { Ok(answer(count, &query)) }
+        };
+        let newest = answer(count, &page(None, TRADE_PAGE));
+        let (trades, complete_from) = back_to(from, newest, fetch).await.expect("trades");
+        let ids = trades.iter().map(|trade| trade.first_id / 2).collect();
+        (ids, complete_from, asked.into_inner())
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_busy_window_is_what_is_known() {
+        // 25,000 within 250 s, of which ten pages are read: the last 10,000, from 150 s on.
+        let (ids, complete_from, asked) = read(25_000, 0).await;
+        assert_eq!(ids, (15_000..25_000).collect::<Vec<_>>());
+        assert_eq!((complete_from, asked), (150_001, 10));
+    }
+
+    #[tokio::test]
+    async fn no_more_is_read_than_the_window_needs() {
+        // From 225 s on are 2,500: three pages, the third from 220 s on.
+        let (ids, complete_from, asked) = read(25_000, 225_000).await;
+        assert_eq!((ids.len(), complete_from, asked), (3_000, 220_001, 3));
+        // All there are, which are whole as far back as was asked for.
+        assert_eq!(read(700, -5).await, ((0..700).collect(), -5, 1));
+        let (ids, complete_from, asked) = read(2_500, -5).await;
+        assert_eq!((ids, complete_from, asked), ((0..2_500).collect(), -5, 3));
+        assert_eq!(read(0, 9).await, (vec![], 9, 1));
+    }
 }
