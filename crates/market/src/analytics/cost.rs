@@ -303,8 +303,16 @@ mod tests {
         }
         // Of the other side all is known, which says nothing of this one.
         let one = Depth { ask_reach: None, ..cut };
-        assert!(cost(&one, Action::Buy, Size::Quote(money("400"))).expect("cost").complete);
-        assert!(!cost(&one, Action::Sell, Size::Quote(money("400"))).expect("cost").complete);
+        assert!(
+            cost(&one, Action::Buy, Size::Quote(money("400")))
+                .expect("cost")
+                .complete
+        );
+        assert!(
+            !cost(&one, Action::Sell, Size::Quote(money("400")))
+                .expect("cost")
+                .complete
+        );
     }
 
     #[test]

@@ -239,10 +239,13 @@ mod tests {
         let of = |mantissa, scale| derived_price(Decimal::new(mantissa, scale)).to_string();
         // From 0.00001 on ten places are six digits or more.
         assert_eq!(of(100_857_142_857_142, 12), "100.8571428571");
-        assert_eq!(of(12_345_678_9, 13), "0.0000123457");
+        assert_eq!(of(123_456_789, 13), "0.0000123457");
         assert_eq!(of(160_592_857, 16), "0.0000000160593");
         assert_eq!(of(-160_592_857, 16), "-0.0000000160593");
-        assert_eq!((of(99_999_449, 13), of(0, 4)), ("0.00000999994".to_owned(), "0".to_owned()));
+        assert_eq!(
+            (of(99_999_449, 13), of(0, 4)),
+            ("0.00000999994".to_owned(), "0".to_owned())
+        );
     }
 
     #[test]

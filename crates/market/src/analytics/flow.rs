@@ -67,8 +67,8 @@ pub struct TradeFlow {
     pub aggressor_imbalance: Option<f64>,
     pub vwap: Option<Decimal>,
     pub largest_trade: Option<LargestTrade>,
-    /// Orders in the ten seconds up to the window's end, divided by ten: trades that follow one another at the same
-    /// time, price and side are one, as in the exchange's aggregates, whether they came singly or not.
+    /// Single trades in the ten seconds up to the window's end, divided by ten. They are counted by their ids, so that
+    /// it is the same whether they came singly or in the exchange's aggregates.
     pub orders_per_sec: Option<f64>,
     /// Trades that are missing between those seen, by their ids.
     pub missing_trades: u64,
@@ -82,7 +82,7 @@ pub struct TradeFlow {
 }
 
 /// Over trades in order of time. Those outside the window count only for what they tell of it: ids that are
-/// missing, and orders of the last ten seconds. All trades since `seen_from` are taken to be there, as far as
+/// missing, and the rate of the last ten seconds. All trades since `seen_from` are taken to be there, as far as
 /// their ids do not say otherwise.
 pub fn trade_flow<'a>(
     trades: impl IntoIterator<Item = &'a Trade>,
@@ -92,9 +92,10 @@ pub fn trade_flow<'a>(
     let mut sums = Sums::default();
     let rate = Window::last(RATE_SECS, window.end_ms);
     for trade in trades {
-        let is_next_order = sums.follow(trade, &window);
-        if is_next_order && rate.contains(trade.time) {
-            sums.recent_orders = sums.recent_orders.saturating_add(1);
+        sums.follow(trade, &window);
+        if rate.contains(trade.time) {
+            let count = trade_count(trade).ok_or(Unavailable::TooLarge)?;
+            sums.recent = sums.recent.saturating_add(count);
         }
         if window.contains(trade.time) {
             sums.add(trade).ok_or(Unavailable::TooLarge)?;
@@ -111,23 +112,21 @@ struct Sums {
     high: Quantity,
     low: Quantity,
     largest: Option<LargestTrade>,
-    last: Option<Trade>,
+    last: Option<(Millis, u64)>,
     missing: u64,
-    recent_orders: u32,
+    recent: u64,
 }
 
 impl Sums {
-    /// Counts ids that are missing where some of them may lie in the window; says whether it is another order's.
-    fn follow(&mut self, trade: &Trade, window: &Window) -> bool {
-        let Some(before) = self.last.replace(*trade) else {
-            return true;
-        };
-        let missing = trade.first_id.saturating_sub(before.last_id).saturating_sub(1);
-        if trade.time > window.start_ms && before.time <= window.end_ms {
+    /// Ids that are missing where some of them may lie in the window.
+    fn follow(&mut self, trade: &Trade, window: &Window) {
+        if let Some((time, id)) = self.last.replace((trade.time, trade.last_id))
+            && trade.time > window.start_ms
+            && time <= window.end_ms
+        {
+            let missing = trade.first_id.saturating_sub(id).saturating_sub(1);
             self.missing = self.missing.saturating_add(missing);
         }
-        let is_same = |one: &Trade| (one.time, one.price, one.aggressor) == (trade.time, trade.price, trade.aggressor);
-        missing > 0 || !is_same(&before)
     }
 
     fn add(&mut self, trade: &Trade) -> Option<()> {
@@ -161,7 +160,7 @@ impl Sums {
         let quote = self.buys.quote.checked_add(self.sells.quote)?;
         let net_flow_base = self.buys.base.checked_sub(self.sells.base)?;
         let rate_start = Window::last(RATE_SECS, window.end_ms).start_ms;
-        let rate = all_seen(seen_from, rate_start).then(|| f64::from(self.recent_orders) / f64::from(RATE_SECS));
+        let rate = all_seen(seen_from, rate_start).then(|| self.recent as f64 / f64::from(RATE_SECS));
         let too_short = rate.is_none().then_some(Unavailable::TooShort { need_secs: RATE_SECS });
         Some(TradeFlow {
             window,
@@ -267,29 +266,23 @@ mod tests {
         assert_eq!(of(15_000).reason, Some(Unavailable::TooShort { need_secs: 10 }));
     }
 
-    /// One order buys from three makers at 100 and one at 101, another sells in the same millisecond, and a third a
-    /// millisecond later at the same price: four aggregates, however they come.
+    /// One order buys from three makers at 100 and one at 101: four trades, and two aggregates.
     #[test]
-    fn orders_are_counted_alike_from_single_trades_and_from_aggregates() {
+    fn the_rate_is_the_same_of_single_trades_and_of_aggregates() {
         let singles = [
             trade(1, 15_000, "100", "1", Buyer),
             trade(2, 15_000, "100", "2", Buyer),
             trade(3, 15_000, "100", "3", Buyer),
             trade(4, 15_000, "101", "1", Buyer),
-            trade(5, 15_000, "101", "1", Seller),
-            trade(6, 15_001, "101", "1", Seller),
         ];
-        let whole = Trade {
+        let three = Trade {
             first_id: 1,
             ..trade(3, 15_000, "100", "6", Buyer)
         };
-        let aggregates = [whole, singles[3], singles[4], singles[5]];
-        let of = |trades: &[Trade]| trade_flow(trades, Window::last(20, 20_000), 0).expect("flow");
-        assert_eq!((of(&singles).orders_per_sec, of(&singles).trades), (Some(0.4), 6));
-        assert_eq!((of(&aggregates).orders_per_sec, of(&aggregates).trades), (Some(0.4), 6));
-        // What is missing between two that are alike may have been another's.
-        let gap = [singles[0], singles[2]];
-        assert_eq!(of(&gap).orders_per_sec, Some(0.2));
+        for trades in [&singles[..], &[three, singles[3]]] {
+            let flow = trade_flow(trades, Window::last(20, 20_000), 0).expect("flow");
+            assert_eq!((flow.orders_per_sec, flow.trades), (Some(0.4), 4));
+        }
     }
 
     #[test]

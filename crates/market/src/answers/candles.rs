@@ -221,7 +221,10 @@ mod tests {
         };
         let table = table(&candles, range);
         assert_eq!(table.rows.len() + table.left_out, 1_000);
-        assert!(table.rows.len() < MAX_SHOWN, "the bytes, not the count, are what is short");
+        assert!(
+            table.rows.len() < MAX_SHOWN,
+            "the bytes, not the count, are what is short"
+        );
         Rest::of(&candles, listed(&candles, &table), table.keep).expect("a part")
     }
 
@@ -229,7 +232,10 @@ mod tests {
     fn what_is_left_out_is_named_and_can_be_asked_for() {
         let newest = rest(None);
         let first_listed = (1_000 - newest.rows as i64) * 60_000;
-        assert_eq!((newest.listed, newest.ask_with_end_time), ("newest", Some(first_listed - 1)));
+        assert_eq!(
+            (newest.listed, newest.ask_with_end_time),
+            ("newest", Some(first_listed - 1))
+        );
         assert_eq!(
             newest.sentence(),
             format!(

@@ -14,9 +14,8 @@ use crate::number::Quantity;
 use crate::symbols::{AnalyticsKind, Kind};
 use crate::tape::Tape;
 
-/// What counts as an order, whether trades came singly or in the exchange's aggregates.
-const ORDERS_COUNTED: &str = "trades that follow one another at the same time, price and side are one order, as in \
-                              the exchange's aggregates; an order that takes several prices counts once for each";
+/// What `orders_per_sec` counts, whether trades came singly or in the exchange's aggregates.
+const ORDERS_COUNTED: &str = "single trades, by their ids; one order may make several";
 /// A window that ends longer ago says when.
 const NOW_MS: u64 = 1_500;
 /// A connection that has brought nothing for as long is silent.
@@ -47,7 +46,7 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
                 quote = symbol.quote,
             ))
             .figure(format!(
-                "{} trades ({} by buyers, {} by sellers), {} orders a second in the last 10 s of it; VWAP {} {}.",
+                "{} trades ({} by buyers, {} by sellers), {} trades a second in the last 10 s; VWAP {} {}.",
                 flow.trades,
                 flow.buy_trades,
                 flow.sell_trades,
@@ -64,7 +63,10 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
     answer
         .with_field("covered_secs", &(covered.millis() as f64 / 1_000.0))?
         .with_field("orders_per_sec_counts", &ORDERS_COUNTED)?
-        .with_field("order_flow_imbalance", &pressure(market, &symbol, &reading, window_secs))?
+        .with_field(
+            "order_flow_imbalance",
+            &pressure(market, &symbol, &reading, window_secs),
+        )?
         .with_field("price_impact", &impact(market, &symbol))
 }
 
@@ -72,7 +74,10 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
 fn covered(reading: &TradesReading, window: Window) -> Window {
     Window {
         // All from a time on is all after the millisecond before.
-        start_ms: reading.complete_from.saturating_sub(1).clamp(window.start_ms, window.end_ms),
+        start_ms: reading
+            .complete_from
+            .saturating_sub(1)
+            .clamp(window.start_ms, window.end_ms),
         end_ms: window.end_ms,
     }
 }

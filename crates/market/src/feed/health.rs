@@ -196,7 +196,11 @@ mod tests {
         let health = Health::default();
         let at = |millis| Timestamp::from_millisecond(millis).expect("a time");
         health.set_offset_ms(500_000, at(1_000_000));
-        assert_eq!(health.exchange_millis(at(1_002_000)), 1_502_000, "nothing else is known");
+        assert_eq!(
+            health.exchange_millis(at(1_002_000)),
+            1_502_000,
+            "nothing else is known"
+        );
         // Played at half the pace: what events say counts, not what would have passed by ours.
         health.note_event(1_501_000, at(1_002_000));
         assert_eq!(health.exchange_millis(at(1_002_000)), 1_501_000);
@@ -208,7 +212,11 @@ mod tests {
         }
         health.set_offset_ms(492_205, at(1_010_000));
         assert_eq!(health.exchange_millis(at(1_014_900)), 1_502_205);
-        assert_eq!(health.exchange_millis_before(at(1_014_900), 60_000), 1_502_205, "it stood then");
+        assert_eq!(
+            health.exchange_millis_before(at(1_014_900), 60_000),
+            1_502_205,
+            "it stood then"
+        );
         // A clock that runs is reckoned with, whatever came.
         health.set_has_clock(true);
         assert_eq!(health.exchange_millis(at(1_014_900)), 1_507_105);

@@ -214,7 +214,10 @@ mod tests {
         let pulse = Pulse::new(start);
         let at = |millis| start + Duration::from_millis(millis);
         for second in 0..=10 {
-            pulse.quote(at(second * 1_000), quote(second + 1, (100, 1 + i128::from(second)), (101, 7)));
+            pulse.quote(
+                at(second * 1_000),
+                quote(second + 1, (100, 1 + i128::from(second)), (101, 7)),
+            );
         }
         let seen = |now, heard| {
             let beats = pulse.beats(at(now), at(heard), 10);

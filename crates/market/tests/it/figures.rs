@@ -171,7 +171,10 @@ async fn best_prices_that_nobody_saw_have_no_flow() {
         // Of the trades' window, which ends now, only what was before the silence was watched.
         if !is_streamed && gone >= 1 {
             assert_ne!(told["complete"], true, "{gone} s of silence: {told}");
-            assert!(told["window_secs"].as_u64() <= Some(5 - gone.min(5)), "{gone} s of silence: {told}");
+            assert!(
+                told["window_secs"].as_u64() <= Some(5 - gone.min(5)),
+                "{gone} s of silence: {told}"
+            );
         }
         told["ofi_base"].is_null()
             && told["reason"]
@@ -203,7 +206,11 @@ async fn a_size_that_no_book_fills_is_looked_for_once_in_a_while() {
         for side in ["buy", "sell"] {
             let order = json!({"symbol": "PEPEUSDT", "side": side, "notional": notional});
             let cost = told(&market, "binance_cost_to_trade", order).await;
-            assert_eq!((&cost["filled"], &cost["complete"]), (&json!(false), &json!(true)), "{cost}");
+            assert_eq!(
+                (&cost["filled"], &cost["complete"]),
+                (&json!(false), &json!(true)),
+                "{cost}"
+            );
             assert_eq!(cost["reason"], "the whole book holds less than was asked for");
         }
     }
@@ -218,7 +225,11 @@ async fn a_book_that_is_known_whole_is_not_asked_for_again() {
     let before = asked(&exchange, "depth");
     let order = json!({"symbol": "ETHUSDT", "side": "buy", "notional": "1000000000000"});
     let cost = told(&market, "binance_cost_to_trade", order).await;
-    assert_eq!((&cost["filled"], &cost["complete"]), (&json!(false), &json!(true)), "{cost}");
+    assert_eq!(
+        (&cost["filled"], &cost["complete"]),
+        (&json!(false), &json!(true)),
+        "{cost}"
+    );
     assert_eq!(asked(&exchange, "depth"), before);
 }
 
@@ -263,8 +274,14 @@ async fn many_who_ask_for_order_flow_ask_the_exchange_once() {
     };
     let began = Instant::now();
     let told = futures::future::join_all((0..50).map(flow)).await;
-    assert!(began.elapsed() < Duration::from_secs(8), "the machine is too slow for this test");
-    assert!(told.iter().all(|flow| flow["end_ms"].is_i64() && flow["covered_secs"] == 60.0));
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "the machine is too slow for this test"
+    );
+    assert!(
+        told.iter()
+            .all(|flow| flow["end_ms"].is_i64() && flow["covered_secs"] == 60.0)
+    );
     assert_eq!(asked(&exchange, "aggTrades"), before + 1);
 }
 
@@ -307,7 +324,10 @@ async fn a_window_at_the_end_of_a_recording_stays_there() {
         let (source, end, trades) = ended(&market, "EEEUSDT").await;
         let end = end.as_i64().expect("an end");
         let late = end - last;
-        assert!((-50..=150).contains(&late), "{source}: it ends {late} ms after the last word");
+        assert!(
+            (-50..=150).contains(&late),
+            "{source}: it ends {late} ms after the last word"
+        );
         if late >= 0 {
             // The second before it has one of the two.
             assert_eq!(trades, json!(1), "{source}");

@@ -194,7 +194,10 @@ mod tests {
         assert_eq!(time, Some(1_499_865_549_590));
         let body = br#"[{"a":26129,"p":"0.01633102","q":"4.70443515","f":27781,"l":27783,"T":1498793709153,"m":false,"M":true}]"#;
         let (list, _) = agg_trades(body).expect("aggregates");
-        assert_eq!((list.trades[0].aggressor, list.trades[0].count()), (Aggressor::Buyer, 3));
+        assert_eq!(
+            (list.trades[0].aggressor, list.trades[0].count()),
+            (Aggressor::Buyer, 3)
+        );
         assert_eq!(list.first_id, Some(26_129));
         let back = br#"[{"a":1,"p":"1","q":"1","f":9,"l":8,"T":1,"m":true}]"#;
         assert_eq!(agg_trades(back).expect_err("backwards").field, "[0].l");
