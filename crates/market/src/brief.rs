@@ -137,9 +137,7 @@ impl<'a> AtHand<'a> {
 
     /// The exchange's time when its streams last said something of the symbol: trades are known until then.
     fn heard_until(&self) -> Option<Millis> {
-        let word = self.market.last_word(self.tracked.as_ref()?);
-        let age = word.age_ms(&*self.market.clock);
-        Some(self.market.exchange_now().saturating_sub_unsigned(age))
+        Some(self.market.heard_until(self.tracked.as_ref()?))
     }
 
     /// Figures of the document itself, as far as they are at hand.

@@ -1,6 +1,8 @@
 //! The market as a whole: which symbols there are, their books, and what else is asked of the exchange.
 
+mod deep;
 mod listing;
+mod times;
 mod trades;
 mod worth;
 
@@ -16,10 +18,11 @@ use tribune_core::{Clock, Error, ErrorKind, Result};
 
 use crate::book::{Depth, Snapshot};
 use crate::feed::{self, BookState, BookView, Feed, Published};
-use crate::model::{Millis, Symbol, SymbolStatus};
+use crate::model::{Symbol, SymbolStatus};
 use crate::moment::Moment;
 use crate::rest::{self, Governor, Rest};
 use crate::symbols::SymbolTable;
+pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
 
 /// How long a caller waits for the list of symbols when the server has just started.
@@ -65,6 +68,7 @@ struct Known {
     revision: AtomicU64,
     /// How each symbol ranks by what is traded of it in a day; 0 is the most traded.
     ranks: ArcSwap<HashMap<Arc<str>, usize>>,
+    deep: deep::DeepLooks,
     stop: CancellationToken,
 }
 
@@ -123,6 +127,7 @@ impl Market {
             tried: watch::Sender::new(0),
             revision: AtomicU64::new(0),
             ranks: ArcSwap::default(),
+            deep: deep::DeepLooks::default(),
             stop: CancellationToken::new(),
         };
         let market = Arc::new(Self {
@@ -393,11 +398,6 @@ impl Market {
             wall: now.wall.saturating_sub(age).unwrap_or(now.wall),
             monotonic: now.monotonic.checked_sub(age).unwrap_or(now.monotonic),
         }
-    }
-
-    /// The exchange's time, as far as it is known.
-    pub fn exchange_now(&self) -> Millis {
-        self.feed.health.exchange_millis(self.clock.now())
     }
 
     /// A sentence where this machine's clock and the exchange's differ by more than delays explain.

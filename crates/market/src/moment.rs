@@ -36,6 +36,8 @@ pub struct Stamped<T> {
     pub value: T,
     /// When it was true by the exchange's clock, where the exchange says so.
     pub exchange_time: Option<Millis>,
+    /// It was asked for then: what it says was so then, or later.
+    pub sent: Moment,
     pub received: Moment,
     /// It comes from a simulated or replayed exchange.
     pub simulated: bool,
@@ -51,6 +53,7 @@ impl<T> Stamped<T> {
         Stamped {
             value: change(self.value),
             exchange_time: self.exchange_time,
+            sent: self.sent,
             received: self.received,
             simulated: self.simulated,
         }
@@ -68,6 +71,7 @@ mod tests {
         let stamped = Stamped {
             value: 7,
             exchange_time: Some(900),
+            sent: Moment::now(&clock),
             received: Moment::now(&clock),
             simulated: true,
         };

@@ -25,9 +25,9 @@ pub enum Size {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cost {
     pub side: Action,
-    /// Whether the known levels suffice.
+    /// Whether the known levels suffice. If not, and `complete` is false, there may be more: it is not known.
     pub filled: bool,
-    /// What would be traded, rounded to eight places.
+    /// What would be traded, rounded to eight places; at least this much where `complete` is false.
     pub filled_base: Decimal,
     pub filled_quote: Notional,
     /// What is left of a size in the base asset.
@@ -49,11 +49,11 @@ pub struct Cost {
     pub cost_bps: Option<f64>,
     /// The cost in money: how much worse than the same quantity at mid.
     pub cost_quote: Option<Decimal>,
-    /// Why slippage and cost are null.
+    /// Why slippage and cost are null, or else why it is not filled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub levels_used: usize,
-    /// False if better levels than the ones used may be missing.
+    /// False if better levels than the ones used may be missing, or further ones that would fill it.
     pub complete: bool,
     pub fees_included: bool,
     pub standing: Standing,
@@ -80,11 +80,22 @@ pub fn cost(depth: &Depth, side: Action, size: Size) -> Result<Cost, Unavailable
         Action::Buy => Walk::over(depth.asks.iter(), size)?,
         Action::Sell => Walk::over(depth.bids.iter(), size)?,
     };
-    let complete = match side {
-        Action::Buy => depth.ask_reach.is_none_or(|reach| walk.worst <= reach),
-        Action::Sell => depth.bid_reach.is_none_or(|reach| walk.worst >= reach),
-    };
+    let complete = reach(depth, side).is_none_or(|reach| {
+        let is_within = match side {
+            Action::Buy => walk.worst <= reach,
+            Action::Sell => walk.worst >= reach,
+        };
+        is_within && walk.is_filled()
+    });
     walk.told(mid, side, complete)
+}
+
+/// How far the side that would be hit is known; `None` if there is nothing beyond what is known.
+pub const fn reach(depth: &Depth, side: Action) -> Option<Price> {
+    match side {
+        Action::Buy => depth.ask_reach,
+        Action::Sell => depth.bid_reach,
+    }
 }
 
 struct Walk {
@@ -155,6 +166,11 @@ impl Walk {
         });
         let of_mid = |part: Option<Decimal>| bps(part?, mid.ok()?);
         let filled = self.is_filled();
+        let unfilled = (!filled).then_some(if complete {
+            Unavailable::TooSmallBook
+        } else {
+            Unavailable::BeyondKnownLevels
+        });
         let (unfilled_base, unfilled_quote) = match self.left {
             Size::Base(left) if !filled => (Some(left), None),
             Size::Quote(left) if !filled => (None, Some(left)),
@@ -168,7 +184,7 @@ impl Walk {
             unfilled_base,
             unfilled_quote,
             mid: mid.ok(),
-            reason: mid.err(),
+            reason: mid.err().or(unfilled),
             vwap: derived_price(vwap),
             worst_price: self.worst,
             exact_slippage_bps: of_mid(above_mid),
@@ -179,10 +195,18 @@ impl Walk {
             complete,
             fees_included: false,
             standing: Standing::Sound,
-            note: if complete {
-                "slippage is vwap against mid; no fees; hidden orders and what others do meanwhile are not known"
-            } else {
-                "the book is not known this far: levels may be missing, the true cost may be lower; no fees"
+            note: match (filled, complete) {
+                (true, true) => {
+                    "slippage is vwap against mid; no fees; hidden orders and what others do meanwhile are not known"
+                }
+                (true, false) => {
+                    "the book is not known this far: levels may be missing, the true cost may be lower; no fees"
+                }
+                (false, true) => "the whole book does not fill it: figures are of what is there; no fees",
+                (false, false) => {
+                    "the book is not known this far: at least this much is there, and whether the rest would be \
+                     filled is not known; the cost is of the known part, and of all of it would be higher; no fees"
+                }
             },
         })
     }
@@ -238,8 +262,10 @@ mod tests {
             (money("305"), Some(money("695")))
         );
         assert_eq!(cost.levels_used, 2);
+        assert!(cost.complete, "all of the book is known");
         let json = serde_json::to_value(&cost).expect("json");
         assert_eq!(json["unfilled_quote"], "695");
+        assert_eq!(json["reason"], "the whole book holds less than was asked for");
         assert!(json.get("unfilled_base").is_none());
     }
 
@@ -255,6 +281,38 @@ mod tests {
                 .complete
         };
         assert!(of("1") && !of("1.00000001"));
+    }
+
+    #[test]
+    fn a_walk_off_the_known_levels_says_that_it_is_not_known_whether_it_fills() {
+        // All levels that came are within the reach, and there may be more beyond it.
+        let cut = Depth {
+            ask_reach: Some(price("102")),
+            bid_reach: Some(price("98")),
+            ..book()
+        };
+        for (side, held) in [(Action::Buy, "305"), (Action::Sell, "295")] {
+            let of = |size| cost(&cut, side, Size::Quote(money(size))).expect("cost");
+            assert!(of(held).filled && of(held).complete && of(held).reason.is_none());
+            let beyond = of("305.00000001");
+            assert!(!beyond.filled && !beyond.complete);
+            // 101 + 2·102 = 305 of the asks; 99 + 2·98 = 295 of the bids.
+            assert_eq!(beyond.filled_quote, money(held));
+            assert_eq!(beyond.reason, Some(Unavailable::BeyondKnownLevels));
+            assert!(beyond.note.contains("at least"), "{}", beyond.note);
+        }
+        // Of the other side all is known, which says nothing of this one.
+        let one = Depth { ask_reach: None, ..cut };
+        assert!(
+            cost(&one, Action::Buy, Size::Quote(money("400")))
+                .expect("cost")
+                .complete
+        );
+        assert!(
+            !cost(&one, Action::Sell, Size::Quote(money("400")))
+                .expect("cost")
+                .complete
+        );
     }
 
     #[test]

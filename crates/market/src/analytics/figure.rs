@@ -11,6 +11,8 @@ use crate::number::{Notional, Price};
 pub const RATIO_PLACES: u32 = 4;
 /// Places of prices that come from a division: a hundredth of the smallest tick there is.
 pub const PRICE_PLACES: u32 = 10;
+/// Digits that small ones have at least, whatever their places.
+const PRICE_DIGITS: u32 = 6;
 
 /// How far a figure can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -72,6 +74,10 @@ pub enum Unavailable {
     EmptyBand,
     #[error("the band reaches beyond the known part of the book")]
     BeyondReach,
+    #[error("the whole book holds less than was asked for")]
+    TooSmallBook,
+    #[error("the known levels hold less than was asked for; what lies beyond them is not known")]
+    BeyondKnownLevels,
     #[error("no trades in the window")]
     NoTrades,
     #[error("{have} {what}, {need} needed")]
@@ -157,10 +163,14 @@ fn without_sign_of_zero(value: f64) -> f64 {
     value + 0.0
 }
 
-/// For answers: a price that came from a division, with ten places, half to even.
+/// For answers: a price that came from a division, with ten places, or six digits where that is finer; half to even.
 pub fn derived_price(price: Decimal) -> Decimal {
-    price
-        .round_dp_with_strategy(PRICE_PLACES, RoundingStrategy::MidpointNearestEven)
+    let half_to_even = RoundingStrategy::MidpointNearestEven;
+    let is_small = price.abs() < Decimal::new(1, PRICE_PLACES - PRICE_DIGITS + 1);
+    let digits = is_small.then(|| price.round_sf_with_strategy(PRICE_DIGITS, half_to_even));
+    let rounded = digits.flatten();
+    rounded
+        .unwrap_or_else(|| price.round_dp_with_strategy(PRICE_PLACES, half_to_even))
         .normalize()
 }
 
@@ -222,6 +232,20 @@ mod tests {
         assert_eq!(imbalance(0, 0), None);
         assert_eq!(imbalance(i128::MAX, 1), None);
         assert_eq!(imbalance(i128::MAX, 0), Some(1.0));
+    }
+
+    #[test]
+    fn small_prices_keep_their_digits() {
+        let of = |mantissa, scale| derived_price(Decimal::new(mantissa, scale)).to_string();
+        // From 0.00001 on ten places are six digits or more.
+        assert_eq!(of(100_857_142_857_142, 12), "100.8571428571");
+        assert_eq!(of(123_456_789, 13), "0.0000123457");
+        assert_eq!(of(160_592_857, 16), "0.0000000160593");
+        assert_eq!(of(-160_592_857, 16), "-0.0000000160593");
+        assert_eq!(
+            (of(99_999_449, 13), of(0, 4)),
+            ("0.00000999994".to_owned(), "0".to_owned())
+        );
     }
 
     #[test]

@@ -9,8 +9,6 @@ use crate::number::{Notional, Price, Quantity};
 
 /// Over how long `orders_per_sec` is taken.
 pub const RATE_SECS: u32 = 10;
-/// The usual window of net flow.
-pub const DEFAULT_WINDOW_SECS: u32 = 30;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LargestTrade {
@@ -69,8 +67,8 @@ pub struct TradeFlow {
     pub aggressor_imbalance: Option<f64>,
     pub vwap: Option<Decimal>,
     pub largest_trade: Option<LargestTrade>,
-    /// Trade records in the ten seconds up to the window's end, divided by ten. Of streams each is one trade; what is
-    /// asked for comes in aggregates, each the fills of one order at one price.
+    /// Single trades in the ten seconds up to the window's end, divided by ten. They are counted by their ids, so that
+    /// it is the same whether they came singly or in the exchange's aggregates.
     pub orders_per_sec: Option<f64>,
     /// Trades that are missing between those seen, by their ids.
     pub missing_trades: u64,
@@ -84,7 +82,7 @@ pub struct TradeFlow {
 }
 
 /// Over trades in order of time. Those outside the window count only for what they tell of it: ids that are
-/// missing, and orders of the last ten seconds. All trades since `seen_from` are taken to be there, as far as
+/// missing, and the rate of the last ten seconds. All trades since `seen_from` are taken to be there, as far as
 /// their ids do not say otherwise.
 pub fn trade_flow<'a>(
     trades: impl IntoIterator<Item = &'a Trade>,
@@ -96,7 +94,8 @@ pub fn trade_flow<'a>(
     for trade in trades {
         sums.follow(trade, &window);
         if rate.contains(trade.time) {
-            sums.recent_orders = sums.recent_orders.saturating_add(1);
+            let count = trade_count(trade).ok_or(Unavailable::TooLarge)?;
+            sums.recent = sums.recent.saturating_add(count);
         }
         if window.contains(trade.time) {
             sums.add(trade).ok_or(Unavailable::TooLarge)?;
@@ -115,7 +114,7 @@ struct Sums {
     largest: Option<LargestTrade>,
     last: Option<(Millis, u64)>,
     missing: u64,
-    recent_orders: u32,
+    recent: u64,
 }
 
 impl Sums {
@@ -161,7 +160,7 @@ impl Sums {
         let quote = self.buys.quote.checked_add(self.sells.quote)?;
         let net_flow_base = self.buys.base.checked_sub(self.sells.base)?;
         let rate_start = Window::last(RATE_SECS, window.end_ms).start_ms;
-        let rate = all_seen(seen_from, rate_start).then(|| f64::from(self.recent_orders) / f64::from(RATE_SECS));
+        let rate = all_seen(seen_from, rate_start).then(|| self.recent as f64 / f64::from(RATE_SECS));
         let too_short = rate.is_none().then_some(Unavailable::TooShort { need_secs: RATE_SECS });
         Some(TradeFlow {
             window,
@@ -196,7 +195,7 @@ const fn all_seen(seen_from: Millis, start: Millis) -> bool {
     seen_from <= start.saturating_add(1)
 }
 
-/// Σpq/Σq with ten places; `None` without volume.
+/// Σpq/Σq as a derived price; `None` without volume.
 pub fn vwap(quote: Notional, base: Quantity) -> Option<Decimal> {
     quote.decimal().checked_div(base.decimal()).map(derived_price)
 }
@@ -265,6 +264,25 @@ mod tests {
         assert_eq!((of(0).trades, of(0).orders_per_sec), (2, Some(1.0)));
         assert_eq!((of(15_000).complete, of(15_000).orders_per_sec), (true, None));
         assert_eq!(of(15_000).reason, Some(Unavailable::TooShort { need_secs: 10 }));
+    }
+
+    /// One order buys from three makers at 100 and one at 101: four trades, and two aggregates.
+    #[test]
+    fn the_rate_is_the_same_of_single_trades_and_of_aggregates() {
+        let singles = [
+            trade(1, 15_000, "100", "1", Buyer),
+            trade(2, 15_000, "100", "2", Buyer),
+            trade(3, 15_000, "100", "3", Buyer),
+            trade(4, 15_000, "101", "1", Buyer),
+        ];
+        let three = Trade {
+            first_id: 1,
+            ..trade(3, 15_000, "100", "6", Buyer)
+        };
+        for trades in [&singles[..], &[three, singles[3]]] {
+            let flow = trade_flow(trades, Window::last(20, 20_000), 0).expect("flow");
+            assert_eq!((flow.orders_per_sec, flow.trades), (Some(0.4), 4));
+        }
     }
 
     #[test]

@@ -108,9 +108,11 @@ proptest! {
             let _ = icebergs.observe(book, trades, *time);
             let _ = flow::trade_flow(trades, window, *time);
             let _ = impact::impact_samples(&[(*time, 1.0), (window.end_ms, 2.0)], trades);
-            states.push((*time, quotes::Touch::of(book).ok()));
+            states.extend(quotes::Touch::of(book));
         }
-        let _ = ofi::ofi(states, window);
+        for pair in states.windows(2) {
+            let _ = ofi::step(&pair[0], &pair[1]);
+        }
         let _ = anomalies::vanished_check(&walls.walls(), window.start_ms);
         let _ = anomalies::iceberg_check(&icebergs.hints());
     }

@@ -13,7 +13,6 @@ use crate::analytics::flow::trade_flow;
 use crate::analytics::health::{BAND_BPS, HealthInputs, health};
 use crate::analytics::quotes::quotes;
 use crate::analytics::{Unavailable, Window};
-use crate::candles::closed_at;
 use crate::feed::Published;
 use crate::market::{Market, NOT_KEPT};
 use crate::model::{Interval, Symbol};
@@ -34,7 +33,7 @@ async fn found(market: &Market, symbol: &Symbol) -> Result<Anomalies> {
         end: None,
     };
     let klines = market.rest.klines(&symbol.name, &query).await?;
-    let closed = closed_at(&klines.value, market.exchange_now());
+    let closed = market.closed(&klines);
     let checks = vec![volume_outlier(closed), return_outlier(closed)];
     Ok(match market.feed.lookup(&symbol.name) {
         Some(tracked) => tracked.watch.anomalies(market.exchange_now(), checks),

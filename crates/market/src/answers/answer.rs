@@ -114,6 +114,14 @@ pub enum Keep {
 }
 
 impl Table {
+    /// Drops the rows that would not fit in an answer that has no other table, so that figures can say which are
+    /// listed.
+    #[must_use]
+    pub(super) fn fitted(mut self) -> Self {
+        self.left_out += self.fit(MAX_TABLE_BYTES);
+        self
+    }
+
     /// Drops rows until the rest takes no more than `budget` on the wire; gives how many were dropped.
     fn fit(&mut self, budget: usize) -> usize {
         let mut spent = 0;
@@ -283,7 +291,11 @@ impl Answer {
             self.data
                 .insert(format!("{}_listed", table.name), json!(table.rows.len()));
             if dropped > 0 {
-                let note = format!("{dropped} rows more than fit in one answer are left out; ask for fewer");
+                let place = match table.keep {
+                    Keep::First => "after the last",
+                    Keep::Last => "before the first",
+                };
+                let note = format!("{dropped} rows {place} that is listed do not fit in one answer and are left out");
                 self.data.insert(format!("{}_cut", table.name), json!(note));
             }
         }

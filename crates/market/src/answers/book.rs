@@ -135,6 +135,7 @@ pub async fn l2(market: &Market, symbol: &str, depth_levels: usize) -> Result<An
                 "cost_quote",
                 "filled",
                 "complete",
+                "reason",
             ],
             rows: costs.iter().map(cost_row).collect(),
             keep: Keep::First,
@@ -163,6 +164,7 @@ fn cost_row((asked, cost): &(Notional, Cost)) -> Vec<Value> {
         json!(cost.cost_quote),
         json!(cost.filled),
         json!(cost.complete),
+        json!(cost.reason),
     ]
 }
 

@@ -1,11 +1,11 @@
 //! Candles.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::Result;
 
 use super::answer::{Answer, Keep, Provenance, Table, exchange_time, or_reason, or_unknown};
 use crate::analytics::volatility::{atr, realised};
-use crate::candles::{closed_at, is_closed};
 use crate::market::{Market, Origin};
 use crate::model::{Candle, Interval, Millis};
 use crate::rest::KlinesQuery;
@@ -48,7 +48,9 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
     };
     let klines = market.rest.klines(&symbol.name, &query).await?;
     let candles = klines.value.as_slice();
-    let now = market.exchange_now();
+    let closed = market.closed(&klines);
+    let table = table(candles, range);
+    let listed = listed(candles, &table);
     let provenance = Provenance::new(market, Origin::Rest, klines.exchange_time, klines.received);
     let title = format!("{} candles", range.interval);
     let mut answer = Answer::new(Kind::Klines(range.interval), &symbol, &title, provenance)?;
@@ -66,7 +68,7 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
                 first.open,
                 last.close,
                 symbol.quote,
-                if is_closed(last, now) {
+                if candles.len() == closed.len() {
                     "closed"
                 } else {
                     "still open: it will change"
@@ -77,35 +79,112 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
             .with(&json!({"high_price": high, "low_price": low}))?;
     } else {
         let reason = match range.start {
-            Some(start) if start > now => "start_time is in the future: there are no candles of it yet",
+            Some(start) if start > market.exchange_now() => {
+                "start_time is in the future: there are no candles of it yet"
+            }
             _ => "the exchange has no candles for these times: it may not have been traded then",
         };
         answer = answer
             .figure(format!("{}: {reason}.", symbol.name))
             .with_field("reason", &reason)?;
     }
-    let closed = closed_at(candles, now);
-    // Who asks from a time on wants the first of them; who does not wants the newest.
-    let (shown, keep) = match range.start {
-        Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
-        None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
-    };
+    if let Some(rest) = Rest::of(candles, listed, table.keep) {
+        answer = answer.figure(rest.sentence()).with_field("klines_rest", &rest)?;
+    }
     Ok(answer
         .with(&json!({
             "interval": range.interval.as_str(),
             "candles": candles.len(),
-            "last_closed": candles.last().map(|last| is_closed(last, now)),
+            "figures_cover": candles.first().zip(candles.last()).map(|(first, last)| json!({
+                "candles": candles.len(),
+                "start_ms": first.open_time,
+                "end_ms": last.close_time,
+            })),
+            "last_closed": listed.last().map(|last| closed.iter().any(|candle| candle.open_time == last.open_time)),
             "realised_volatility": or_reason(&realised(closed, range.interval)),
             "average_true_range": or_reason(&atr(closed, range.interval, ATR_PERIOD)),
             "standing": "exact",
         }))?
-        .table(Table {
-            name: "klines",
-            columns: COLUMNS,
-            rows: shown.iter().map(row).collect(),
-            keep,
-            left_out: candles.len() - shown.len(),
-        }))
+        .table(table))
+}
+
+/// Who asks from a time on wants the first of them; who does not wants the newest.
+fn table(candles: &[Candle], range: Range) -> Table {
+    let (shown, keep) = match range.start {
+        Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
+        None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
+    };
+    let table = Table {
+        name: "klines",
+        columns: COLUMNS,
+        rows: shown.iter().map(row).collect(),
+        keep,
+        left_out: candles.len() - shown.len(),
+    };
+    table.fitted()
+}
+
+/// The candles that a table has.
+fn listed<'a>(candles: &'a [Candle], table: &Table) -> &'a [Candle] {
+    match table.keep {
+        Keep::First => &candles[..table.rows.len()],
+        Keep::Last => &candles[candles.len() - table.rows.len()..],
+    }
+}
+
+/// What figures are of and rows are not, and what to ask for to have them.
+#[derive(Debug, Serialize)]
+struct Rest {
+    /// Of all candles, the `oldest` or the `newest` are listed.
+    listed: &'static str,
+    rows: usize,
+    candles: usize,
+    /// The last of the candles before those listed is of this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ask_with_end_time: Option<Millis>,
+    /// The first of the candles after those listed begins at this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ask_with_start_time: Option<Millis>,
+}
+
+impl Rest {
+    fn of(candles: &[Candle], rows: &[Candle], keep: Keep) -> Option<Self> {
+        if rows.len() == candles.len() {
+            return None;
+        }
+        let (first, last) = rows.first().zip(rows.last())?;
+        let rest = Self {
+            listed: "",
+            rows: rows.len(),
+            candles: candles.len(),
+            ask_with_end_time: None,
+            ask_with_start_time: None,
+        };
+        Some(match keep {
+            Keep::First => Self {
+                listed: "oldest",
+                ask_with_start_time: last.close_time.checked_add(1),
+                ..rest
+            },
+            Keep::Last => Self {
+                listed: "newest",
+                ask_with_end_time: first.open_time.checked_sub(1),
+                ..rest
+            },
+        })
+    }
+
+    fn sentence(&self) -> String {
+        let how = match (self.ask_with_start_time, self.ask_with_end_time) {
+            (Some(start), _) => format!("start_time {start}"),
+            (None, Some(end)) => format!("end_time {end}"),
+            (None, None) => "fewer at a time".to_owned(),
+        };
+        format!(
+            "Figures are of all {}; the {} {} are listed: for the others ask with {how}.",
+            self.candles, self.listed, self.rows
+        )
+    }
 }
 
 fn row(candle: &Candle) -> Vec<Value> {
@@ -124,4 +203,50 @@ fn plain_time(millis: Millis) -> String {
     exchange_time(millis)
         .as_str()
         .map_or_else(|| millis.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::minute;
+
+    /// A thousand minutes of which a part fits.
+    fn rest(start: Option<Millis>) -> Rest {
+        let candles: Vec<Candle> = (0..1_000)
+            .map(|at| minute(at, ["64000.12345678"; 4], "1234567.12345678"))
+            .collect();
+        let range = Range {
+            start,
+            ..Range::newest(Interval::M1, 1_000)
+        };
+        let table = table(&candles, range);
+        assert_eq!(table.rows.len() + table.left_out, 1_000);
+        assert!(
+            table.rows.len() < MAX_SHOWN,
+            "the bytes, not the count, are what is short"
+        );
+        Rest::of(&candles, listed(&candles, &table), table.keep).expect("a part")
+    }
+
+    #[test]
+    fn what_is_left_out_is_named_and_can_be_asked_for() {
+        let newest = rest(None);
+        let first_listed = (1_000 - newest.rows as i64) * 60_000;
+        assert_eq!(
+            (newest.listed, newest.ask_with_end_time),
+            ("newest", Some(first_listed - 1))
+        );
+        assert_eq!(
+            newest.sentence(),
+            format!(
+                "Figures are of all 1000; the newest {} are listed: for the others ask with end_time {}.",
+                newest.rows,
+                first_listed - 1
+            )
+        );
+        let oldest = rest(Some(0));
+        let next = oldest.rows as i64 * 60_000;
+        assert_eq!((oldest.listed, oldest.ask_with_start_time), ("oldest", Some(next)));
+        assert!(Rest::of(&[], &[], Keep::Last).is_none());
+    }
 }

@@ -9,10 +9,9 @@ use crate::analytics::Unavailable;
 use crate::analytics::depth::band;
 use crate::analytics::health::BAND_BPS;
 use crate::analytics::quotes::quotes;
-use crate::analytics::volatility::realised;
-use crate::candles::closed_at;
+use crate::analytics::volatility::{RealisedVolatility, realised};
 use crate::market::Market;
-use crate::model::Interval;
+use crate::model::{Candle, Interval};
 use crate::rest::KlinesQuery;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
@@ -20,12 +19,16 @@ use rust_decimal::prelude::ToPrimitive;
 use super::answer::{Answer, Provenance, or_reason, or_unknown, signed};
 use crate::symbols::Kind;
 
+/// Returns of an hour each that make a day. A return takes two closes, and the newest candle has none yet.
+const RETURNS: usize = 24;
+const CANDLES_ASKED: u32 = RETURNS as u32 + 2;
+
 /// One market of a comparison, to be cited as it stands beside the others.
 pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let query = KlinesQuery {
         interval: Interval::H1,
-        limit: 25,
+        limit: CANDLES_ASKED,
         start: None,
         end: None,
     };
@@ -39,7 +42,7 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
     let near = band(&book.view.depth, BAND_BPS);
     let volatility = klines
         .map_err(|_| Unavailable::Unknown("the past day"))
-        .and_then(|klines| realised(closed_at(&klines.value, market.exchange_now()), Interval::H1));
+        .and_then(|klines| of_day(market.closed(&klines)));
     let value = &ticker.value;
     let change_pct = value.last.map(|_| value.price_change_percent);
     let untraded = value.last.is_none().then_some("nothing was ever traded");
@@ -80,6 +83,13 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
             "complete": near.complete,
         }))),
         "realised_volatility_24h_pct": volatility.as_ref().ok().and_then(|volatility| volatility.realised_pct),
+        "realised_volatility_24h_of": volatility.as_ref().ok().map(|volatility| json!({
+            "sampling": volatility.sampling,
+            "returns": volatility.returns,
+            "start_ms": volatility.start_ms,
+            "end_ms": volatility.end_ms,
+            "complete": volatility.complete && volatility.returns == RETURNS,
+        })),
         "reasons": reasons([
             ("last_price", untraded.map(str::to_owned)),
             ("mid", of_book.map(|reason| reason.to_string())),
@@ -90,6 +100,12 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
     }))
 }
 
+/// Of the last full hours that make a day, as far as there are so many.
+fn of_day(closed: &[Candle]) -> std::result::Result<RealisedVolatility, Unavailable> {
+    let from = closed.len().saturating_sub(RETURNS + 1);
+    realised(&closed[from..], Interval::H1)
+}
+
 /// Why figures are null, by their names; null where none is.
 fn reasons<const N: usize>(all: [(&'static str, Option<String>); N]) -> Option<BTreeMap<&'static str, String>> {
     let told: BTreeMap<_, _> = all
@@ -97,4 +113,32 @@ fn reasons<const N: usize>(all: [(&'static str, Option<String>); N]) -> Option<B
         .filter_map(|(figure, reason)| Some((figure, reason?)))
         .collect();
     (!told.is_empty()).then_some(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::minute;
+
+    #[test]
+    fn a_day_is_24_returns() {
+        let hours = |count: i64| -> Vec<Candle> {
+            let price = |at: i64| if at % 2 == 0 { "100" } else { "101" };
+            let hour = |at| Candle {
+                open_time: at * 3_600_000,
+                close_time: (at + 1) * 3_600_000 - 1,
+                ..minute(at, [price(at); 4], "1")
+            };
+            (0..count).map(hour).collect()
+        };
+        // √24 · ln(1.01) = 4.898979 · 0.00995033 = 0.0487465: 4.87465 %. The 26th of those that are closed is not of it.
+        for count in [25, 26] {
+            let told = of_day(&hours(count)).expect("volatility");
+            assert_eq!((told.returns, told.realised_pct), (24, Some(4.87465)));
+            assert_eq!(told.end_ms - told.start_ms, 24 * 3_600_000);
+            assert_eq!(told.end_ms, count * 3_600_000 - 1);
+        }
+        assert_eq!(of_day(&hours(12)).expect("volatility").returns, 11);
+        assert!(of_day(&[]).is_err());
+    }
 }

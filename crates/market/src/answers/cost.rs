@@ -6,8 +6,9 @@ use tribune_core::{Error, Result};
 
 use super::answer::{Answer, no_figures, or_unknown};
 use super::book::started;
-use crate::analytics::cost::{Action, Cost, Size, cost};
-use crate::market::Market;
+use crate::analytics::cost::{Action, Cost, Size, cost, reach};
+use crate::book::Depth;
+use crate::market::{DEEPEST, Market};
 use crate::model::Symbol;
 use crate::number::Quantity;
 use crate::symbols::Kind;
@@ -23,9 +24,9 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
     let symbol = market.traded(symbol).await?;
     let mut book = market.book(&symbol).await?;
     let mut worked = cost(&book.view.depth, side, size).map_err(|reason| no_figures(&symbol, reason))?;
-    if !worked.filled && book.view.depth.bids.len().max(book.view.depth.asks.len()) < 5_000 {
-        // More levels may hold what is missing.
-        let deeper = market.snapshot_of(&symbol, 5_000).await;
+    if !worked.filled && has_more(&book.view.depth, side) {
+        // If the exchange cannot be asked now, what is known says that it is not all.
+        let deeper = market.deep_book(&symbol).await;
         if let Ok(deeper) = deeper
             && let Ok(better) = cost(&deeper.view.depth, side, size)
         {
@@ -44,13 +45,17 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
         (Action::Buy, Size::Base(quantity)) => ("Buying", format!("{quantity} {}", symbol.base)),
         (Action::Sell, Size::Base(quantity)) => ("Selling", format!("{quantity} {}", symbol.base)),
     };
-    let filled = if worked.filled {
-        String::new()
-    } else {
-        format!(
-            " Not filled: the known levels hold only {} {}.",
+    let filled = match (worked.filled, worked.complete) {
+        (true, true) => String::new(),
+        (true, false) => " The book is not known this far: it may cost less.".to_owned(),
+        (false, true) => format!(
+            " Not filled: the whole book holds only {} {}.",
             worked.filled_quote, symbol.quote
-        )
+        ),
+        (false, false) => format!(
+            " Not filled by the known levels, which hold {} {}: what lies beyond them is not known.",
+            worked.filled_quote, symbol.quote
+        ),
     };
     let mut answer = started(market, &symbol, Kind::OrderBookL2, "cost to trade", &book)?;
     if let Some(note) = beyond_rules(&symbol, &worked) {
@@ -79,6 +84,15 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
             Size::Quote(money) => json!({"asked_quote": money}),
             Size::Base(quantity) => json!({"asked_base": quantity}),
         })
+}
+
+/// Whether the exchange may have levels of the walked side that a deeper look would show.
+fn has_more(depth: &Depth, side: Action) -> bool {
+    let known = match side {
+        Action::Buy => depth.asks.len(),
+        Action::Sell => depth.bids.len(),
+    };
+    reach(depth, side).is_some() && known < DEEPEST as usize
 }
 
 /// What the exchange's rules say against one order of this size.

@@ -3,16 +3,23 @@
 use serde_json::{Value, json};
 use tribune_core::Result;
 
-use super::answer::{Answer, Provenance, or_reason, or_unknown};
+use super::answer::{Answer, Provenance, exchange_time, or_reason, or_unknown};
 use crate::analytics::flow::trade_flow;
 use crate::analytics::impact::{impact_samples, kyle_lambda};
 use crate::analytics::{Standing, Window};
-use crate::feed::{SAMPLE_EVERY_MS, Watch};
-use crate::market::{Market, NOT_KEPT, Origin};
+use crate::feed::{Beats, SAMPLE_EVERY_MS, Watch};
+use crate::market::{Market, NOT_KEPT, Origin, TradesReading};
 use crate::model::{Millis, Symbol};
 use crate::number::Quantity;
 use crate::symbols::{AnalyticsKind, Kind};
 use crate::tape::Tape;
+
+/// What `orders_per_sec` counts, whether trades came singly or in the exchange's aggregates.
+const ORDERS_COUNTED: &str = "single trades, by their ids; one order may make several";
+/// A window that ends longer ago says when.
+const NOW_MS: u64 = 1_500;
+/// A connection that has brought nothing for as long is silent.
+const SILENT_SECS: u64 = 2;
 
 pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
@@ -22,14 +29,14 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
     let newest = reading.trades.last().map(|trade| trade.time);
     let provenance = Provenance::new(market, reading.origin, newest, reading.received);
     let kind = Kind::Analytics(AnalyticsKind::OrderFlow);
+    let covered = covered(&reading, window);
+    let when = in_words(window_secs, covered, window, provenance.age_ms);
     let mut answer = Answer::new(kind, &symbol, "order flow", provenance)?;
     answer = match &flow {
-        Ok(flow) if flow.trades == 0 => {
-            answer.figure(format!("{}: no trades in the last {window_secs} s.", symbol.name))
-        }
+        Ok(flow) if flow.trades == 0 => answer.figure(format!("{}: no trades in the {when}.", symbol.name)),
         Ok(flow) => answer
             .figure(format!(
-                "{}, last {window_secs} s: buyers took {} {base}, sellers gave {} {base}: net {} {base} ({} {quote}).",
+                "{}, {when}: buyers took {} {base}, sellers gave {} {base}: net {} {base} ({} {quote}).",
                 symbol.name,
                 flow.buy_volume_base,
                 flow.sell_volume_base,
@@ -39,7 +46,7 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
                 quote = symbol.quote,
             ))
             .figure(format!(
-                "{} trades ({} by buyers, {} by sellers), {} orders a second in the last 10 s; VWAP {} {}.",
+                "{} trades ({} by buyers, {} by sellers), {} trades a second in the last 10 s; VWAP {} {}.",
                 flow.trades,
                 flow.buy_trades,
                 flow.sell_trades,
@@ -53,14 +60,41 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
         Ok(flow) => answer.with(flow)?,
         Err(_) => answer.with_field("flow", &or_reason(&flow))?,
     };
-    let records = match reading.origin {
-        Origin::Stream => "single trades",
-        Origin::Rest => "aggregates: the fills of one order at one price",
-    };
     answer
-        .with_field("orders_per_sec_counts", &records)?
-        .with_field("order_flow_imbalance", &pressure(market, &symbol, window_secs))?
+        .with_field("covered_secs", &(covered.millis() as f64 / 1_000.0))?
+        .with_field("orders_per_sec_counts", &ORDERS_COUNTED)?
+        .with_field(
+            "order_flow_imbalance",
+            &pressure(market, &symbol, &reading, window_secs),
+        )?
         .with_field("price_impact", &impact(market, &symbol))
+}
+
+/// The part of the window of which every trade is here.
+fn covered(reading: &TradesReading, window: Window) -> Window {
+    Window {
+        // All from a time on is all after the millisecond before.
+        start_ms: reading
+            .complete_from
+            .saturating_sub(1)
+            .clamp(window.start_ms, window.end_ms),
+        end_ms: window.end_ms,
+    }
+}
+
+/// `last 60 s`; and how much of that is there, and when it ended, where either is not as one would think.
+fn in_words(asked_secs: u32, covered: Window, window: Window, age_ms: u64) -> String {
+    let up_to = match exchange_time(window.end_ms).as_str() {
+        Some(end) if age_ms >= NOW_MS => format!(" up to {end}"),
+        _ => String::new(),
+    };
+    if covered == window {
+        return format!("last {asked_secs} s{up_to}");
+    }
+    format!(
+        "last {:.1} s{up_to}, of the {asked_secs} s asked for (more was traded than can be read at once)",
+        covered.seconds()
+    )
 }
 
 /// How much trading moved the mid, over as long as it was watched.
@@ -96,36 +130,87 @@ fn impact_of(watch: &Watch, tape: &Tape) -> Value {
 }
 
 /// What best prices and sizes did meanwhile; known of books that were watched as long.
-fn pressure(market: &Market, symbol: &Symbol, window_secs: u32) -> Value {
-    let tracked = market.feed.lookup(&symbol.name);
-    let beats = tracked.map(|tracked| {
-        let now = market.clock.monotonic();
-        tracked.pulse.beats(now, u64::from(window_secs))
-    });
-    match beats {
-        Some(beats) if beats.seconds > 0 && beats.has_quotes => json!({
-            "ofi_base": Quantity::from_units(beats.ofi_units),
-            "window_secs": beats.seconds,
-            "changes": beats.quotes,
-            "complete": beats.seconds >= u64::from(window_secs),
-            "standing": Standing::Sound,
-            "note": "of the best levels (Cont, Kukanov, Stoikov); describes the same seconds, does not predict",
-        }),
-        Some(_) => json!({
-            "ofi_base": null,
-            "reason": "the book has not been watched yet; it is from now on",
-        }),
-        None => json!({"ofi_base": null, "reason": NOT_KEPT}),
+fn pressure(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs: u32) -> Value {
+    let Some(tracked) = market.feed.lookup(&symbol.name) else {
+        return json!({"ofi_base": null, "reason": NOT_KEPT});
+    };
+    let (now, heard) = (market.clock.monotonic(), tracked.heard());
+    // The same seconds as the trades, by when they came.
+    let end = match reading.origin {
+        Origin::Stream => heard,
+        Origin::Rest => now,
+    };
+    let beats = tracked.pulse.beats(end, heard, u64::from(window_secs));
+    pressure_of(beats, window_secs, now.saturating_duration_since(heard).as_secs())
+}
+
+fn pressure_of(beats: Beats, window_secs: u32, silent_secs: u64) -> Value {
+    if beats.quoted_seconds == 0 {
+        let reason = match silent_secs {
+            0..SILENT_SECS => "the book has not been watched yet; it is from now on".to_owned(),
+            secs => format!("the streams have brought nothing for {secs} s: these seconds were not watched"),
+        };
+        return json!({"ofi_base": null, "reason": reason});
     }
+    json!({
+        "ofi_base": Quantity::from_units(beats.ofi_units),
+        "window_secs": beats.quoted_seconds,
+        "changes": beats.quotes,
+        "complete": beats.quoted_seconds >= u64::from(window_secs),
+        "standing": Standing::Sound,
+        "note": "of the best levels (Cont, Kukanov, Stoikov), over the whole seconds that were watched; describes the \
+                 same seconds, does not predict",
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::analytics::fixture::{depth, trade};
-    use crate::feed::{Beats, BookView};
+    use crate::feed::BookView;
     use crate::model::Aggressor::{Buyer, Seller};
     use crate::moment::Moment;
+
+    #[test]
+    fn a_window_says_what_it_covers_and_when_it_ended() {
+        let reading = |complete_from| TradesReading {
+            trades: Vec::new(),
+            complete_from,
+            until: 1_000_000,
+            received: Moment::now(&tribune_core::SystemClock),
+            origin: Origin::Rest,
+        };
+        let window = Window::last(300, 1_000_000);
+        let told = |complete_from, age_ms| in_words(300, covered(&reading(complete_from), window), window, age_ms);
+        assert_eq!(told(700_001, 20), "last 300 s");
+        assert_eq!(told(0, 20), "last 300 s");
+        assert_eq!(told(700_000, 1_500), "last 300 s up to 1970-01-01T00:16:40.000Z");
+        // From 876,544 on: 123.457 s.
+        assert_eq!(
+            told(876_544, 20),
+            "last 123.5 s, of the 300 s asked for (more was traded than can be read at once)"
+        );
+    }
+
+    #[test]
+    fn pressure_that_was_not_watched_is_not_nothing() {
+        let none = pressure_of(Beats::default(), 10, 12);
+        assert!(none["ofi_base"].is_null(), "{none}");
+        assert_eq!(
+            none["reason"],
+            "the streams have brought nothing for 12 s: these seconds were not watched"
+        );
+        let partly = Beats {
+            quoted_seconds: 4,
+            quotes: 28,
+            ofi_units: 150_000_000,
+            ..Beats::default()
+        };
+        let told = pressure_of(partly, 10, 6);
+        assert_eq!((&told["ofi_base"], &told["window_secs"]), (&json!("1.5"), &json!(4)));
+        assert_eq!((&told["complete"], &told["changes"]), (&json!(false), &json!(28)));
+        assert_eq!(pressure_of(partly, 4, 0)["complete"], true);
+    }
 
     /// Every two seconds one or two are bought or sold, and the mid moves by half as much.
     #[test]

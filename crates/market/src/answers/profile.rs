@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tribune_core::{Error, Result};
 
-use super::answer::{Answer, Keep, Provenance, Table, no_figures, or_reason, or_unknown};
+use super::answer::{Answer, Keep, Provenance, Table, exchange_time, no_figures, or_reason, or_unknown};
 use crate::analytics::Window;
 use crate::analytics::impact::amihud;
 use crate::analytics::profile::{Histogram, RowWidth, counts, volume_profile};
 use crate::analytics::vacuums::{DEFAULT_THRESHOLD_PCT, vacuums};
-use crate::candles::closed_at;
 use crate::market::{Market, Origin};
 use crate::model::{Candle, Interval, Symbol};
 use crate::moment::Stamped;
@@ -40,8 +39,20 @@ impl Past {
         candles.filter(|candle| counts(candle, &self.window))
     }
 
-    fn closed(&self, market: &Market) -> &[Candle] {
-        closed_at(&self.candles.value, market.exchange_now())
+    /// Why figures are of less than was asked for, if there is data of only a part of the window. Candles lie on
+    /// boundaries of their own, which the window's ends do not.
+    fn shortfall(&self, coverage: Option<f64>) -> Option<String> {
+        let missing = (1.0 - coverage?) * self.window.millis() as f64;
+        if missing <= 2.0 * self.interval.millis() as f64 {
+            return None;
+        }
+        let percent = (coverage? * 1_000.0).round() / 10.0;
+        let hours = self.window.seconds() / 3_600.0;
+        let from = self.used().next().map(|first| exchange_time(first.open_time));
+        let from = from.as_ref().and_then(Value::as_str).unwrap_or("an unknown time");
+        Some(format!(
+            "of {percent}% of the {hours} h only: the exchange has no candles of the rest; the first is of {from}"
+        ))
     }
 }
 
@@ -120,10 +131,20 @@ pub async fn profile(market: &Market, symbol: &str, hours: u32, tick_size: Optio
             "hours": hours,
             "candles_of": past.interval.as_str(),
             "candles": past.used().count(),
-            "amihud": or_reason(&amihud(past.closed(market), past.interval)),
+            "amihud": or_reason(&amihud(market.closed(&past.candles), past.interval)),
         }))?;
     answer.data.shift_remove("volume_by_row");
+    answer = with_shortfall(answer, past.shortfall(made.coverage))?;
     Ok(answer.table(table))
+}
+
+fn with_shortfall(answer: Answer, shortfall: Option<String>) -> Result<Answer> {
+    match shortfall {
+        Some(why) => answer
+            .figure(format!("This is {why}."))
+            .with_field("coverage_note", &why),
+        None => Ok(answer),
+    }
 }
 
 pub async fn liquidity_vacuums(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
@@ -152,6 +173,7 @@ pub async fn liquidity_vacuums(market: &Market, symbol: &str, hours: u32) -> Res
             vacuum.from, vacuum.to, symbol.quote, vacuum.volume_base, symbol.base
         ));
     }
+    answer = with_shortfall(answer, past.shortfall(found.coverage))?;
     answer.with(&found)?.with(&json!({
         "hours": hours,
         "window_start_ms": past.window.start_ms,
@@ -159,4 +181,39 @@ pub async fn liquidity_vacuums(market: &Market, symbol: &str, hours: u32) -> Res
         "candles_of": past.interval.as_str(),
         "candles": past.used().count(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::minute;
+    use crate::moment::Moment;
+
+    #[test]
+    fn a_profile_of_a_part_of_the_window_says_so() {
+        let now = Moment::now(&tribune_core::SystemClock);
+        // One hour, of which candles begin with minute 54: six of 60.
+        let past = |first: i64| Past {
+            window: Window {
+                start_ms: 0,
+                end_ms: 3_600_000,
+            },
+            interval: Interval::M1,
+            candles: Arc::new(Stamped {
+                value: (first..60).map(|at| minute(at, ["5"; 4], "2")).collect(),
+                exchange_time: None,
+                sent: now,
+                received: now,
+                simulated: false,
+            }),
+        };
+        let told = past(54).shortfall(Some(0.1)).expect("a part only");
+        assert_eq!(
+            told,
+            "of 10% of the 1 h only: the exchange has no candles of the rest; the first is of 1970-01-01T00:54:00.000Z"
+        );
+        // A candle at either end may be cut by the window: 58 of 60 are all there are.
+        assert_eq!(past(2).shortfall(Some(0.9667)), None);
+        assert_eq!(past(0).shortfall(None), None);
+    }
 }

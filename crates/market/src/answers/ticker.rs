@@ -71,6 +71,7 @@ fn streamed(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Resul
     let stamped = Stamped {
         value: ticker,
         exchange_time: Some(close_time),
+        sent: day.received,
         received: day.received,
         simulated: market.simulated().is_some(),
     };
@@ -93,6 +94,7 @@ pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
             let stamped = Stamped {
                 value: own.clone(),
                 exchange_time: Some(own.close_time),
+                sent: all.sent,
                 received: all.received,
                 simulated: all.simulated,
             };

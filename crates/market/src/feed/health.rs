@@ -10,6 +10,9 @@ use crate::model::Millis;
 
 /// Events come within a moment: more than this is another clock.
 const NOTABLE_DRIFT_MS: Millis = 1_000;
+/// A clock that was told twice, at least this long apart, and has moved by less than the other: it stands.
+const TOLD_APART_MS: Millis = 1_000;
+const STANDS_WITHIN_MS: Millis = 100;
 /// An event that is further ahead of the clocks than this is not believed.
 const MAX_AHEAD_MS: Millis = 24 * 3600 * 1000;
 
@@ -60,6 +63,11 @@ pub struct Health {
     has_clock: AtomicBool,
     /// How often it was told.
     learned: AtomicU64,
+    /// What the exchange's clock said when it was last told, and ours then; zero before.
+    told: AtomicI64,
+    told_at: AtomicI64,
+    /// It has not moved since it was told before: a replay is at its end.
+    stands: AtomicBool,
 }
 
 impl Health {
@@ -82,6 +90,11 @@ impl Health {
         }
     }
 
+    /// Whether the exchange's time can be reckoned from ours.
+    pub fn has_clock(&self) -> bool {
+        self.has_clock.load(Ordering::Relaxed)
+    }
+
     pub fn set_has_clock(&self, has: bool) {
         self.has_clock.store(has, Ordering::Relaxed);
     }
@@ -96,6 +109,17 @@ impl Health {
         }
         self.drift_ms.store(0, Ordering::Relaxed);
         self.learned.fetch_add(1, Ordering::Relaxed);
+        self.note_told(reckoned, now.as_millisecond());
+    }
+
+    fn note_told(&self, told: Millis, now: Millis) {
+        let before = self.told.swap(told, Ordering::Relaxed);
+        let apart = now.saturating_sub(self.told_at.load(Ordering::Relaxed));
+        if before == 0 || apart >= TOLD_APART_MS {
+            let moved = told.saturating_sub(before).saturating_abs();
+            self.stands.store(moved < STANDS_WITHIN_MS, Ordering::Relaxed);
+            self.told_at.store(now, Ordering::Relaxed);
+        }
     }
 
     /// How often the exchange's clock was told: what still comes late after that is late by it, and not by an old
@@ -124,9 +148,31 @@ impl Health {
     pub fn exchange_millis(&self, now: Timestamp) -> Millis {
         let offset = self.offset_ms.load(Ordering::Relaxed);
         let reckoned = now.as_millisecond().saturating_add(offset);
+        let clock = match self.replayed_until() {
+            Some(until) => until.min(reckoned),
+            None => reckoned,
+        };
         let latest = self.latest.load(Ordering::Relaxed);
-        let is_likely = latest.saturating_sub(reckoned) <= MAX_AHEAD_MS;
-        if is_likely { reckoned.max(latest) } else { reckoned }
+        let is_likely = latest.saturating_sub(clock) <= MAX_AHEAD_MS;
+        if is_likely { clock.max(latest) } else { clock }
+    }
+
+    /// What it said `age_ms` ago: a clock that stands said the same.
+    pub fn exchange_millis_before(&self, now: Timestamp, age_ms: u64) -> Millis {
+        let passed = if self.is_at_end() { 0 } else { age_ms };
+        self.exchange_millis(now).saturating_sub_unsigned(passed)
+    }
+
+    fn is_at_end(&self) -> bool {
+        !self.has_clock() && self.stands.load(Ordering::Relaxed)
+    }
+
+    /// A replay's clock runs at a pace of its own and stops: where events have come as far as it was last told, or it
+    /// is known to stand, it is not reckoned any further.
+    fn replayed_until(&self) -> Option<Millis> {
+        let told = Some(self.told.load(Ordering::Relaxed)).filter(|told| *told != 0 && !self.has_clock())?;
+        let has_events = told <= self.latest.load(Ordering::Relaxed).saturating_add(NOTABLE_DRIFT_MS);
+        (has_events || self.is_at_end()).then_some(told)
     }
 
     /// `None` while every connection that is needed is there.
@@ -153,6 +199,49 @@ mod tests {
         assert_eq!(health.trouble().as_deref(), Some("the line is cut"));
         other.set_needed(false);
         assert_eq!(health.trouble(), None, "nobody needs it");
+    }
+
+    #[test]
+    fn the_clock_of_a_replay_stops_with_it() {
+        let health = Health::default();
+        let at = |millis| Timestamp::from_millisecond(millis).expect("a time");
+        health.set_offset_ms(500_000, at(1_000_000));
+        assert_eq!(
+            health.exchange_millis(at(1_002_000)),
+            1_502_000,
+            "nothing else is known"
+        );
+        // Played at half the pace: what events say counts, not what would have passed by ours.
+        health.note_event(1_501_000, at(1_002_000));
+        assert_eq!(health.exchange_millis(at(1_002_000)), 1_501_000);
+        // Its last event; the clock is told once more, and stands at the end a little later.
+        health.note_event(1_502_000, at(1_004_000));
+        health.set_offset_ms(497_200, at(1_005_000));
+        for later in [1_005_000, 1_009_900] {
+            assert_eq!(health.exchange_millis(at(later)), 1_502_200);
+        }
+        health.set_offset_ms(492_205, at(1_010_000));
+        assert_eq!(health.exchange_millis(at(1_014_900)), 1_502_205);
+        assert_eq!(
+            health.exchange_millis_before(at(1_014_900), 60_000),
+            1_502_205,
+            "it stood then"
+        );
+        // A clock that runs is reckoned with, whatever came.
+        health.set_has_clock(true);
+        assert_eq!(health.exchange_millis(at(1_014_900)), 1_507_105);
+        assert_eq!(health.exchange_millis_before(at(1_014_900), 1_000), 1_506_105);
+    }
+
+    #[test]
+    fn a_replay_without_events_is_told_the_time_by_its_clock() {
+        let health = Health::default();
+        let at = |millis| Timestamp::from_millisecond(millis).expect("a time");
+        health.set_offset_ms(0, at(1_000_000));
+        health.note_event(1_000_000, at(1_000_000));
+        // Its streams ended long ago, and it goes on.
+        health.set_offset_ms(0, at(1_060_000));
+        assert_eq!(health.exchange_millis(at(1_063_000)), 1_063_000);
     }
 
     #[test]

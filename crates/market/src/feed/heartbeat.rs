@@ -1,7 +1,9 @@
 //! When a connection last brought something of the market.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use crate::model::Millis;
 
 /// Written by a connection's shard, read for every book on it. What the exchange sends on one connection comes in
 /// order: whatever came last says that nothing before it is missing.
@@ -11,6 +13,8 @@ pub struct Heartbeat {
     millis: AtomicU64,
     /// How far behind the exchange's clock the last event was that says its time.
     lag_ms: AtomicU64,
+    /// The latest time that an event said it is of, by the exchange's clock; zero before the first.
+    event_ms: AtomicI64,
 }
 
 impl Heartbeat {
@@ -19,6 +23,7 @@ impl Heartbeat {
             start,
             millis: AtomicU64::new(0),
             lag_ms: AtomicU64::new(0),
+            event_ms: AtomicI64::new(0),
         }
     }
 
@@ -30,6 +35,16 @@ impl Heartbeat {
 
     pub fn last(&self) -> Instant {
         self.start + Duration::from_millis(self.millis.load(Ordering::Relaxed))
+    }
+
+    /// An event came that the exchange says is of this time.
+    pub fn note_event(&self, time: Millis) {
+        self.event_ms.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// The exchange's time of the last event, as it said it.
+    pub fn last_event(&self) -> Option<Millis> {
+        Some(self.event_ms.load(Ordering::Relaxed)).filter(|time| *time > 0)
     }
 
     pub fn set_lag(&self, lag: Duration) {

@@ -159,8 +159,13 @@ impl Published {
     /// When the book was last known to be what it is: it changed then, or its connection brought something else,
     /// and would have brought a change. Before the first book, when it was asked for.
     pub fn confirmed(&self) -> Instant {
-        let received = self.last_received();
-        received.checked_sub(self.heartbeat.lag()).unwrap_or(received)
+        let heard = self.heard();
+        heard.checked_sub(self.heartbeat.lag()).unwrap_or(heard)
+    }
+
+    /// The exchange's time of the last event on its connection, as the event said it.
+    pub(crate) fn last_event(&self) -> Option<Millis> {
+        self.heartbeat.last_event()
     }
 
     /// How far behind the exchange's clock the last events were, where that is worth a word.
@@ -168,7 +173,8 @@ impl Published {
         self.heartbeat.lag()
     }
 
-    fn last_received(&self) -> Instant {
+    /// When word of it last came, however old that was already.
+    pub(crate) fn heard(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
         match self.status.load().state {
             BookState::Live => received.max(self.heartbeat.last().min(self.behind())),
@@ -194,7 +200,7 @@ impl Published {
 
     /// Its connection has ended: until then, a live book was current.
     pub(super) fn lost(&self) {
-        self.confirm(self.last_received());
+        self.confirm(self.heard());
     }
 
     pub fn is_pinned(&self) -> bool {

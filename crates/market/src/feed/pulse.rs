@@ -9,8 +9,8 @@ use crate::analytics::quotes::Touch;
 use crate::book::BestQuote;
 use crate::number::Quantity;
 
-/// The longest window that order flow is asked for.
-const SECONDS: usize = 300;
+/// The longest window that order flow is asked for, and the second that is running.
+const SECONDS: usize = 300 + 1;
 
 /// What happened within one second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,12 +29,14 @@ pub struct Beats {
     /// Whole seconds that were really observed.
     pub seconds: u64,
     pub updates: u64,
-    pub quotes: u64,
     pub trades: u64,
-    /// Order-flow imbalance in 10⁻⁸ of the base asset.
+    /// Of those, the seconds in which every change of the best prices is known: from the first that were announced,
+    /// which say what the next change is from.
+    pub quoted_seconds: u64,
+    /// Changes of the best prices in them.
+    pub quotes: u64,
+    /// Order-flow imbalance of them in 10⁻⁸ of the base asset.
     pub ofi_units: i128,
-    /// Best prices were announced since the stream was opened: without any, nothing is known of their changes.
-    pub has_quotes: bool,
 }
 
 #[derive(Debug)]
@@ -49,6 +51,10 @@ struct Inner {
     quote: Option<BestQuote>,
     /// The first second that was observed whole.
     since: u64,
+    /// The first whole second before which best prices were announced.
+    quoted_since: Option<u64>,
+    /// When anything of the symbol last came.
+    heard: Option<Instant>,
 }
 
 impl Pulse {
@@ -71,20 +77,21 @@ impl Pulse {
     pub fn interrupted(&self, now: Instant) {
         let since = self.second(now) + 1;
         self.with(|inner| {
-            inner.seconds.clear();
-            inner.quote = None;
-            inner.since = since;
+            *inner = Inner {
+                since,
+                ..Inner::default()
+            };
         });
     }
 
     pub fn update(&self, now: Instant) {
         let number = self.second(now);
-        self.with(|inner| inner.at(number).updates += 1);
+        self.with(|inner| inner.at(number, now).updates += 1);
     }
 
     pub fn trade(&self, now: Instant) {
         let number = self.second(now);
-        self.with(|inner| inner.at(number).trades += 1);
+        self.with(|inner| inner.at(number, now).trades += 1);
     }
 
     pub fn quote(&self, now: Instant, quote: BestQuote) {
@@ -95,32 +102,40 @@ impl Pulse {
                 inner.quote = before;
                 return;
             }
+            inner.quoted_since.get_or_insert(number + 1);
             let pressure = before.and_then(|before| pressure(before, quote));
-            let second = inner.at(number);
+            let second = inner.at(number, now);
             second.quotes += 1;
             second.ofi = second.ofi.saturating_add(pressure.unwrap_or(0));
         });
     }
 
-    /// The last `window` whole seconds, without the one that is still running.
-    pub fn beats(&self, now: Instant, window: u64) -> Beats {
-        let end = self.second(now);
+    /// The `window` whole seconds before `end`, without the one that is running then, as far as they were observed.
+    /// `heard` is when the symbol's connection last brought anything: of what came after it, and after the last event
+    /// that is counted here, nothing is known.
+    pub fn beats(&self, end: Instant, heard: Instant, window: u64) -> Beats {
+        let last = self.second(end);
         self.with(|inner| {
-            let from = end.saturating_sub(window).max(inner.since);
+            let heard = inner.heard.map_or(heard, |own| own.max(heard));
+            let until = self.second(heard.min(end));
+            let from = last.saturating_sub(window).max(inner.since);
+            let quoted = inner.quoted_since.map_or(until, |since| from.max(since));
             let mut beats = Beats {
-                seconds: end.saturating_sub(from),
-                has_quotes: inner.quote.is_some(),
+                seconds: until.saturating_sub(from),
+                quoted_seconds: until.saturating_sub(quoted),
                 ..Beats::default()
             };
             for second in inner
                 .seconds
                 .iter()
-                .filter(|second| (from..end).contains(&second.number))
+                .filter(|second| (from..until).contains(&second.number))
             {
                 beats.updates += u64::from(second.updates);
-                beats.quotes += u64::from(second.quotes);
                 beats.trades += u64::from(second.trades);
-                beats.ofi_units = beats.ofi_units.saturating_add(second.ofi);
+                if second.number >= quoted {
+                    beats.quotes += u64::from(second.quotes);
+                    beats.ofi_units = beats.ofi_units.saturating_add(second.ofi);
+                }
             }
             beats
         })
@@ -128,7 +143,8 @@ impl Pulse {
 }
 
 impl Inner {
-    fn at(&mut self, number: u64) -> &mut Second {
+    fn at(&mut self, number: u64, now: Instant) -> &mut Second {
+        self.heard = Some(now);
         if self.seconds.back().is_none_or(|second| second.number < number) {
             if self.seconds.len() == SECONDS {
                 self.seconds.pop_front();
@@ -175,16 +191,55 @@ mod tests {
         let at = |millis| start + Duration::from_millis(millis);
         for tenth in 0..100 {
             pulse.update(at(tenth * 100));
+            match tenth {
+                50 => pulse.quote(at(5_000), quote(1, (100, 5), (101, 7))),
+                95 => pulse.quote(at(9_500), quote(2, (100, 8), (101, 7))),
+                96 => pulse.quote(at(9_600), quote(2, (100, 9), (101, 7))),
+                _ => {}
+            }
         }
-        pulse.quote(at(5_000), quote(1, (100, 5), (101, 7)));
-        pulse.quote(at(9_500), quote(2, (100, 8), (101, 7)));
-        pulse.quote(at(9_600), quote(2, (100, 9), (101, 7)));
-        let beats = pulse.beats(at(10_000), 5);
-        assert_eq!(
-            (beats.seconds, beats.updates, beats.quotes, beats.ofi_units),
-            (5, 50, 2, 3)
-        );
+        let beats = pulse.beats(at(10_000), at(10_000), 5);
+        assert_eq!((beats.seconds, beats.updates), (5, 50));
+        // The first best prices say only what the next change is from: from the sixth second on all is known.
+        assert_eq!((beats.quoted_seconds, beats.quotes, beats.ofi_units), (4, 1, 3));
         pulse.interrupted(at(10_500));
-        assert_eq!(pulse.beats(at(12_500), 60).seconds, 1);
+        assert_eq!(pulse.beats(at(12_500), at(12_500), 60).seconds, 1);
+        assert_eq!(pulse.beats(at(12_500), at(12_500), 60).quoted_seconds, 0);
+    }
+
+    /// Best prices change by one every second for ten seconds; then nothing comes.
+    #[test]
+    fn seconds_of_silence_were_not_watched() {
+        let start = Instant::now();
+        let pulse = Pulse::new(start);
+        let at = |millis| start + Duration::from_millis(millis);
+        for second in 0..=10 {
+            pulse.quote(
+                at(second * 1_000),
+                quote(second + 1, (100, 1 + i128::from(second)), (101, 7)),
+            );
+        }
+        let seen = |now, heard| {
+            let beats = pulse.beats(at(now), at(heard), 10);
+            (beats.quoted_seconds, beats.quotes, beats.ofi_units)
+        };
+        assert_eq!(seen(11_000, 11_000), (10, 10, 10), "all of it");
+        // Three seconds after the last word: of seconds 3 to 12 those to the ninth are known whole.
+        assert_eq!(seen(13_000, 10_400), (7, 7, 7));
+        assert_eq!(seen(22_000, 10_400), (0, 0, 0), "nothing of it");
+        // The connection brings others, and nothing of this one: it is quiet.
+        assert_eq!(seen(22_000, 22_000), (10, 0, 0));
+    }
+
+    #[test]
+    fn the_longest_window_is_kept_whole() {
+        let start = Instant::now();
+        let pulse = Pulse::new(start);
+        for second in 0..=400 {
+            pulse.update(start + Duration::from_secs(second));
+        }
+        let now = start + Duration::from_millis(400_500);
+        let beats = pulse.beats(now, now, 300);
+        assert_eq!((beats.seconds, beats.updates), (300, 300));
     }
 }

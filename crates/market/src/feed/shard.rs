@@ -232,6 +232,7 @@ impl Shard {
                 trade,
                 aggregate,
             } => {
+                self.heartbeat.note_event(trade.time);
                 if let Some(tracked) = self.symbols.get(&*symbol)
                     && tracked.published.tape.push(trade, aggregate)
                 {
@@ -259,6 +260,7 @@ impl Shard {
 
     fn note_time(&self, time: Millis, now: Moment) {
         let lag = self.health.note_event(time, now.wall);
+        self.heartbeat.note_event(time);
         self.heartbeat.set_lag(lag);
     }
 

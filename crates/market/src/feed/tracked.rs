@@ -269,7 +269,8 @@ impl Tracked {
     pub(super) fn look(&self, now: Instant, exchange_millis: i64) {
         match self.published.live() {
             Some(view) => {
-                let beats = self.published.pulse.beats(now, SAMPLE_SECS);
+                let heard = self.published.heard().min(now);
+                let beats = self.published.pulse.beats(heard, heard, SAMPLE_SECS);
                 self.published
                     .watch
                     .look(&view, &self.published.tape, beats, exchange_millis);
@@ -351,6 +352,10 @@ impl Tracked {
     }
 
     fn fault(&mut self, fault: Fault, now: Moment) {
+        if matches!(fault, Fault::Gap { .. }) {
+            // Messages were lost: what was counted meanwhile is not all there was.
+            self.published.pulse.interrupted(now.monotonic);
+        }
         let warming = self.published.status().state == BookState::Warming;
         if !warming {
             self.published.resyncs.fetch_add(1, Ordering::Relaxed);

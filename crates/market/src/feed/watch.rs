@@ -89,6 +89,9 @@ impl Watch {
         self.with(|watching| {
             watching.walls.reset();
             watching.icebergs.reset();
+            // Ids may begin anew, and what was traded before has nothing to do with what is displayed next.
+            watching.last_trade = 0;
+            watching.last_look = time;
             watching.now = Err(UNWATCHED);
             watching.beats = Beats::default();
             watching.history.interrupted(time);
@@ -173,4 +176,60 @@ fn breadth(view: &BookView) -> Result<(f64, Band), Unavailable> {
     let spread = Touch::of(&view.depth)?.spread_bps();
     let spread = spread.and_then(|bps| bps.to_f64()).ok_or(Unavailable::TooLarge)?;
     Ok((spread, band(&view.depth, BAND_BPS)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::{price, quantity, trade};
+    use crate::book::{Depth, Level};
+    use crate::model::Aggressor::Buyer;
+    use crate::moment::Moment;
+    use crate::number::Price;
+
+    /// Twenty levels a side, and an ask of 500 at 102 that is a wall.
+    fn look(watch: &Watch, tape: &Tape, has_wall: bool, time: Millis) {
+        let of = |price: i64| Level {
+            price: Price::from_units(price * 100_000_000),
+            quantity: quantity("1"),
+        };
+        let mut depth = Depth {
+            bids: (80..100).map(of).collect(),
+            asks: (103..123).map(of).collect(),
+            ..Depth::default()
+        };
+        depth.asks.set(Level {
+            price: price("102"),
+            quantity: quantity(if has_wall { "500" } else { "0" }),
+        });
+        let view = BookView {
+            symbol: "BTCUSDT".into(),
+            depth,
+            last_update_id: 1,
+            exchange_time: None,
+            received: Moment::now(&tribune_core::SystemClock),
+        };
+        watch.look(&view, tape, Beats::default(), time);
+    }
+
+    /// A wall that is there for a minute and then bought, by a trade with this id.
+    fn vanished(watch: &Watch, tape: &Tape, from: Millis, id: u64) -> usize {
+        for second in 0..60 {
+            look(watch, tape, true, from + second * 1_000);
+        }
+        assert_eq!(watch.walls().walls.len(), 1, "a wall");
+        tape.push(trade(id, from + 59_500, "102", "500", Buyer), false);
+        look(watch, tape, false, from + 60_000);
+        watch.walls().vanished_since(from).count()
+    }
+
+    #[test]
+    fn a_wall_that_was_bought_has_not_vanished_untraded_when_ids_begin_anew() {
+        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        tape.opened(0);
+        assert_eq!(vanished(&watch, &tape, 1_000, 5_000_000), 0);
+        watch.interrupted(100_000);
+        tape.opened(100_000);
+        assert_eq!(vanished(&watch, &tape, 101_000, 7), 0, "it was bought");
+    }
 }

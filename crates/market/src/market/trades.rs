@@ -1,11 +1,14 @@
 //! The trades of the last seconds, from the tape where it has them all.
 
+use std::sync::Arc;
+
 use tribune_core::Result;
 
 use super::{Market, Origin};
+use crate::analytics::flow::RATE_SECS;
 use crate::model::{Millis, Symbol, Trade};
-use crate::moment::Moment;
-use crate::rest::AggTradesQuery;
+use crate::moment::{Moment, Stamped};
+use crate::rest::{AggTradesQuery, Aggregates, Shared};
 
 /// Pages of aggregate trades fetched for one window.
 const MAX_TRADE_PAGES: usize = 10;
@@ -14,8 +17,9 @@ const TRADE_PAGE: u32 = 1_000;
 /// The trades of a window.
 #[derive(Debug, Clone)]
 pub struct TradesReading {
+    /// Oldest first; some of them may lie outside the window.
     pub trades: Vec<Trade>,
-    /// Every trade since then is here.
+    /// Every trade from then until the window's end is here.
     pub complete_from: Millis,
     /// The end of the window by the exchange's clock.
     pub until: Millis,
@@ -32,15 +36,14 @@ impl Market {
         {
             // Of what came after the last word nothing is known: the window ends there.
             let received = self.last_word(&tracked);
-            let age = received.age_ms(&*self.clock);
-            let until = self.exchange_now().saturating_sub_unsigned(age);
-            let from = until - length;
+            let until = self.heard_until(&tracked);
+            let from = until - at_least_rate(length);
             let mut window = tracked.tape.since(from);
             window.trades.retain(|trade| trade.time <= until);
-            if window.complete_from.is_some_and(|complete| complete <= from) {
+            if let Some(complete) = window.complete_from.filter(|complete| *complete <= until - length) {
                 return Ok(TradesReading {
                     trades: window.trades,
-                    complete_from: from,
+                    complete_from: complete.max(from),
                     until,
                     received,
                     origin: Origin::Stream,
@@ -49,43 +52,136 @@ impl Market {
         } else {
             self.feed.track(&symbol.name, false, self.rank(&symbol.name));
         }
-        let until = self.exchange_now();
-        self.past_trades(symbol, until - length, until).await
+        self.past_trades(symbol, length).await
     }
 
-    async fn past_trades(&self, symbol: &Symbol, from: Millis, until: Millis) -> Result<TradesReading> {
-        let mut query = AggTradesQuery {
-            limit: TRADE_PAGE,
-            start: Some(from),
-            end: Some(until),
-            from_id: None,
-        };
-        let mut trades: Vec<Trade> = Vec::new();
-        let mut received = Moment::now(&*self.clock);
-        let mut whole = false;
-        for _ in 0..MAX_TRADE_PAGES {
-            let page = self.rest.agg_trades(&symbol.name, &query).await?;
-            received = page.received;
-            let known = trades.last().map_or(0, |trade| trade.last_id);
-            trades.extend(page.value.iter().filter(|trade| trade.last_id > known));
-            whole = page.value.len() < TRADE_PAGE as usize;
-            let Some(last) = page.value.last().filter(|_| !whole) else {
-                break;
-            };
-            // The next page begins within the last millisecond of this one.
-            query.start = Some(last.time);
-        }
-        // Of more pages than are fetched the first are here: the window ends early.
-        let until = match trades.last() {
-            Some(last) if !whole => last.time,
-            _ => until,
-        };
+    async fn past_trades(&self, symbol: &Symbol, length: Millis) -> Result<TradesReading> {
+        let fetch = |query: AggTradesQuery| async move { self.rest.agg_trades(&symbol.name, &query).await };
+        let newest = fetch(page(None, TRADE_PAGE)).await?;
+        let (received, until) = (newest.received, self.exchange_time_of(&newest.sent));
+        let (mut trades, complete_from) = back_to(until - at_least_rate(length), newest, fetch).await?;
+        trades.retain(|trade| trade.time <= until);
         Ok(TradesReading {
             trades,
-            complete_from: from,
+            complete_from,
             until,
             received,
             origin: Origin::Rest,
         })
+    }
+}
+
+/// Rates are of ten seconds, however short a window is.
+fn at_least_rate(length: Millis) -> Millis {
+    length.max(Millis::from(RATE_SECS) * 1_000)
+}
+
+const fn page(from_id: Option<u64>, limit: u32) -> AggTradesQuery {
+    AggTradesQuery {
+        limit,
+        start: None,
+        end: None,
+        from_id,
+    }
+}
+
+/// The newest page and those before it, back to a time or as far as may be asked for: where there are more trades
+/// than are fetched, it is the end of the window that is known. No request has a time in it, so that all who ask in
+/// the same moment ask the same. Gives the trades, oldest first, and from when they are all there.
+async fn back_to<F>(
+    from: Millis,
+    newest: Arc<Stamped<Aggregates>>,
+    fetch: impl Fn(AggTradesQuery) -> F,
+) -> Result<(Vec<Trade>, Millis)>
+where
+    F: Future<Output = Shared<Aggregates>>,
+{
+    let mut is_all = newest.value.trades.len() < TRADE_PAGE as usize;
+    let mut pages = vec![newest];
+    while !is_all && pages.len() < MAX_TRADE_PAGES {
+        let oldest = pages.last().map(|page| &page.value);
+        let first = oldest.and_then(|page| Some((page.first_id?, page.trades.first()?.time)));
+        let Some((first_id, _)) = first.filter(|(_, time)| *time >= from) else {
+            break;
+        };
+        let before = first_id.saturating_sub(u64::from(TRADE_PAGE));
+        let Some(limit) = u32::try_from(first_id - before).ok().filter(|limit| *limit > 0) else {
+            is_all = true;
+            break;
+        };
+        pages.push(fetch(page(Some(before), limit)).await?);
+    }
+    let mut trades: Vec<Trade> = Vec::new();
+    for page in pages.iter().rev() {
+        let known = trades.last().map(|trade| trade.last_id);
+        let next = page.value.trades.iter();
+        trades.extend(next.filter(|trade| known.is_none_or(|known| trade.last_id > known)));
+    }
+    let complete_from = match trades.first() {
+        // Others of its millisecond may be before it.
+        Some(first) if !is_all => first.time.saturating_add(1),
+        _ => from,
+    };
+    Ok((trades, complete_from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::trade;
+    use crate::model::Aggressor::Buyer;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// An exchange with so many aggregates, one every ten milliseconds, each of which is two trades.
+    fn answer(count: u64, query: &AggTradesQuery) -> Arc<Stamped<Aggregates>> {
+        let first = query.from_id.unwrap_or(count.saturating_sub(u64::from(query.limit)));
+        let last = count.min(first + u64::from(query.limit));
+        let one = |id: u64| Trade {
+            first_id: 2 * id,
+            ..trade(2 * id + 1, id as Millis * 10, "1", "1", Buyer)
+        };
+        let now = Moment::now(&tribune_core::SystemClock);
+        Arc::new(Stamped {
+            value: Aggregates {
+                first_id: (first < last).then_some(first),
+                trades: (first..last).map(one).collect(),
+            },
+            exchange_time: None,
+            sent: now,
+            received: now,
+            simulated: true,
+        })
+    }
+
+    async fn read(count: u64, from: Millis) -> (Vec<u64>, Millis, usize) {
+        let asked = AtomicUsize::new(1);
+        let fetch = |query: AggTradesQuery| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            async move { Ok(answer(count, &query)) }
+        };
+        let newest = answer(count, &page(None, TRADE_PAGE));
+        let (trades, complete_from) = back_to(from, newest, fetch).await.expect("trades");
+        let ids = trades.iter().map(|trade| trade.first_id / 2).collect();
+        (ids, complete_from, asked.into_inner())
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_busy_window_is_what_is_known() {
+        // 25,000 within 250 s, of which ten pages are read: the last 10,000, from 150 s on.
+        let (ids, complete_from, asked) = read(25_000, 0).await;
+        assert_eq!(ids, (15_000..25_000).collect::<Vec<_>>());
+        assert_eq!((complete_from, asked), (150_001, 10));
+    }
+
+    #[tokio::test]
+    async fn no_more_is_read_than_the_window_needs() {
+        // From 225 s on are 2,500: three pages, the third from 220 s on.
+        let (ids, complete_from, asked) = read(25_000, 225_000).await;
+        assert_eq!((ids.len(), complete_from, asked), (3_000, 220_001, 3));
+        // All there are, which are whole as far back as was asked for.
+        assert_eq!(read(700, -5).await, ((0..700).collect(), -5, 1));
+        let (ids, complete_from, asked) = read(2_500, -5).await;
+        assert_eq!((ids, complete_from, asked), ((0..2_500).collect(), -5, 3));
+        assert_eq!(read(0, 9).await, (vec![], 9, 1));
     }
 }

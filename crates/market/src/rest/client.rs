@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tribune_core::{Clock, Error};
 
-use super::answers::{self, AvgPrice, Decoded, DepthSnapshot, ExchangeInfo, Ticker};
+use super::answers::{self, Aggregates, AvgPrice, Decoded, DepthSnapshot, ExchangeInfo, Ticker};
 use super::coalesce::{Coalescer, Shared};
 use super::endpoint::Endpoint;
 use super::error::RestError;
@@ -85,6 +85,7 @@ struct Kept {
     info: Coalescer<ExchangeInfo>,
     depth: Coalescer<DepthSnapshot>,
     trades: Coalescer<Vec<Trade>>,
+    aggregates: Coalescer<Aggregates>,
     candles: Coalescer<Vec<Candle>>,
     average: Coalescer<AvgPrice>,
     ticker: Coalescer<Ticker>,
@@ -100,6 +101,7 @@ impl Kept {
             info: kept(window, clock),
             depth: kept(window, clock),
             trades: kept(window, clock),
+            aggregates: kept(window, clock),
             candles: kept(window, clock),
             average: kept(window, clock),
             ticker: kept(window, clock),
@@ -246,14 +248,14 @@ impl Rest {
         self.shared(|kept| &kept.trades, request, answers::trades).await
     }
 
-    pub async fn agg_trades(&self, symbol: &str, query: &AggTradesQuery) -> Shared<Vec<Trade>> {
+    pub async fn agg_trades(&self, symbol: &str, query: &AggTradesQuery) -> Shared<Aggregates> {
         let request = Request::new(Endpoint::AggTrades)
             .symbol(symbol)?
             .limit(query.limit, MAX_ROWS)?
             .with_some("fromId", query.from_id)
             .with_some("startTime", query.start)
             .with_some("endTime", query.end);
-        self.shared(|kept| &kept.trades, request, answers::agg_trades).await
+        self.shared(|kept| &kept.aggregates, request, answers::agg_trades).await
     }
 
     pub async fn klines(&self, symbol: &str, query: &KlinesQuery) -> Shared<Vec<Candle>> {
@@ -338,6 +340,7 @@ pub(super) fn decoded<T>(
     Ok(Stamped {
         value,
         exchange_time,
+        sent: raw.sent,
         received: raw.received,
         simulated: raw.simulated,
     })

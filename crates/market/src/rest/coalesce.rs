@@ -171,6 +171,7 @@ mod tests {
         Ok(Stamped {
             value,
             exchange_time: None,
+            sent: Moment::now(&SystemClock),
             received: Moment::now(&SystemClock),
             simulated: false,
         })

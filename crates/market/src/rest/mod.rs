@@ -25,7 +25,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{AvgPrice, DepthSnapshot, ExchangeInfo, RateLimit, Ticker, TickerQuote};
+pub use answers::{Aggregates, AvgPrice, DepthSnapshot, ExchangeInfo, RateLimit, Ticker, TickerQuote};
 pub use client::{AggTradesQuery, KlinesQuery, Rest, Settings};
 pub use coalesce::Shared;
 pub use endpoint::Endpoint;

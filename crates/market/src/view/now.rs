@@ -350,7 +350,7 @@ impl Look<'_> {
             let now = self.market.clock.monotonic();
             let age = now.saturating_duration_since(tracked.confirmed()).as_millis();
             let age = i64::try_from(age).unwrap_or(i64::MAX);
-            let as_of = Timestamp::from_millisecond(self.market.exchange_now().saturating_sub(age)).ok();
+            let as_of = Timestamp::from_millisecond(self.market.heard_until(tracked)).ok();
             day.trade(trade.price.decimal(), as_of, age.unsigned_abs());
         }
         day

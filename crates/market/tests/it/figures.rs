@@ -1,13 +1,16 @@
 //! What the tools' figures say of themselves while things go wrong.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tribune_core::{Source as _, SourceStatus};
-use tribune_exchange_sim::{Fault, Limits};
+use tribune_exchange_sim::{Fault, Limits, Mode, Settings, Simulation};
 
-use crate::support::{Market, MarketSettings, call, exchange, simulation, until};
+use crate::by_hand::{T0, laid_out, trade, tricky};
+use crate::recording::finished;
+use crate::support::{Market, MarketSettings, PATIENCE, asked, call, exchange, simulation, until};
 
 async fn told(market: &Market, tool: &str, arguments: Value) -> Value {
     let tools = Arc::clone(&market.source).tools();
@@ -144,4 +147,192 @@ async fn requests_that_keep_failing_are_a_trouble_of_the_source() {
         matches!(market.source.status(), SourceStatus::Ready)
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn best_prices_that_nobody_saw_have_no_flow() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    market.live("orderbook:BTCUSDT").await;
+    let pressure = || async {
+        let arguments = json!({"symbol": "BTCUSDT", "window_seconds": 5});
+        let flow = told(&market, "binance_get_order_flow", arguments).await;
+        (flow["source"] == "stream", flow["order_flow_imbalance"].clone())
+    };
+    until("five seconds that were watched", || async {
+        pressure().await.1["complete"] == true
+    })
+    .await;
+    exchange.faults().set(&Fault::Silence { on: true });
+    let silent = Instant::now();
+    until("five seconds that nobody watched", || async {
+        let (is_streamed, told) = pressure().await;
+        let gone = silent.elapsed().as_secs();
+        // Of the trades' window, which ends now, only what was before the silence was watched.
+        if !is_streamed && gone >= 1 {
+            assert_ne!(told["complete"], true, "{gone} s of silence: {told}");
+            assert!(
+                told["window_secs"].as_u64() <= Some(5 - gone.min(5)),
+                "{gone} s of silence: {told}"
+            );
+        }
+        told["ofi_base"].is_null()
+            && told["reason"]
+                .as_str()
+                .is_some_and(|reason| reason.contains("the streams have brought nothing for"))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_size_that_no_book_fills_is_looked_for_once_in_a_while() {
+    let deep = Simulation {
+        levels: 1_300,
+        ..simulation()
+    };
+    let exchange = exchange(deep, Limits::default()).await;
+    let mut settings = MarketSettings::of(&exchange);
+    settings.rest.window = Duration::ZERO;
+    let market = settings.start().ready().await;
+    let book = market.live("orderbook_l2:PEPEUSDT").await;
+    let last = book.text.lines().find(|line| line.starts_with("buy,1000000,"));
+    let last = last.unwrap_or_else(|| panic!("a row: {}", book.text));
+    assert!(
+        last.contains(",false,false,the known levels hold less than was asked for"),
+        "of a thousand levels: {last}"
+    );
+    let before = asked(&exchange, "depth");
+    for notional in ["1000000000000", "2000000000000", "3000000000000"] {
+        for side in ["buy", "sell"] {
+            let order = json!({"symbol": "PEPEUSDT", "side": side, "notional": notional});
+            let cost = told(&market, "binance_cost_to_trade", order).await;
+            assert_eq!(
+                (&cost["filled"], &cost["complete"]),
+                (&json!(false), &json!(true)),
+                "{cost}"
+            );
+            assert_eq!(cost["reason"], "the whole book holds less than was asked for");
+        }
+    }
+    assert_eq!(asked(&exchange, "depth"), before + 1, "one look serves them all");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_book_that_is_known_whole_is_not_asked_for_again() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    market.live("orderbook_l2:ETHUSDT").await;
+    let before = asked(&exchange, "depth");
+    let order = json!({"symbol": "ETHUSDT", "side": "buy", "notional": "1000000000000"});
+    let cost = told(&market, "binance_cost_to_trade", order).await;
+    assert_eq!(
+        (&cost["filled"], &cost["complete"]),
+        (&json!(false), &json!(true)),
+        "{cost}"
+    );
+    assert_eq!(asked(&exchange, "depth"), before);
+}
+
+/// Whatever is called closed must be so when it is seen again, however late its answer was and however long it is shared.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_candle_that_is_called_closed_does_not_change() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let mut settings = MarketSettings::of(&exchange);
+    settings.rest.window = Duration::from_millis(1_500);
+    let market = settings.start().ready().await;
+    exchange.faults().set(&Fault::Delay { millis: 200 });
+    let mut closed: BTreeMap<i64, Value> = BTreeMap::new();
+    let deadline = Instant::now() + Duration::from_secs(8);
+    while Instant::now() < deadline {
+        let arguments = json!({"symbol": "BTCUSDT", "interval": "1s", "limit": 5});
+        let told = told(&market, "binance_get_klines", arguments).await;
+        let rows = told["klines"]["rows"].as_array().expect("rows").clone();
+        let open = usize::from(told["last_closed"] != true);
+        for row in &rows[..rows.len() - open] {
+            let known = closed
+                .entry(row[0].as_i64().expect("a time"))
+                .or_insert_with(|| row.clone());
+            assert_eq!(known, row, "it was called closed, and has changed");
+        }
+        tokio::time::sleep(Duration::from_millis(40)).await;
+    }
+    assert!(closed.len() > 5, "{closed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_who_ask_for_order_flow_ask_the_exchange_once() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let mut settings = MarketSettings::of(&exchange);
+    settings.rest.window = Duration::from_secs(8);
+    // Nothing is tracked: trades are asked for.
+    settings.feed.max_books = 0;
+    let market = settings.start().ready().await;
+    let before = asked(&exchange, "aggTrades");
+    let flow = |_| async {
+        tokio::time::sleep(Duration::from_millis(fastrand::u64(0..50))).await;
+        told(&market, "binance_get_order_flow", json!({"symbol": "SOLUSDT"})).await
+    };
+    let began = Instant::now();
+    let told = futures::future::join_all((0..50).map(flow)).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "the machine is too slow for this test"
+    );
+    assert!(
+        told.iter()
+            .all(|flow| flow["end_ms"].is_i64() && flow["covered_secs"] == 60.0)
+    );
+    assert_eq!(asked(&exchange, "aggTrades"), before + 1);
+}
+
+/// What a window of trades says once the recording is over, and whether it is of the streams.
+async fn ended(market: &Market, symbol: &str) -> (Value, Value, Value) {
+    let arguments = json!({"symbol": symbol, "window_seconds": 1});
+    let flow = told(market, "binance_get_order_flow", arguments).await;
+    (flow["source"].clone(), flow["end_ms"].clone(), flow["trades"].clone())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_window_at_the_end_of_a_recording_stays_there() {
+    let mut values = tricky("EEEUSDT");
+    // Two trades a second apart after all else: at 2.4 and 3.4 s.
+    for number in 0..2 {
+        while values.len() < 24 + 10 * number {
+            values.push(json!({"result": null, "id": 1}));
+        }
+        let after = 100 * i64::try_from(values.len()).expect("few");
+        values.push(trade("EEEUSDT", 1 + number as u64, after, "10.10", "1", false));
+    }
+    let last = T0 + 3_400;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("EEEUSDT.txt");
+    laid_out(values).write(&path);
+    let settings = Settings {
+        mode: Mode::Replay {
+            files: vec![path],
+            speed: 1.0,
+        },
+        ..Settings::default()
+    };
+    let exchange = tribune_exchange_sim::start(settings).await.expect("it starts");
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    market.fetch("orderbook_l1:EEEUSDT").await.expect("an answer");
+    until("it is played", || finished(&exchange)).await;
+    let over = Instant::now();
+    // Long enough for its clock to be asked for twice, and for its book to be compared.
+    while over.elapsed() < Duration::from_secs(12) {
+        let (source, end, trades) = ended(&market, "EEEUSDT").await;
+        let end = end.as_i64().expect("an end");
+        let late = end - last;
+        assert!(
+            (-50..=150).contains(&late),
+            "{source}: it ends {late} ms after the last word"
+        );
+        if late >= 0 {
+            // The second before it has one of the two.
+            assert_eq!(trades, json!(1), "{source}");
+        }
+        assert!(over.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
 }

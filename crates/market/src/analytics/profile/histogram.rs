@@ -127,12 +127,15 @@ impl Histogram {
         })
     }
 
-    fn or_empty(self) -> Result<Self, Unavailable> {
+    fn or_empty(mut self) -> Result<Self, Unavailable> {
         if self.total.is_zero() {
-            Err(Unavailable::NoTrades)
-        } else {
-            Ok(self)
+            return Err(Unavailable::NoTrades);
         }
+        // A high on the edge of a row opens a row that nothing was spread into.
+        while self.rows.last().is_some_and(|row| row.is_zero()) {
+            self.rows.pop();
+        }
+        Ok(self)
     }
 
     fn add_trade(&mut self, trade: &Trade) -> Option<()> {

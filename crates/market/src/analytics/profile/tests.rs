@@ -73,8 +73,12 @@ fn width_follows_tick_and_range() {
 fn a_candle_is_spread_evenly() {
     let candle = minute(0, ["101", "104", "100", "102"], "10");
     let made = Histogram::of_candles(&[candle], EVER, RowWidth::Given(price("2"))).expect("histogram");
-    // 100 to 104 is 4 wide: 100–102 a half, 102–104 a half, and 104 itself nothing.
-    assert_eq!(made.rows, [quantity("5"), quantity("5"), quantity("0")]);
+    // 100 to 104 is 4 wide: 100–102 a half, 102–104 a half, and 104 itself nothing, so that it has no row.
+    assert_eq!(made.rows, [quantity("5"), quantity("5")]);
+    // Where all of a candle was traded at 104, that is a row.
+    let at_once = minute(1, ["104"; 4], "3");
+    let made = Histogram::of_candles(&[candle, at_once], EVER, RowWidth::Given(price("2"))).expect("histogram");
+    assert_eq!(made.rows, [quantity("5"), quantity("5"), quantity("3")]);
 }
 
 #[test]

@@ -79,8 +79,18 @@ pub(super) fn trades(body: &[u8]) -> Decoded<Vec<Trade>> {
     Ok((trades, last))
 }
 
-pub(super) fn agg_trades(body: &[u8]) -> Decoded<Vec<Trade>> {
+/// Trades in which the fills of one order at one price are one, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aggregates {
+    /// The exchange's id of the first: those before it have lower ones.
+    pub first_id: Option<u64>,
+    pub trades: Vec<Trade>,
+}
+
+pub(super) fn agg_trades(body: &[u8]) -> Decoded<Aggregates> {
+    let mut first_id = None;
     let trades = decode::each(body, |fields| {
+        first_id.get_or_insert(fields.count("a")?);
         let ids = (fields.count("f")?, fields.count("l")?);
         if ids.1 < ids.0 {
             return Err(Wrong::new("l", "is before `f`"));
@@ -88,7 +98,7 @@ pub(super) fn agg_trades(body: &[u8]) -> Decoded<Vec<Trade>> {
         trade(&fields, ["p", "q", "T", "m"], ids)
     })?;
     let last = trades.iter().map(|trade| trade.time).max();
-    Ok((trades, last))
+    Ok((Aggregates { first_id, trades }, last))
 }
 
 fn trade(fields: &Fields<'_>, names: [&str; 4], (first_id, last_id): (u64, u64)) -> Read<Trade> {
@@ -188,10 +198,15 @@ mod tests {
         assert_eq!(time, Some(1_499_865_549_590));
         let body = br#"[{"a":26129,"p":"0.01633102","q":"4.70443515","f":27781,"l":27783,"T":1498793709153,"m":false,"M":true}]"#;
         let (list, _) = agg_trades(body).expect("aggregates");
-        assert_eq!((list[0].aggressor, list[0].count()), (Aggressor::Buyer, 3));
-        let back = br#"[{"p":"1","q":"1","f":9,"l":8,"T":1,"m":true}]"#;
+        assert_eq!(
+            (list.trades[0].aggressor, list.trades[0].count()),
+            (Aggressor::Buyer, 3)
+        );
+        assert_eq!(list.first_id, Some(26_129));
+        let back = br#"[{"a":1,"p":"1","q":"1","f":9,"l":8,"T":1,"m":true}]"#;
         assert_eq!(agg_trades(back).expect_err("backwards").field, "[0].l");
-        assert_eq!(agg_trades(b"[]").expect("none"), (vec![], None));
+        let (none, time) = agg_trades(b"[]").expect("none");
+        assert_eq!((none.first_id, none.trades.len(), time), (None, 0, None));
     }
 
     #[test]

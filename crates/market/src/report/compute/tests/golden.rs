@@ -24,7 +24,7 @@ fn busy() -> Scene {
 
 /// - Change: (100 − 96)/96 = 4.16666…%.
 /// - Micro price: (100.05·2 + 99.95·1)/3 = 100.01666…; imbalance: (15 − 5)/20.
-/// - Flow: bought 4 + 2.5 + 0.5 = 7, sold 3 + 1.5 = 4.5; three orders in 10 s; ids 3 to 12.
+/// - Flow: bought 4 + 2.5 + 0.5 = 7, sold 3 + 1.5 = 4.5; ids 5 to 12, eight, in 10 s; ids 3 to 12.
 /// - Profile: rows of 0.01 from 99.95 hold 1, 2, 4, 0, 0, 0, 0, 3, 2.5, 1.5, 0.5 of 14.5. The largest is 99.97 to
 ///   99.98; two rows below (3) before two above (0), then upwards (0, 0), then 5.5 more: 12.5 is above 10.15.
 /// - Vacuum: the median row is 2; the four rows from 99.98 are below 0.2.

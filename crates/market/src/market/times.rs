@@ -1,0 +1,33 @@
+//! The exchange's time of what has come.
+
+use super::Market;
+use crate::candles::closed_at;
+use crate::feed::Published;
+use crate::model::{Candle, Millis};
+use crate::moment::{Moment, Stamped};
+
+impl Market {
+    /// The exchange's time, as far as it is known.
+    pub fn exchange_now(&self) -> Millis {
+        self.feed.health.exchange_millis(self.clock.now())
+    }
+
+    /// The same at a moment that is over.
+    pub(crate) fn exchange_time_of(&self, moment: &Moment) -> Millis {
+        let age = moment.age_ms(&*self.clock);
+        self.feed.health.exchange_millis_before(self.clock.now(), age)
+    }
+
+    /// The exchange's time when its streams last said something of the symbol: trades are known until then. Where its
+    /// clock does not run as ours, that is what the last event said, and not reckoned back from now.
+    pub(crate) fn heard_until(&self, tracked: &Published) -> Millis {
+        let last_event = tracked.last_event().filter(|_| !self.feed.health.has_clock());
+        last_event.unwrap_or_else(|| self.exchange_time_of(&self.last_word(tracked)))
+    }
+
+    /// The candles that were over when they were asked for: an answer that is given again, or took its time, may have
+    /// one that is over by now and was not then.
+    pub(crate) fn closed<'a>(&self, klines: &'a Stamped<Vec<Candle>>) -> &'a [Candle] {
+        closed_at(&klines.value, self.exchange_time_of(&klines.sent))
+    }
+}
