@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{units, wire};
@@ -28,7 +29,13 @@ pub enum Content {
     Quote(Quote),
     Average(Average),
     /// Of several symbols, each with its ticker.
-    Tickers(Vec<Content>),
+    Tickers {
+        read: Vec<Content>,
+        /// Some of them are not understood.
+        lacking: bool,
+    },
+    /// Entries of exchangeInfo.
+    Listings(Vec<Value>),
     /// Whatever else has a stream but says nothing that the state lacks.
     Other,
     /// Something that should be understood and is not, and why.
@@ -68,6 +75,8 @@ struct Peek<'a> {
     event_time: Option<&'a RawValue>,
     #[serde(borrow, rename = "A")]
     ask_quantity: Option<&'a RawValue>,
+    #[serde(borrow)]
+    symbols: Option<&'a RawValue>,
 }
 
 /// Fails, with the reason, if a line is not JSON or of no symbol that could be one.
@@ -108,10 +117,14 @@ fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<M
     }
     let (content, kind) = content(&data, &peek, stream.as_deref());
     let event_time = peek.event_time.and_then(|time| time.get().parse().ok());
-    let stream = stream.or_else(|| {
-        let symbol = symbol.as_deref()?.to_lowercase();
-        Some(Cow::Owned(format!("{symbol}@{}", kind?)))
-    });
+    let stream = match content {
+        // Somebody asked for it: it is no message of the stream that a recorder has filed it under.
+        Content::Snapshot(_) | Content::Listings(_) => None,
+        _ => stream.or_else(|| {
+            let symbol = symbol.as_deref()?.to_lowercase();
+            Some(Cow::Owned(format!("{symbol}@{}", kind?)))
+        }),
+    };
     Ok(Message {
         stream,
         symbol,
@@ -123,8 +136,15 @@ fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<M
 
 fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Message<'a>> {
     let elements: Vec<&RawValue> = serde_json::from_str(&data).ok()?;
-    let tickers: Vec<Content> = elements.iter().filter_map(|element| ticker(element.get())).collect();
-    let bare_name = match tickers.first() {
+    let (mut read, mut lacking) = (Vec::with_capacity(elements.len()), false);
+    for element in &elements {
+        match ticker(element.get()) {
+            Some(Content::Other) => {}
+            Some(ticker) => read.push(ticker),
+            None => lacking = true,
+        }
+    }
+    let bare_name = match read.first() {
         Some(Content::Ticker(_)) => Some(Cow::Borrowed("!ticker@arr")),
         Some(_) => Some(Cow::Borrowed("!miniTicker@arr")),
         None => None,
@@ -134,18 +154,34 @@ fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Me
         symbol: None,
         data,
         event_time: None,
-        content: Content::Tickers(tickers),
+        content: Content::Tickers { read, lacking },
     })
 }
 
-/// A ticker of a list of them.
+/// A ticker, by itself or of a list of them; `None` if it is not understood, `Other` if it is of another kind.
 fn ticker(data: &str) -> Option<Content> {
     let peek: Peek<'_> = serde_json::from_str(data).ok()?;
+    let named = |ticker: &Ticker| is_symbol(&ticker.symbol);
     match peek.e.as_deref()? {
-        "24hrTicker" => wire::ticker(data).map(Box::new).map(Content::Ticker),
-        "24hrMiniTicker" => wire::mini_ticker(data).map(Box::new).map(Content::MiniTicker),
-        _ => None,
+        "24hrTicker" => wire::ticker(data).filter(named).map(Box::new).map(Content::Ticker),
+        "24hrMiniTicker" => wire::mini_ticker(data)
+            .filter(named)
+            .map(Box::new)
+            .map(Content::MiniTicker),
+        _ => Some(Content::Other),
     }
+}
+
+/// The entries of exchangeInfo that say what a symbol is of.
+fn listings(symbols: &str) -> Option<Vec<Value>> {
+    let mut entries: Vec<Value> = serde_json::from_str(symbols).ok()?;
+    let says = |entry: &Value, field: &str| entry[field].as_str().is_some_and(is_symbol);
+    entries.retain(|entry| {
+        ["symbol", "status", "baseAsset", "quoteAsset"]
+            .iter()
+            .all(|field| says(entry, field))
+    });
+    (!entries.is_empty()).then_some(entries)
 }
 
 /// Streams are told with their symbol in lower case, however a recorder wrote it.
@@ -220,7 +256,11 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
             let name = candle
                 .as_ref()
                 .map(|(interval, _)| format!("kline_{}", interval.name()));
-            let candle = candle.map(|(interval, candle)| Content::Candle(interval, candle));
+            // Of another zone's days and weeks nothing is kept.
+            let candle = candle.map(|(interval, told)| match told.candle.open_time {
+                open if interval.open_of(open, 0) == open => Content::Candle(interval, told),
+                _ => Content::Other,
+            });
             (or(candle, "a candle that is not understood"), name.map(Cow::Owned))
         }
         Some(_) => (Content::Other, None),
@@ -229,6 +269,13 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
             (Some(levels), _) => (Content::Snapshot(levels), None),
             (None, _) => (Content::Unread("a snapshot that is not understood"), None),
         },
+        None if peek.symbols.is_some() && peek.s.is_none() => {
+            let listings = peek.symbols.and_then(|symbols| listings(symbols.get()));
+            (
+                or(listings.map(Content::Listings), "an exchangeInfo that is not understood"),
+                None,
+            )
+        }
         None if peek.u.is_some() && peek.s.is_some() && peek.ask_quantity.is_some() => (
             or(
                 wire::quote(data).map(Content::Quote),
@@ -332,7 +379,11 @@ mod tests {
         let message = parse(mini).expect("a message");
         assert_eq!(message.stream.as_deref(), Some("!miniTicker@arr"));
         assert!(message.data.contains(r#""E":1750000040123,"#));
-        assert!(matches!(message.content, Content::Tickers(tickers) if tickers.len() == 1));
+        assert!(matches!(message.content, Content::Tickers { read, lacking: false } if read.len() == 1));
+        for odd in [r#"{"e":"24hrMiniTicker","s":"A"}"#, "7", &mini[1..].split_once(']').expect("a list").0.replace(r#""A""#, r#""A\"B""#)] {
+            let message = parse(&format!("[{odd}]")).map(|message| message.content);
+            assert!(matches!(message, Ok(Content::Tickers { read, lacking: true }) if read.is_empty()), "{odd}");
+        }
     }
 
     proptest::proptest! {

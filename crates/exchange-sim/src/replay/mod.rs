@@ -57,6 +57,7 @@ use crate::market::candles::Candles;
 use crate::market::coverage::Coverage;
 use crate::market::known::Unknown;
 use crate::market::levels::Levels;
+use crate::market::symbol::Symbol;
 use crate::settings::Settings;
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Venue};
@@ -110,7 +111,7 @@ impl Progress {
     }
 
     /// Whether a stream of all symbols is in the recording.
-    fn is_recorded(&self, stream: &str) -> bool {
+    pub fn is_recorded(&self, stream: &str) -> bool {
         self.common_streams.contains(stream)
     }
 
@@ -169,8 +170,10 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     let faults = Arc::new(Faults::new(0));
     let hub = Hub::new(faults.clone());
     let progress = Arc::new(Progress::of(&recording));
+    let mut symbols = symbols::symbols(&recording.symbols, &recording.listings);
+    warn_of_guesses(&symbols);
     let Recording {
-        symbols,
+        symbols: facts,
         owners,
         mut first_books,
         first,
@@ -178,9 +181,12 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     } = recording;
     let mut replicas = HashMap::new();
     let mut listed = indexmap::IndexMap::new();
-    for (name, facts) in symbols {
+    for (name, facts) in facts {
+        let Some(symbol) = symbols.remove(&name) else {
+            continue;
+        };
         let first_book = first_books.remove(&name).filter(|book| book.levels.last_update_id > 0);
-        let (mut market, mut replica) = open_market(&name, facts, first_book);
+        let (mut market, mut replica) = open_market(symbol, facts, first_book);
         replica.begin_book(&mut market, &hub, first);
         let shared = Arc::new(Mutex::new(Listed { market, engine: None }));
         listed.insert(name.clone(), shared);
@@ -200,7 +206,26 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     Ok(venue)
 }
 
-fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>) -> (Market, Replica) {
+/// Base and quote are shown as if they were known: whoever starts it can tell.
+fn warn_of_guesses(symbols: &HashMap<String, Symbol>) {
+    const NAMED: usize = 20;
+    let guessed = symbols.values().filter(|symbol| symbol.source.is_ambiguous());
+    let mut guessed: Vec<String> = guessed
+        .map(|symbol| format!("{} is taken for {}/{}", symbol.name, symbol.base, symbol.quote))
+        .collect();
+    if !guessed.is_empty() {
+        guessed.sort_unstable();
+        let count = guessed.len();
+        guessed.truncate(NAMED);
+        tracing::warn!(
+            count,
+            guessed = guessed.join(", "),
+            "the names of some symbols can be read in several ways; an exchangeInfo in the recording would decide"
+        );
+    }
+}
+
+fn open_market(symbol: Symbol, facts: Facts, first_book: Option<FirstBook>) -> (Market, Replica) {
     let sources = Sources {
         trades: facts.has_trades(),
         aggregates: facts.has_aggregates(),
@@ -212,12 +237,16 @@ fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>) -> (Mark
         trades: sources.trades || sources.aggregates,
         holes: facts.holes(),
     };
-    let symbol = symbols::symbol(name, &facts);
     let mut market = Market::new(symbol, Levels::default(), candles);
     market.unknown = Some(match first_book {
         Some(_) => Unknown::LaterSnapshot,
         None => Unknown::NoSnapshot,
     });
+    market.trades_unknown = match (sources.trades, sources.aggregates) {
+        (true, _) => None,
+        (false, true) => Some(Unknown::OnlyAggregates),
+        (false, false) => Some(Unknown::NoTrades),
+    };
     market.recorded = facts.streams;
     market.recorded_ticker = facts.first_ticker;
     (market, Replica::new(sources, first_book))

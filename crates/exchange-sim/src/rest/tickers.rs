@@ -32,13 +32,14 @@ fn each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Result<Value
 }
 
 fn known(market: &Market, ticker: impl FnOnce(&Market) -> Ticker) -> Result<Ticker, ApiError> {
-    if market.knows_ticker() {
-        Ok(ticker(market))
-    } else {
-        Err(ApiError::unknown(
-            "the recording has no ticker, no candles and no trades of this symbol",
-        ))
-    }
+    market
+        .knows_ticker()
+        .then(|| ticker(market))
+        .ok_or_else(nothing_traded)
+}
+
+fn nothing_traded() -> ApiError {
+    ApiError::unknown("the recording has no ticker, no candle and no trade of this symbol so far")
 }
 
 pub fn day(venue: &Venue, params: &Params) -> Answer {
@@ -84,8 +85,8 @@ pub fn price(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
     each(venue, &symbols, |market| {
-        let price = number::fixed_price(market.last_price().unwrap_or(0));
-        Ok(json!({"symbol": market.symbol.name, "price": price}))
+        let price = market.last_price().ok_or_else(nothing_traded)?;
+        Ok(json!({"symbol": market.symbol.name, "price": number::fixed_price(price)}))
     })
 }
 
@@ -93,7 +94,7 @@ pub fn book_ticker(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
     each(venue, &symbols, |market| {
-        let (bid, ask) = market.best();
+        let (bid, ask) = market.best().map_err(|why| ApiError::unknown(why.as_str()))?;
         Ok(json!({
             "symbol": market.symbol.name,
             "bidPrice": number::fixed_price(bid.0),
@@ -122,7 +123,7 @@ pub fn exchange_info(venue: &Venue, params: &Params) -> Answer {
     let symbols: Vec<Value> = listed
         .into_iter()
         .map(|listed| lock(listed).market.symbol.clone())
-        .filter(|symbol| status.is_none_or(|status| symbol.status.as_str() == status))
+        .filter(|symbol| status.is_none_or(|status| symbol.status() == status))
         .map(|symbol| symbol.json())
         .collect();
     let answer = json!({
