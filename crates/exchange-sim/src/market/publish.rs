@@ -48,7 +48,8 @@ impl StreamNames {
             partial: PARTIAL_LEVELS.map(|levels| format!("{symbol}@depth{levels}")),
             partial_fast: PARTIAL_LEVELS.map(|levels| format!("{symbol}@depth{levels}@100ms")),
             average: format!("{symbol}@avgPrice"),
-            klines: ZONES.map(|(_, zone)| Interval::ALL.map(|interval| format!("{symbol}@kline_{}{zone}", interval.name()))),
+            klines: ZONES
+                .map(|(_, zone)| Interval::ALL.map(|interval| format!("{symbol}@kline_{}{zone}", interval.name()))),
         }
     }
 }
@@ -131,7 +132,10 @@ impl Market {
         let event_time = hub.event_time(at);
         self.publish(hub, &self.names.average, || {
             let average = self.average(at);
-            average.map_or_else(|_| String::new(), |average| self.average_event(&average, hub, event_time))
+            average.map_or_else(
+                |_| String::new(),
+                |average| self.average_event(&average, hub, event_time),
+            )
         });
         if !self.active || !self.knows_ticker() {
             return;

@@ -272,7 +272,10 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
         None if peek.symbols.is_some() && peek.s.is_none() => {
             let listings = peek.symbols.and_then(|symbols| listings(symbols.get()));
             (
-                or(listings.map(Content::Listings), "an exchangeInfo that is not understood"),
+                or(
+                    listings.map(Content::Listings),
+                    "an exchangeInfo that is not understood",
+                ),
                 None,
             )
         }
@@ -380,9 +383,20 @@ mod tests {
         assert_eq!(message.stream.as_deref(), Some("!miniTicker@arr"));
         assert!(message.data.contains(r#""E":1750000040123,"#));
         assert!(matches!(message.content, Content::Tickers { read, lacking: false } if read.len() == 1));
-        for odd in [r#"{"e":"24hrMiniTicker","s":"A"}"#, "7", &mini[1..].split_once(']').expect("a list").0.replace(r#""A""#, r#""A\"B""#)] {
+        for odd in [
+            r#"{"e":"24hrMiniTicker","s":"A"}"#,
+            "7",
+            &mini[1..]
+                .split_once(']')
+                .expect("a list")
+                .0
+                .replace(r#""A""#, r#""A\"B""#),
+        ] {
             let message = parse(&format!("[{odd}]")).map(|message| message.content);
-            assert!(matches!(message, Ok(Content::Tickers { read, lacking: true }) if read.is_empty()), "{odd}");
+            assert!(
+                matches!(message, Ok(Content::Tickers { read, lacking: true }) if read.is_empty()),
+                "{odd}"
+            );
         }
     }
 

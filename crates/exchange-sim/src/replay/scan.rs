@@ -235,7 +235,9 @@ impl Scan {
         for unnamed in &self.evidence.unnamed {
             let of_file = &self.file_symbols[unnamed.place.file];
             let candidates: Vec<usize> = match of_file.len() {
-                0 => (0..self.symbols.len()).filter(|number| self.symbols[*number].own).collect(),
+                0 => (0..self.symbols.len())
+                    .filter(|number| self.symbols[*number].own)
+                    .collect(),
                 _ => of_file.iter().copied().collect(),
             };
             let name = |number: usize| self.symbols.get_index(number).map(|(name, _)| name.clone());

@@ -45,16 +45,28 @@ struct Pair {
 
 /// The symbols of a recording, each with what is known of it.
 pub fn symbols(facts: &IndexMap<String, Facts>, listings: &Listings) -> HashMap<String, Symbol> {
-    let unlisted: Vec<&str> = facts.keys().map(String::as_str).filter(|name| !listings.contains_key(*name)).collect();
+    let unlisted: Vec<&str> = facts
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !listings.contains_key(*name))
+        .collect();
     let mut seen: HashSet<&str> = HashSet::new();
     for entry in listings.values() {
-        seen.extend(["baseAsset", "quoteAsset"].iter().filter_map(|field| entry[field].as_str()));
+        seen.extend(
+            ["baseAsset", "quoteAsset"]
+                .iter()
+                .filter_map(|field| entry[field].as_str()),
+        );
     }
     let pairs = read_all(&unlisted, seen);
     let symbol = |(name, facts): (&String, &Facts)| {
         let symbol = match (listings.get(name), pairs.get(name.as_str())) {
             (Some(entry), _) => recorded(name, facts, entry),
-            (None, pair) => inferred(name, facts, pair.cloned().unwrap_or_else(|| read(name, &HashSet::new()))),
+            (None, pair) => inferred(
+                name,
+                facts,
+                pair.cloned().unwrap_or_else(|| read(name, &HashSet::new())),
+            ),
         };
         (name.clone(), symbol)
     };
@@ -168,7 +180,7 @@ mod tests {
             ("SHIBUSD", "SHIB/USD?"),
             ("SOLBFUSD", "SOL/BFUSD?"),
             ("USDTUSD", "USDT/USD?"),
-            ("QTUSD", "QT/USD?"),
+            ("QQTUSD", "QQT/USD?"),
             ("QQQTUSD", "QQQ/TUSD?"),
             ("BTCAEUR", "BTC/AEUR?"),
             ("ABCXYZ", "ABC/XYZ?"),

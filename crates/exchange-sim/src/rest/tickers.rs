@@ -32,10 +32,7 @@ fn each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Result<Value
 }
 
 fn known(market: &Market, ticker: impl FnOnce(&Market) -> Ticker) -> Result<Ticker, ApiError> {
-    market
-        .knows_ticker()
-        .then(|| ticker(market))
-        .ok_or_else(nothing_traded)
+    market.knows_ticker().then(|| ticker(market)).ok_or_else(nothing_traded)
 }
 
 fn nothing_traded() -> ApiError {

@@ -151,7 +151,9 @@ pub async fn run(venue: Arc<Venue>) {
         }
         if now.div_euclid(SECOND) != second {
             second = now.div_euclid(SECOND);
-            AllTickers::BOTH.iter().for_each(|all| all.publish(&venue, second * SECOND));
+            AllTickers::BOTH
+                .iter()
+                .for_each(|all| all.publish(&venue, second * SECOND));
         }
     }
 }

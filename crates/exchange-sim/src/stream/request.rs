@@ -122,7 +122,10 @@ mod tests {
             (r#"{"method":"SUBSCRIBE","params":[],"id":1}"#, "no streams"),
             (r#"{"method":"SUBSCRIBE","params":["a\"b"],"id":1}"#, "invalid stream"),
             (r#"{"method":"SUBSCRIBE","params":[1],"id":1}"#, "invalid stream"),
-            (r#"{"method":"SUBSCRIBE","params":["not asdfads"],"id":1}"#, "invalid stream"),
+            (
+                r#"{"method":"SUBSCRIBE","params":["not asdfads"],"id":1}"#,
+                "invalid stream",
+            ),
         ] {
             let refusal = parse(text).expect_err(text);
             assert_eq!(refusal.code, 2, "{text}");
