@@ -264,9 +264,9 @@ impl Market {
             .or_else(|| self.recorded_ticker.as_ref().map(|ticker| ticker.last))
     }
 
-    /// Whether there is anything to make a ticker from.
+    /// Whether there is anything to make a ticker from. If all is known, that nothing ever traded is known too.
     pub fn knows_ticker(&self) -> bool {
-        self.last_price().is_some()
+        self.last_price().is_some() || self.candles.coverage.is_all()
     }
 
     /// The average price of the 300 seconds up to `now`: the recorded one, or that of every trade.
@@ -279,8 +279,10 @@ impl Market {
             return Err("the recording does not have every trade of the last five minutes");
         }
         let last = self.tape.last().map(|last| last.time).or(self.closed_at);
-        let (Some(price), Some(time)) = (self.last_price(), last) else {
-            return Err("nothing has traded so far");
+        let (price, time) = match (self.last_price(), last) {
+            (Some(price), Some(time)) => (price, time),
+            _ if self.candles.coverage.is_all() => (0, 0),
+            _ => return Err("nothing has traded so far"),
         };
         let of_minutes = || {
             let minutes = self.candles.since(start + (-start).rem_euclid(MINUTE));

@@ -159,6 +159,9 @@ impl FileLines {
 
 fn split(bytes: &[u8]) -> Option<(Nanos, String)> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
+    // Some recorders write before an answer what was asked.
+    let asked = text.split_once(" -> ").filter(|(asked, _)| asked.starts_with("http"));
+    let text = asked.map_or(text, |(_, answer)| answer);
     let (time, json) = text.split_once([' ', '\t'])?;
     let time = nanos(time)?;
     let json = json.trim_start();
@@ -285,6 +288,17 @@ mod tests {
             let expected = (time < MAX_TIME).then(|| (time, "{}".to_owned()));
             assert_eq!(line, expected, "{written}");
         }
+    }
+
+    #[test]
+    fn what_was_asked_may_stand_before_the_answer() {
+        let line = |text: &str| split(text.as_bytes()).map(|(time, _)| time);
+        let time = 1_628_952_396_228_346_000;
+        let answer = r#"1628952396.228346: {"a":" -> "}"#;
+        assert_eq!(line(answer), Some(time));
+        assert_eq!(line(&format!("https://x/depth?symbol=A -> {answer}")), Some(time));
+        assert_eq!(line(&format!("nonsense -> {answer}")), None);
+        assert_eq!(line("wss://x/stream <-> 1628952394.891941"), None);
     }
 
     #[test]

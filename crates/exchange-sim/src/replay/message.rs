@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::lists::{self, Tickers, ticker};
 use super::{units, wire};
 use crate::interval::{Interval, Millis};
 use crate::market::candles::Recorded;
@@ -63,9 +64,9 @@ struct Wrapper<'a> {
 }
 
 #[derive(Deserialize)]
-struct Peek<'a> {
+pub struct Peek<'a> {
     #[serde(borrow)]
-    e: Option<Cow<'a, str>>,
+    pub e: Option<Cow<'a, str>>,
     #[serde(borrow, alias = "symbol")]
     s: Option<Cow<'a, str>>,
     #[serde(rename = "lastUpdateId")]
@@ -135,15 +136,7 @@ fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<M
 }
 
 fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Message<'a>> {
-    let elements: Vec<&RawValue> = serde_json::from_str(&data).ok()?;
-    let (mut read, mut lacking) = (Vec::with_capacity(elements.len()), false);
-    for element in &elements {
-        match ticker(element.get()) {
-            Some(Content::Other) => {}
-            Some(ticker) => read.push(ticker),
-            None => lacking = true,
-        }
-    }
+    let Tickers { read, lacking } = lists::tickers(&data)?;
     let bare_name = match read.first() {
         Some(Content::Ticker(_)) => Some(Cow::Borrowed("!ticker@arr")),
         Some(_) => Some(Cow::Borrowed("!miniTicker@arr")),
@@ -156,32 +149,6 @@ fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Me
         event_time: None,
         content: Content::Tickers { read, lacking },
     })
-}
-
-/// A ticker, by itself or of a list of them; `None` if it is not understood, `Other` if it is of another kind.
-fn ticker(data: &str) -> Option<Content> {
-    let peek: Peek<'_> = serde_json::from_str(data).ok()?;
-    let named = |ticker: &Ticker| is_symbol(&ticker.symbol);
-    match peek.e.as_deref()? {
-        "24hrTicker" => wire::ticker(data).filter(named).map(Box::new).map(Content::Ticker),
-        "24hrMiniTicker" => wire::mini_ticker(data)
-            .filter(named)
-            .map(Box::new)
-            .map(Content::MiniTicker),
-        _ => Some(Content::Other),
-    }
-}
-
-/// The entries of exchangeInfo that say what a symbol is of.
-fn listings(symbols: &str) -> Option<Vec<Value>> {
-    let mut entries: Vec<Value> = serde_json::from_str(symbols).ok()?;
-    let says = |entry: &Value, field: &str| entry[field].as_str().is_some_and(is_symbol);
-    entries.retain(|entry| {
-        ["symbol", "status", "baseAsset", "quoteAsset"]
-            .iter()
-            .all(|field| says(entry, field))
-    });
-    (!entries.is_empty()).then_some(entries)
 }
 
 /// Streams are told with their symbol in lower case, however a recorder wrote it.
@@ -200,7 +167,7 @@ fn is_stream(name: &str) -> bool {
 }
 
 /// Names are written into messages as they are, so that they have to be nothing but names.
-fn is_symbol(name: &str) -> bool {
+pub fn is_symbol(name: &str) -> bool {
     let legal = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     (1..=40).contains(&name.chars().count()) && name.chars().all(legal)
 }
@@ -270,7 +237,7 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
             (None, _) => (Content::Unread("a snapshot that is not understood"), None),
         },
         None if peek.symbols.is_some() && peek.s.is_none() => {
-            let listings = peek.symbols.and_then(|symbols| listings(symbols.get()));
+            let listings = peek.symbols.and_then(|symbols| lists::listings(symbols.get()));
             (
                 or(
                     listings.map(Content::Listings),

@@ -18,7 +18,7 @@ use crate::market::ticker::Ticker;
 use crate::number::{Price, Quantity, UNIT};
 
 /// What a recording shows of one symbol.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Facts {
     pub streams: HashSet<String>,
     /// The largest powers of ten that divide all prices and quantities; 0 if there are none.
@@ -36,23 +36,6 @@ pub struct Facts {
     aggregate_holes: Holes,
     /// The last trade that anything tells of, and when it does.
     last_told: Option<(u64, Millis)>,
-}
-
-impl Default for Facts {
-    fn default() -> Self {
-        Self {
-            streams: HashSet::new(),
-            tick: 0,
-            step: 0,
-            own: false,
-            first_snapshot: None,
-            first_ticker: None,
-            heard: 0,
-            trade_holes: Holes::default(),
-            aggregate_holes: Holes::default(),
-            last_told: None,
-        }
-    }
 }
 
 #[derive(Debug)]

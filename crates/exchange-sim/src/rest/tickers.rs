@@ -82,7 +82,10 @@ pub fn price(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
     each(venue, &symbols, |market| {
-        let price = market.last_price().ok_or_else(nothing_traded)?;
+        if !market.knows_ticker() {
+            return Err(nothing_traded());
+        }
+        let price = market.last_price().unwrap_or(0);
         Ok(json!({"symbol": market.symbol.name, "price": number::fixed_price(price)}))
     })
 }
