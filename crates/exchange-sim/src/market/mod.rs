@@ -269,6 +269,11 @@ impl Market {
         self.last_price().is_some() || self.candles.coverage.is_all()
     }
 
+    /// Whether there is anything to make one of another time from.
+    pub fn knows_windows(&self) -> bool {
+        self.candles.last().is_some() || self.candles.coverage.is_all()
+    }
+
     /// The average price of the 300 seconds up to `now`: the recorded one, or that of every trade.
     pub fn average(&self, now: Millis) -> Result<Average, &'static str> {
         if let Some(average) = self.recorded_average {

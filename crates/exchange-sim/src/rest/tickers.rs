@@ -7,7 +7,6 @@ use super::error::ApiError;
 use super::params::{Params, Symbols};
 use crate::interval::{DAY, MINUTE, Millis};
 use crate::market::Market;
-use crate::market::ticker::Ticker;
 use crate::number;
 use crate::venue::{Shared, Venue, lock};
 
@@ -31,10 +30,6 @@ fn each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Result<Value
     Ok(answer.to_string())
 }
 
-fn known(market: &Market, ticker: impl FnOnce(&Market) -> Ticker) -> Result<Ticker, ApiError> {
-    market.knows_ticker().then(|| ticker(market)).ok_or_else(nothing_traded)
-}
-
 fn nothing_traded() -> ApiError {
     ApiError::unknown("the recording has no ticker, no candle and no trade of this symbol so far")
 }
@@ -44,7 +39,10 @@ pub fn day(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let now = venue.now();
     each(venue, &symbols, |market| {
-        let ticker = known(market, |market| market.ticker(now))?.told(&venue.hub);
+        if !market.knows_ticker() {
+            return Err(nothing_traded());
+        }
+        let ticker = market.ticker(now).told(&venue.hub);
         Ok(if mini { ticker.mini() } else { ticker.full() })
     })
 }
@@ -73,7 +71,12 @@ fn windowed(venue: &Venue, params: &Params, start: Millis, now: Millis) -> Answe
         _ => {}
     }
     each(venue, &symbols, |market| {
-        let ticker = known(market, |market| market.ticker_since(start, now))?.told(&venue.hub);
+        if !market.knows_windows() {
+            return Err(ApiError::unknown(
+                "the recording has no candle and no trade of this symbol so far",
+            ));
+        }
+        let ticker = market.ticker_since(start, now).told(&venue.hub);
         Ok(if mini { ticker.mini() } else { ticker.rolling() })
     })
 }

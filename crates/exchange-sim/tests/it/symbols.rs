@@ -86,6 +86,10 @@ async fn lists_of_tickers_are_enough_for_a_market() {
             price
         );
     }
+    for other in ["ticker", "ticker/tradingDay"] {
+        let answer = told.ask(&format!("{other}?symbol=BTCUSDT")).await;
+        assert_eq!(answer["code"], -1000, "of another time nothing is known: {answer}");
+    }
     // One that cannot be read is counted, and takes nothing from the others.
     let mut odd = list;
     odd[1]["c"] = json!("four");
