@@ -89,7 +89,7 @@ pub struct Serve {
 #[command(
     after_help = "Point Tribune at it with `[market]`, `rest_url = \"http://ADDR\"` in tribune.toml. \
 A recording has one message a line, `<receive_ns> <json>`: combined-stream messages as Binance sends them, and \
-REST depth snapshots where they were taken; files may be gzipped. Replay begins with the first subscription. \
+REST depth snapshots and exchangeInfo where they were taken; files may be gzipped. Replay begins with the first subscription. \
 GET /sim/state says how far it is, POST /sim/faults makes things go wrong."
 )]
 pub struct Sim {

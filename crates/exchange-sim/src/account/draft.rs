@@ -139,7 +139,8 @@ fn decimal(params: &Params, name: &str) -> Result<Option<i128>, ApiError> {
     number::parse(text).map(Some).ok_or_else(too_precise)
 }
 
-fn client_id(params: &Params) -> Result<Option<String>, ApiError> {
+/// `newClientOrderId`: the name of an order, or of a cancellation.
+pub fn client_id(params: &Params) -> Result<Option<String>, ApiError> {
     let Some(id) = params.get("newClientOrderId") else {
         return Ok(None);
     };

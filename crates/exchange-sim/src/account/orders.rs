@@ -253,7 +253,12 @@ pub fn cancel(venue: &Venue, ledger: &mut Ledger, request: &Request<'_>) -> Answ
     let (symbol, id) = order
         .map(|order| (order.symbol.clone(), order.id))
         .ok_or_else(unknown_order)?;
-    withdraw(venue, listed, ledger, &symbol, id)
+    let own_name = draft::client_id(&request.params)?;
+    let mut answer = withdraw(venue, listed, ledger, &symbol, id)?;
+    if let Some(name) = own_name {
+        answer["clientOrderId"] = name.into();
+    }
+    Ok(answer)
 }
 
 fn withdraw(venue: &Venue, listed: &Shared, ledger: &mut Ledger, name: &str, id: OrderId) -> Answer {
@@ -276,6 +281,8 @@ fn withdraw(venue: &Venue, listed: &Shared, ledger: &mut Ledger, name: &str, id:
     ledger.release(&market.symbol, order.side, order.reserved());
     let mut answer = order.json();
     if let Value::Object(fields) = &mut answer {
+        // A cancellation has a name of its own; one that was not given is made up.
+        fields.insert("clientOrderId".to_owned(), format!("cancel-{id}").into());
         fields.insert("origClientOrderId".to_owned(), order.client_id.clone().into());
         fields.insert("transactTime".to_owned(), order.updated.into());
     }

@@ -136,6 +136,11 @@ impl Default for Coverage {
 }
 
 impl Coverage {
+    /// Whether every trade that there ever was is known.
+    pub const fn is_all(&self) -> bool {
+        self.trades && self.since == 0
+    }
+
     /// Whether every trade from `start` to before `end` is known.
     pub fn is_whole(&self, start: Millis, end: Millis) -> bool {
         self.trades && start >= self.since && !self.holes.touch(start, end)

@@ -6,7 +6,7 @@ use crate::number::Price;
 /// Sides of snapshots with exactly so many levels were cut there: these are the limits that clients ask for.
 const ROUND_COUNTS: [usize; 8] = [5, 10, 20, 50, 100, 500, 1_000, 5_000];
 
-/// Why there is no book to show.
+/// Why there is no book to show, or no trades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     NoSnapshot,
@@ -15,6 +15,8 @@ pub enum Unknown {
     Gap,
     /// The best prices have left the last snapshot, or nearly.
     BeyondReach,
+    NoTrades,
+    OnlyAggregates,
 }
 
 impl Unknown {
@@ -24,6 +26,8 @@ impl Unknown {
             Self::LaterSnapshot => "the recording's first snapshot comes later",
             Self::Gap => "updates are missing in the recording; the next recorded snapshot mends it",
             Self::BeyondReach => "the recording does not know the book this far; the next recorded snapshot mends it",
+            Self::NoTrades => "the recording has no trades of this symbol",
+            Self::OnlyAggregates => "the recording has only aggregates of this symbol's trades; ask for aggTrades",
         }
     }
 }

@@ -19,12 +19,14 @@ use symbol::Symbol;
 use tape::{Aggregate, Tape, Trade};
 use ticker::Ticker;
 
-use crate::interval::{DAY, MINUTE, Millis};
+use crate::interval::{DAY, MINUTE, Millis, SECOND};
 use crate::number::{Price, Quantity};
 use publish::StreamNames;
 
 /// Levels of the first known book that are kept, for stale snapshots on demand.
 const ORIGIN_LEVELS: usize = 100;
+/// The average price is of so long.
+const AVERAGED: Millis = 300 * SECOND;
 
 /// Best levels as a stream said them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +52,13 @@ pub struct Window {
 }
 
 impl Window {
-    fn note(&mut self, first_id: u64, side: Side, price: Price) {
+    /// Ids are used up even if no level changes with them.
+    fn begin(&mut self, first_id: u64) {
         self.first_id.get_or_insert(first_id);
+    }
+
+    fn note(&mut self, first_id: u64, side: Side, price: Price) {
+        self.begin(first_id);
         self.touched.push((side, price));
     }
 
@@ -94,6 +101,8 @@ pub struct Market {
     reach: Reach,
     /// Why they are not known at all, if so.
     pub unknown: Option<Unknown>,
+    /// Why single trades are not known, if so.
+    pub trades_unknown: Option<Unknown>,
     /// The latest best levels of a recording.
     pub recorded_quote: Option<Quote>,
     pub tape: Tape,
@@ -123,6 +132,7 @@ impl Market {
             levels,
             reach: Reach::default(),
             unknown: None,
+            trades_unknown: None,
             recorded_quote: None,
             tape: Tape::default(),
             candles,
@@ -161,6 +171,8 @@ impl Market {
         let asks = diff.asks.iter().map(|level| (Side::Ask, level));
         // Beginning where the last diff ended keeps what is made from several of them without a gap.
         let first_id = self.levels.last_update_id + 1;
+        self.fast.begin(first_id);
+        self.slow.begin(first_id);
         for (side, (price, quantity)) in bids.chain(asks) {
             self.levels.set(side, *price, *quantity);
             self.fast.note(first_id, side, *price);
@@ -209,16 +221,16 @@ impl Market {
         (known(Side::Bid) && known(Side::Ask)).then(|| self.levels.top())
     }
 
-    /// Best bid and ask: recorded ones if they are newer than the book or all there is, else the book's. If neither is
-    /// known they are told like those of an empty book.
-    pub fn best(&self) -> (Level, Level) {
+    /// Best bid and ask: recorded ones if they are newer than the book or all there is, else the book's. An empty side has
+    /// the price and the quantity 0.
+    pub fn best(&self) -> Result<(Level, Level), Unknown> {
         let top = self.known_top();
         let newer = |quote: &Quote| top.is_none() || quote.id > self.levels.last_update_id;
         if let Some(quote) = self.recorded_quote.filter(newer) {
-            return (quote.bid, quote.ask);
+            return Ok((quote.bid, quote.ask));
         }
-        let (bid, ask) = top.unwrap_or_default();
-        (bid.unwrap_or_default(), ask.unwrap_or_default())
+        let (bid, ask) = top.ok_or_else(|| self.unknown.unwrap_or(Unknown::BeyondReach))?;
+        Ok((bid.unwrap_or_default(), ask.unwrap_or_default()))
     }
 
     pub fn record_quote(&mut self, quote: Quote) {
@@ -252,9 +264,38 @@ impl Market {
             .or_else(|| self.recorded_ticker.as_ref().map(|ticker| ticker.last))
     }
 
-    /// Whether there is anything to make a ticker from.
+    /// Whether there is anything to make a ticker from. If all is known, that nothing ever traded is known too.
     pub fn knows_ticker(&self) -> bool {
-        self.recorded_ticker.is_some() || self.candles.coverage.trades || self.candles.last().is_some()
+        self.last_price().is_some() || self.candles.coverage.is_all()
+    }
+
+    /// Whether there is anything to make one of another time from.
+    pub fn knows_windows(&self) -> bool {
+        self.candles.last().is_some() || self.candles.coverage.is_all()
+    }
+
+    /// The average price of the 300 seconds up to `now`: the recorded one, or that of every trade.
+    pub fn average(&self, now: Millis) -> Result<Average, &'static str> {
+        if let Some(average) = self.recorded_average {
+            return Ok(average);
+        }
+        let start = now - AVERAGED;
+        if !self.candles.coverage.is_whole(start, now + 1) {
+            return Err("the recording does not have every trade of the last five minutes");
+        }
+        let last = self.tape.last().map(|last| last.time).or(self.closed_at);
+        let (price, time) = match (self.last_price(), last) {
+            (Some(price), Some(time)) => (price, time),
+            _ if self.candles.coverage.is_all() => (0, 0),
+            _ => return Err("nothing has traded so far"),
+        };
+        let of_minutes = || {
+            let minutes = self.candles.since(start + (-start).rem_euclid(MINUTE));
+            minutes.map_or((0, 0), |candle| (candle.quote_volume, candle.volume))
+        };
+        let (money, volume) = self.tape.traded_since(start).unwrap_or_else(of_minutes);
+        let price = if volume > 0 { money / volume } else { i128::from(price) };
+        Ok(Average { price, time })
     }
 
     /// Of the last 24 hours. Its window opens on a whole minute, so that it agrees with candles exactly.
@@ -267,11 +308,9 @@ impl Market {
 
     /// A mini ticker has no best levels of its own, and says nothing of the last trade.
     fn completed(&self, mut ticker: Ticker) -> Ticker {
-        if (ticker.bid.0, ticker.ask.0) == (0, 0) {
-            (ticker.bid, ticker.ask) = self.best();
-        }
+        ticker.best = ticker.best.or_else(|| self.best().ok());
         if let Some(last) = self.tape.last().filter(|trade| trade.price == ticker.last) {
-            ticker.last_quantity.get_or_insert(last.quantity);
+            ticker.last_quantity = ticker.last_quantity.or(last.quantity);
             ticker.last_id = ticker.last_id.or(i64::try_from(last.id).ok());
         }
         ticker

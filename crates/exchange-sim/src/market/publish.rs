@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::levels::{Level, push_levels};
 use super::tape::{Aggregate, Trade};
-use super::{Diff, Market};
-use crate::interval::{Interval, Millis, SECOND};
+use super::{Average, Diff, Market};
+use crate::interval::{HOUR, Interval, Millis, SECOND};
 use crate::number;
 use crate::stream::hub::Hub;
 
@@ -15,6 +15,8 @@ use crate::stream::hub::Hub;
 pub const PARTIAL_LEVELS: [usize; 3] = [5, 10, 20];
 /// Diffs and partial books come at this pace, or once a second.
 pub const FAST: Millis = 100;
+/// Candles are streamed by UTC and by one other zone: its offset, and how stream names end.
+pub const ZONES: [(Millis, &str); 2] = [(0, ""), (8 * HOUR, "@+08:00")];
 
 #[derive(Debug)]
 pub struct StreamNames {
@@ -25,9 +27,11 @@ pub struct StreamNames {
     pub book_ticker: String,
     pub ticker: String,
     pub mini_ticker: String,
+    pub average: String,
     partial: [String; 3],
     partial_fast: [String; 3],
-    klines: [String; 16],
+    /// By the zone that they are aligned to, in the order of `ZONES`.
+    klines: [[String; 16]; 2],
 }
 
 impl StreamNames {
@@ -43,9 +47,19 @@ impl StreamNames {
             mini_ticker: format!("{symbol}@miniTicker"),
             partial: PARTIAL_LEVELS.map(|levels| format!("{symbol}@depth{levels}")),
             partial_fast: PARTIAL_LEVELS.map(|levels| format!("{symbol}@depth{levels}@100ms")),
-            klines: Interval::ALL.map(|interval| format!("{symbol}@kline_{}", interval.name())),
+            average: format!("{symbol}@avgPrice"),
+            klines: ZONES
+                .map(|(_, zone)| Interval::ALL.map(|interval| format!("{symbol}@kline_{}{zone}", interval.name()))),
         }
     }
+}
+
+/// One candle of one zone.
+#[derive(Clone, Copy)]
+struct Opened {
+    interval: Interval,
+    offset: Millis,
+    open: Millis,
 }
 
 impl Market {
@@ -79,31 +93,71 @@ impl Market {
 
     /// What is due at a multiple of 100 ms: everything that happened before `at` is in it.
     pub fn publish_boundary(&mut self, hub: &Hub, at: Millis) {
-        let whole_second = at % SECOND == 0;
+        self.publish_fast(hub, at);
+        if at % SECOND != 0 {
+            return;
+        }
+        self.publish_slow(hub, at);
+        self.active = std::mem::take(&mut self.stirred);
+        if !hub.is_idle() {
+            self.publish_klines(hub, at);
+            self.publish_statistics(hub, at);
+        }
+    }
+
+    /// What has happened since the last boundary, because no other comes for long, or ever.
+    pub fn publish_rest(&mut self, hub: &Hub, at: Millis) {
+        self.publish_fast(hub, at);
+        self.publish_slow(hub, at);
+        self.active = std::mem::take(&mut self.stirred);
+        self.publish_open_klines(hub, at);
+        self.publish_statistics(hub, at);
+    }
+
+    fn publish_fast(&mut self, hub: &Hub, at: Millis) {
         if let Some(diff) = self.take_fast_diff() {
             self.publish_diff(hub, &self.names.depth_fast, &diff, at);
             self.publish_partial(hub, &self.names.partial_fast);
         }
-        if !whole_second {
-            return;
-        }
+    }
+
+    fn publish_slow(&mut self, hub: &Hub, at: Millis) {
         if let Some(diff) = self.take_slow_diff() {
             self.publish_diff(hub, &self.names.depth, &diff, at);
             self.publish_partial(hub, &self.names.partial);
         }
-        self.active = std::mem::take(&mut self.stirred);
-        if hub.is_idle() {
+    }
+
+    fn publish_statistics(&self, hub: &Hub, at: Millis) {
+        let event_time = hub.event_time(at);
+        self.publish(hub, &self.names.average, || {
+            let average = self.average(at);
+            average.map_or_else(
+                |_| String::new(),
+                |average| self.average_event(&average, hub, event_time),
+            )
+        });
+        if !self.active || !self.knows_ticker() {
             return;
         }
-        self.publish_klines(hub, at);
-        if self.active {
-            self.publish(hub, &self.names.ticker, || {
-                self.ticker(at).told(hub).event(hub.event_time(at)).to_string()
-            });
-            self.publish(hub, &self.names.mini_ticker, || {
-                self.ticker(at).mini_event(hub.event_time(at)).to_string()
-            });
-        }
+        self.publish(hub, &self.names.ticker, || {
+            self.ticker(at).told(hub).event(event_time).to_string()
+        });
+        self.publish(hub, &self.names.mini_ticker, || {
+            self.ticker(at).mini_event(event_time).to_string()
+        });
+    }
+
+    fn average_event(&self, average: &Average, hub: &Hub, event_time: Millis) -> String {
+        json!({
+            "e": "avgPrice",
+            "E": event_time,
+            "s": self.symbol.name,
+            "i": "5m",
+            "w": number::fixed(average.price),
+            "T": hub.event_time(average.time)
+        })
+        .to_string()
     }
 
     fn publish_diff(&self, hub: &Hub, stream: &str, diff: &Diff, at: Millis) {
@@ -123,23 +177,41 @@ impl Market {
 
     /// A closed candle when it closes; the open one every other second, of seconds every second.
     fn publish_klines(&self, hub: &Hub, at: Millis) {
-        for (interval, name) in Interval::ALL.into_iter().zip(&self.names.klines) {
-            let open = interval.open_of(at, 0);
+        for ((interval, offset), name) in self.kline_streams() {
+            let open = interval.open_of(at, offset);
             let closes = open == at;
             let due = closes || interval.is_second() || at % (2 * SECOND) == 0;
             if !due {
                 continue;
             }
             self.publish(hub, name, || {
-                let open = if closes { interval.open_of(at - 1, 0) } else { open };
-                self.kline_event(interval, open, closes, at, hub.event_time(at))
+                let open = if closes { interval.open_of(at - 1, offset) } else { open };
+                self.kline_event(Opened { interval, offset, open }, closes, at, hub.event_time(at))
             });
         }
     }
 
-    fn kline_event(&self, interval: Interval, open: Millis, closed: bool, at: Millis, event_time: Millis) -> String {
+    fn publish_open_klines(&self, hub: &Hub, at: Millis) {
+        for ((interval, offset), name) in self.kline_streams() {
+            let open = interval.open_of(at, offset);
+            self.publish(hub, name, || {
+                self.kline_event(Opened { interval, offset, open }, false, at, hub.event_time(at))
+            });
+        }
+    }
+
+    /// Candle lengths with the offset of their zone, and the streams that have them.
+    fn kline_streams(&self) -> impl Iterator<Item = ((Interval, Millis), &String)> {
+        ZONES.iter().zip(&self.names.klines).flat_map(|((offset, _), names)| {
+            let lengths = Interval::ALL.into_iter().map(|interval| (interval, *offset));
+            lengths.zip(names)
+        })
+    }
+
+    fn kline_event(&self, opened: Opened, closed: bool, at: Millis, event_time: Millis) -> String {
+        let Opened { interval, offset, open } = opened;
         // Where there is no candle, or not all of it is known, an empty text is not sent.
-        let Some(candle) = self.candles.at(interval, open, 0, at) else {
+        let Some(candle) = self.candles.at(interval, open, offset, at) else {
             return String::new();
         };
         let id = |id: u64| {
@@ -155,7 +227,7 @@ impl Market {
             "s": self.symbol.name,
             "k": {
                 "t": open,
-                "T": interval.next_open(open, 0) - 1,
+                "T": interval.next_open(open, offset) - 1,
                 "s": self.symbol.name,
                 "i": interval.name(),
                 "f": id(candle.first_trade),

@@ -33,7 +33,34 @@ pub struct Symbol {
     pub step: Quantity,
     /// In 10⁻⁸ of the quote asset; unknown in a recording.
     pub min_notional: Option<i128>,
+    pub source: Source,
 }
+
+/// Who says it.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// The exchange itself.
+    Exchange,
+    /// An answer of exchangeInfo in a recording: its whole entry.
+    Recorded(Box<Value>),
+    /// Nobody: base and quote are read off the name, the grid off the recorded numbers (0 if there are none), and the
+    /// rest is not known.
+    Inferred {
+        /// The name can be read in several ways, or in none that is known.
+        ambiguous: bool,
+    },
+}
+
+impl Source {
+    pub const fn is_ambiguous(&self) -> bool {
+        matches!(self, Self::Inferred { ambiguous: true })
+    }
+}
+
+/// What the recorded messages of a symbol do not say.
+const UNKNOWN: [&str; 5] = ["status", "orderTypes", "permissions", "permissionSets", "filters"];
+/// A filter's bound of zero is one that is switched off.
+const NO_BOUND: &str = "0.00000000";
 
 /// The largest quantity of one order, in steps.
 const MAX_STEPS: i128 = 900_000_000;
@@ -50,7 +77,55 @@ impl Symbol {
         self.tick.saturating_mul(MAX_TICKS)
     }
 
+    pub fn status(&self) -> &str {
+        match &self.source {
+            Source::Recorded(entry) => entry["status"].as_str().unwrap_or_default(),
+            _ => self.status.as_str(),
+        }
+    }
+
     pub fn json(&self) -> Value {
+        match &self.source {
+            Source::Exchange => self.whole(),
+            Source::Recorded(entry) => entry.as_ref().clone(),
+            Source::Inferred { ambiguous } => self.inferred(*ambiguous),
+        }
+    }
+
+    /// Clients need a status to list a symbol at all; that it is not known is said beside it, and so are assets that may
+    /// be others.
+    fn inferred(&self, ambiguous: bool) -> Value {
+        let mut unknown = UNKNOWN.to_vec();
+        if ambiguous {
+            unknown.extend(["baseAsset", "quoteAsset"]);
+        }
+        json!({
+            "symbol": self.name,
+            "status": self.status.as_str(),
+            "baseAsset": self.base,
+            "baseAssetPrecision": 8,
+            "quoteAsset": self.quote,
+            "quotePrecision": 8,
+            "quoteAssetPrecision": 8,
+            "filters": [
+                {
+                    "filterType": "PRICE_FILTER",
+                    "minPrice": NO_BOUND,
+                    "maxPrice": NO_BOUND,
+                    "tickSize": number::fixed_price(self.tick)
+                },
+                {
+                    "filterType": "LOT_SIZE",
+                    "minQty": NO_BOUND,
+                    "maxQty": NO_BOUND,
+                    "stepSize": number::fixed(self.step)
+                }
+            ],
+            "unknown": unknown
+        })
+    }
+
+    fn whole(&self) -> Value {
         json!({
             "symbol": self.name,
             "status": self.status.as_str(),

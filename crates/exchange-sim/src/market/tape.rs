@@ -62,16 +62,29 @@ impl Aggregate {
     }
 }
 
+/// The last trade, as far as it is known: its quantity is not if it is only told of as part of an aggregate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Last {
+    pub id: u64,
+    pub price: Price,
+    pub quantity: Option<Quantity>,
+    pub time: Millis,
+}
+
 #[derive(Debug, Default)]
 pub struct Tape {
     trades: VecDeque<Trade>,
     aggregates: VecDeque<Aggregate>,
+    /// What traded before is not here, or no longer.
+    pub begins: Millis,
 }
 
 impl Tape {
     /// Puts a trade where it belongs by its id; false if it is there already, or too old to be kept.
     pub fn push_trade(&mut self, trade: Trade) -> bool {
-        insert(&mut self.trades, trade, |trade| trade.id)
+        let inserted = insert(&mut self.trades, trade, |trade| trade.id);
+        self.note_forgotten(inserted.forgotten.map(|trade| trade.time));
+        inserted.new
     }
 
     /// For recordings without aggregates: trades of one moment, price and side are one, with the first one's id.
@@ -85,11 +98,50 @@ impl Tape {
 
     /// The same of an aggregate.
     pub fn push_aggregate(&mut self, aggregate: Aggregate) -> bool {
-        insert(&mut self.aggregates, aggregate, |aggregate| aggregate.id)
+        let inserted = insert(&mut self.aggregates, aggregate, |aggregate| aggregate.id);
+        self.note_forgotten(inserted.forgotten.map(|aggregate| aggregate.time));
+        inserted.new
     }
 
-    pub fn last(&self) -> Option<&Trade> {
-        self.trades.back()
+    fn note_forgotten(&mut self, time: Option<Millis>) {
+        if let Some(time) = time {
+            self.begins = self.begins.max(time.saturating_add(1));
+        }
+    }
+
+    /// Of aggregates if there are no trades.
+    pub fn last(&self) -> Option<Last> {
+        let of_trade = |trade: &Trade| Last {
+            id: trade.id,
+            price: trade.price,
+            quantity: Some(trade.quantity),
+            time: trade.time,
+        };
+        let of_aggregate = |aggregate: &Aggregate| Last {
+            id: aggregate.last_trade,
+            price: aggregate.price,
+            quantity: (aggregate.first_trade == aggregate.last_trade).then_some(aggregate.quantity),
+            time: aggregate.time,
+        };
+        let last = self.trades.back().map(of_trade);
+        last.or_else(|| self.aggregates.back().map(of_aggregate))
+    }
+
+    /// Money and quantity of all that traded from `start` on; `None` if the tape does not reach back so far.
+    pub fn traded_since(&self, start: Millis) -> Option<(Money, Quantity)> {
+        let add = |(money, quantity): (Money, Quantity), (price, more): (Price, Quantity)| {
+            let part = i128::from(price).saturating_mul(more);
+            (money.saturating_add(part), quantity + more)
+        };
+        let trades = self.trades.iter().filter(|trade| trade.time >= start);
+        let aggregates = self.aggregates.iter().filter(|aggregate| aggregate.time >= start);
+        (self.begins <= start).then(|| {
+            if self.trades.is_empty() {
+                aggregates.map(|one| (one.price, one.quantity)).fold((0, 0), add)
+            } else {
+                trades.map(|one| (one.price, one.quantity)).fold((0, 0), add)
+            }
+        })
     }
 
     /// The newest `limit`, oldest first.
@@ -122,7 +174,13 @@ impl Tape {
     }
 }
 
-fn insert<T>(queue: &mut VecDeque<T>, item: T, id: impl Fn(&T) -> u64) -> bool {
+struct Inserted<T> {
+    new: bool,
+    /// What had to make room.
+    forgotten: Option<T>,
+}
+
+fn insert<T>(queue: &mut VecDeque<T>, item: T, id: impl Fn(&T) -> u64) -> Inserted<T> {
     let number = id(&item);
     let newest = queue.back().is_none_or(|last| id(last) < number);
     let at = if newest {
@@ -131,14 +189,12 @@ fn insert<T>(queue: &mut VecDeque<T>, item: T, id: impl Fn(&T) -> u64) -> bool {
         queue.partition_point(|other| id(other) < number)
     };
     let held = queue.get(at).is_some_and(|other| id(other) == number);
-    if held || (at == 0 && queue.len() == KEPT) {
-        return false;
+    let new = !held && (at > 0 || queue.len() < KEPT);
+    if new {
+        queue.insert(at, item);
     }
-    queue.insert(at, item);
-    if queue.len() > KEPT {
-        queue.pop_front();
-    }
-    true
+    let forgotten = if queue.len() > KEPT { queue.pop_front() } else { None };
+    Inserted { new, forgotten }
 }
 
 #[cfg(test)]
@@ -162,5 +218,29 @@ mod tests {
         assert_eq!(pushed, [true, true, false, true, true, false]);
         let ids: Vec<u64> = tape.newest(10).map(|trade| trade.id).collect();
         assert_eq!(ids, [3, 4, 5, 9]);
+    }
+
+    #[test]
+    fn the_quantity_of_one_of_several_trades_is_not_known() {
+        let mut tape = Tape::default();
+        tape.push_aggregate(Aggregate {
+            last_trade: 7,
+            ..Aggregate::of(&trade(5), 1)
+        });
+        assert_eq!(tape.last().map(|last| (last.id, last.quantity)), Some((7, None)));
+        tape.push_aggregate(Aggregate::of(&trade(8), 2));
+        assert_eq!(tape.last().map(|last| (last.id, last.quantity)), Some((8, Some(1))));
+    }
+
+    #[test]
+    fn what_is_no_longer_kept_is_not_summed() {
+        let mut tape = Tape::default();
+        for id in 0..KEPT as u64 + 2 {
+            let time = id as Millis;
+            tape.push_trade(Trade { time, ..trade(id) });
+        }
+        assert_eq!(tape.traded_since(1), None);
+        assert_eq!(tape.traded_since(2), Some((KEPT as Money, KEPT as Quantity)));
+        assert_eq!(tape.traded_since(KEPT as Millis), Some((2, 2)));
     }
 }

@@ -18,8 +18,8 @@ pub struct Ticker {
     pub previous_close: Option<Price>,
     pub last: Price,
     pub last_quantity: Option<Quantity>,
-    pub bid: Level,
-    pub ask: Level,
+    /// Best bid and ask.
+    pub best: Option<(Level, Level)>,
     pub open: Price,
     pub high: Price,
     pub low: Price,
@@ -51,7 +51,6 @@ impl Ticker {
         let last = traded.map_or(0, |all| all.close);
         let volume = traded.map_or(0, |all| all.volume);
         let quote_volume = traded.map_or(0, |all| all.quote_volume);
-        let (bid, ask) = market.best();
         Self {
             symbol: market.symbol.name.clone(),
             change: number::fixed_price(last - open),
@@ -59,9 +58,8 @@ impl Ticker {
             average: number::fixed(if volume == 0 { 0 } else { quote_volume / volume }),
             previous_close: candles.close_before(start).or_else(|| whole.then_some(open)),
             last,
-            last_quantity: market.tape.last().map(|trade| trade.quantity),
-            bid,
-            ask,
+            last_quantity: market.tape.last().and_then(|trade| trade.quantity),
+            best: market.best().ok(),
             open,
             high: traded.map_or(0, |all| all.high),
             low: traded.map_or(0, |all| all.low),
@@ -88,6 +86,10 @@ impl Ticker {
         let fields = [
             ("prevClosePrice", full && self.previous_close.is_none()),
             ("lastQty", full && self.last_quantity.is_none()),
+            ("bidPrice", full && self.best.is_none()),
+            ("bidQty", full && self.best.is_none()),
+            ("askPrice", full && self.best.is_none()),
+            ("askQty", full && self.best.is_none()),
             ("firstId", self.first_id.is_none()),
             ("lastId", self.last_id.is_none()),
             ("count", self.count.is_none()),
@@ -144,15 +146,17 @@ impl Ticker {
         put("weightedAvgPrice", self.average.clone());
         put("prevClosePrice", number::fixed_price(self.previous_close.unwrap_or(0)));
         put("lastQty", number::fixed(self.last_quantity.unwrap_or(0)));
-        put("bidPrice", number::fixed_price(self.bid.0));
-        put("bidQty", number::fixed(self.bid.1));
-        put("askPrice", number::fixed_price(self.ask.0));
-        put("askQty", number::fixed(self.ask.1));
+        let (bid, ask) = self.best.unwrap_or_default();
+        put("bidPrice", number::fixed_price(bid.0));
+        put("bidQty", number::fixed(bid.1));
+        put("askPrice", number::fixed_price(ask.0));
+        put("askQty", number::fixed(ask.1));
         self.marked(fields, true)
     }
 
     pub fn event(&self, event_time: Millis) -> Value {
-        json!({
+        let (bid, ask) = self.best.unwrap_or_default();
+        let event = json!({
             "e": "24hrTicker",
             "E": event_time,
             "s": self.symbol,
@@ -162,10 +166,10 @@ impl Ticker {
             "x": number::fixed_price(self.previous_close.unwrap_or(0)),
             "c": number::fixed_price(self.last),
             "Q": number::fixed(self.last_quantity.unwrap_or(0)),
-            "b": number::fixed_price(self.bid.0),
-            "B": number::fixed(self.bid.1),
-            "a": number::fixed_price(self.ask.0),
-            "A": number::fixed(self.ask.1),
+            "b": number::fixed_price(bid.0),
+            "B": number::fixed(bid.1),
+            "a": number::fixed_price(ask.0),
+            "A": number::fixed(ask.1),
             "o": number::fixed_price(self.open),
             "h": number::fixed_price(self.high),
             "l": number::fixed_price(self.low),
@@ -176,7 +180,11 @@ impl Ticker {
             "F": self.first_id.unwrap_or(-1),
             "L": self.last_id.unwrap_or(-1),
             "n": self.count.unwrap_or(0)
-        })
+        });
+        match event {
+            Value::Object(fields) => self.marked(fields, true),
+            other => other,
+        }
     }
 
     pub fn mini_event(&self, event_time: Millis) -> Value {

@@ -1,5 +1,6 @@
 //! Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time. A time of 10, 13 or 16 digits is in
-//! seconds, milliseconds or microseconds, and may have decimals; lines of a file may be up to a second from where they belong; a byte order mark at the
+//! seconds, milliseconds or microseconds, and may have decimals and a colon behind it; `2021-08-14T14:46:35.79Z` is a
+//! time too. Lines of a file may be up to a second from where they belong; a byte order mark at the
 //! beginning of a file is no part of its first line.
 
 use std::cmp::Reverse;
@@ -9,12 +10,13 @@ use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
+use jiff::Timestamp;
 
 use super::order::{Ranked, Sorter};
 use crate::clock::Nanos;
 
-/// Longer lines are skipped: a snapshot of 5,000 levels a side has half a megabyte.
-const MAX_LINE: usize = 8 << 20;
+/// Longer lines are skipped: a snapshot of 5,000 levels a side has half a megabyte, all symbols of exchangeInfo some ten.
+const MAX_LINE: usize = 32 << 20;
 /// The year 2200: later times are no times, and nobody has to fear for arithmetic.
 const MAX_TIME: Nanos = 7_258_118_400_000_000_000;
 const BUFFER: usize = 256 << 10;
@@ -157,14 +159,23 @@ impl FileLines {
 
 fn split(bytes: &[u8]) -> Option<(Nanos, String)> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
+    // Some recorders write before an answer what was asked.
+    let asked = text.split_once(" -> ").filter(|(asked, _)| asked.starts_with("http"));
+    let text = asked.map_or(text, |(_, answer)| answer);
     let (time, json) = text.split_once([' ', '\t'])?;
     let time = nanos(time)?;
     let json = json.trim_start();
     ((0..MAX_TIME).contains(&time) && json.starts_with(['{', '['])).then(|| (time, json.to_owned()))
 }
 
-/// Present times have 10 digits in seconds, 13 in milliseconds, 16 in microseconds and 19 in nanoseconds.
+/// Present times have 10 digits in seconds, 13 in milliseconds, 16 in microseconds and 19 in nanoseconds; or they are
+/// written out.
 fn nanos(text: &str) -> Option<Nanos> {
+    if text.contains('T') {
+        let written: Timestamp = text.parse().ok()?;
+        return Nanos::try_from(written.as_nanosecond()).ok();
+    }
+    let text = text.strip_suffix(':').unwrap_or(text);
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let time: Nanos = whole.parse().ok()?;
     let places = match time {
@@ -265,11 +276,29 @@ mod tests {
             ("1750000040.1x", MAX_TIME),
             ("9999999999999", MAX_TIME),
             ("170", 170),
+            ("1750000040.123:", 1_750_000_040_123_000_000),
+            ("1750000040::", MAX_TIME),
+            ("2021-08-14T14:46:35.7998050Z", 1_628_952_395_799_805_000),
+            ("2021-08-14T16:46:35+02:00", 1_628_952_395_000_000_000),
+            ("2021-08-14T14:46:35", MAX_TIME),
+            ("9999-08-14T14:46:35Z", MAX_TIME),
+            ("T", MAX_TIME),
         ] {
             let line = split(format!("{written} {{}}\n").as_bytes());
             let expected = (time < MAX_TIME).then(|| (time, "{}".to_owned()));
             assert_eq!(line, expected, "{written}");
         }
+    }
+
+    #[test]
+    fn what_was_asked_may_stand_before_the_answer() {
+        let line = |text: &str| split(text.as_bytes()).map(|(time, _)| time);
+        let time = 1_628_952_396_228_346_000;
+        let answer = r#"1628952396.228346: {"a":" -> "}"#;
+        assert_eq!(line(answer), Some(time));
+        assert_eq!(line(&format!("https://x/depth?symbol=A -> {answer}")), Some(time));
+        assert_eq!(line(&format!("nonsense -> {answer}")), None);
+        assert_eq!(line("wss://x/stream <-> 1628952394.891941"), None);
     }
 
     #[test]

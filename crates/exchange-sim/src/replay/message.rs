@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::lists::{self, Tickers, ticker};
 use super::{units, wire};
 use crate::interval::{Interval, Millis};
 use crate::market::candles::Recorded;
@@ -28,7 +30,13 @@ pub enum Content {
     Quote(Quote),
     Average(Average),
     /// Of several symbols, each with its ticker.
-    Tickers(Vec<Content>),
+    Tickers {
+        read: Vec<Content>,
+        /// Some of them are not understood.
+        lacking: bool,
+    },
+    /// Entries of exchangeInfo.
+    Listings(Vec<Value>),
     /// Whatever else has a stream but says nothing that the state lacks.
     Other,
     /// Something that should be understood and is not, and why.
@@ -56,9 +64,9 @@ struct Wrapper<'a> {
 }
 
 #[derive(Deserialize)]
-struct Peek<'a> {
+pub struct Peek<'a> {
     #[serde(borrow)]
-    e: Option<Cow<'a, str>>,
+    pub e: Option<Cow<'a, str>>,
     #[serde(borrow, alias = "symbol")]
     s: Option<Cow<'a, str>>,
     #[serde(rename = "lastUpdateId")]
@@ -68,6 +76,8 @@ struct Peek<'a> {
     event_time: Option<&'a RawValue>,
     #[serde(borrow, rename = "A")]
     ask_quantity: Option<&'a RawValue>,
+    #[serde(borrow)]
+    symbols: Option<&'a RawValue>,
 }
 
 /// Fails, with the reason, if a line is not JSON or of no symbol that could be one.
@@ -108,10 +118,14 @@ fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<M
     }
     let (content, kind) = content(&data, &peek, stream.as_deref());
     let event_time = peek.event_time.and_then(|time| time.get().parse().ok());
-    let stream = stream.or_else(|| {
-        let symbol = symbol.as_deref()?.to_lowercase();
-        Some(Cow::Owned(format!("{symbol}@{}", kind?)))
-    });
+    let stream = match content {
+        // Somebody asked for it: it is no message of the stream that a recorder has filed it under.
+        Content::Snapshot(_) | Content::Listings(_) => None,
+        _ => stream.or_else(|| {
+            let symbol = symbol.as_deref()?.to_lowercase();
+            Some(Cow::Owned(format!("{symbol}@{}", kind?)))
+        }),
+    };
     Ok(Message {
         stream,
         symbol,
@@ -122,9 +136,8 @@ fn parse_event<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Result<M
 }
 
 fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Message<'a>> {
-    let elements: Vec<&RawValue> = serde_json::from_str(&data).ok()?;
-    let tickers: Vec<Content> = elements.iter().filter_map(|element| ticker(element.get())).collect();
-    let bare_name = match tickers.first() {
+    let Tickers { read, lacking } = lists::tickers(&data)?;
+    let bare_name = match read.first() {
         Some(Content::Ticker(_)) => Some(Cow::Borrowed("!ticker@arr")),
         Some(_) => Some(Cow::Borrowed("!miniTicker@arr")),
         None => None,
@@ -134,18 +147,8 @@ fn parse_list<'a>(stream: Option<Cow<'a, str>>, data: Cow<'a, str>) -> Option<Me
         symbol: None,
         data,
         event_time: None,
-        content: Content::Tickers(tickers),
+        content: Content::Tickers { read, lacking },
     })
-}
-
-/// A ticker of a list of them.
-fn ticker(data: &str) -> Option<Content> {
-    let peek: Peek<'_> = serde_json::from_str(data).ok()?;
-    match peek.e.as_deref()? {
-        "24hrTicker" => wire::ticker(data).map(Box::new).map(Content::Ticker),
-        "24hrMiniTicker" => wire::mini_ticker(data).map(Box::new).map(Content::MiniTicker),
-        _ => None,
-    }
 }
 
 /// Streams are told with their symbol in lower case, however a recorder wrote it.
@@ -164,7 +167,7 @@ fn is_stream(name: &str) -> bool {
 }
 
 /// Names are written into messages as they are, so that they have to be nothing but names.
-fn is_symbol(name: &str) -> bool {
+pub fn is_symbol(name: &str) -> bool {
     let legal = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     (1..=40).contains(&name.chars().count()) && name.chars().all(legal)
 }
@@ -220,7 +223,11 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
             let name = candle
                 .as_ref()
                 .map(|(interval, _)| format!("kline_{}", interval.name()));
-            let candle = candle.map(|(interval, candle)| Content::Candle(interval, candle));
+            // Of another zone's days and weeks nothing is kept.
+            let candle = candle.map(|(interval, told)| match told.candle.open_time {
+                open if interval.open_of(open, 0) == open => Content::Candle(interval, told),
+                _ => Content::Other,
+            });
             (or(candle, "a candle that is not understood"), name.map(Cow::Owned))
         }
         Some(_) => (Content::Other, None),
@@ -229,6 +236,16 @@ fn content(data: &str, peek: &Peek<'_>, stream: Option<&str>) -> (Content, Optio
             (Some(levels), _) => (Content::Snapshot(levels), None),
             (None, _) => (Content::Unread("a snapshot that is not understood"), None),
         },
+        None if peek.symbols.is_some() && peek.s.is_none() => {
+            let listings = peek.symbols.and_then(|symbols| lists::listings(symbols.get()));
+            (
+                or(
+                    listings.map(Content::Listings),
+                    "an exchangeInfo that is not understood",
+                ),
+                None,
+            )
+        }
         None if peek.u.is_some() && peek.s.is_some() && peek.ask_quantity.is_some() => (
             or(
                 wire::quote(data).map(Content::Quote),
@@ -332,7 +349,22 @@ mod tests {
         let message = parse(mini).expect("a message");
         assert_eq!(message.stream.as_deref(), Some("!miniTicker@arr"));
         assert!(message.data.contains(r#""E":1750000040123,"#));
-        assert!(matches!(message.content, Content::Tickers(tickers) if tickers.len() == 1));
+        assert!(matches!(message.content, Content::Tickers { read, lacking: false } if read.len() == 1));
+        for odd in [
+            r#"{"e":"24hrMiniTicker","s":"A"}"#,
+            "7",
+            &mini[1..]
+                .split_once(']')
+                .expect("a list")
+                .0
+                .replace(r#""A""#, r#""A\"B""#),
+        ] {
+            let message = parse(&format!("[{odd}]")).map(|message| message.content);
+            assert!(
+                matches!(message, Ok(Content::Tickers { read, lacking: true }) if read.is_empty()),
+                "{odd}"
+            );
+        }
     }
 
     proptest::proptest! {

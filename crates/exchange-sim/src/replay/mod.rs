@@ -3,12 +3,16 @@
 //! What a recording cannot say is not made up, with these choices:
 //! - It begins when the first client subscribes to a symbol's stream (or to a recorded one of all symbols), or at
 //!   `/sim/start`; until then the clock stands at its first line.
-//!   At its end the clock stops at the last line: the state and the connections stay, and streams fall silent. A silence
-//!   of more than an hour, as between recordings of different days, is skipped.
+//!   At its end streams made from state say what it is, and the clock stops at the last line: the state and the
+//!   connections stay, and streams fall silent. A silence of more than an hour, as between recordings of different days,
+//!   is skipped.
 //! - Lines of one stream keep the order of the file; lines of several go by their times, if these are not far off. A
 //!   trade or an update that comes late is taken in where it belongs.
 //! - Times of events in micro- or nanoseconds are told in milliseconds, which is what clients get who do not ask.
 //! - What has a stream is passed on even if it is not understood; at the start it is said how many lines are not.
+//! - Symbols are as a recorded answer of exchangeInfo says. Without one the exchange lists them as trading, with base and
+//!   quote read off the name and the grid off the numbers; bounds of orders are 0, which is none, and the field `unknown`
+//!   names what nobody said. Names that can be read in several ways are told at the start.
 //! - A snapshot that does not name its symbol is of the file's only one, or of the one whose update ids run through its
 //!   id at that moment. If it can be of several, and neither best levels nor prices decide, it is not used.
 //! - A symbol's book begins with its first snapshot, up to two seconds (of the recording) before that comes: it is true
@@ -16,7 +20,7 @@
 //!   503: partial books are too short to begin one with.
 //! - As fast as possible the player waits for two seconds for a listener to take a snapshot, once the book is known and
 //!   again when it is known again.
-//! - Best levels are recorded ones where they are newer than the book, or where the book is not known.
+//! - Best levels are recorded ones where they are newer than the book, or where the book is not known; else 503.
 //! - A symbol's ticker begins with the first recorded one, however late that comes.
 //! - A side of a snapshot with exactly as many levels as clients ask for (5, 10, 20, 50, 100, 500, 1000 or 5000) was
 //!   cut there. Beyond its worst price nothing is told, and within it the largest of these numbers of levels; if fewer
@@ -24,14 +28,18 @@
 //! - After a gap depth answers 503 until the next snapshot. A snapshot that is slightly older than the book when it comes
 //!   says how the book goes on where it was cut.
 //! - Candles of which a trade may be missing are left out: those that opened before the symbol was first heard of, those
-//!   with a jump in the ids of trades, those after the last trade if others tell of later ones, and recorded ones that were not closed when they should have been.
+//!   with a jump in the ids of trades, those after the last trade if others tell of later ones, and recorded ones that were
+//!   not closed when they should have been.
 //! - Tickers made from trades are of the latest time without a missing trade, and say when it begins and ends. The average
-//!   price is the recorded one, or that of five whole minutes, or 503.
-//! - What a mini ticker does not say is completed from the last trade; the rest is named in the field `unknown`.
-//! - With only aggregates recorded, `/trades` has one row for each, with the id of its last trade; with only
-//!   trades, aggregates have the id of their first trade, and their stream stays silent.
+//!   price is the recorded one, or that of every trade of 300 seconds, or 503.
+//! - What a mini ticker does not say is completed from the last trade and the best levels; the rest is named in the field
+//!   `unknown`.
+//! - Aggregates of a time are told if every trade of it is known, else 503 with the time of which they are.
+//! - With only aggregates recorded, `/trades` answers 503; with only trades, aggregates have the id of their first trade,
+//!   and their stream stays silent.
 
 mod lines;
+mod lists;
 mod message;
 mod order;
 mod owners;
@@ -57,6 +65,7 @@ use crate::market::candles::Candles;
 use crate::market::coverage::Coverage;
 use crate::market::known::Unknown;
 use crate::market::levels::Levels;
+use crate::market::symbol::Symbol;
 use crate::settings::Settings;
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Venue};
@@ -110,7 +119,7 @@ impl Progress {
     }
 
     /// Whether a stream of all symbols is in the recording.
-    fn is_recorded(&self, stream: &str) -> bool {
+    pub fn is_recorded(&self, stream: &str) -> bool {
         self.common_streams.contains(stream)
     }
 
@@ -169,8 +178,10 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     let faults = Arc::new(Faults::new(0));
     let hub = Hub::new(faults.clone());
     let progress = Arc::new(Progress::of(&recording));
+    let mut symbols = symbols::symbols(&recording.symbols, &recording.listings);
+    warn_of_guesses(&symbols);
     let Recording {
-        symbols,
+        symbols: facts,
         owners,
         mut first_books,
         first,
@@ -178,9 +189,12 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     } = recording;
     let mut replicas = HashMap::new();
     let mut listed = indexmap::IndexMap::new();
-    for (name, facts) in symbols {
+    for (name, facts) in facts {
+        let Some(symbol) = symbols.remove(&name) else {
+            continue;
+        };
         let first_book = first_books.remove(&name).filter(|book| book.levels.last_update_id > 0);
-        let (mut market, mut replica) = open_market(&name, facts, first_book);
+        let (mut market, mut replica) = open_market(symbol, facts, first_book);
         replica.begin_book(&mut market, &hub, first);
         let shared = Arc::new(Mutex::new(Listed { market, engine: None }));
         listed.insert(name.clone(), shared);
@@ -200,7 +214,26 @@ pub async fn open(settings: &Settings, files: Vec<PathBuf>, speed: f64) -> Resul
     Ok(venue)
 }
 
-fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>) -> (Market, Replica) {
+/// Base and quote are shown as if they were known: whoever starts it can tell.
+fn warn_of_guesses(symbols: &HashMap<String, Symbol>) {
+    const NAMED: usize = 20;
+    let guessed = symbols.values().filter(|symbol| symbol.source.is_ambiguous());
+    let mut guessed: Vec<String> = guessed
+        .map(|symbol| format!("{} is taken for {}/{}", symbol.name, symbol.base, symbol.quote))
+        .collect();
+    if !guessed.is_empty() {
+        guessed.sort_unstable();
+        let count = guessed.len();
+        guessed.truncate(NAMED);
+        tracing::warn!(
+            count,
+            guessed = guessed.join(", "),
+            "the names of some symbols can be read in several ways; an exchangeInfo in the recording would decide"
+        );
+    }
+}
+
+fn open_market(symbol: Symbol, facts: Facts, first_book: Option<FirstBook>) -> (Market, Replica) {
     let sources = Sources {
         trades: facts.has_trades(),
         aggregates: facts.has_aggregates(),
@@ -212,12 +245,16 @@ fn open_market(name: &str, facts: Facts, first_book: Option<FirstBook>) -> (Mark
         trades: sources.trades || sources.aggregates,
         holes: facts.holes(),
     };
-    let symbol = symbols::symbol(name, &facts);
     let mut market = Market::new(symbol, Levels::default(), candles);
     market.unknown = Some(match first_book {
         Some(_) => Unknown::LaterSnapshot,
         None => Unknown::NoSnapshot,
     });
+    market.trades_unknown = match (sources.trades, sources.aggregates) {
+        (true, _) => None,
+        (false, true) => Some(Unknown::OnlyAggregates),
+        (false, false) => Some(Unknown::NoTrades),
+    };
     market.recorded = facts.streams;
     market.recorded_ticker = facts.first_ticker;
     (market, Replica::new(sources, first_book))

@@ -16,7 +16,7 @@ use super::replica::Replica;
 use crate::clock::Nanos;
 use crate::interval::{Millis, SECOND};
 use crate::market::publish::FAST;
-use crate::simulated::run::{ALL_MINI_TICKERS, publish_all_mini_tickers};
+use crate::stream::all::AllTickers;
 use crate::venue::{Venue, lock};
 
 /// After the first subscription others of the same client may follow: they get the beginning too.
@@ -88,6 +88,9 @@ impl Player {
         let mut at = progress.first;
         while let Some(line) = lines.recv().await {
             let silent = line.time.saturating_sub(at) > LONG_SILENCE;
+            if silent {
+                self.publish_rest(at);
+            }
             at = at.max(line.time);
             if silent {
                 self.skip_silence(at, if fast { 0.0 } else { speed });
@@ -100,7 +103,9 @@ impl Player {
                 self.wait_for_slow_clients().await;
             }
         }
-        // Nothing is known of later times: the clock stands, and streams made from state are silent.
+        // Nothing is known of later times: the clock stands, and streams made from state are silent once they have said
+        // what the state is.
+        self.publish_rest(at);
         self.venue.clock.set(at, 0.0);
         progress.finished.store(true, Ordering::Relaxed);
     }
@@ -159,8 +164,24 @@ impl Player {
         for listed in self.venue.listed.values() {
             lock(listed).market.publish_boundary(&self.venue.hub, boundary);
         }
-        if boundary % SECOND == 0 && !self.progress.is_recorded(ALL_MINI_TICKERS) {
-            publish_all_mini_tickers(&self.venue, boundary);
+        if boundary % SECOND == 0 {
+            self.publish_all_tickers(boundary);
+        }
+    }
+
+    fn publish_rest(&self, at: Nanos) {
+        let at = at / 1_000_000;
+        for listed in self.venue.listed.values() {
+            lock(listed).market.publish_rest(&self.venue.hub, at);
+        }
+        self.publish_all_tickers(at);
+    }
+
+    fn publish_all_tickers(&self, at: Millis) {
+        for all in AllTickers::BOTH {
+            if !self.progress.is_recorded(all.stream()) {
+                all.publish(&self.venue, at);
+            }
         }
     }
 
@@ -179,7 +200,7 @@ impl Player {
         let is_diff = matches!(content, Content::Diff(_));
         let owner = symbol.or_else(|| self.owners.get(&line.place).cloned());
         match (content, &owner) {
-            (Content::Tickers(tickers), _) => self.apply_tickers(tickers),
+            (Content::Tickers { read, .. }, _) => self.apply_tickers(read),
             (content, Some(owner)) => self.apply(owner, content),
             (_, None) => {}
         }
@@ -210,7 +231,6 @@ impl Player {
         }
     }
 
-    /// Those of symbols that the recording has more of.
     fn apply_tickers(&mut self, tickers: Vec<Content>) {
         for content in tickers {
             if let Content::Ticker(ticker) | Content::MiniTicker(ticker) = &content {

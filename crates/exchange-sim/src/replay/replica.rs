@@ -80,6 +80,7 @@ impl Replica {
             }
             Content::Aggregate(aggregate) => {
                 if market.record_aggregate(aggregate) && !self.sources.trades {
+                    // Candles are the same as of its trades: all were at one price.
                     let trade = Trade {
                         id: aggregate.last_trade,
                         price: aggregate.price,
@@ -88,9 +89,7 @@ impl Replica {
                         buyer_is_maker: aggregate.buyer_is_maker,
                     };
                     let count = aggregate.last_trade - aggregate.first_trade + 1;
-                    if market.tape.push_trade(trade) {
-                        market.candles.record_many(&trade, count);
-                    }
+                    market.candles.record_many(&trade, count);
                 }
             }
             Content::Ticker(ticker) => market.recorded_ticker = Some(*ticker),
@@ -102,7 +101,11 @@ impl Replica {
             Content::Candle(interval, candle) => market.candles.record_candle(interval, candle),
             Content::Quote(quote) => market.record_quote(quote),
             Content::Average(average) => market.recorded_average = Some(average),
-            Content::Partial(_) | Content::Tickers(_) | Content::Other | Content::Unread(_) => {}
+            Content::Partial(_)
+            | Content::Tickers { .. }
+            | Content::Listings(_)
+            | Content::Other
+            | Content::Unread(_) => {}
         }
     }
 
@@ -197,7 +200,7 @@ mod tests {
     use crate::faults::Faults;
     use crate::market::candles::Candles;
     use crate::market::levels::Side;
-    use crate::market::symbol::{Status, Symbol};
+    use crate::market::symbol::{Source, Status, Symbol};
 
     fn diff(first_id: u64, last_id: u64, quantity: i128) -> Content {
         Content::Diff(Diff {
@@ -224,6 +227,7 @@ mod tests {
             tick: 1,
             step: 1,
             min_notional: None,
+            source: Source::Exchange,
         };
         let hub = Hub::new(Arc::new(Faults::new(0)));
         let mut market = Market::new(symbol, book(10, 1), Candles::default());

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
+use serde_json::Value;
 
 use super::lines::{Merged, Misread, Pass, Place};
 use super::message::{self, Content, Message};
@@ -17,12 +18,14 @@ use crate::market::ticker::Ticker;
 use crate::number::{Price, Quantity, UNIT};
 
 /// What a recording shows of one symbol.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Facts {
     pub streams: HashSet<String>,
-    /// The largest powers of ten that divide all prices and quantities.
+    /// The largest powers of ten that divide all prices and quantities; 0 if there are none.
     pub tick: Price,
     pub step: Quantity,
+    /// It has messages of its own, and is not only told of among others.
+    own: bool,
     /// Where its first snapshot is.
     first_snapshot: Option<(Nanos, Place)>,
     pub first_ticker: Option<Ticker>,
@@ -35,25 +38,11 @@ pub struct Facts {
     last_told: Option<(u64, Millis)>,
 }
 
-impl Default for Facts {
-    fn default() -> Self {
-        Self {
-            streams: HashSet::new(),
-            tick: UNIT as Price,
-            step: UNIT,
-            first_snapshot: None,
-            first_ticker: None,
-            heard: 0,
-            trade_holes: Holes::default(),
-            aggregate_holes: Holes::default(),
-            last_told: None,
-        }
-    }
-}
-
 #[derive(Debug)]
 pub struct Recording {
     pub symbols: IndexMap<String, Facts>,
+    /// What an exchangeInfo in it says of symbols.
+    pub listings: Listings,
     /// Streams of no single symbol.
     pub common_streams: HashSet<String>,
     /// The symbols of snapshots that do not say it themselves.
@@ -72,9 +61,13 @@ pub struct FirstBook {
     pub levels: Levels,
 }
 
+/// Entries of exchangeInfo by their symbols.
+pub type Listings = HashMap<String, Value>;
+
 #[derive(Default)]
 struct Scan {
     symbols: IndexMap<String, Facts>,
+    listings: Listings,
     common_streams: HashSet<String>,
     evidence: Evidence,
     file_symbols: Vec<HashSet<usize>>,
@@ -109,6 +102,7 @@ pub fn scan(files: &[PathBuf]) -> Result<Recording, String> {
     let first_books = load_first_books(files, &scan.symbols)?;
     Ok(Recording {
         symbols: scan.symbols,
+        listings: scan.listings,
         common_streams: scan.common_streams,
         owners,
         first_books,
@@ -153,20 +147,12 @@ impl Scan {
             self.note_unread(place, what);
         }
         let Some(symbol) = &message.symbol else {
-            match &message.content {
-                Content::Snapshot(levels) => self.evidence.note_snapshot(time, place, levels),
-                _ => self
-                    .common_streams
-                    .extend(message.stream.iter().map(ToString::to_string)),
-            }
-            return;
+            return self.note_of_none(time, place, message);
         };
-        let number = match self.symbols.get_index_of(symbol) {
-            Some(number) => number,
-            None => self.symbols.insert_full(symbol.clone(), Facts::default()).0,
-        };
+        let number = self.number_of(symbol);
         self.file_symbols[place.file].insert(number);
         let facts = &mut self.symbols[number];
+        facts.own = true;
         if let Some(stream) = &message.stream
             && !facts.streams.contains(stream.as_ref())
         {
@@ -180,6 +166,40 @@ impl Scan {
         }
         facts.learn((time, place), &message.content);
         self.note_evidence(number, time, &message.content);
+    }
+
+    fn number_of(&mut self, symbol: &str) -> usize {
+        match self.symbols.get_index_of(symbol) {
+            Some(number) => number,
+            None => self.symbols.insert_full(symbol.to_owned(), Facts::default()).0,
+        }
+    }
+
+    /// What is of no single symbol, or does not say of which.
+    fn note_of_none(&mut self, time: Nanos, place: Place, message: &Message<'_>) {
+        match &message.content {
+            Content::Snapshot(levels) => return self.evidence.note_snapshot(time, place, levels),
+            Content::Tickers { read, lacking } => {
+                if *lacking {
+                    self.note_unread(place, "it has a ticker that is not understood");
+                }
+                for content in read {
+                    if let Content::Ticker(ticker) | Content::MiniTicker(ticker) = content {
+                        let number = self.number_of(&ticker.symbol);
+                        self.symbols[number].learn((time, place), content);
+                    }
+                }
+            }
+            Content::Listings(entries) => {
+                for entry in entries {
+                    let symbol = entry["symbol"].as_str().unwrap_or_default();
+                    self.listings.entry(symbol.to_owned()).or_insert_with(|| entry.clone());
+                }
+            }
+            _ => {}
+        }
+        self.common_streams
+            .extend(message.stream.iter().map(ToString::to_string));
     }
 
     fn note_evidence(&mut self, symbol: usize, time: Nanos, content: &Content) {
@@ -198,7 +218,9 @@ impl Scan {
         for unnamed in &self.evidence.unnamed {
             let of_file = &self.file_symbols[unnamed.place.file];
             let candidates: Vec<usize> = match of_file.len() {
-                0 => (0..self.symbols.len()).collect(),
+                0 => (0..self.symbols.len())
+                    .filter(|number| self.symbols[*number].own)
+                    .collect(),
                 _ => of_file.iter().copied().collect(),
             };
             let name = |number: usize| self.symbols.get_index(number).map(|(name, _)| name.clone());
@@ -296,15 +318,26 @@ impl Facts {
             Content::Candle(_, told) if told.candle.trades > 0 => {
                 self.note_told(told.candle.last_trade, place.0 / 1_000_000);
             }
-            Content::Candle(..) | Content::Average(_) | Content::Tickers(_) | Content::Other | Content::Unread(_) => {}
+            Content::Candle(..)
+            | Content::Average(_)
+            | Content::Tickers { .. }
+            | Content::Listings(_)
+            | Content::Other
+            | Content::Unread(_) => {}
         }
     }
 
     fn refine(&mut self, price: Price, quantity: Quantity) {
-        while price % self.tick != 0 {
+        if price != 0 && self.tick == 0 {
+            self.tick = UNIT as Price;
+        }
+        if quantity != 0 && self.step == 0 {
+            self.step = UNIT;
+        }
+        while self.tick != 0 && price % self.tick != 0 {
             self.tick /= 10;
         }
-        while quantity % self.step != 0 {
+        while self.step != 0 && quantity % self.step != 0 {
             self.step /= 10;
         }
     }

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::error::ApiError;
 use super::params::Params;
 use crate::interval::{HOUR, Interval, MINUTE, Millis};
+use crate::market::Market;
 use crate::market::candles::Range;
+use crate::market::known::Unknown;
 use crate::market::tape::{Aggregate, Trade};
 use crate::number;
 use crate::venue::{Shared, Venue, lock};
@@ -38,6 +40,7 @@ pub fn trades(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(500, 1_000)?;
     params.finish()?;
     let market = &lock(listed).market;
+    refuse_unknown(market.trades_unknown)?;
     Ok(rows(market.tape.newest(limit).map(|trade| trade_row(venue, trade))))
 }
 
@@ -46,7 +49,9 @@ pub fn historical_trades(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(500, 1_000)?;
     let from = params.integer::<u64>("fromId")?;
     params.finish()?;
-    let tape = &lock(listed).market.tape;
+    let market = &lock(listed).market;
+    refuse_unknown(market.trades_unknown)?;
+    let tape = &market.tape;
     Ok(match from {
         Some(id) => rows(tape.trades_from_id(id, limit).map(|trade| trade_row(venue, trade))),
         None => rows(tape.newest(limit).map(|trade| trade_row(venue, trade))),
@@ -62,7 +67,12 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
     let skew = venue.faults.skew_millis();
     let [start, end] = [start, end].map(|time| time.map(|time| time.saturating_sub(skew)));
     params.finish()?;
-    let tape = &lock(listed).market.tape;
+    let market = &lock(listed).market;
+    if venue.replay.is_some() {
+        refuse_unknown(market.trades_unknown.filter(|why| *why == Unknown::NoTrades))?;
+        refuse_unless_whole(venue, market, start, end)?;
+    }
+    let tape = &market.tape;
     let rows = match (from, start, end) {
         (Some(_), Some(_), _) | (Some(_), _, Some(_)) => return Err(ApiError::invalid_combination()),
         (Some(id), None, None) => rows(
@@ -92,6 +102,32 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
         }
     };
     Ok(rows)
+}
+
+fn refuse_unknown(unknown: Option<Unknown>) -> Result<(), ApiError> {
+    unknown.map_or(Ok(()), |why| Err(ApiError::unknown(why.as_str())))
+}
+
+/// Whoever asks for a time takes what comes for all that traded in it.
+fn refuse_unless_whole(
+    venue: &Venue,
+    market: &Market,
+    start: Option<Millis>,
+    end: Option<Millis>,
+) -> Result<(), ApiError> {
+    let Some(start) = start.or(end) else {
+        return Ok(());
+    };
+    let end = end.unwrap_or_else(|| venue.now());
+    let coverage = &market.candles.coverage;
+    if start > end || start >= market.tape.begins && coverage.is_whole(start, end.saturating_add(1)) {
+        return Ok(());
+    }
+    let (from, to) = coverage.latest_whole(start.max(market.tape.begins), venue.now().max(end));
+    let [from, to] = [from.min(to), to].map(|time| venue.hub.event_time(time));
+    Err(ApiError::unknown(&format!(
+        "the recording does not have every trade of this time; it has those from {from} to {to}"
+    )))
 }
 
 fn times(params: &Params) -> Result<(Option<Millis>, Option<Millis>), ApiError> {
@@ -126,30 +162,12 @@ pub fn klines(venue: &Venue, params: &Params) -> Answer {
 }
 
 pub fn average_price(venue: &Venue, params: &Params) -> Answer {
-    const MINUTES: Millis = 5;
     let listed = market(venue, params)?;
     params.finish()?;
     let market = &lock(listed).market;
-    let now = venue.now();
-    if let Some(average) = market.recorded_average {
-        return Ok(average_json(MINUTES, average.price, venue.hub.event_time(average.time)));
-    }
-    let start = now - now.rem_euclid(MINUTE) - (MINUTES - 1) * MINUTE;
-    if !market.candles.coverage.is_whole(start, now + 1) {
-        return Err(ApiError::unknown(
-            "the recording does not have every trade of the last five minutes",
-        ));
-    }
-    let price = match market.candles.since(start) {
-        Some(candle) if candle.volume > 0 => candle.quote_volume / candle.volume,
-        _ => market.last_price().map_or(0, i128::from),
-    };
-    let time = market.tape.last().map_or(0, |trade| venue.hub.event_time(trade.time));
-    Ok(average_json(MINUTES, price, time))
-}
-
-fn average_json(minutes: Millis, price: i128, time: Millis) -> String {
-    json!({"mins": minutes, "price": number::fixed(price), "closeTime": time}).to_string()
+    let average = market.average(venue.now()).map_err(ApiError::unknown)?;
+    let (price, time) = (number::fixed(average.price), venue.hub.event_time(average.time));
+    Ok(json!({"mins": 5, "price": price, "closeTime": time}).to_string())
 }
 
 /// A rolling window's length: 1m to 59m, 1h to 23h, 1d to 7d.

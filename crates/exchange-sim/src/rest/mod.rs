@@ -5,6 +5,7 @@ pub mod error;
 pub mod params;
 pub mod sim;
 mod tickers;
+pub mod time_unit;
 mod weights;
 
 use std::sync::Arc;
@@ -64,7 +65,10 @@ pub async fn serve(
     }
     let query = query.unwrap_or_default();
     let body = String::from_utf8_lossy(&body);
-    let params = Params::parse(&query, &body);
+    let unit = headers
+        .get(time_unit::HEADER)
+        .map(|unit| unit.to_str().unwrap_or_default());
+    let params = time_unit::check(unit).and_then(|()| Params::parse(&query, &body));
     let weight = params.as_ref().map_or(1, |params| weights::weight(&endpoint, params));
     let (verdict, used) = venue.meter.charge(remote.0.ip(), weight, venue.meter_clock.millis());
     Tally::add(&venue.tally.weight_total, u64::from(weight));

@@ -7,7 +7,6 @@ use super::error::ApiError;
 use super::params::{Params, Symbols};
 use crate::interval::{DAY, MINUTE, Millis};
 use crate::market::Market;
-use crate::market::ticker::Ticker;
 use crate::number;
 use crate::venue::{Shared, Venue, lock};
 
@@ -31,14 +30,8 @@ fn each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Result<Value
     Ok(answer.to_string())
 }
 
-fn known(market: &Market, ticker: impl FnOnce(&Market) -> Ticker) -> Result<Ticker, ApiError> {
-    if market.knows_ticker() {
-        Ok(ticker(market))
-    } else {
-        Err(ApiError::unknown(
-            "the recording has no ticker, no candles and no trades of this symbol",
-        ))
-    }
+fn nothing_traded() -> ApiError {
+    ApiError::unknown("the recording has no ticker, no candle and no trade of this symbol so far")
 }
 
 pub fn day(venue: &Venue, params: &Params) -> Answer {
@@ -46,7 +39,10 @@ pub fn day(venue: &Venue, params: &Params) -> Answer {
     params.finish()?;
     let now = venue.now();
     each(venue, &symbols, |market| {
-        let ticker = known(market, |market| market.ticker(now))?.told(&venue.hub);
+        if !market.knows_ticker() {
+            return Err(nothing_traded());
+        }
+        let ticker = market.ticker(now).told(&venue.hub);
         Ok(if mini { ticker.mini() } else { ticker.full() })
     })
 }
@@ -75,7 +71,12 @@ fn windowed(venue: &Venue, params: &Params, start: Millis, now: Millis) -> Answe
         _ => {}
     }
     each(venue, &symbols, |market| {
-        let ticker = known(market, |market| market.ticker_since(start, now))?.told(&venue.hub);
+        if !market.knows_windows() {
+            return Err(ApiError::unknown(
+                "the recording has no candle and no trade of this symbol so far",
+            ));
+        }
+        let ticker = market.ticker_since(start, now).told(&venue.hub);
         Ok(if mini { ticker.mini() } else { ticker.rolling() })
     })
 }
@@ -84,8 +85,11 @@ pub fn price(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
     each(venue, &symbols, |market| {
-        let price = number::fixed_price(market.last_price().unwrap_or(0));
-        Ok(json!({"symbol": market.symbol.name, "price": price}))
+        if !market.knows_ticker() {
+            return Err(nothing_traded());
+        }
+        let price = market.last_price().unwrap_or(0);
+        Ok(json!({"symbol": market.symbol.name, "price": number::fixed_price(price)}))
     })
 }
 
@@ -93,7 +97,7 @@ pub fn book_ticker(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
     each(venue, &symbols, |market| {
-        let (bid, ask) = market.best();
+        let (bid, ask) = market.best().map_err(|why| ApiError::unknown(why.as_str()))?;
         Ok(json!({
             "symbol": market.symbol.name,
             "bidPrice": number::fixed_price(bid.0),
@@ -122,7 +126,7 @@ pub fn exchange_info(venue: &Venue, params: &Params) -> Answer {
     let symbols: Vec<Value> = listed
         .into_iter()
         .map(|listed| lock(listed).market.symbol.clone())
-        .filter(|symbol| status.is_none_or(|status| symbol.status.as_str() == status))
+        .filter(|symbol| status.is_none_or(|status| symbol.status() == status))
         .map(|symbol| symbol.json())
         .collect();
     let answer = json!({

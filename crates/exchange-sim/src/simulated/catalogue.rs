@@ -1,6 +1,6 @@
 //! The symbols of the simulation. Their names are well known; their prices and sizes are made up.
 
-use crate::market::symbol::{Status, Symbol};
+use crate::market::symbol::{Source, Status, Symbol};
 use crate::number::{self, Price, Quantity, UNIT};
 
 /// A symbol and what its market is like at the start.
@@ -65,6 +65,7 @@ impl Row {
                 tick: number::parse_price(tick).unwrap_or(1),
                 step: number::parse(step).unwrap_or(1),
                 min_notional: Some(min_notional),
+                source: Source::Exchange,
             },
             price: number::parse_price(price).unwrap_or(UNIT as Price),
             typical_order: typical * UNIT / 1_000,
@@ -97,6 +98,7 @@ fn extra_listing(index: usize, seed: u64) -> Listing {
             tick,
             step: round_step(step, tick),
             min_notional: Some(5 * UNIT),
+            source: Source::Exchange,
         },
         price,
         typical_order: i128::from(random.u32(20..200)) * UNIT,

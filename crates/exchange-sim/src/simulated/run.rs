@@ -19,6 +19,7 @@ use crate::market::levels::{Levels, Side};
 use crate::market::symbol::Status;
 use crate::number::{Price, Quantity};
 use crate::settings::{Settings, Simulation};
+use crate::stream::all::AllTickers;
 use crate::stream::hub::Hub;
 use crate::venue::{Label, Listed, Opening, Shared, Venue, lock};
 
@@ -26,8 +27,6 @@ use crate::venue::{Label, Listed, Opening, Shared, Venue, lock};
 const BEAT: Duration = Duration::from_millis(10);
 /// Markets that are moved before others get their turn on the thread.
 const TURN: usize = 64;
-/// The stream of all symbols' tickers.
-pub const ALL_MINI_TICKERS: &str = "!miniTicker@arr";
 
 /// Opens the exchange and sets its markets in motion. Making them takes a moment, on a thread of its own.
 pub async fn open(settings: &Settings, simulation: Simulation) -> Arc<Venue> {
@@ -97,6 +96,7 @@ fn open_market(
     let trading = listing.symbol.status == Status::Trading;
     let mut market = Market::new(listing.symbol, shown, Candles::with_history(minutes));
     market.closed_at = closed_at;
+    market.tape.begins = opened;
     let flow = trading.then_some(flow);
     let mut engine = Engine::new(book, flow, next_order, next_trade, opened);
     if trading {
@@ -151,31 +151,11 @@ pub async fn run(venue: Arc<Venue>) {
         }
         if now.div_euclid(SECOND) != second {
             second = now.div_euclid(SECOND);
-            publish_all_mini_tickers(&venue, second * SECOND);
+            AllTickers::BOTH
+                .iter()
+                .for_each(|all| all.publish(&venue, second * SECOND));
         }
     }
-}
-
-/// The tickers of all symbols in which something happened.
-pub fn publish_all_mini_tickers(venue: &Venue, at: Millis) {
-    venue.hub.publish(ALL_MINI_TICKERS, || {
-        let event_time = venue.hub.event_time(at);
-        let active: Vec<String> = venue
-            .listed
-            .values()
-            .filter_map(|listed| {
-                let market = &lock(listed).market;
-                market
-                    .active
-                    .then(|| market.ticker(at).mini_event(event_time).to_string())
-            })
-            .collect();
-        if active.is_empty() {
-            String::new()
-        } else {
-            format!("[{}]", active.join(","))
-        }
-    });
 }
 
 #[cfg(test)]

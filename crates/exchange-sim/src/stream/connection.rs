@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::hub::Peer;
+use super::names;
 use super::request::{self, Command, Refusal, Request};
 use crate::faults::SubscriptionFate;
 use crate::venue::Venue;
@@ -215,6 +216,9 @@ impl Connection {
     fn carry_out(&mut self, request: Request) -> Result<String, Refusal> {
         let result = match request.command {
             Command::Subscribe(streams) => {
+                if !streams.iter().all(|name| names::is_served(&self.venue, name)) {
+                    return Err(Refusal::invalid_stream(request.id));
+                }
                 let new = streams.iter().filter(|name| !self.streams.contains(*name)).count();
                 if self.streams.len() + new > self.venue.limits.streams_per_connection {
                     return Err(Refusal {

@@ -3,6 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::names::is_name;
+
+/// What the exchange says of a stream that there is not.
+const INVALID_STREAM: &str = "invalid stream";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     Subscribe(Vec<String>),
@@ -27,6 +32,14 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    pub fn invalid_stream(id: Value) -> Self {
+        Self {
+            id,
+            code: 2,
+            message: format!("Invalid request: {INVALID_STREAM}"),
+        }
+    }
+
     pub fn json(&self) -> String {
         json!({"error": {"code": self.code, "msg": self.message}, "id": self.id}).to_string()
     }
@@ -41,9 +54,6 @@ struct Raw {
     #[serde(default)]
     id: Value,
 }
-
-/// Longer than any stream's name.
-const MAX_STREAM_NAME: usize = 128;
 
 pub fn parse(text: &str) -> Result<Request, Refusal> {
     let raw: Raw = serde_json::from_str(text).map_err(|error| Refusal {
@@ -86,15 +96,10 @@ fn names(params: &[Value]) -> Result<Vec<String>, &'static str> {
     params
         .iter()
         .map(|name| match name {
-            Value::String(name) if valid(name) => Ok(name.clone()),
-            _ => Err("invalid stream"),
+            Value::String(name) if is_name(name) => Ok(name.clone()),
+            _ => Err(INVALID_STREAM),
         })
         .collect()
-}
-
-/// Unknown streams are taken as the exchange takes them, and stay silent; only what is no name is refused.
-pub fn valid(name: &str) -> bool {
-    !name.is_empty() && name.len() <= MAX_STREAM_NAME && !name.chars().any(|c| c.is_control() || "\"\\/".contains(c))
 }
 
 #[cfg(test)]
@@ -117,6 +122,10 @@ mod tests {
             (r#"{"method":"SUBSCRIBE","params":[],"id":1}"#, "no streams"),
             (r#"{"method":"SUBSCRIBE","params":["a\"b"],"id":1}"#, "invalid stream"),
             (r#"{"method":"SUBSCRIBE","params":[1],"id":1}"#, "invalid stream"),
+            (
+                r#"{"method":"SUBSCRIBE","params":["not asdfads"],"id":1}"#,
+                "invalid stream",
+            ),
         ] {
             let refusal = parse(text).expect_err(text);
             assert_eq!(refusal.code, 2, "{text}");

@@ -8,7 +8,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 
-use super::{connection, request};
+use super::{connection, names};
+use crate::rest::time_unit;
 use crate::server::Remote;
 use crate::venue::Venue;
 
@@ -18,18 +19,22 @@ const MAX_INBOUND_BYTES: usize = 128 * 1024;
 pub async fn bare(
     State(venue): State<Arc<Venue>>,
     ConnectInfo(remote): ConnectInfo<Remote>,
+    RawQuery(query): RawQuery,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    open(venue, remote, upgrade, Vec::new(), false)
+    let asked = Asked::of(query, Vec::new(), false);
+    open(venue, remote, upgrade, asked)
 }
 
 pub async fn raw(
     State(venue): State<Arc<Venue>>,
     ConnectInfo(remote): ConnectInfo<Remote>,
     Path(streams): Path<String>,
+    RawQuery(query): RawQuery,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    open(venue, remote, upgrade, split(&streams), false)
+    let asked = Asked::of(query, split(&streams), false);
+    open(venue, remote, upgrade, asked)
 }
 
 pub async fn combined(
@@ -38,12 +43,32 @@ pub async fn combined(
     RawQuery(query): RawQuery,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let query = query.unwrap_or_default();
-    let streams = query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("streams="))
-        .map(|streams| percent_decode_str(streams).decode_utf8_lossy().into_owned());
-    open(venue, remote, upgrade, split(&streams.unwrap_or_default()), true)
+    let streams = parameter(query.as_deref(), "streams").unwrap_or_default();
+    let asked = Asked::of(query, split(&streams), true);
+    open(venue, remote, upgrade, asked)
+}
+
+/// What a connection is opened for.
+struct Asked {
+    streams: Vec<String>,
+    combined: bool,
+    time_unit: Option<String>,
+}
+
+impl Asked {
+    fn of(query: Option<String>, streams: Vec<String>, combined: bool) -> Self {
+        Self {
+            streams,
+            combined,
+            time_unit: parameter(query.as_deref(), "timeUnit"),
+        }
+    }
+}
+
+fn parameter(query: Option<&str>, name: &str) -> Option<String> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(other, _)| *other == name)?;
+    Some(percent_decode_str(value).decode_utf8_lossy().into_owned())
 }
 
 fn split(streams: &str) -> Vec<String> {
@@ -54,13 +79,7 @@ fn split(streams: &str) -> Vec<String> {
         .collect()
 }
 
-fn open(
-    venue: Arc<Venue>,
-    remote: Remote,
-    upgrade: WebSocketUpgrade,
-    streams: Vec<String>,
-    combined: bool,
-) -> Response {
+fn open(venue: Arc<Venue>, remote: Remote, upgrade: WebSocketUpgrade, asked: Asked) -> Response {
     if !venue.admit(remote.0.ip()) {
         return (
             StatusCode::TOO_MANY_REQUESTS,
@@ -68,8 +87,13 @@ fn open(
         )
             .into_response();
     }
-    if streams.len() > venue.limits.streams_per_connection || !streams.iter().all(|name| request::valid(name)) {
-        return (StatusCode::BAD_REQUEST, "too many streams, or a name that is none").into_response();
+    if let Err(error) = time_unit::check(asked.time_unit.as_deref()) {
+        return (error.status, error.body()).into_response();
+    }
+    let Asked { streams, combined, .. } = asked;
+    let served = |name: &String| names::is_name(name) && names::is_served(&venue, name);
+    if streams.len() > venue.limits.streams_per_connection || !streams.iter().all(served) {
+        return (StatusCode::BAD_REQUEST, "too many streams, or one that there is not").into_response();
     }
     upgrade
         .max_message_size(MAX_INBOUND_BYTES)

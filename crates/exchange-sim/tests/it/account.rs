@@ -126,10 +126,16 @@ async fn a_resting_order_is_shown_found_and_cancelled() {
         .await
         .json();
     assert_eq!(found["orderId"], order["orderId"]);
-    let cancelled = signed(&exchange, "DELETE", "order", "symbol=BTCUSDT&origClientOrderId=mine")
-        .await
-        .json();
+    let cancellation = "symbol=BTCUSDT&origClientOrderId=mine&newClientOrderId=";
+    let illegal = signed(&exchange, "DELETE", "order", &format!("{cancellation}a.b")).await;
+    assert_eq!(illegal.json()["code"], -1100);
+    let cancelled = signed(&exchange, "DELETE", "order", &format!("{cancellation}away")).await;
+    let cancelled = cancelled.json();
     assert_eq!(cancelled["status"], "CANCELED");
+    assert_eq!(
+        (&cancelled["clientOrderId"], &cancelled["origClientOrderId"]),
+        (&json!("away"), &json!("mine"))
+    );
     assert_eq!(balance(&exchange, "USDT").await, (units(&json!("100000.00000000")), 0));
     let all = signed(&exchange, "GET", "allOrders", "symbol=BTCUSDT").await.json();
     assert_eq!(all[0]["status"], "CANCELED");

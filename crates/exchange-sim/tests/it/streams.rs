@@ -1,10 +1,11 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::Message;
 use tribune_exchange_sim::Limits;
 
-use crate::support::{Book, Socket, get, simulated, units};
+use crate::support::{Book, Socket, get, request, simulated, units};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_book_kept_from_diffs_is_the_exchanges() {
@@ -112,6 +113,9 @@ async fn every_stream_speaks() {
         "solusdt@ticker",
         "solusdt@miniTicker",
         "!miniTicker@arr",
+        "!ticker@arr",
+        "solusdt@avgPrice",
+        "solusdt@kline_1d@+08:00",
     ];
     let mut socket = Socket::open(&exchange, &format!("/stream?streams={}", names.join("/"))).await;
     let mut heard = std::collections::BTreeMap::new();
@@ -129,6 +133,16 @@ async fn every_stream_speaks() {
     assert_eq!(heard["solusdt@kline_1M"]["k"]["i"], "1M");
     assert_eq!(heard["solusdt@ticker"].as_object().map(serde_json::Map::len), Some(23));
     assert_eq!(heard["!miniTicker@arr"][0]["e"], "24hrMiniTicker");
+    assert_eq!(heard["!ticker@arr"][0]["e"], "24hrTicker");
+    let average = &heard["solusdt@avgPrice"];
+    assert_eq!((&average["e"], &average["i"]), (&json!("avgPrice"), &json!("5m")));
+    assert!(units(&average["w"]) > 0 && average["T"].as_i64() <= average["E"].as_i64());
+    let opened = heard["solusdt@kline_1d@+08:00"]["k"]["t"].as_i64().expect("a time");
+    assert_eq!(
+        opened.rem_euclid(86_400_000),
+        16 * 3_600_000,
+        "a day of eight hours east"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -146,30 +160,102 @@ async fn talking_too_much_ends_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pings_are_sent_and_silence_is_not_forgiven() {
-    let exchange = simulated(Limits {
-        ping_every: Duration::from_millis(250),
-        pong_within: Duration::from_secs(2),
-        ..Limits::default()
-    })
-    .await;
-    let mut socket = Socket::open(&exchange, "/ws/btcusdt@nothing").await;
-    for _ in 0..5 {
-        let Some(Message::Ping(payload)) = socket.frame().await else {
-            panic!("not a ping")
-        };
-        assert!(!payload.is_empty());
+async fn streams_that_there_are_not_are_refused() {
+    let exchange = simulated(Limits::default()).await;
+    let mut socket = Socket::open(&exchange, "/ws").await;
+    for (id, name) in ["not asdfads", "btcusdt@nothing", "btcusdt@ticker_1h", "!ticker_1h@arr"]
+        .into_iter()
+        .enumerate()
+    {
+        let request = json!({"method": "SUBSCRIBE", "params": ["btcusdt@avgPrice", name], "id": id});
+        socket.send(&request.to_string()).await;
+        assert_eq!(
+            socket.json().await,
+            json!({"error": {"code": 2, "msg": "Invalid request: invalid stream"}, "id": id}),
+            "{name}"
+        );
     }
-    // Reading stops, so nothing is answered; the exchange gives up.
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let mut frames = 0;
-    while let Some(frame) = socket.frame().await {
-        frames += 1;
-        assert!(frames < 40);
-        if matches!(frame, Message::Close(_)) {
+    socket.send(r#"{"method":"LIST_SUBSCRIPTIONS","id":9}"#).await;
+    assert_eq!(socket.json().await, json!({"result": [], "id": 9}));
+    let nonsense = tokio_tungstenite::connect_async(format!("{}/ws/btcusdt@nothing", exchange.stream_url())).await;
+    assert!(nonsense.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn times_in_microseconds_are_refused() {
+    let exchange = simulated(Limits::default()).await;
+    for (unit, status) in [("MICROSECOND", 400), ("fortnight", 400), ("millisecond", 200)] {
+        let header = format!("X-MBX-TIME-UNIT: {unit}\r\n");
+        let reply = request(exchange.addr(), "GET", "/api/v3/time", &header, "").await;
+        assert_eq!(reply.status, status, "{unit}");
+        if status == 400 {
+            assert_eq!(reply.json()["code"], -1194, "{unit}");
+        }
+        for path in ["ws/btcusdt@trade?", "stream?streams=btcusdt@trade&", "ws?"] {
+            let address = format!("{}/{path}timeUnit={unit}", exchange.stream_url());
+            let opened = tokio_tungstenite::connect_async(address).await;
+            assert_eq!(opened.is_ok(), status == 200, "{path} {unit}");
+        }
+    }
+}
+
+/// Reads pings, which answers them, for longer than an answer may take; `None` if this machine was too busy to read them
+/// in time.
+async fn answers_pings(limits: &Limits) -> Option<bool> {
+    let exchange = simulated(limits.clone()).await;
+    let mut socket = Socket::open(&exchange, "/ws").await;
+    let (started, mut read) = (Instant::now(), Instant::now());
+    while started.elapsed() < 2 * limits.pong_within {
+        let frame = socket.frame().await;
+        if read.elapsed() > limits.pong_within / 2 {
+            return None;
+        }
+        read = Instant::now();
+        if !matches!(frame, Some(Message::Ping(payload)) if !payload.is_empty()) {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_answers_pings_stays() {
+    let limits = Limits {
+        ping_every: Duration::from_millis(100),
+        pong_within: Duration::from_millis(800),
+        inbound_per_second: 100,
+        ..Limits::default()
+    };
+    for _ in 0..20 {
+        if let Some(stayed) = answers_pings(&limits).await {
+            assert!(stayed, "the connection ended");
             return;
         }
     }
+}
+
+/// By hand, because a library answers pings of its own accord.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_answers_no_ping_is_sent_away() {
+    let exchange = simulated(Limits {
+        ping_every: Duration::from_millis(100),
+        pong_within: Duration::from_millis(300),
+        ..Limits::default()
+    })
+    .await;
+    let mut stream = tokio::net::TcpStream::connect(exchange.addr())
+        .await
+        .expect("connected");
+    let head = "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(crate::support::PATIENCE, stream.read_to_end(&mut bytes)).await;
+    let _ = read.expect("it ends within ten seconds");
+    let text = String::from_utf8_lossy(&bytes);
+    assert!(text.starts_with("HTTP/1.1 101"), "{text}");
+    let pings = bytes.windows(2).filter(|pair| *pair == [0x89, 13]).count();
+    assert!(pings >= 2, "{pings} pings of thirteen digits");
+    assert!(text.ends_with("no pong came in time"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -171,6 +171,15 @@ fn written_together(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
     vec![path]
 }
 
+/// Updates as a recorder has them who listened to the slower stream: what the client listens to is made from them.
+fn written_slowly(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
+    let mut slow = recordings.clone();
+    for (_, text) in slow.values_mut().flat_map(|recording| &mut recording.lines) {
+        *text = text.replace("@depth@100ms", "@depth");
+    }
+    written(&slow, folder)
+}
+
 type Layout = fn(&Recordings, &TempDir) -> Vec<PathBuf>;
 
 async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expected>, speed: f64, layout: Layout) {
@@ -291,6 +300,7 @@ async fn what_was_recorded_is_followed_exactly() {
     replay_agrees(&recordings, &expected, f64::INFINITY, written).await;
     replay_agrees(&recordings, &expected, f64::INFINITY, written_together).await;
     replay_agrees(&recordings, &expected, 6.0, written).await;
+    replay_agrees(&recordings, &expected, 6.0, written_slowly).await;
     a_missing_diff_is_seen(&recordings, &expected).await;
 }
 
@@ -325,6 +335,29 @@ async fn a_tricky_recording_is_followed_exactly() {
         "{}",
         document.text
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flow_that_began_before_the_recording_is_not_told_as_whole() {
+    let mut values = tricky("EEEUSDT");
+    values.push(trade("EEEUSDT", 1, 1_400, "10", "1", false));
+    values.push(trade("EEEUSDT", 2, 1_500, "10", "2", true));
+    let recordings = Recordings::from([("EEEUSDT".to_owned(), laid_out(values))]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let exchange = play(written(&recordings, &folder), 0.0).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    market.fetch("orderbook_l1:EEEUSDT").await.expect("an answer");
+    until("it is played", || finished(&exchange)).await;
+    match market.fetch("analytics:order_flow:EEEUSDT").await {
+        Err(error) => {
+            let told = error.to_string();
+            assert!(
+                told.contains("the recording does not have every trade of this time"),
+                "{told}"
+            );
+        }
+        Ok(document) => assert_eq!(document.metadata["complete"], false, "{}", document.text),
+    }
 }
 
 /// A minute by hand: trades at its very first and last millisecond, one before and one after it.
