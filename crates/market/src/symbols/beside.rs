@@ -14,18 +14,35 @@ const AFTER_TRADING: &[&str] = &[
 
 /// Said of an amount, these ask what it costs to trade it.
 const DEALING: &[&str] = &[
-    "buy", "buying", "offload", "purchase", "sell", "selling", "trade", "trading", "unload",
+    "buy",
+    "buying",
+    "dump",
+    "dumping",
+    "exit",
+    "liquidate",
+    "offload",
+    "purchase",
+    "sell",
+    "selling",
+    "swap",
+    "swapping",
+    "trade",
+    "trading",
+    "unload",
+    "unwind",
+    "unwinding",
 ];
 
 pub(super) fn settle(words: &[Word], parts: &mut [Part<'_>]) {
     let neighbours = Neighbours { words };
+    let millions = neighbours.millions(parts);
     for at in 0..parts.len() {
         neighbours.length_of_candles(parts, at);
     }
     neighbours.status(parts);
     neighbours.stream(parts);
     neighbours.most(parts);
-    if neighbours.names_amount(parts) || neighbours.deals_in_amount(parts) {
+    if millions || neighbours.names_amount(parts) || neighbours.deals_in_amount(parts) {
         neighbours.ask_for_cost(parts);
     }
 }
@@ -59,18 +76,58 @@ impl Neighbours<'_> {
             Meaning::Sense(Sense::Day) if leads && self.first_word(&parts[at + 1]).starts_with("candle") => {
                 Meaning::Interval(Interval::D1)
             }
-            Meaning::Sense(Sense::Market) if parts[at].words == 1 => {
+            Meaning::Sense(Sense::Market | Sense::Unit(_)) if parts[at].words == 1 => {
                 match interval::of_one(self.words, parts[at].start) {
                     // "Ninety minute candles" are not those of one.
-                    Some(_) if leads && before.is_some_and(is_counted) => Meaning::NoInterval,
+                    Some(Length::Interval(one)) if leads && before.is_some_and(is_counted) => Meaning::NoInterval(one),
                     Some(Length::Interval(interval)) => Meaning::Interval(interval),
-                    Some(Length::Missing) => Meaning::NoInterval,
+                    Some(Length::Missing(span)) => Meaning::NoInterval(span),
                     Some(Length::Span) | None => return,
                 }
             }
             _ => return,
         };
         parts[at].meaning = meaning;
+    }
+
+    /// "Buy 1m doge", "5m usdt of eth": an amount in millions, and no length of candles.
+    fn millions(&self, parts: &mut [Part<'_>]) -> bool {
+        let wants = |wanted: fn(Kind) -> bool| {
+            let wish =
+                move |part: &Part<'_>| matches!(part.meaning, Meaning::Sense(Sense::Wants(kind)) if wanted(kind));
+            parts.iter().any(wish)
+        };
+        if wants(|kind| matches!(kind, Kind::Klines(_))) {
+            return false;
+        }
+        let costs = wants(|kind| matches!(kind, Kind::OrderBookL2 | Kind::Ticker));
+        let deals = |part: &Part<'_>| DEALING.contains(&self.first_word(part));
+        let dealing = parts.iter().any(deals);
+        let is_amount = |at: usize| {
+            let article = at > 0 && self.first_word(&parts[at - 1]) == "a";
+            let before = at.checked_sub(1 + usize::from(article)).map(|before| &parts[before]);
+            let behind = parts.get(at + 1);
+            let dealt = before.is_some_and(deals);
+            let of = |part: Option<&Part<'_>>| part.is_some_and(|part| self.first_word(part) == "of");
+            let asset = behind.is_some_and(|part| matches!(part.meaning, Meaning::Mention(_)));
+            let money = behind.is_some_and(|part| is_money(part) || self.begins_with_money(part));
+            let traded = behind.is_some_and(|part| self.first_word(part) == "market");
+            money
+                || (dealt && of(behind))
+                || ((dealt || of(before)) && asset)
+                || (traded && (costs || dealing))
+                || self.words[parts[at].start].tagged
+        };
+        let written = |at: &usize| {
+            let part = &parts[*at];
+            let timed = matches!(part.meaning, Meaning::Interval(_)) && part.words == 1;
+            timed && self.first_word(part).ends_with('m')
+        };
+        let amounts: Vec<usize> = (0..parts.len()).filter(written).filter(|at| is_amount(*at)).collect();
+        for at in &amounts {
+            parts[*at].meaning = Meaning::Neutral;
+        }
+        !amounts.is_empty()
     }
 
     /// "Is XMR trading": whether it can be traded, and not at what price.
@@ -98,9 +155,11 @@ impl Neighbours<'_> {
     fn deals_in_amount(&self, parts: &[Part<'_>]) -> bool {
         let dealing = |part: &Part<'_>| DEALING.contains(&self.first_word(part));
         let numbered = |part: &Part<'_>| matches!(part.meaning, Meaning::Neutral) && self.first_word(part) != "1";
-        let trios = parts.windows(3).any(|trio| match trio {
-            [deal, amount, asset] => dealing(deal) && numbered(amount) && is_asset(asset),
-            _ => false,
+        let deals = (0..parts.len()).filter(|at| dealing(&parts[*at]));
+        let mut behind = deals.map(|at| &parts[at + 1..]);
+        let trios = behind.any(|rest| {
+            let amount = rest.iter().take_while(|part| numbered(part)).count();
+            amount > 0 && rest.get(amount).is_some_and(is_asset)
         });
         let counted = |at: usize| {
             let (before, asset) = (&parts[..at], &parts[at]);
@@ -148,7 +207,7 @@ impl Neighbours<'_> {
         let tagged = counted
             .filter_map(|part| self.words.get(part.start))
             .any(|word| word.tagged);
-        let in_money = matches!(&last.meaning, Meaning::Mention(mention) if mention.is_money());
+        let in_money = is_money(last);
         tagged || (in_money && before.last().is_some_and(numbered))
     }
 
@@ -170,6 +229,10 @@ impl Neighbours<'_> {
 
 fn is_asset(part: &Part<'_>) -> bool {
     matches!(&part.meaning, Meaning::Mention(mention) if !mention.is_money())
+}
+
+fn is_money(part: &Part<'_>) -> bool {
+    matches!(&part.meaning, Meaning::Mention(mention) if mention.is_money())
 }
 
 /// Whether this may count what follows it.

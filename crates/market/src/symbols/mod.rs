@@ -3,9 +3,9 @@
 //! - `id`: [`MarketId`], the ids of market documents
 //! - `table`: [`SymbolTable`], the exchange's symbols, indexed and ranked
 //! - `assets`, `everyday`: what assets are called, and which of these names are everyday words
-//! - `words`, `interval`: the other words of questions, lengths of candles
+//! - `words`, `interval`, `past`: the other words of questions, lengths of candles, times that are over
 //! - `text`, `spelling`: a query as words, as typed and as they are known
-//! - `parse`, `pairs`, `beside`, `gather`: the words as parts, and the parts as a question
+//! - `parse`, `negation`, `pairs`, `beside`, `gather`: the words as parts, and the parts as a question
 //! - `search`: from a question to documents, best first
 
 mod assets;
@@ -14,8 +14,10 @@ mod everyday;
 mod gather;
 mod id;
 mod interval;
+mod negation;
 mod pairs;
 mod parse;
+mod past;
 mod search;
 mod spelling;
 mod table;

@@ -5,9 +5,11 @@ use std::collections::HashSet;
 use super::assets::Assets;
 use super::beside;
 use super::everyday;
-use super::gather::{Question, gather, judge};
+use super::gather::{LINKS, Question, gather, judge};
 use super::interval::{self, Length};
+use super::negation;
 use super::pairs::pairs;
+use super::past;
 use super::search::MatchedOn;
 use super::spelling;
 use super::table::SymbolTable;
@@ -25,6 +27,8 @@ pub(super) enum Standing {
     Sure,
     /// A name or ticker that is no word of any other kind.
     Distinct,
+    /// A ticker that is better known as something else: a club, a car.
+    Acronym,
     /// A ticker that may be short for something else.
     Terse { capitals: bool },
     /// A ticker that is an English word, in capitals.
@@ -63,8 +67,10 @@ pub(super) enum Meaning<'t> {
     Mention(Mention<'t>),
     Sense(Sense),
     Interval(Interval),
-    /// A length that no candle has.
-    NoInterval,
+    /// A length that no candle has, with those that tell of so long a time.
+    NoInterval(Interval),
+    /// A time that is over, with the candles that tell of it.
+    Past(Interval),
     /// Numbers and lengths of time.
     Neutral,
     Unknown,
@@ -81,7 +87,8 @@ pub(super) struct Part<'t> {
 
 pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> {
     let typed = spelling::known(table, words(query));
-    let (left_out, words): (Vec<Word>, Vec<Word>) = typed.into_iter().partition(|word| word.left_out.is_some());
+    let (left_out, mut words): (Vec<Word>, Vec<Word>) = typed.into_iter().partition(|word| word.left_out.is_some());
+    divide_lists(table, &mut words);
     let reader = Reader {
         table,
         capitals_tell: capitals_tell(&words),
@@ -92,31 +99,32 @@ pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> 
         // "the graph of bitcoin" is not about The Graph.
         parts = reader.parts(false);
     }
+    let mut unwanted = tickers(&left_out);
+    unwanted.extend(negation::leave_out(&words, &mut parts));
     let mut parts = pairs(table, &words, parts);
     beside::settle(&words, &mut parts);
     let mut question = gather(table, &words, parts);
     judge(&mut question);
-    leave_out(&mut question, &left_out);
+    leave_out(&mut question, &unwanted);
     question
 }
 
-/// Drops the markets that have to do with what the question leaves out.
-fn leave_out(question: &mut Question<'_>, words: &[Word]) {
-    if words.is_empty() {
-        return;
-    }
+/// What words may name: themselves, and the assets that they are names of.
+fn tickers(words: &[Word]) -> HashSet<String> {
     let folded: Vec<&str> = words.iter().map(|word| word.folded.as_str()).collect();
     let names = folded.iter().flat_map(|word| Assets::known().called(word));
     let whole = folded.join(" ");
-    let tickers: HashSet<String> = words
-        .iter()
-        .map(|word| word.text.to_uppercase())
-        .chain(
-            names
-                .chain(Assets::known().called(&whole))
-                .map(|&ticker| ticker.to_owned()),
-        )
-        .collect();
+    let named = names
+        .chain(Assets::known().called(&whole))
+        .map(|&ticker| ticker.to_owned());
+    words.iter().map(|word| word.text.to_uppercase()).chain(named).collect()
+}
+
+/// Drops the markets that have to do with what the question leaves out.
+fn leave_out(question: &mut Question<'_>, tickers: &HashSet<String>) {
+    if tickers.is_empty() {
+        return;
+    }
     let left = |symbol: &&Symbol| {
         [&symbol.name, &symbol.base, &symbol.quote]
             .iter()
@@ -128,18 +136,46 @@ fn leave_out(question: &mut Question<'_>, words: &[Word]) {
     question.mentions.retain(|mention| !mention.symbols.is_empty());
 }
 
-/// Capitals mark a ticker, unless the whole sentence is shouted.
+/// Capitals mark a ticker, unless the whole sentence is shouted and not about markets.
 fn capitals_tell(words: &[Word]) -> bool {
-    words.len() <= 3 || words.iter().any(|word| word.text.chars().any(char::is_lowercase))
+    let asks = |word: &Word| matches!(words::sense(&word.folded), Some(Sense::Wants(_)));
+    let telling = |word: &Word| (asks(word) && words::is_telling(&word.folded)) || words::is_money(&word.text);
+    let short = words.len() == 1 || (words.len() <= 3 && words.iter().any(telling));
+    short || words.iter().any(|word| word.text.chars().any(char::is_lowercase))
+}
+
+/// "btc/eth/sol" is a list, and no pair.
+fn divide_lists(table: &SymbolTable, words: &mut [Word]) {
+    let is_asset = |word: &Word| {
+        let ticker = word.text.to_uppercase();
+        table.has_base(&ticker) && !words::is_money(&ticker)
+    };
+    for at in 2..words.len() {
+        let slashed = words[at].gap == Gap::Slash && matches!(words[at - 1].gap, Gap::Slash | Gap::List);
+        if slashed && words[at - 2..=at].iter().all(is_asset) {
+            words[at - 1].gap = Gap::List;
+            words[at].gap = Gap::List;
+        }
+    }
 }
 
 fn others_are_surer(words: &[Word], parts: &[Part<'_>]) -> bool {
     let standings = || parts.iter().filter_map(standing);
     let listed = parts
         .iter()
-        .any(|part| part.gap == Gap::List || matches!(part.meaning, Meaning::Sense(Sense::Compare)));
+        .any(|part| is_linked(part.gap) || matches!(part.meaning, Meaning::Sense(Sense::Compare)));
+    // "The price of ripple in bitcoin".
+    let priced = parts
+        .iter()
+        .any(|part| matches!(part.meaning, Meaning::Sense(Sense::Toward)))
+        && standings().any(|standing| standing == Standing::Familiar);
     let surer = standings().any(Standing::is_everyday) && standings().any(|standing| !standing.is_everyday());
-    surer && !listed && !names_stand_together(words, parts)
+    surer && !listed && !priced && !names_stand_together(words, parts)
+}
+
+/// "Bitcoin, ripple", "ripple/btc".
+fn is_linked(gap: Gap) -> bool {
+    matches!(gap, Gap::List | Gap::Slash | Gap::Arrow)
 }
 
 fn standing(part: &Part<'_>) -> Option<Standing> {
@@ -195,11 +231,8 @@ impl<'t> Reader<'t, '_> {
             mention.symbols.splice(1..1, others);
             return (Meaning::Mention(mention), 1);
         }
-        match interval::length(self.words, at) {
-            Some((Length::Interval(interval), words)) => return (Meaning::Interval(interval), words),
-            Some((Length::Span, words)) if !self.is_day(at) => return (Meaning::Neutral, words),
-            Some((Length::Missing, words)) if !self.is_day(at) => return (Meaning::NoInterval, words),
-            _ => {}
+        if let Some(timed) = self.timed(at) {
+            return timed;
         }
         if let Some(found) = self.phrase(at, ordinary_names) {
             return found;
@@ -210,6 +243,21 @@ impl<'t> Reader<'t, '_> {
             Meaning::Unknown
         };
         (meaning, 1)
+    }
+
+    /// Lengths of candles, and times.
+    fn timed(&self, at: usize) -> Option<(Meaning<'t>, usize)> {
+        if let Some((interval, words)) = past::past(self.words, at) {
+            return Some((interval.map_or(Meaning::Neutral, Meaning::Past), words));
+        }
+        let (length, words) = interval::length(self.words, at)?;
+        let meaning = match length {
+            Length::Interval(interval) => Meaning::Interval(interval),
+            _ if self.is_day(at) => return None,
+            Length::Span => Meaning::Neutral,
+            Length::Missing(span) => Meaning::NoInterval(span),
+        };
+        Some((meaning, words))
     }
 
     /// "24 hours" is what tickers tell of, and a phrase of its own.
@@ -242,10 +290,12 @@ impl<'t> Reader<'t, '_> {
         };
         let standing = match everyday::is_wordlike(&word.folded) {
             _ if word.tagged => Some(Standing::Sure),
+            false if everyday::is_acronym(&word.folded) => Some(Standing::Acronym),
             false if everyday::is_terse(&word.folded) => Some(terse),
             false if everyday::is_ordinary(&word.folded) && !word.capitals => Some(Standing::Ordinary),
             false => Some(Standing::Distinct),
-            true if self.is_capital_ticker(at) => Some(Standing::Capitals),
+            true if self.is_capital_ticker(at) && !self.is_class(at) => Some(Standing::Capitals),
+            true if self.is_priced(at) => Some(Standing::Ordinary),
             true => None,
         };
         let ticker = word.text.to_uppercase();
@@ -283,6 +333,21 @@ impl<'t> Reader<'t, '_> {
         word.capitals && self.capitals_tell && !article
     }
 
+    /// "AI coins" are of a sort, and none is named.
+    fn is_class(&self, at: usize) -> bool {
+        let next = self.words.get(at + 1).map(|word| word.folded.as_str());
+        next.is_some_and(|next| next.ends_with('s') && words::sense(next) == Some(Sense::Coins))
+    }
+
+    /// "Link price", and nothing else.
+    fn is_priced(&self, at: usize) -> bool {
+        let [first, second] = self.words else {
+            return false;
+        };
+        let other = if at == 0 { second } else { first };
+        other.folded == "price" && everyday::is_priced(&self.words[at].folded)
+    }
+
     fn named(&self, folded: &str, at: usize, count: usize, ordinary_names: bool) -> Option<Meaning<'t>> {
         let known = Assets::known().called(folded);
         let traded = |ticker: &&&str| self.table.has_base(ticker) || words::is_money(ticker);
@@ -314,6 +379,11 @@ impl<'t> Reader<'t, '_> {
         )))
     }
 
+    /// "People usdt" are a pair, "in usdt" and "the usdt" are not.
+    fn may_be_base(&self, word: &Word) -> bool {
+        words::sense(&word.folded) == Some(Sense::Stop) && !LINKS.contains(&word.folded.as_str())
+    }
+
     /// `near/usdt`, `near-usdt`, and `near usdt`: with its quote a ticker that is a word is meant.
     fn pair_of_words(&self, at: usize) -> Option<Mention<'t>> {
         let (base, quote) = (&self.words[at], self.words.get(at + 1)?);
@@ -321,10 +391,13 @@ impl<'t> Reader<'t, '_> {
         let told = match quote.gap {
             Gap::Slash | Gap::Pair | Gap::Arrow => true,
             Gap::Loose | Gap::Dash => {
+                let alone = self.words.len() == 2;
                 // "the usdt price" is not about THE.
-                let meant = words::sense(&base.folded).is_none() || self.is_capital_ticker(at);
-                let plain = !everyday::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
-                meant && plain && words::is_money(&quote_ticker)
+                let word = words::sense(&base.folded).is_none();
+                let meant = word || self.is_capital_ticker(at) || (alone && self.may_be_base(base));
+                let plain = alone || !everyday::is_wordlike(&quote.folded) || self.is_capital_ticker(at + 1);
+                let wordlike = word && everyday::is_wordlike(&base.folded);
+                meant && plain && (words::is_money(&quote_ticker) || (alone && wordlike))
             }
             Gap::List | Gap::Stream => false,
         };
