@@ -1,8 +1,8 @@
-//! From parts to a question: money becomes the quote, misspellings get a chance, and what does not convince is
-//! given up.
+//! From parts to a question: money becomes the quote, and misspellings get a chance.
 
 use super::everyday;
 use super::id::Kind;
+use super::judge::give_up;
 use super::pairs::price_in;
 use super::parse::{Meaning, Mention, Part, Standing};
 use super::search::MatchedOn;
@@ -10,9 +10,6 @@ use super::table::SymbolTable;
 use super::text::{Gap, Word};
 use super::words::{self, Sense};
 use crate::model::Interval;
-
-/// Markets that one question can ask for.
-const MAX_MENTIONS: usize = 10;
 
 /// How much more a word counts that asks for something else than there is: no wish beside it makes up for it.
 const ELSEWHERE_WEIGHT: usize = 3;
@@ -44,13 +41,13 @@ pub(super) struct Question<'t> {
     /// Words that ask for something, but are said of anything.
     vague: usize,
     /// What is asked for is said of markets alone.
-    telling: bool,
+    pub telling: bool,
     /// Somebody buys, sells or speculates.
-    dealing: bool,
+    pub dealing: bool,
     /// Something is said of markets, among other things.
-    about_markets: bool,
+    pub about_markets: bool,
     /// Words that are said of markets alone.
-    market_words: usize,
+    pub market_words: usize,
     /// Candles are asked for by that name.
     candles: bool,
     /// A time that is over is asked for.
@@ -92,12 +89,12 @@ impl Question<'_> {
     }
 
     /// How much of what the question says is understood, from 0 to 1.
-    fn understood(&self) -> f32 {
+    pub fn understood(&self) -> f32 {
         share(self.known(), self.unknown)
     }
 
     /// The same without what may be understood wrongly.
-    fn surely_understood(&self) -> f32 {
+    pub fn surely_understood(&self) -> f32 {
         share(self.known().saturating_sub(self.vague), self.unknown)
     }
 }
@@ -344,62 +341,4 @@ fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
         tickers: Vec::new(),
         pair_missing: false,
     })
-}
-
-/// Gives up mentions that do not convince beside what is left over, and what is named twice.
-pub(super) fn judge(question: &mut Question<'_>) {
-    let (understood, surely, unknown) = (question.understood(), question.surely_understood(), question.unknown);
-    let (telling, dealing) = (question.telling, question.dealing);
-    let about_markets = telling || dealing || question.about_markets;
-    let market_words = question.market_words;
-    give_up(question, |mention| match mention.standing {
-        Standing::Sure | Standing::Guess => true,
-        // Eleven dollars are mostly that.
-        Standing::Distinct if mention.is_money() => unknown == 0 || (telling && understood >= 0.6),
-        Standing::Distinct if mention.on == MatchedOn::Ticker => about_markets || understood > 0.25,
-        Standing::Distinct => about_markets || understood >= 0.2,
-        // "Honda CRV price", "PSG match".
-        Standing::Acronym => unknown == 0 || market_words > unknown || (dealing && surely > 0.5),
-        Standing::Terse { capitals } if capitals || telling || dealing => surely >= 0.5,
-        Standing::Terse { .. } => surely > 0.5,
-        // "Vitamin C".
-        Standing::Capitals if mention.is_letter() => unknown == 0,
-        Standing::Capitals => unknown == 0 || (telling && understood >= 0.6),
-        Standing::Familiar => unknown == 0 || ((telling || dealing) && surely > 0.5),
-        Standing::Ordinary => unknown == 0 && telling,
-    });
-    name_once(&mut question.mentions);
-}
-
-/// "Solana (SOLUSDC)" names one market, the more exactly named one.
-fn name_once(mentions: &mut Vec<Mention<'_>>) {
-    let mut once: Vec<Mention<'_>> = Vec::new();
-    for mention in mentions.drain(..) {
-        let same = once.iter().position(|other| is_same(other, &mention));
-        match same {
-            Some(at) if mention.on < once[at].on => once[at] = mention,
-            None if once.len() < MAX_MENTIONS => once.push(mention),
-            _ => {}
-        }
-    }
-    *mentions = once;
-}
-
-/// Whether two mentions are of one market, or one is of an asset and the other of a market of it.
-fn is_same(a: &Mention<'_>, b: &Mention<'_>) -> bool {
-    let (Some(first), Some(second)) = (a.symbols.first(), b.symbols.first()) else {
-        return false;
-    };
-    let asset = !a.tickers.is_empty() || !b.tickers.is_empty();
-    first == second || (asset && first.base == second.base)
-}
-
-/// Drops mentions; their words are then words that mean nothing.
-fn give_up<'t>(question: &mut Question<'t>, keep: impl Fn(&Mention<'t>) -> bool) {
-    let unknown = &mut question.unknown;
-    question.mentions.retain(|mention| {
-        let kept = keep(mention);
-        *unknown += if kept { 0 } else { mention.words };
-        kept
-    });
 }

@@ -5,7 +5,8 @@
 //! - `assets`, `everyday`: what assets are called, and which of these names are everyday words
 //! - `words`, `interval`, `past`: the other words of questions, lengths of candles, times that are over
 //! - `text`, `spelling`: a query as words, as typed and as they are known
-//! - `parse`, `negation`, `pairs`, `beside`, `gather`: the words as parts, and the parts as a question
+//! - `parse`, `reader`: the words as parts; `negation`, `pairs`, `beside`: what the parts make of each other
+//! - `gather`, `judge`: the parts as a question
 //! - `search`: from a question to documents, best first
 
 mod assets;
@@ -14,10 +15,12 @@ mod everyday;
 mod gather;
 mod id;
 mod interval;
+mod judge;
 mod negation;
 mod pairs;
 mod parse;
 mod past;
+mod reader;
 mod search;
 mod spelling;
 mod table;
