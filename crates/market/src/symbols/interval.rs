@@ -58,6 +58,9 @@ pub(super) fn length(words: &[Word], at: usize) -> Option<(Length, usize)> {
     if let Some(interval) = compact(word) {
         return Some((Length::Interval(interval), 1));
     }
+    if let Some((count, unit)) = written(&word.folded).filter(|_| words::sense(&word.folded).is_none()) {
+        return Some((stretch(words, at, count, unit), 1));
+    }
     if let Some(found) = part_of_hour(words, at) {
         return Some(found);
     }
@@ -122,15 +125,23 @@ fn compact(word: &Word) -> Option<Interval> {
     if let Ok(interval) = word.text.parse() {
         return Some(interval);
     }
-    let digits = word.folded.find(|c: char| !c.is_ascii_digit())?;
-    if digits > 0 {
-        let (count, letters) = word.folded.split_at(digits);
-        return exact(number(count)?, unit(letters)?);
+    if let Some((count, unit)) = written(&word.folded) {
+        return exact(count, unit);
     }
     // As charting programs write it.
     let (letter, count) = word.folded.split_at_checked(1)?;
     let known = matches!(letter, "m" | "h" | "d" | "w") && !count.starts_with('0');
     exact(number(count).filter(|_| known)?, letter)
+}
+
+/// `30d`, `15min`: how many of which unit.
+pub(super) fn written(folded: &str) -> Option<(u32, &'static str)> {
+    let digits = folded
+        .find(|c: char| !c.is_ascii_digit())
+        .filter(|digits| *digits > 0)?;
+    let (count, letters) = folded.split_at(digits);
+    let count = number(count).filter(|count| *count > 0)?;
+    Some((count, unit(letters)?))
 }
 
 fn exact(count: u32, unit: &str) -> Option<Interval> {
@@ -238,6 +249,8 @@ mod tests {
             Some((Length::Interval(Interval::D1), 2))
         );
         assert_eq!(read("4 Stunden"), Some((Length::Interval(Interval::H4), 2)));
+        assert_eq!(read("30d"), Some((Length::Missing(Interval::D1), 1)));
+        assert_eq!(read("24h"), None, "tickers tell of it");
         assert_eq!(length(&words("last 3 days"), 1), Some((Length::Span, 2)));
     }
 }

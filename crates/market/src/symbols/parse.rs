@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::amount;
 use super::assets::Assets;
 use super::beside;
 use super::gather::{Question, gather};
@@ -101,6 +102,7 @@ pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> 
     let mut unwanted = tickers(&left_out);
     unwanted.extend(negation::leave_out(&words, &mut parts));
     let mut parts = pairs(table, &words, parts);
+    amount::settle(&words, &mut parts);
     beside::settle(&words, &mut parts);
     let mut question = gather(table, &words, parts);
     judge(&mut question);

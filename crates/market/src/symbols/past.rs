@@ -1,7 +1,7 @@
 //! Times that are over: "the last 30 days", "an hour ago", "in October", "on 2025-01-01". Candles tell of them, and
 //! what is asked of a longer time is answered by longer ones.
 
-use super::interval::{number, span, unit};
+use super::interval::{number, span, unit, written};
 use super::text::{Gap, Word};
 use crate::model::Interval;
 
@@ -93,6 +93,9 @@ fn since(words: &[Word], at: usize) -> Option<(Interval, usize)> {
     }
     let articles = usize::from(folded(words, at + 1) == "the");
     let from = at + 1 + articles;
+    if let Some((count, unit)) = written(folded(words, from)).filter(|length| *length != (24, "h")) {
+        return Some((span(count, unit), 2 + articles));
+    }
     let (count, numbers) = match counted(folded(words, from)) {
         // "Couple of weeks".
         Some(count) => (count, 1 + usize::from(folded(words, from + 1) == "of")),
@@ -169,6 +172,7 @@ mod tests {
         for (text, candles, taken) in [
             ("last 30 days", "1d", 3),
             ("past 7 days", "1h", 3),
+            ("last 7d", "1h", 2),
             ("last 10 minutes", "1m", 3),
             ("last 4 hours", "5m", 3),
             ("past few weeks", "1d", 3),
@@ -192,6 +196,7 @@ mod tests {
         for text in [
             "last day",
             "last 24 hours",
+            "last 24h",
             "last price",
             "last 50 hourly candles",
             "this minute",
