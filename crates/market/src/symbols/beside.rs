@@ -83,7 +83,7 @@ impl Neighbours<'_> {
     fn most(&self, parts: &mut [Part<'_>]) {
         for at in 2..parts.len() {
             let most = self.first_word(&parts[at - 2]) == "most" && is_asset(&parts[at - 1]);
-            if most && matches!(self.first_word(&parts[at]), "traded" | "trading" | "volume") {
+            if most && matches!(self.first_word(&parts[at]), "trade" | "traded" | "trading" | "volume") {
                 parts[at].meaning = Meaning::Sense(Sense::Wants(Kind::Analytics(AnalyticsKind::VolumeProfile)));
             }
         }

@@ -114,7 +114,7 @@ fn half_known(words: &[Word], parts: &mut [Part<'_>], part: &mut Part<'_>) {
     let unlike_asset = |other: &Part<'_>| match other.meaning {
         // "bitcoin-backed" is a word, and only `BTC-XYZ` would be a pair.
         Meaning::Unknown => part.gap == Gap::Slash || (part.gap == Gap::Pair && words[other.start].capitals),
-        Meaning::Sense(Sense::Stop) => part.gap == Gap::Slash,
+        Meaning::Sense(Sense::Stop | Sense::Toward) => part.gap == Gap::Slash,
         _ => false,
     };
     let (last_is, part_is) = (unlike_asset(last), unlike_asset(part));
