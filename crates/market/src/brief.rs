@@ -1,5 +1,8 @@
 //! What a search result says of a document: the figures that are at hand, without asking the exchange.
 
+mod candle;
+mod traded;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -13,11 +16,9 @@ use crate::analytics::quotes::quotes;
 use crate::analytics::ranking::{Order, Ranking};
 use crate::answers::ranking::{Days, moves, shares, title as all_markets};
 use crate::answers::{pair_name, written};
-use crate::candles::open_time;
 use crate::feed::{BookView, Day, Published};
 use crate::market::Market;
-use crate::model::{Interval, Millis, Symbol, SymbolStatus};
-use crate::number::Quantity;
+use crate::model::{Millis, Symbol, SymbolStatus};
 use crate::symbols::{AnalyticsKind, Kind};
 
 const FLOW_SECS: u32 = 60;
@@ -39,7 +40,7 @@ struct Told {
 pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
     let at_hand = AtHand::of(market, symbol);
     let told = match symbol.status {
-        SymbolStatus::Trading => at_hand.told(kind).unwrap_or_else(|| at_hand.price()),
+        SymbolStatus::Trading => at_hand.told(kind).unwrap_or_else(|| at_hand.to_fetch(kind)),
         _ => {
             let rules = at_hand.rules();
             Told {
@@ -106,6 +107,23 @@ fn title(kind: Kind) -> String {
     title.to_owned()
 }
 
+/// What a document has that is seldom at hand; of the others the price says enough.
+const fn content(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::OrderBook => "the bids and asks",
+        Kind::OrderBookL1 => "the best bid and ask, and the spread",
+        Kind::OrderBookL2 => "the depth, and what trades would cost",
+        Kind::Klines(_) => "the candles",
+        Kind::Trades => "the trades",
+        Kind::Analytics(AnalyticsKind::OrderFlow) => "what buyers took and sellers gave",
+        Kind::Analytics(AnalyticsKind::VolumeProfile) => "the profile",
+        Kind::Analytics(AnalyticsKind::Anomalies) => "what is unusual",
+        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => "the prices with little volume",
+        Kind::Analytics(AnalyticsKind::Health) => "the score",
+        Kind::Ticker | Kind::ExchangeInfo | Kind::Report | Kind::Markets => return None,
+    })
+}
+
 /// What is known of a symbol without asking the exchange.
 struct AtHand<'a> {
     market: &'a Market,
@@ -154,6 +172,23 @@ impl<'a> AtHand<'a> {
             Kind::Analytics(AnalyticsKind::LiquidityVacuums) => self.range(),
             Kind::Analytics(AnalyticsKind::Anomalies) => self.anomalies(),
             Kind::Analytics(AnalyticsKind::Health) => self.health(),
+        }
+    }
+
+    /// Of a document that nothing is at hand of, what is known of its market, and what it has.
+    fn to_fetch(&self, kind: Kind) -> Told {
+        let Some(has) = content(kind) else {
+            return self.price();
+        };
+        let name = &self.symbol.name;
+        let now = self.market.clock.now();
+        let (known, as_of) = match &self.day {
+            Some(day) => (format!("last {} {}", day.last, self.symbol.quote), of_day(day)),
+            None => ("nothing is known of it yet".to_owned(), now),
+        };
+        Told {
+            text: format!("{name}: {known}. Fetch it for {has}."),
+            as_of,
         }
     }
 
@@ -227,54 +262,6 @@ impl<'a> AtHand<'a> {
         )
     }
 
-    /// The candle that is open now, if every trade of it is on the tape.
-    fn candle(&self, interval: Interval) -> Option<Told> {
-        let tape = &self.tracked.as_ref()?.tape;
-        let until = self.heard_until()?;
-        let opened = open_time(interval, until)?;
-        let recent = tape.recent(opened);
-        let trades = || recent.trades();
-        let (first, last) = (trades().next()?, trades().last()?);
-        if recent.complete_from.is_none_or(|from| from > opened) {
-            return None;
-        }
-        let prices = || trades().map(|trade| trade.price);
-        let volume = trades().try_fold(Quantity::ZERO, |sum, trade| sum.checked_add(trade.quantity))?;
-        let text = format!(
-            "{}, {interval} candle since {}: open {}, high {}, low {}, last {} {}; volume {} {}.",
-            self.symbol.name,
-            minute(opened)?,
-            first.price,
-            prices().max()?,
-            prices().min()?,
-            last.price,
-            self.symbol.quote,
-            volume,
-            self.symbol.base
-        );
-        Some(Told {
-            text,
-            as_of: Timestamp::from_millisecond(until).ok()?,
-        })
-    }
-
-    /// The last price is the close of the candle that is open.
-    fn candle_of_day(&self, interval: Interval) -> Option<Told> {
-        let day = self.day.as_ref()?;
-        let opened = open_time(interval, self.market.exchange_now())?;
-        let text = format!(
-            "{}: the {interval} candle that is open began at {}; its close so far is {} {}. Fetch it for the candles.",
-            self.symbol.name,
-            minute(opened)?,
-            day.last,
-            self.symbol.quote
-        );
-        (of_day(day).as_millisecond() >= opened).then_some(Told {
-            text,
-            as_of: of_day(day),
-        })
-    }
-
     fn last_trade(&self) -> Option<Told> {
         let trade = self.tracked.as_ref()?.tape.last()?;
         let Symbol { name, base, quote, .. } = self.symbol;
@@ -304,34 +291,6 @@ impl<'a> AtHand<'a> {
         );
         let as_of = Timestamp::from_millisecond(until).ok()?;
         complete.then_some(Told { text, as_of })
-    }
-
-    /// Where prices were, and where volume was on average.
-    fn traded_range(&self) -> Option<Told> {
-        let day = self.day.as_ref()?;
-        let average = day.quote_volume.decimal().checked_div(day.volume.decimal())?;
-        let Symbol { name, base, quote, .. } = self.symbol;
-        Some(Told {
-            text: format!(
-                "{name}: in 24 hours {} {base} traded from {} to {} {quote}, on average at {}. Fetch it for the profile.",
-                short(day.volume.decimal()),
-                day.low,
-                day.high,
-                average.round_dp(day.last.decimal().scale()),
-            ),
-            as_of: of_day(day),
-        })
-    }
-
-    fn range(&self) -> Option<Told> {
-        let day = self.day.as_ref()?;
-        Some(Told {
-            text: format!(
-                "{}: in 24 hours from {} to {}, last {} {}. Fetch it for the prices between with little volume.",
-                self.symbol.name, day.low, day.high, day.last, self.symbol.quote
-            ),
-            as_of: of_day(day),
-        })
     }
 
     fn anomalies(&self) -> Option<Told> {
@@ -413,9 +372,4 @@ fn change(day: &Day) -> Option<Decimal> {
 fn short(amount: Decimal) -> Decimal {
     let digits = if amount.abs() >= Decimal::ONE_THOUSAND { 0 } else { 4 };
     amount.round_dp(digits).normalize()
-}
-
-fn minute(millis: i64) -> Option<String> {
-    let time = Timestamp::from_millisecond(millis).ok()?;
-    Some(time.strftime("%Y-%m-%d %H:%MZ").to_string())
 }

@@ -4,17 +4,12 @@ use super::id::{AnalyticsKind, Kind};
 use super::interval::{self, Length};
 use super::parse::{Meaning, Part};
 use super::text::{Gap, Word};
-use super::words::{self, Sense};
+use super::words::Sense;
 use crate::model::Interval;
 
 /// What may follow "is XMR trading" without asking for a price.
 const AFTER_TRADING: &[&str] = &[
     "again", "anymore", "halted", "live", "now", "or", "right", "still", "today", "yet",
-];
-
-/// Said of an amount, these ask what it costs to trade it.
-const DEALING: &[&str] = &[
-    "buy", "buying", "offload", "purchase", "sell", "selling", "trade", "trading", "unload",
 ];
 
 pub(super) fn settle(words: &[Word], parts: &mut [Part<'_>]) {
@@ -25,9 +20,6 @@ pub(super) fn settle(words: &[Word], parts: &mut [Part<'_>]) {
     neighbours.status(parts);
     neighbours.stream(parts);
     neighbours.most(parts);
-    if neighbours.names_amount(parts) || neighbours.deals_in_amount(parts) {
-        neighbours.ask_for_cost(parts);
-    }
 }
 
 struct Neighbours<'w> {
@@ -59,12 +51,12 @@ impl Neighbours<'_> {
             Meaning::Sense(Sense::Day) if leads && self.first_word(&parts[at + 1]).starts_with("candle") => {
                 Meaning::Interval(Interval::D1)
             }
-            Meaning::Sense(Sense::Market) if parts[at].words == 1 => {
+            Meaning::Sense(Sense::Market | Sense::Unit(_)) if parts[at].words == 1 => {
                 match interval::of_one(self.words, parts[at].start) {
                     // "Ninety minute candles" are not those of one.
-                    Some(_) if leads && before.is_some_and(is_counted) => Meaning::NoInterval,
+                    Some(Length::Interval(one)) if leads && before.is_some_and(is_counted) => Meaning::NoInterval(one),
                     Some(Length::Interval(interval)) => Meaning::Interval(interval),
-                    Some(Length::Missing) => Meaning::NoInterval,
+                    Some(Length::Missing(span)) => Meaning::NoInterval(span),
                     Some(Length::Span) | None => return,
                 }
             }
@@ -87,39 +79,11 @@ impl Neighbours<'_> {
         }
     }
 
-    /// "500,000 dollars of", "$2 million worth of".
-    fn names_amount(&self, parts: &[Part<'_>]) -> bool {
-        let is_of = |part: &Part<'_>| part.words == 1 && self.first_word(part) == "of";
-        let mut ofs = (0..parts.len()).filter(|at| is_of(&parts[*at]));
-        ofs.any(|of| self.ends_in_amount(&parts[..of]))
-    }
-
-    /// "Sell 25 BTC", "a 300k usdt doge purchase", "$500 btc".
-    fn deals_in_amount(&self, parts: &[Part<'_>]) -> bool {
-        let dealing = |part: &Part<'_>| DEALING.contains(&self.first_word(part));
-        let numbered = |part: &Part<'_>| matches!(part.meaning, Meaning::Neutral) && self.first_word(part) != "1";
-        let trios = parts.windows(3).any(|trio| match trio {
-            [deal, amount, asset] => dealing(deal) && numbered(amount) && is_asset(asset),
-            _ => false,
-        });
-        let counted = |at: usize| {
-            let (before, asset) = (&parts[..at], &parts[at]);
-            let joined = self.begins_with_money(asset) && before.last().is_some_and(numbered);
-            is_asset(asset) && (joined || self.ends_in_amount(before))
-        };
-        trios || (parts.iter().any(dealing) && (0..parts.len()).any(counted))
-    }
-
-    /// "Usdt doge" has become one market.
-    fn begins_with_money(&self, part: &Part<'_>) -> bool {
-        part.words > 1 && words::is_money(&self.first_word(part).to_uppercase())
-    }
-
     /// "At which price was most bitcoin traded".
     fn most(&self, parts: &mut [Part<'_>]) {
         for at in 2..parts.len() {
             let most = self.first_word(&parts[at - 2]) == "most" && is_asset(&parts[at - 1]);
-            if most && matches!(self.first_word(&parts[at]), "traded" | "trading" | "volume") {
+            if most && matches!(self.first_word(&parts[at]), "trade" | "traded" | "trading" | "volume") {
                 parts[at].meaning = Meaning::Sense(Sense::Wants(Kind::Analytics(AnalyticsKind::VolumeProfile)));
             }
         }
@@ -134,41 +98,9 @@ impl Neighbours<'_> {
             trade.meaning = Meaning::Sense(Sense::Wants(Kind::Trades));
         }
     }
-
-    fn ends_in_amount(&self, rest: &[Part<'_>]) -> bool {
-        let rest = match rest.split_last() {
-            Some((last, before)) if self.first_word(last) == "worth" => before,
-            _ => rest,
-        };
-        let Some((last, before)) = rest.split_last() else {
-            return false;
-        };
-        let numbered = |part: &Part<'_>| matches!(part.meaning, Meaning::Neutral);
-        let counted = rest.iter().rev().take_while(|part| numbered(part));
-        let tagged = counted
-            .filter_map(|part| self.words.get(part.start))
-            .any(|word| word.tagged);
-        let in_money = matches!(&last.meaning, Meaning::Mention(mention) if mention.is_money());
-        tagged || (in_money && before.last().is_some_and(numbered))
-    }
-
-    /// The price of an amount is what the book asks for it.
-    fn ask_for_cost(&self, parts: &mut [Part<'_>]) {
-        let cost = Meaning::Sense(Sense::Wants(Kind::OrderBookL2));
-        for part in parts {
-            let asked = match part.meaning {
-                Meaning::Sense(Sense::Wants(Kind::Ticker)) => true,
-                Meaning::Sense(Sense::Deal) => DEALING.contains(&self.first_word(part)),
-                _ => false,
-            };
-            if asked {
-                part.meaning = cost.clone();
-            }
-        }
-    }
 }
 
-fn is_asset(part: &Part<'_>) -> bool {
+pub(super) fn is_asset(part: &Part<'_>) -> bool {
     matches!(&part.meaning, Meaning::Mention(mention) if !mention.is_money())
 }
 

@@ -18,7 +18,7 @@ const WORDLIKE: &str = "\
     fight file film fire firm fish fit flag flame flip floor flow flower fly fog food fool for force forest form \
     forth fox frame free friend front fuel fun fund funk future gain game gas gate gem get ghost giant gift giggle \
     glow go goal goat god gold good gps grass gravity green grow guild gun hair hall hard hat have head heart heat \
-    hedge hero hi high hippo hive hold hole holo home hood hook hop hope hot house huge human hype hyper ice icon id \
+    hedge hero hi high hippo hive hold hole home hood hook hop hope hot house huge human hype hyper ice icon id \
     idea idol if image in index infinity info init ink ins io iq iris iron it jam jasmine jet job joe join joy juice \
     jump just keep kernel key kid kill kind king kiss kite la lab lady lamb land last launch law layer lazy lead \
     leaf leash leg legend lend lens less let level lever life lift light lime lina line link lion list lit live load \
@@ -72,7 +72,9 @@ const ORDINARY_PHRASES: &[&str] = &[
     "alien worlds",
     "as roma",
     "atletico madrid",
+    "1 inch",
     "big time",
+    "chain link",
     "fc barcelona",
     "fc porto",
     "manchester city",
@@ -84,15 +86,31 @@ const ORDINARY_PHRASES: &[&str] = &[
 ];
 
 /// Names that are words, but of which the asset is what most people mean who say nothing else.
-const FAMILIAR: &str = "avalanche cosmos optimism polygon ripple sandbox stellar terra tether";
+const FAMILIAR: &str = "avalanche cosmos optimism polygon ripple sandbox stellar terra tether tron";
 
 /// Tickers that are also abbreviations, names or rare words of their own: good in lower case, but not among
 /// many words that mean nothing here.
 const TERSE: &str = "\
-    aca ace acm ada ae algo amb apt ar arpa ast ata atm atom aud bb chr comp cos ctr dai dar dash dia dot edo \
-    edu eng ens erg etc fil fis flux form gala gmt hc iota lista luna metis mina mira nav neo nom om omg ont op \
+    aca ace ada ae algo amb apt arpa ast atom aud bb chr comp cos ctr dai dar dash dia dot edo \
+    eng erg etc fil fis flux form gala hc iota lista luna metis mina mira nav neo nom om omg ont op \
     perl pol ppt pros qi rad rei ren req rune sapien sc scr sei slp sol sui syn sys tao theta tia tko tnt tst \
     uma uni wal zen";
+
+/// Tickers that are better known as something else, in capitals too: of clubs, cars, parts, insurances.
+const ACRONYMS: &str = "acm ar asr ata atm crv edu ens fet gmt juv lazio nfp psg";
+
+/// Whether a folded ticker is better known as something else than an asset.
+pub(super) fn is_acronym(folded: &str) -> bool {
+    ACRONYMS.split_ascii_whitespace().any(|acronym| acronym == folded)
+}
+
+/// Tickers that are words, but of no goods: with nothing but "price" beside them the asset is meant.
+const PRICED: &str = "ape arb link mana near sand ton";
+
+/// Whether a folded word with nothing but "price" beside it is a ticker.
+pub(super) fn is_priced(folded: &str) -> bool {
+    PRICED.split_ascii_whitespace().any(|priced| priced == folded)
+}
 
 fn set(text: &'static str) -> HashSet<&'static str> {
     text.split_ascii_whitespace().collect()

@@ -1,8 +1,8 @@
-//! From parts to a question: money becomes the quote, misspellings get a chance, and what does not convince is
-//! given up.
+//! From parts to a question: money becomes the quote, and misspellings get a chance.
 
 use super::everyday;
 use super::id::Kind;
+use super::judge::give_up;
 use super::pairs::price_in;
 use super::parse::{Meaning, Mention, Part, Standing};
 use super::search::MatchedOn;
@@ -11,17 +11,20 @@ use super::text::{Gap, Word};
 use super::words::{self, Sense};
 use crate::model::Interval;
 
-/// Markets that one question can ask for.
-const MAX_MENTIONS: usize = 10;
-
 /// How much more a word counts that asks for something else than there is: no wish beside it makes up for it.
 const ELSEWHERE_WEIGHT: usize = 3;
 
 /// Words between what is asked for and what it is asked of.
-const LINKS: &[&str] = &["a", "and", "for", "in", "of", "on", "or", "the"];
+pub(super) const LINKS: &[&str] = &["a", "and", "for", "in", "of", "on", "or", "the"];
 
 /// Words that may be misspelt in one question; with more it is about something else.
 const MAX_GUESSED: usize = 3;
+
+/// Wishes for candles that are of their length: a chart or a history of a year has candles of any.
+const CANDLES: &[&str] = &["candle", "kline", "ohlc"];
+
+/// Candles of a length, and how many words say so.
+type Timed = (Interval, usize);
 
 /// A question, understood as far as it can be.
 #[derive(Debug, Default)]
@@ -38,11 +41,17 @@ pub(super) struct Question<'t> {
     /// Words that ask for something, but are said of anything.
     vague: usize,
     /// What is asked for is said of markets alone.
-    telling: bool,
+    pub telling: bool,
     /// Somebody buys, sells or speculates.
-    dealing: bool,
+    pub dealing: bool,
     /// Something is said of markets, among other things.
-    about_markets: bool,
+    pub about_markets: bool,
+    /// Words that are said of markets alone.
+    pub market_words: usize,
+    /// Candles are asked for by that name.
+    candles: bool,
+    /// A time that is over is asked for.
+    of_past: bool,
     /// What is asked for can be asked of all markets at once.
     of_all: bool,
     /// The money whose markets are meant then.
@@ -53,7 +62,13 @@ impl Question<'_> {
     /// Whether it is about no single market, but about all of them, and nothing of it is left over.
     pub fn is_of_all(&self) -> bool {
         let about_markets = self.telling || self.dealing || self.about_markets;
-        self.of_all && about_markets && self.mentions.is_empty() && self.unknown == 0 && self.unanswered == 0
+        self.of_all
+            && about_markets
+            && !self.of_past
+            && self.intervals.is_empty()
+            && self.mentions.is_empty()
+            && self.unknown == 0
+            && self.unanswered == 0
     }
 
     /// Words that say something, known or not.
@@ -74,12 +89,12 @@ impl Question<'_> {
     }
 
     /// How much of what the question says is understood, from 0 to 1.
-    fn understood(&self) -> f32 {
+    pub fn understood(&self) -> f32 {
         share(self.known(), self.unknown)
     }
 
     /// The same without what may be understood wrongly.
-    fn surely_understood(&self) -> f32 {
+    pub fn surely_understood(&self) -> f32 {
         share(self.known().saturating_sub(self.vague), self.unknown)
     }
 }
@@ -92,7 +107,8 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     let mut question = Question::default();
     let mut unknown = Vec::new();
     let mut listed = false;
-    let (mut day, mut length) = (0, 0);
+    let mut day = 0;
+    let (mut past, mut no_candle) = (None, None);
     let mut toward = false;
     let parts = without_asides(typed, parts);
     for part in parts {
@@ -107,33 +123,39 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
             Meaning::Sense(Sense::Wants(kind)) => {
                 let telling = words::is_telling(&said(typed, &part));
                 question.telling |= telling;
+                question.market_words += if telling { part.words } else { 0 };
+                question.candles |= CANDLES.iter().any(|name| said(typed, &part).contains(name));
                 question.vague += if telling { 0 } else { part.words };
                 want(&mut question.wants, kind, part.words);
             }
             Meaning::Sense(Sense::Deal) => question.dealing = true,
             Meaning::Sense(Sense::Market) => question.about_markets = true,
             Meaning::Sense(Sense::Day) => day += part.words,
-            Meaning::Sense(Sense::Coins) => question.telling = true,
-            Meaning::Interval(interval) => {
+            Meaning::Sense(Sense::Coins) => {
                 question.telling = true;
+                question.market_words += part.words;
+            }
+            Meaning::Interval(interval) | Meaning::Sense(Sense::Candles(interval)) => {
+                question.telling = true;
+                question.market_words += part.words;
                 keep_interval(&mut question, interval, part.words);
             }
             Meaning::Sense(Sense::Every(interval)) => keep_interval(&mut question, interval, part.words),
-            Meaning::NoInterval => length += part.words,
+            Meaning::Past(interval) | Meaning::Sense(Sense::Past(interval)) => {
+                past.get_or_insert((interval, part.words));
+            }
+            Meaning::NoInterval(interval) => no_candle = Some((interval, part.words)),
             Meaning::Sense(Sense::Elsewhere) => question.unanswered += ELSEWHERE_WEIGHT * part.words,
             Meaning::Sense(Sense::Compare) => listed = true,
             Meaning::Sense(Sense::Toward) => toward = true,
-            Meaning::Sense(Sense::Stop | Sense::Pairing) | Meaning::Neutral => {}
+            Meaning::Sense(Sense::Stop | Sense::Pairing | Sense::Unit(_) | Sense::Not) | Meaning::Neutral => {}
             Meaning::Unknown => unknown.push(part.start),
         }
     }
     if day > 0 && question.wants.iter().all(|(kind, _)| *kind == Kind::Ticker) {
         want(&mut question.wants, Kind::Ticker, day);
     }
-    let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
-    if question.wants.iter().all(of_prices) {
-        question.unanswered += length;
-    }
+    take_past(&mut question, past, no_candle);
     question.unknown = unknown.len();
     if question.of_all {
         take_money(table, &mut question, toward);
@@ -144,6 +166,29 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     give_up(&mut question, |mention| !mention.symbols.is_empty());
     guess(table, typed, &unknown, &mut question);
     question
+}
+
+/// What prices were, candles tell: of the length that is asked for, or of one that fits the time. A length that no
+/// candle has is a time too, but where candles are asked for it is what cannot be had.
+fn take_past(question: &mut Question<'_>, past: Option<Timed>, no_candle: Option<Timed>) {
+    let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
+    if !question.wants.iter().all(of_prices) {
+        return;
+    }
+    let past = match no_candle {
+        Some((_, words)) if question.candles => {
+            question.unanswered += words;
+            past
+        }
+        _ => past.or(no_candle),
+    };
+    if let Some((interval, words)) = past {
+        question.of_past = true;
+        question.vague += words;
+        if question.intervals.is_empty() {
+            keep_interval(question, interval, words);
+        }
+    }
 }
 
 /// A part's words as the vocabulary has them.
@@ -281,6 +326,7 @@ fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
         return None;
     }
     let candidates = [
+        (table.named_pair(&word.folded), MatchedOn::Pair),
         (table.cut(&word.folded), MatchedOn::Prefix),
         (table.beginning_with(&word.folded), MatchedOn::Prefix),
         (table.mistyped(&word.folded), MatchedOn::OneEdit),
@@ -295,58 +341,4 @@ fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
         tickers: Vec::new(),
         pair_missing: false,
     })
-}
-
-/// Gives up mentions that do not convince beside what is left over, and what is named twice.
-pub(super) fn judge(question: &mut Question<'_>) {
-    let (understood, surely, unknown) = (question.understood(), question.surely_understood(), question.unknown);
-    let (telling, dealing) = (question.telling, question.dealing);
-    let about_markets = telling || dealing || question.about_markets;
-    give_up(question, |mention| match mention.standing {
-        Standing::Sure | Standing::Guess => true,
-        // Eleven dollars are mostly that.
-        Standing::Distinct if mention.is_money() => unknown == 0 || (telling && understood >= 0.6),
-        Standing::Distinct => about_markets || understood >= 0.2,
-        Standing::Terse { capitals } if capitals || telling || dealing => surely >= 0.5,
-        Standing::Terse { .. } => surely > 0.5,
-        // "Vitamin C".
-        Standing::Capitals if mention.is_letter() => unknown == 0,
-        Standing::Capitals => unknown == 0 || (telling && understood >= 0.6),
-        Standing::Familiar => unknown == 0 || ((telling || dealing) && surely > 0.5),
-        Standing::Ordinary => unknown == 0 && telling,
-    });
-    name_once(&mut question.mentions);
-}
-
-/// "Solana (SOLUSDC)" names one market, the more exactly named one.
-fn name_once(mentions: &mut Vec<Mention<'_>>) {
-    let mut once: Vec<Mention<'_>> = Vec::new();
-    for mention in mentions.drain(..) {
-        let same = once.iter().position(|other| is_same(other, &mention));
-        match same {
-            Some(at) if mention.on < once[at].on => once[at] = mention,
-            None if once.len() < MAX_MENTIONS => once.push(mention),
-            _ => {}
-        }
-    }
-    *mentions = once;
-}
-
-/// Whether two mentions are of one market, or one is of an asset and the other of a market of it.
-fn is_same(a: &Mention<'_>, b: &Mention<'_>) -> bool {
-    let (Some(first), Some(second)) = (a.symbols.first(), b.symbols.first()) else {
-        return false;
-    };
-    let asset = !a.tickers.is_empty() || !b.tickers.is_empty();
-    first == second || (asset && first.base == second.base)
-}
-
-/// Drops mentions; their words are then words that mean nothing.
-fn give_up<'t>(question: &mut Question<'t>, keep: impl Fn(&Mention<'t>) -> bool) {
-    let unknown = &mut question.unknown;
-    question.mentions.retain(|mention| {
-        let kept = keep(mention);
-        *unknown += if kept { 0 } else { mention.words };
-        kept
-    });
 }

@@ -1,21 +1,25 @@
 //! Lengths of candles in words: `1h`, `4 hour`, `15-min`, `one week`, and `1M` beside `1m`.
 
 use super::text::Word;
+use super::words::{self, Sense};
 use crate::model::Interval;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     /// The exchange has candles of it.
     Interval(Interval),
-    /// Says since when: "the last 3 days".
+    /// Says until when: "the next 3 days".
     Span,
-    /// A length that no candle has.
-    Missing,
+    /// A length that no candle has, with the candles that tell of so long a time.
+    Missing(Interval),
 }
 
 const SPAN_BEFORE: &[&str] = &[
     "last", "past", "previous", "over", "within", "next", "in", "since", "this",
 ];
+
+/// What is drawn of candles of a length, however many it takes.
+const AVERAGED: &[&str] = &["average", "dma", "ema", "ma", "moving", "rsi", "sma"];
 
 const UNITS: &[(&str, &[&str])] = &[
     ("s", &["s", "sec", "secs", "second", "seconds"]),
@@ -54,6 +58,9 @@ pub(super) fn length(words: &[Word], at: usize) -> Option<(Length, usize)> {
     if let Some(interval) = compact(word) {
         return Some((Length::Interval(interval), 1));
     }
+    if let Some((count, unit)) = written(&word.folded).filter(|_| words::sense(&word.folded).is_none()) {
+        return Some((stretch(words, at, count, unit), 1));
+    }
     if let Some(found) = part_of_hour(words, at) {
         return Some(found);
     }
@@ -62,7 +69,27 @@ pub(super) fn length(words: &[Word], at: usize) -> Option<(Length, usize)> {
     let unit = unit(&next.folded)?;
     // A letter alone is a unit only as "4 h"; "1 m" keeps its case as "1m" does.
     let unit = if next.text == "M" { "M" } else { unit };
-    Some((stretch(words, at, count, unit), 2))
+    let averaged = words
+        .get(at + 2)
+        .is_some_and(|word| AVERAGED.contains(&word.folded.as_str()));
+    // "200 day moving average", "last 50 hourly candles".
+    let several = averaged || (next.folded.ends_with("ly") && is_span(words, at));
+    match exact(1, unit).filter(|_| several) {
+        Some(interval) => Some((Length::Interval(interval), 2)),
+        None => Some((stretch(words, at, count, unit), 2)),
+    }
+}
+
+/// The candles that tell of so long a time: enough of them to see it, and not more than can be had at once.
+pub(super) fn span(count: u32, unit: &str) -> Interval {
+    match (unit, count) {
+        ("s" | "m", _) | ("h", ..=2) => Interval::M1,
+        ("h", ..=24) => Interval::M5,
+        ("h", _) | ("d", ..=14) => Interval::H1,
+        ("d", ..=366) | ("w", ..=26) | ("M", ..=12) => Interval::D1,
+        ("d" | "w" | "M", _) | ("y", ..=5) => Interval::W1,
+        _ => Interval::Mo1,
+    }
 }
 
 fn part_of_hour(words: &[Word], at: usize) -> Option<(Length, usize)> {
@@ -76,16 +103,21 @@ fn part_of_hour(words: &[Word], at: usize) -> Option<(Length, usize)> {
 /// The length that a unit alone names: "day candles" are of one day.
 pub(super) fn of_one(words: &[Word], at: usize) -> Option<Length> {
     let word = words.get(at)?;
+    let foreign = foreign_unit(&word.folded);
     let several = word.folded.ends_with('s');
-    let unit = unit(&word.folded).filter(|_| !several && word.folded.len() > 2)?;
-    Some(stretch(words, at, 1, unit))
+    let english = || unit(&word.folded).filter(|_| !several && word.folded.len() > 2);
+    Some(stretch(words, at, 1, foreign.or_else(english)?))
 }
 
 fn stretch(words: &[Word], at: usize, count: u32, unit: &str) -> Length {
-    if at > 0 && SPAN_BEFORE.contains(&words[at - 1].folded.as_str()) {
+    if is_span(words, at) {
         return Length::Span;
     }
-    exact(count, unit).map_or(Length::Missing, Length::Interval)
+    exact(count, unit).map_or_else(|| Length::Missing(span(count, unit)), Length::Interval)
+}
+
+fn is_span(words: &[Word], at: usize) -> bool {
+    at > 0 && SPAN_BEFORE.contains(&words[at - 1].folded.as_str())
 }
 
 /// `1h`, `15min`, `H4`; only `1M` in this case is a month.
@@ -93,15 +125,23 @@ fn compact(word: &Word) -> Option<Interval> {
     if let Ok(interval) = word.text.parse() {
         return Some(interval);
     }
-    let digits = word.folded.find(|c: char| !c.is_ascii_digit())?;
-    if digits > 0 {
-        let (count, letters) = word.folded.split_at(digits);
-        return exact(number(count)?, unit(letters)?);
+    if let Some((count, unit)) = written(&word.folded) {
+        return exact(count, unit);
     }
     // As charting programs write it.
     let (letter, count) = word.folded.split_at_checked(1)?;
     let known = matches!(letter, "m" | "h" | "d" | "w") && !count.starts_with('0');
     exact(number(count).filter(|_| known)?, letter)
+}
+
+/// `30d`, `15min`: how many of which unit.
+pub(super) fn written(folded: &str) -> Option<(u32, &'static str)> {
+    let digits = folded
+        .find(|c: char| !c.is_ascii_digit())
+        .filter(|digits| *digits > 0)?;
+    let (count, letters) = folded.split_at(digits);
+    let count = number(count).filter(|count| *count > 0)?;
+    Some((count, unit(letters)?))
 }
 
 fn exact(count: u32, unit: &str) -> Option<Interval> {
@@ -113,12 +153,26 @@ fn exact(count: u32, unit: &str) -> Option<Interval> {
     format!("{count}{unit}").parse().ok()
 }
 
-fn unit(text: &str) -> Option<&'static str> {
+/// The letter of a unit of time.
+pub(super) fn unit(text: &str) -> Option<&'static str> {
     let unit = UNITS.iter().find(|(_, names)| names.contains(&text));
-    unit.map(|(unit, _)| *unit)
+    unit.map(|(unit, _)| *unit).or_else(|| foreign_unit(text))
 }
 
-fn number(text: &str) -> Option<u32> {
+/// A letter that stands for a unit of time.
+pub(super) fn letter(text: &str) -> Option<&'static str> {
+    let mut letters = UNITS.iter().map(|(letter, _)| *letter);
+    letters.find(|letter| *letter == text)
+}
+
+fn foreign_unit(text: &str) -> Option<&'static str> {
+    match words::sense(text) {
+        Some(Sense::Unit(unit)) => Some(unit),
+        _ => None,
+    }
+}
+
+pub(super) fn number(text: &str) -> Option<u32> {
     let spelt = NUMBERS.iter().find(|(name, _)| *name == text);
     match spelt {
         Some((_, number)) => Some(*number),
@@ -188,8 +242,15 @@ mod tests {
             };
             assert_eq!(found, interval, "{text}");
         }
-        assert_eq!(read("7 days"), Some((Length::Missing, 2)));
-        assert_eq!(read("1 year"), Some((Length::Missing, 2)));
+        assert_eq!(read("7 days"), Some((Length::Missing(Interval::H1), 2)));
+        assert_eq!(read("1 year"), Some((Length::Missing(Interval::W1), 2)));
+        assert_eq!(
+            read("200 day moving average"),
+            Some((Length::Interval(Interval::D1), 2))
+        );
+        assert_eq!(read("4 Stunden"), Some((Length::Interval(Interval::H4), 2)));
+        assert_eq!(read("30d"), Some((Length::Missing(Interval::D1), 1)));
+        assert_eq!(read("24h"), None, "tickers tell of it");
         assert_eq!(length(&words("last 3 days"), 1), Some((Length::Span, 2)));
     }
 }

@@ -3,19 +3,25 @@
 //! - `id`: [`MarketId`], the ids of market documents
 //! - `table`: [`SymbolTable`], the exchange's symbols, indexed and ranked
 //! - `assets`, `everyday`: what assets are called, and which of these names are everyday words
-//! - `words`, `interval`: the other words of questions, lengths of candles
+//! - `words`, `interval`, `past`: the other words of questions, lengths of candles, times that are over
 //! - `text`, `spelling`: a query as words, as typed and as they are known
-//! - `parse`, `pairs`, `beside`, `gather`: the words as parts, and the parts as a question
+//! - `parse`, `reader`: the words as parts; `negation`, `pairs`, `beside`, `amount`: what the parts make of each other
+//! - `gather`, `judge`: the parts as a question
 //! - `search`: from a question to documents, best first
 
+mod amount;
 mod assets;
 mod beside;
 mod everyday;
 mod gather;
 mod id;
 mod interval;
+mod judge;
+mod negation;
 mod pairs;
 mod parse;
+mod past;
+mod reader;
 mod search;
 mod spelling;
 mod table;

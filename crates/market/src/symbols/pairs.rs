@@ -9,7 +9,7 @@ use crate::model::Symbol;
 
 /// With these, "for" and "with" stand between what is given and what is got.
 const CHANGING: &[&str] = &[
-    "buy", "change", "convert", "exchange", "sell", "selling", "swap", "swapping", "trade", "trading",
+    "buy", "buying", "change", "convert", "exchange", "sell", "selling", "swap", "swapping", "trade", "trading",
 ];
 
 /// Joins two assets where the question makes one market of them.
@@ -29,12 +29,81 @@ pub(super) fn pairs<'t>(table: &'t SymbolTable, words: &[Word], parts: Vec<Part<
         if changing && matches!(words[part.start].folded.as_str(), "for" | "with") {
             part.meaning = Meaning::Sense(Sense::Toward);
         }
-        if !join(table, &mut joined, &mut part, told) {
+        if !join(table, words, &mut joined, &mut part, told) {
             half_known(words, &mut joined, &mut part);
+            unknown_priced(table, words, &joined, &mut part);
             joined.push(part);
         }
     }
+    how_many(table, words, &mut joined);
     joined
+}
+
+/// "Kaspa usdt price", "kaspa in btc": the price of something that is not known here is no price of the money.
+fn unknown_priced(table: &SymbolTable, words: &[Word], parts: &[Part<'_>], part: &mut Part<'_>) {
+    let Meaning::Mention(money) = &mut part.meaning else {
+        return;
+    };
+    let toward = parts
+        .last()
+        .is_some_and(|part| matches!(part.meaning, Meaning::Sense(Sense::Toward)));
+    let rest = if toward { &parts[..parts.len() - 1] } else { parts };
+    let passed = |part: &&Part<'_>| matches!(part.meaning, Meaning::Sense(Sense::Wants(_)));
+    let first = if toward {
+        rest.iter().rev().find(|part| !passed(part))
+    } else {
+        rest.last()
+    };
+    let unknown = first.is_some_and(|part| matches!(part.meaning, Meaning::Unknown));
+    // "He believes in bitcoin": only a ticker that prices are in, and only in few words.
+    let last = part.start + part.words == words.len();
+    let quote = toward && last && words.len() <= 4 && money.on == MatchedOn::Ticker;
+    let quote = quote && money.tickers.iter().any(|ticker| table.has_quote(ticker));
+    if unknown && part.gap == Gap::Loose && (money.is_money() || quote) {
+        money.symbols.clear();
+    }
+}
+
+/// "How many bitcoin is one ether worth": the second is priced in the first.
+fn how_many<'t>(table: &'t SymbolTable, words: &[Word], parts: &mut Vec<Part<'t>>) {
+    let assets: Vec<usize> = (0..parts.len())
+        .filter(|at| matches!(parts[*at].meaning, Meaning::Mention(_)))
+        .collect();
+    let &[first, second] = assets.as_slice() else {
+        return;
+    };
+    let start = parts[first].start;
+    let counted = start >= 2 && words[start - 2].folded == "how" && words[start - 1].folded == "many";
+    let (Meaning::Mention(quote), Meaning::Mention(base)) = (&parts[first].meaning, &parts[second].meaning) else {
+        return;
+    };
+    let straight = exchange(table, base, quote).map(|symbol| (symbol, MatchedOn::Pair));
+    let reversed = || exchange(table, quote, base).map(|symbol| (symbol, MatchedOn::ReversedPair));
+    let priced = straight.or_else(reversed).filter(|_| counted);
+    if let Some((symbol, on)) = priced {
+        let told = quote.words + base.words;
+        parts[second].meaning = Meaning::Mention(market(table, symbol, on, told));
+        parts.remove(first);
+    }
+}
+
+/// "Pepe and shib in usdc": both are.
+fn price_others<'t>(table: &'t SymbolTable, words: &[Word], parts: &mut [Part<'t>], last: usize, money: &Mention<'t>) {
+    let mut at = last;
+    while let Some(before) = at.checked_sub(1) {
+        let linked = matches!(words[parts[before].start].folded.as_str(), "and" | "or");
+        let listed = parts[at].gap == Gap::List;
+        let Some(other) = before.checked_sub(usize::from(linked)).filter(|_| linked || listed) else {
+            return;
+        };
+        let Meaning::Mention(asset) = &mut parts[other].meaning else {
+            return;
+        };
+        if let Some(symbol) = exchange(table, asset, money) {
+            *asset = market(table, symbol, MatchedOn::Pair, asset.words);
+        }
+        at = other;
+    }
 }
 
 /// A written pair with something that is no asset here: `BTC/XYZ` and `XYZ/BTC` are about no other pair of BTC.
@@ -45,7 +114,7 @@ fn half_known(words: &[Word], parts: &mut [Part<'_>], part: &mut Part<'_>) {
     let unlike_asset = |other: &Part<'_>| match other.meaning {
         // "bitcoin-backed" is a word, and only `BTC-XYZ` would be a pair.
         Meaning::Unknown => part.gap == Gap::Slash || (part.gap == Gap::Pair && words[other.start].capitals),
-        Meaning::Sense(Sense::Stop) => part.gap == Gap::Slash,
+        Meaning::Sense(Sense::Stop | Sense::Toward) => part.gap == Gap::Slash,
         _ => false,
     };
     let (last_is, part_is) = (unlike_asset(last), unlike_asset(part));
@@ -99,7 +168,7 @@ fn before(parts: &[Part<'_>], gap: Gap) -> Option<(Beside, usize)> {
 }
 
 /// Whether `part` became the second half of a pair whose first half is the last of `parts`.
-fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>, told: Told) -> bool {
+fn join<'t>(table: &'t SymbolTable, words: &[Word], parts: &mut [Part<'t>], part: &mut Part<'t>, told: Told) -> bool {
     let Meaning::Mention(second) = &mut part.meaning else {
         return false;
     };
@@ -126,6 +195,9 @@ fn join<'t>(table: &'t SymbolTable, parts: &mut [Part<'t>], part: &mut Part<'t>,
     };
     if let Some((symbol, on)) = found {
         *first = market(table, symbol, on, first.words + second.words);
+        if beside == Beside::Toward && second.is_money() {
+            price_others(table, words, parts, at, second);
+        }
         return true;
     }
     if is_priced(first, second, beside, told) {

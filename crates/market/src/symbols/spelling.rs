@@ -75,15 +75,17 @@ fn divided(table: &SymbolTable, word: Word) -> Vec<Word> {
 /// How many letters the next word has, and whether it is a known one.
 fn next_piece(table: &SymbolTable, rest: &[char]) -> (usize, bool) {
     let plain = rest.iter().take_while(|letter| !unspaced(**letter)).count();
-    if plain > 0 {
-        return (plain, true);
-    }
     let most = rest.len().min(MAX_RUN_CHARS);
-    let known = (1..=most).rev().find(|length| {
+    // `K线` is one word, `BTC价格` are two.
+    let known = (plain + 1..=most).rev().find(|length| {
         let piece: String = rest[..*length].iter().collect();
         is_known(table, &piece)
     });
-    known.map_or((1, false), |length| (length, true))
+    match known {
+        Some(length) => (length, true),
+        None if plain > 0 => (plain, true),
+        None => (1, false),
+    }
 }
 
 fn respelt(word: Word) -> Word {
@@ -128,6 +130,9 @@ mod tests {
             ("比特币价格", "比特币 价格"),
             ("以太坊的价格是多少", "以太坊 的 价格 是 多少"),
             ("BTC价格", "btc 价格"),
+            ("BTC15分钟K线", "btc15 分钟 k线"),
+            ("15分钟K线", "15 分钟 k线"),
+            ("4時間足", "4 時間 足"),
             ("비트코인의 가격", "비트코인 의 가격"),
             ("币安人生", "币安人生"),
             ("币安人生USDT", "币安人生usdt"),

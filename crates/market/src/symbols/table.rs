@@ -242,6 +242,24 @@ impl SymbolTable {
         halves.any(|(base, quote)| quote != "USD" && words::is_money(quote) && self.has_base(base))
     }
 
+    /// Symbols that a text names by another name of the base: `xbtusdt`, `XBTUSD`.
+    pub(super) fn named_pair(&self, word: &str) -> Vec<&Symbol> {
+        let splits = word.char_indices().skip(1).take(MAX_COMPARED_CHARS);
+        let halves = splits.map(|(at, _)| word.split_at(at));
+        let priced = halves.filter(|(_, quote)| words::is_money(&quote.to_uppercase()));
+        let mut found = Vec::new();
+        for (name, quote) in priced {
+            let bases = Assets::known().called(name).iter().flat_map(|base| self.of_base(base));
+            let quote = quote.to_uppercase();
+            let meant = |symbol: &&Symbol| match quote.as_str() {
+                "USD" => words::is_dollar(&symbol.quote),
+                quote => &*symbol.quote == quote,
+            };
+            found.extend(bases.filter(meant));
+        }
+        found
+    }
+
     /// Symbols whose name a text begins, well into the quote.
     pub(super) fn cut(&self, word: &str) -> Vec<&Symbol> {
         let wanted = key(word);

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::assets;
 use super::id::{AnalyticsKind, Kind};
+use super::interval;
 use super::text::one_edit_apart;
 use crate::model::Interval;
 
@@ -18,6 +19,9 @@ pub(super) const DEFAULT_INTERVAL: Interval = Interval::H1;
 
 /// Shortest word that is looked for among misspelt wishes.
 const MIN_RESPELT_CHARS: usize = 6;
+
+/// Shortest word that is looked for among wishes with two letters swapped.
+const MIN_SWAPPED_CHARS: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sense {
@@ -37,6 +41,14 @@ pub(super) enum Sense {
     Wants(Kind),
     /// Candles of one length: "hourly".
     Every(Interval),
+    /// The same, and is said of candles alone: "Tageskerzen".
+    Candles(Interval),
+    /// A time that is over, of which candles of this length tell: "yesterday".
+    Past(Interval),
+    /// A unit of time in another language, by its letter: "Stunden".
+    Unit(&'static str),
+    /// What follows is left out: "except".
+    Not,
     /// "eth to btc": the first is priced in the second, if such a market exists.
     Toward,
     /// "bitcoin vs ethereum", "compare": each for itself.
@@ -72,8 +84,22 @@ impl Sense {
             "liquidity_vacuums" => Self::Wants(Kind::Analytics(LiquidityVacuums)),
             "health" => Self::Wants(Kind::Analytics(Health)),
             "report" => Self::Wants(Kind::Report),
-            _ => Self::Every(name.strip_prefix("every ")?.parse().ok()?),
+            "not" => Self::Not,
+            _ => return Self::with_length(name),
         })
+    }
+
+    /// `every 1h`, `unit h`
+    fn with_length(name: &str) -> Option<Self> {
+        let (sense, length) = name.split_once(' ')?;
+        let interval = || length.parse().ok();
+        match sense {
+            "every" => interval().map(Self::Every),
+            "candles" => interval().map(Self::Candles),
+            "past" => interval().map(Self::Past),
+            "unit" => interval::letter(length).map(Self::Unit),
+            _ => None,
+        }
     }
 }
 
@@ -134,6 +160,15 @@ pub(super) fn longest(first: &str) -> usize {
     LONGEST.get(first).copied().unwrap_or(0)
 }
 
+fn has_same_letters(a: &str, b: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    a.len() == b.len() && sorted(a) == sorted(b)
+}
+
 /// The wish that a folded word misspells by one edit, not in its first letter.
 pub(super) fn respelt(word: &str) -> Option<&'static str> {
     static WISHES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
@@ -141,12 +176,16 @@ pub(super) fn respelt(word: &str) -> Option<&'static str> {
         let single = entries().filter(|(said, entry)| asks(entry) && !said.contains(' '));
         single
             .map(|(said, _)| said)
-            .filter(|said| said.is_ascii() && said.len() >= MIN_RESPELT_CHARS)
+            .filter(|said| said.is_ascii() && said.len() >= MIN_SWAPPED_CHARS)
             .collect()
     });
     let length = word.chars().count();
-    let first = word.chars().next().filter(|_| length >= MIN_RESPELT_CHARS)?;
-    let near = |wish: &&&str| wish.starts_with(first) && one_edit_apart(wish, word);
+    let first = word.chars().next().filter(|_| length >= MIN_SWAPPED_CHARS)?;
+    // Of a shorter word only two letters may be swapped: one other letter makes too many others.
+    let near = |wish: &&&str| {
+        let close = length >= MIN_RESPELT_CHARS && wish.len() >= MIN_RESPELT_CHARS;
+        wish.starts_with(first) && (close || has_same_letters(wish, word)) && one_edit_apart(wish, word)
+    };
     WISHES.iter().find(near).copied()
 }
 
@@ -204,6 +243,7 @@ mod tests {
             ("liquidty", Some("liquidity")),
             ("voulme", Some("volume")),
             ("prise", None),
+            ("pirce", Some("price")),
             ("handles", None),
             ("bitcoin", None),
         ] {

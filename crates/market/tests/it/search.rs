@@ -129,3 +129,29 @@ async fn a_snippet_has_figures_of_its_own_document() {
         assert!(first.snippet.ends_with("Z."), "not cut: {}", first.snippet);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_live_book_a_snippet_says_what_to_fetch() {
+    let exchange = exchange(simulation(), Limits::default()).await;
+    let market = MarketSettings::of(&exchange).start().ready().await;
+    market.fetch("ticker:SOLUSDT").await.expect("the day is known then");
+    for (text, words) in [
+        ("sol order book", "Fetch it for the bids and asks."),
+        ("sol spread", "and the spread."),
+        ("sol slippage", "Fetch it for the depth"),
+        ("sol recent trades", "Fetch it for the trades."),
+        ("sol order flow", "Fetch it for what buyers took"),
+        ("sol anomalies", "Fetch it for what is unusual."),
+        ("sol market health", "Fetch it for the score."),
+    ] {
+        let query = Query {
+            text: text.to_owned(),
+            limit: 1,
+        };
+        let found = market.source.search(&query, &call()).await.expect("an answer");
+        let snippet = &found[0].snippet;
+        assert!(snippet.contains(words), "{text}: {snippet}");
+        assert!(!snippet.contains("last price"), "of the ticker: {snippet}");
+        assert!(snippet.ends_with("Z."), "not cut: {snippet}");
+    }
+}

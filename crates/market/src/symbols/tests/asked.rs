@@ -1,4 +1,4 @@
-//! Some fourteen hundred questions (`questions.tsv`) of an exchange with over a thousand symbols (`exchange.txt`).
+//! Some twenty-five hundred questions (`questions.tsv`) of an exchange with over a thousand symbols (`exchange.txt`).
 //! Which of them find what they mean is written beside each, so that a change of the rules shows what it does.
 
 use super::super::search;
