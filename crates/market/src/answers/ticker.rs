@@ -16,8 +16,9 @@ use crate::number::Quantity;
 use crate::rest::{RestError, Ticker, TickerQuote};
 use crate::symbols::Kind;
 
-/// What the ticker is of.
+/// What the ticker is of, unless it says otherwise.
 const DAY: Millis = 24 * 3_600 * 1_000;
+const MINUTE: Millis = 60 * 1_000;
 
 /// Prices of the streams that are older do not stand in for an answer.
 const MAX_STREAMED_AGE_MS: u64 = 60_000;
@@ -30,8 +31,18 @@ pub async fn ticker(market: &Market, symbol: &str) -> Result<Answer> {
     }
 }
 
-/// What the streams say, where the exchange does not answer: one that asks for a pause still sends them.
 fn streamed(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Result<Answer>> {
+    let stamped = of_streams(market, symbol, error)?;
+    let note = because(error);
+    Some(told(market, symbol, &stamped, Origin::Stream).and_then(|answer| answer.with_field("note", &note)))
+}
+
+pub(super) fn because(error: &RestError) -> String {
+    format!("from the exchange's streams, because asking it failed: {error}")
+}
+
+/// What the streams say, where the exchange does not answer: one that asks for a pause still sends them.
+pub(super) fn of_streams(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Stamped<Ticker>> {
     let day = market.feed.board.lookup(&symbol.name)?;
     let is_current =
         market.feed.health.trouble().is_none() && day.received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS;
@@ -68,14 +79,28 @@ fn streamed(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Resul
         trades: 0,
         quote,
     };
-    let stamped = Stamped {
+    Some(Stamped {
         value: ticker,
         exchange_time: Some(close_time),
         received: day.received,
         simulated: market.simulated().is_some(),
-    };
-    let note = format!("from the exchange's streams, because asking it failed: {error}");
-    Some(told(market, symbol, &stamped, Origin::Stream).and_then(|answer| answer.with_field("note", &note)))
+    })
+}
+
+/// How many trades there were. Something was traded: no trades are not none, but not counted.
+pub(super) fn counted(ticker: &Ticker) -> Option<u64> {
+    Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero())
+}
+
+/// Of how long a time a ticker is: a recording may know less than a day.
+pub(super) fn window(ticker: &Ticker) -> String {
+    let millis = ticker.close_time.saturating_sub(ticker.open_time).max(0);
+    match (DAY - millis).abs() {
+        ..=MINUTE => "24 hours".to_owned(),
+        _ if millis < 2 * MINUTE => format!("{} seconds", (millis + 500) / 1_000),
+        _ if millis < 120 * MINUTE => format!("{} minutes", millis / MINUTE),
+        _ => format!("{} hours", millis / (60 * MINUTE)),
+    }
 }
 
 /// Several with one request; one that fails does not take the others with it.
@@ -98,7 +123,7 @@ pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
             };
             told(market, &symbol, &stamped, Origin::Rest)
         }
-        Some(Err(error)) => Err(error.clone().into()),
+        Some(Err(error)) => streamed(market, &symbol, error).unwrap_or_else(|| Err(error.clone().into())),
         None => Err(Error::internal("nothing was asked")),
     };
     symbols.into_iter().map(|symbol| symbol.and_then(answer)).collect()
@@ -106,8 +131,7 @@ pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
 
 fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>, origin: Origin) -> Result<Answer> {
     let ticker = &stamped.value;
-    // Something was traded: no trades are not none, but not counted.
-    let trades = Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero());
+    let (trades, window) = (counted(ticker), window(ticker));
     let provenance = Provenance::new(market, origin, stamped.exchange_time, stamped.received);
     let quote = ticker.quote.as_ref();
     let (bid, ask) = (quote.and_then(|q| q.bid), quote.and_then(|q| q.ask));
@@ -115,9 +139,9 @@ fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>, origin: Ori
     let spread_bps = touch.as_ref().and_then(Touch::spread_bps).and_then(rounded_bps);
     // Nothing was traded: the exchange's zeros are not figures.
     let change_pct = ticker.last.map(|_| ticker.price_change_percent);
-    let mut answer = Answer::new(Kind::Ticker, symbol, "price and last 24 hours", provenance)?
+    let mut answer = Answer::new(Kind::Ticker, symbol, &format!("price and last {window}"), provenance)?
         .figure(format!(
-            "{} ({}): last price {} {}, {}% in 24 hours.",
+            "{} ({}): last price {} {}, {}% in {window}.",
             symbol.name,
             pair_name(symbol),
             or_unknown(ticker.last),
@@ -125,7 +149,7 @@ fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>, origin: Ori
             or_unknown(change_pct.map(signed)),
         ))
         .figure(format!(
-            "24 hours: high {}, low {}, volume {} {} worth {} {}, {} trades.",
+            "Last {window}: high {}, low {}, volume {} {} worth {} {}, {} trades.",
             or_unknown(ticker.high),
             or_unknown(ticker.low),
             ticker.volume,

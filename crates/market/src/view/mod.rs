@@ -114,7 +114,7 @@ fn headline(told: &Told, shown: &mut Vec<&str>) -> Option<Headline> {
         return Some(day.headline(bests.as_ref(), told));
     }
     if let Some(headline) = candles::headline(told) {
-        shown.extend(candles::SHOWN);
+        shown.extend(candles::shown(told));
         return Some(headline);
     }
     if let Some(headline) = cost::headline(told) {
