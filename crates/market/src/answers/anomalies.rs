@@ -242,3 +242,44 @@ pub async fn health_score(market: &Market, symbol: &str) -> Result<Answer> {
 fn plain(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::analytics::fixture::depth;
+    use crate::feed::{Beats, BookView, Watch};
+    use crate::moment::Moment;
+    use crate::tape::Tape;
+
+    /// The book moves on between two looks: its walls are where it is now, and as large as they are now.
+    #[test]
+    fn walls_are_of_the_book_that_is_told_of() {
+        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        tape.opened(0);
+        let received = Moment::now(&tribune_core::SystemClock);
+        let view = |best_bid: i64, wall: &str| {
+            let bids: Vec<(String, &str)> = (0..30).map(|down| ((best_bid - down).to_string(), "2")).collect();
+            let bids = bids.iter().map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
+            let best_ask = (best_bid + 2).to_string();
+            BookView {
+                symbol: "BTCUSDT".into(),
+                depth: depth(&bids.collect::<Vec<_>>(), &[(&best_ask, "2")]),
+                last_update_id: 1,
+                exchange_time: None,
+                received,
+            }
+        };
+        for second in 0..=6 {
+            watch.look(&view(904, "100"), &tape, Beats::default(), second * 1_000);
+        }
+        let before = watch.walls();
+        // Mid 905: 900 is 55.2486 bps below it.
+        assert_eq!((before.walls.len(), before.walls[0].distance_bps), (1, Some(-55.2486)));
+        let now = watch.walls_in(&view(909, "80"), &tape, 6_500);
+        // Mid 910: 10/910.
+        assert_eq!((now.walls.len(), now.walls[0].distance_bps), (1, Some(-109.8901)));
+        assert_eq!((now.walls[0].quantity_base.to_string(), now.walls[0].age_ms), ("80".to_owned(), 6_500));
+        // A wall that is no longer there is not told of; what was looked at stays as it was.
+        assert!(watch.walls_in(&view(909, "2"), &tape, 6_500).walls.is_empty());
+        assert_eq!(watch.walls(), before);
+    }
+}

@@ -233,3 +233,43 @@ pub async fn average(market: &Market, symbol: &str) -> Result<Answer> {
         symbol.name, value.minutes, symbol.quote
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticker_says_of_how_long_a_time_it_is() {
+        let mut ticker = Ticker {
+            symbol: "BTCUSDT".into(),
+            price_change: Decimal::ZERO,
+            price_change_percent: Decimal::ZERO,
+            average: None,
+            open: None,
+            high: None,
+            low: None,
+            last: None,
+            volume: Quantity::ZERO,
+            quote_volume: crate::number::Notional::ZERO,
+            open_time: 0,
+            close_time: 0,
+            first_id: None,
+            last_id: None,
+            trades: 0,
+            quote: None,
+        };
+        for (millis, told) in [
+            (DAY, "24 hours"),
+            (DAY - 1, "24 hours"),
+            (38_400, "38 seconds"),
+            (20 * MINUTE, "20 minutes"),
+            (5 * 60 * MINUTE, "5 hours"),
+            (7 * DAY, "168 hours"),
+            (0, "0 seconds"),
+            (-5, "0 seconds"),
+        ] {
+            ticker.close_time = millis;
+            assert_eq!(window(&ticker), told);
+        }
+    }
+}

@@ -46,6 +46,7 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
     let (headline, panels) = drawn(&told, None);
     board.headline = headline;
     board.panels = panels;
+    board.notes.extend(cost::ask_again(&told));
     if board.headline.is_none() {
         dated(&mut board.panels, &told, true);
     }

@@ -110,7 +110,7 @@ impl Day {
         Headline {
             label: "Last price".to_owned(),
             value: self.last.map_or_else(
-                || Amount::plain("not traded"),
+                || Amount::plain(if told.text("ticker_note").is_some() { "unknown" } else { "not traded" }),
                 |last| Amount::new(written(last, places), quote),
             ),
             change,
