@@ -258,7 +258,9 @@ mod tests {
         let received = Moment::now(&tribune_core::SystemClock);
         let view = |best_bid: i64, wall: &str| {
             let bids: Vec<(String, &str)> = (0..30).map(|down| ((best_bid - down).to_string(), "2")).collect();
-            let bids = bids.iter().map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
+            let bids = bids
+                .iter()
+                .map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
             let best_ask = (best_bid + 2).to_string();
             BookView {
                 symbol: "BTCUSDT".into(),
@@ -277,7 +279,10 @@ mod tests {
         let now = watch.walls_in(&view(909, "80"), &tape, 6_500);
         // Mid 910: 10/910.
         assert_eq!((now.walls.len(), now.walls[0].distance_bps), (1, Some(-109.8901)));
-        assert_eq!((now.walls[0].quantity_base.to_string(), now.walls[0].age_ms), ("80".to_owned(), 6_500));
+        assert_eq!(
+            (now.walls[0].quantity_base.to_string(), now.walls[0].age_ms),
+            ("80".to_owned(), 6_500)
+        );
         // A wall that is no longer there is not told of; what was looked at stays as it was.
         assert!(watch.walls_in(&view(909, "2"), &tape, 6_500).walls.is_empty());
         assert_eq!(watch.walls(), before);

@@ -22,6 +22,8 @@ const MAX_TABLE_BYTES: usize = 72_000;
 
 /// What the quotes of a text take on the wire: once as they are, once escaped.
 const QUOTES_BYTES: usize = 6;
+/// And the brackets of a row.
+const BRACKETS_BYTES: usize = 4;
 
 /// Where figures are from, and when.
 #[derive(Debug, Clone, Serialize)]
@@ -122,7 +124,7 @@ impl Table {
     fn fit(&mut self, budget: usize) -> usize {
         let mut spent = 0;
         let mut fits = |row: &&Vec<Value>| {
-            spent += row.iter().map(cell_bytes).sum::<usize>() + 6;
+            spent += row.iter().map(cell_bytes).sum::<usize>() + BRACKETS_BYTES;
             spent <= budget
         };
         let kept = match self.keep {
@@ -370,7 +372,14 @@ mod tests {
     /// can.
     #[test]
     fn rows_take_what_they_are_counted_for() {
-        let row = |n: u64| vec![json!(1_700_000_000_000 + n), json!("64033.37000000"), json!(null), json!("0.5")];
+        let row = |n: u64| {
+            vec![
+                json!(1_700_000_000_000 + n),
+                json!("64033.37000000"),
+                json!(null),
+                json!("0.5"),
+            ]
+        };
         for budget in [0, 90, 91, 5_000, 72_000] {
             let mut table = Table {
                 name: "rows",

@@ -42,7 +42,9 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
         Ok(ticker) => (Some(ticker), None),
         Err(error) => {
             let streamed = ticker::of_streams(market, &symbol, &error).map(Arc::new);
-            let why = streamed.as_ref().map_or_else(|| error.to_string(), |_| ticker::because(&error));
+            let why = streamed
+                .as_ref()
+                .map_or_else(|| error.to_string(), |_| ticker::because(&error));
             (streamed, Some(why))
         }
     };

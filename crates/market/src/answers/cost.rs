@@ -84,7 +84,9 @@ fn beyond_rules(symbol: &Symbol, size: Size, worked: &Cost) -> Option<String> {
     let (base, quote) = (&symbol.base, &symbol.quote);
     let least_worth = symbol.min_notional.filter(|least| worked.filled_quote < *least);
     let least = symbol.min_quantity.filter(|least| worked.filled_base < least.decimal());
-    let most = symbol.max_quantity.filter(|most| !most.is_zero() && worked.filled_base > most.decimal());
+    let most = symbol
+        .max_quantity
+        .filter(|most| !most.is_zero() && worked.filled_base > most.decimal());
     let step = match size {
         Size::Base(asked) => symbol
             .step_size
@@ -117,9 +119,15 @@ mod tests {
         let book = depth(&[("99", "10")], &[("100", "10")]);
         for (size, told) in [
             (Size::Base(quantity("1.001")), None),
-            (Size::Base(quantity("1.0005")), Some("steps of 0.001 BTC, and this is none")),
+            (
+                Size::Base(quantity("1.0005")),
+                Some("steps of 0.001 BTC, and this is none"),
+            ),
             (Size::Base(quantity("0.0105")), Some("steps of 0.001 BTC")),
-            (Size::Base(quantity("0.009")), Some("worth less than 1 USDT; the exchange takes no order of less than 0.01")),
+            (
+                Size::Base(quantity("0.009")),
+                Some("worth less than 1 USDT; the exchange takes no order of less than 0.01"),
+            ),
             (Size::Base(quantity("6")), Some("more than 5 BTC")),
             // An amount of money is traded for what steps it makes.
             (Size::Quote(money("33.33")), None),

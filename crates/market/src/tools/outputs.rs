@@ -21,7 +21,11 @@ const COMMON: &[&str] = &[
     "~clock_note string",
 ];
 const OF_SYMBOL: &[&str] = &["symbol string", "base_asset string"];
-const OF_BOOK: &[&str] = &["book_state string", "~book_state_reason string", "last_update_id integer"];
+const OF_BOOK: &[&str] = &[
+    "book_state string",
+    "~book_state_reason string",
+    "last_update_id integer",
+];
 
 const RESULTS: &str = "One for each symbol, with the figures that one alone has.";
 const FAILED: &str = "Symbols without an answer, and why.";
@@ -145,7 +149,12 @@ impl Form {
                 "complete boolean",
                 "components array",
             ],
-            Self::LiquidityVacuums => &["hours integer", "vacuums array", "median_row_base string", "coverage number?"],
+            Self::LiquidityVacuums => &[
+                "hours integer",
+                "vacuums array",
+                "median_row_base string",
+                "coverage number?",
+            ],
             Self::CostToTrade => &[
                 "side string",
                 "filled boolean",

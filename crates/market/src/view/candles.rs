@@ -47,7 +47,11 @@ impl<'a> Listed<'a> {
     /// `900 candles`, `385 of 900 candles`.
     fn count(&self) -> String {
         let count = self.table.rows.len();
-        let noun = if self.whole.unwrap_or(count) == 1 { "candle" } else { "candles" };
+        let noun = if self.whole.unwrap_or(count) == 1 {
+            "candle"
+        } else {
+            "candles"
+        };
         match self.whole {
             Some(whole) => format!("{count} of {whole} {noun}"),
             None => format!("{count} {noun}"),
@@ -200,7 +204,10 @@ mod tests {
     /// An answer of minutes from 00:00 on, of which the first two are listed.
     fn told(candles: usize, as_of: &str, last_closed: bool) -> Told {
         let about = json!({"symbol": "BTCUSDT", "base_asset": "BTC", "quote_asset": "USDT"});
-        let first = "2026-11-16T00:00:00Z".parse::<Timestamp>().expect("a time").as_millisecond();
+        let first = "2026-11-16T00:00:00Z"
+            .parse::<Timestamp>()
+            .expect("a time")
+            .as_millisecond();
         let document = Document {
             id: DocumentId::parse("klines:BTCUSDT:1m").expect("an id"),
             title: "BTCUSDT 1m candles".to_owned(),
@@ -229,12 +236,21 @@ mod tests {
         // (105 − 100)/100 of the two that are drawn, and their range.
         let (change, _) = shown_here.change.expect("a change");
         assert_eq!(change, Amount::new("+5", "% over 2 candles"));
-        let range: Vec<_> = shown_here.figures.iter().filter_map(|figure| Some(&*figure.value.as_ref()?.text)).collect();
+        let range: Vec<_> = shown_here
+            .figures
+            .iter()
+            .filter_map(|figure| Some(&*figure.value.as_ref()?.text))
+            .collect();
         assert_eq!(range, ["120", "90"]);
         let panel = candles(&told).expect("a panel");
         let note = panel.note.expect("a note");
-        assert!(note.contains("2 of 900 candles of 1m") && note.contains("all are closed"), "{note}");
-        let Content::Candles(drawn) = panel.content else { panic!() };
+        assert!(
+            note.contains("2 of 900 candles of 1m") && note.contains("all are closed"),
+            "{note}"
+        );
+        let Content::Candles(drawn) = panel.content else {
+            panic!()
+        };
         assert!(drawn.candles.iter().all(|candle| !candle.is_open));
         assert!(shown(&told).is_empty(), "the answer's own figures are told beside");
     }
@@ -246,7 +262,10 @@ mod tests {
         assert_eq!((&*shown_here.label, shown_here.as_of), ("Last price", told.as_of));
         assert_eq!(shown_here.age_ms, Some(7));
         let note = candles(&told).and_then(|panel| panel.note).expect("a note");
-        assert!(note.contains("2 candles of 1m") && note.contains("the last is unfinished"), "{note}");
+        assert!(
+            note.contains("2 candles of 1m") && note.contains("the last is unfinished"),
+            "{note}"
+        );
         // The same where the older ones were left out.
         let cut = self::told(900, "2026-11-16T00:01:30Z", false);
         assert_eq!(headline(&cut).expect("a headline").label, "Last price");

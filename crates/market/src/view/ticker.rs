@@ -96,7 +96,10 @@ impl Day {
             .map(|(_, label, value)| (format!("{window} {label}"), value))
             .map(|(label, value)| match value {
                 Some(value) => Figure::new(label, value),
-                None => Figure::unknown(label, told.text("ticker_note").unwrap_or("nothing was traded in that time")),
+                None => Figure::unknown(
+                    label,
+                    told.text("ticker_note").unwrap_or("nothing was traded in that time"),
+                ),
             })
             .collect();
         figures.extend(bests.into_iter().flat_map(|bests| bests.figures(base, quote, places)));
@@ -110,7 +113,13 @@ impl Day {
         Headline {
             label: "Last price".to_owned(),
             value: self.last.map_or_else(
-                || Amount::plain(if told.text("ticker_note").is_some() { "unknown" } else { "not traded" }),
+                || {
+                    Amount::plain(if told.text("ticker_note").is_some() {
+                        "unknown"
+                    } else {
+                        "not traded"
+                    })
+                },
                 |last| Amount::new(written(last, places), quote),
             ),
             change,

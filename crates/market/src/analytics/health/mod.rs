@@ -185,7 +185,10 @@ fn flow(inputs: &HealthInputs<'_>) -> Component {
         }
         flow.aggressor_imbalance.map(f64::abs).ok_or(Unavailable::NoTrades)
     });
-    let unit = format!("absolute aggressor imbalance of the last {} s, 0 to 1", inputs.flow_secs);
+    let unit = format!(
+        "absolute aggressor imbalance of the last {} s, 0 to 1",
+        inputs.flow_secs
+    );
     let mut component = Component::of(
         ("flow", 0.15, unit.into()),
         "100 at 0, 0 at 1, linear",

@@ -155,10 +155,16 @@ fn health(sight: &Sight<'_>, anomalies: &Anomalies) -> Told<Health> {
         age_ms: Some(sight.age_ms()),
     });
     let missing = score.components.iter().filter(|part| part.score.is_none()).count();
-    let partly = score.components.iter().filter_map(|part| Some((part.name, part.note.as_ref()?)));
+    let partly = score
+        .components
+        .iter()
+        .filter_map(|part| Some((part.name, part.note.as_ref()?)));
     let partly: Vec<String> = partly.map(|(name, note)| format!("{name}: {note}")).collect();
     let missing = (missing > 0).then(|| format!("{missing} of {} components have no input", score.components.len()));
-    let incomplete = missing.into_iter().chain(partly).reduce(|all, one| format!("{all}; {one}"));
+    let incomplete = missing
+        .into_iter()
+        .chain(partly)
+        .reduce(|all, one| format!("{all}; {one}"));
     let reason = score.reason.map(|reason| reason.to_string()).or(incomplete);
     let health = Health {
         score: score.score,

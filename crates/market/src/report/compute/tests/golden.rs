@@ -199,7 +199,9 @@ fn walls_and_anomalies_are_what_was_watched() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].kind, "large_level_vanished_untraded");
     assert!(
-        found[0].note.starts_with("value 1, found from 1, over the last 300 s; large levels"),
+        found[0]
+            .note
+            .starts_with("value 1, found from 1, over the last 300 s; large levels"),
         "{}",
         found[0].note
     );
