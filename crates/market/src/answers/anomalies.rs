@@ -1,11 +1,9 @@
 //! Hints and the health score: what differs from a market's own past, and one number for how it is.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use tribune_core::Result;
 
-use super::answer::{Answer, Provenance, no_figures, or_reason, or_unknown};
+use super::answer::{Answer, Provenance, exchange_time, no_figures, or_reason, or_unknown};
 use super::book::{best_prices, started};
 use crate::analytics::anomalies::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
 use crate::analytics::depth::{band, bands, top_imbalance};
@@ -13,70 +11,112 @@ use crate::analytics::flow::trade_flow;
 use crate::analytics::health::{BAND_BPS, HealthInputs, health};
 use crate::analytics::quotes::quotes;
 use crate::analytics::{Unavailable, Window};
-use crate::feed::Published;
-use crate::market::{Market, NOT_KEPT};
-use crate::model::{Interval, Symbol};
+use crate::feed::BookState;
+use crate::market::{BookReading, Market, NOT_KEPT, Origin};
+use crate::model::{Candle, Interval, Symbol};
 use crate::rest::KlinesQuery;
 use crate::symbols::{AnalyticsKind, Kind};
 
 /// What the flow of the health score is taken over.
 const FLOW_SECS: u32 = 60;
-/// Minutes whose volumes and returns are compared.
-const PAST_MINUTES: u32 = 240;
+/// Candles whose volumes and returns are compared.
+const PAST_OF: Interval = Interval::M1;
+const PAST_CANDLES: u32 = 240;
 
-/// What differs from the symbol's own past. Books that are not watched yet have only their candles.
-async fn found(market: &Market, symbol: &Symbol) -> Result<Anomalies> {
+/// What was found, and what is to be known of the candles that it was found with.
+struct Found {
+    anomalies: Anomalies,
+    candles: Value,
+}
+
+/// What differs from the symbol's own past. Books that are not watched yet have only their candles; while the exchange
+/// does not answer, the watched book is all there is.
+async fn found(market: &Market, symbol: &Symbol) -> Found {
     let query = KlinesQuery {
-        interval: Interval::M1,
-        limit: PAST_MINUTES,
+        interval: PAST_OF,
+        limit: PAST_CANDLES,
         start: None,
         end: None,
     };
-    let klines = market.rest.klines(&symbol.name, &query).await?;
-    let closed = market.closed(&klines);
-    let checks = vec![volume_outlier(closed), return_outlier(closed)];
-    Ok(match market.feed.lookup(&symbol.name) {
-        Some(tracked) => tracked.watch.anomalies(market.exchange_now(), checks),
+    let (checks, candles) = match market.rest.klines(&symbol.name, &query).await {
+        Ok(klines) => {
+            let closed = market.closed(&klines);
+            let last = closed.last();
+            let window = last.map_or_else(|| format!("{PAST_OF} candles"), of_candle);
+            let checks = [volume_outlier(closed), return_outlier(closed)].map(|check| check.over(&window));
+            let candles = json!({
+                "interval": PAST_OF.as_str(),
+                "closed": closed.len(),
+                "last_open_time": last.map(|last| exchange_time(last.open_time)),
+                "last_close_time": last.map(|last| exchange_time(last.close_time)),
+                "age_ms": klines.received.age_ms(&*market.clock),
+            });
+            (checks, candles)
+        }
+        Err(error) => {
+            let unknown = Unavailable::Unknown("what was traded in the last hours");
+            let kinds = [AnomalyKind::VolumeOutlier, AnomalyKind::ReturnOutlier];
+            let checks = kinds.map(|kind| Check::not_made(kind, unknown));
+            (checks, json!({"value": null, "reason": error.to_string()}))
+        }
+    };
+    let anomalies = match market.feed.lookup(&symbol.name) {
+        Some(tracked) => tracked.watch.anomalies(market.exchange_now(), checks.into()),
         None => {
             let of_books =
                 AnomalyKind::OF_BOOKS.map(|kind| Check::not_made(kind, Unavailable::Unknown("the book's past")));
             Anomalies::from(of_books.into_iter().chain(checks).collect::<Vec<_>>())
         }
-    })
+    };
+    Found { anomalies, candles }
+}
+
+/// `the 1m candle from 2026-11-16T13:01:00.000Z on`
+fn of_candle(candle: &Candle) -> String {
+    let opened = exchange_time(candle.open_time);
+    format!("the {PAST_OF} candle from {} on", opened.as_str().unwrap_or_default())
 }
 
 pub async fn anomalies(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let (book, found) = futures::join!(market.book(&symbol), found(market, &symbol));
-    let (book, found) = (book?, found?);
+    let (book, Found { anomalies, candles }) = (book?, found);
     let kind = Kind::Analytics(AnalyticsKind::Anomalies);
     let answer = Answer::new(kind, &symbol, "market anomalies", Provenance::of_book(market, &book))?;
-    let names: Vec<String> = found
-        .checks
-        .iter()
-        .filter(|check| check.found == Some(true))
-        .map(|check| plain(&json!(check.kind)))
-        .collect();
+    let is_found = |check: &&Check| check.found == Some(true);
+    let names: Vec<String> = anomalies.checks.iter().filter(is_found).map(named).collect();
     answer
         .figure(match names.as_slice() {
-            [] if found.checked == 0 => format!("{}: no check against its own past could be made yet.", symbol.name),
+            [] if anomalies.checked == 0 => {
+                format!("{}: no check against its own past could be made yet.", symbol.name)
+            }
             [] => format!(
                 "{}: {} checks against its own past, nothing unusual found.",
-                symbol.name, found.checked
+                symbol.name, anomalies.checked
             ),
             names => format!(
                 "{}: {} of {} checks found something unusual: {}. Hints, not findings.",
                 symbol.name,
-                found.found,
-                found.checked,
+                anomalies.found,
+                anomalies.checked,
                 names.join(", ")
             ),
         })
-        .figure(match found.checks.len() - found.checked {
+        .figure(match anomalies.checks.len() - anomalies.checked {
             0 => "Every check could be made.".to_owned(),
-            missing => format!("{missing} checks could not be made yet; each says why."),
+            missing => format!("{missing} checks could not be made; each says why."),
         })
-        .with(&found)
+        .with(&anomalies)?
+        .with_field("candles", &candles)
+}
+
+/// `volume_outlier (the 1m candle from 2026-11-16T13:01:00.000Z on)`
+fn named(check: &Check) -> String {
+    let name = plain(&json!(check.kind));
+    match &check.window {
+        Some(window) => format!("{name} ({window})"),
+        None => name,
+    }
 }
 
 /// The book alone: spread, depth, balance, walls.
@@ -109,16 +149,28 @@ pub async fn book_health(market: &Market, symbol: &str) -> Result<Answer> {
         .with(&json!({
             "top_levels": or_reason(&top_imbalance(depth, 20)),
             "bands": or_reason(&bands),
-            "walls": walls(market.feed.lookup(&symbol.name)),
+            "walls": walls(market, &symbol, &book),
         }))
 }
 
-fn walls(tracked: Option<Arc<Published>>) -> Value {
-    match tracked {
-        None => json!({"walls": null, "reason": NOT_KEPT}),
-        Some(tracked) if tracked.live().is_some() => json!(tracked.watch.walls()),
-        Some(_) => json!({"walls": null, "reason": "the book has not been watched yet; it is from now on"}),
+/// Those of the book that the other figures are of; why there are none where it is not the live one, which alone is
+/// watched.
+fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> Value {
+    let Some(tracked) = market.feed.lookup(&symbol.name) else {
+        return json!({"walls": null, "reason": NOT_KEPT});
+    };
+    if book.origin == Origin::Stream && book.state == BookState::Live {
+        return json!(tracked.watch.walls_in(&book.view, &tracked.tape, market.exchange_now()));
     }
+    let why = match book.state {
+        BookState::Live => "it has become live only now",
+        BookState::Warming => "its first snapshot is being waited for",
+        BookState::Stale => "its updates have stopped coming",
+        BookState::Resyncing => "it was discarded, and its next snapshot is being waited for",
+    };
+    let why = book.reason.as_deref().unwrap_or(why);
+    let state = book.state.as_str();
+    json!({"walls": null, "reason": format!("walls are told of a live book alone, and this one is {state}: {why}")})
 }
 
 /// One score of published parts.
@@ -149,7 +201,8 @@ pub async fn health_score(market: &Market, symbol: &str) -> Result<Answer> {
         band: near.as_ref().map_err(|reason| *reason),
         quote_volume_24h: ticker.ok().map(|ticker| ticker.value.quote_volume),
         flow: flow.as_ref().map_err(|reason| *reason),
-        anomalies: found.as_ref().ok(),
+        flow_secs: FLOW_SECS,
+        anomalies: Some(&found.anomalies),
         age_ms: Some(book.received.age_ms(&*market.clock)),
     });
     let kind = Kind::Analytics(AnalyticsKind::Health);
@@ -163,10 +216,11 @@ pub async fn health_score(market: &Market, symbol: &str) -> Result<Answer> {
     for part in &score.components {
         answer = answer.figure(match (part.score, &part.reason) {
             (Some(points), _) => format!(
-                "{}: {points} points, from {} {}; weight {}.",
+                "{}: {points} points, from {} {}{}; weight {}.",
                 part.name,
                 or_unknown(part.input),
                 part.input_unit,
+                part.note.as_ref().map_or_else(String::new, |note| format!(" ({note})")),
                 part.weight
             ),
             (None, reason) => format!(
@@ -186,4 +240,50 @@ pub async fn health_score(market: &Market, symbol: &str) -> Result<Answer> {
 
 fn plain(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analytics::fixture::depth;
+    use crate::feed::{Beats, BookView, Watch};
+    use crate::moment::Moment;
+    use crate::tape::Tape;
+
+    /// The book moves on between two looks: its walls are where it is now, and as large as they are now.
+    #[test]
+    fn walls_are_of_the_book_that_is_told_of() {
+        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        tape.opened(0);
+        let received = Moment::now(&tribune_core::SystemClock);
+        let view = |best_bid: i64, wall: &str| {
+            let bids: Vec<(String, &str)> = (0..30).map(|down| ((best_bid - down).to_string(), "2")).collect();
+            let bids = bids
+                .iter()
+                .map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
+            let best_ask = (best_bid + 2).to_string();
+            BookView {
+                symbol: "BTCUSDT".into(),
+                depth: depth(&bids.collect::<Vec<_>>(), &[(&best_ask, "2")]),
+                last_update_id: 1,
+                exchange_time: None,
+                received,
+            }
+        };
+        for second in 0..=6 {
+            watch.look(&view(904, "100"), &tape, Beats::default(), second * 1_000);
+        }
+        let before = watch.walls();
+        // Mid 905: 900 is 55.2486 bps below it.
+        assert_eq!((before.walls.len(), before.walls[0].distance_bps), (1, Some(-55.2486)));
+        let now = watch.walls_in(&view(909, "80"), &tape, 6_500);
+        // Mid 910: 10/910.
+        assert_eq!((now.walls.len(), now.walls[0].distance_bps), (1, Some(-109.8901)));
+        assert_eq!(
+            (now.walls[0].quantity_base.to_string(), now.walls[0].age_ms),
+            ("80".to_owned(), 6_500)
+        );
+        // A wall that is no longer there is not told of; what was looked at stays as it was.
+        assert!(watch.walls_in(&view(909, "2"), &tape, 6_500).walls.is_empty());
+        assert_eq!(watch.walls(), before);
+    }
 }

@@ -1,5 +1,6 @@
 //! An answer: figures for a person to read, data for a program, and where and when they are from.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -18,6 +19,11 @@ use crate::symbols::{Kind, MarketId, asset_name};
 
 /// What the rows of all tables of an answer may take on the wire.
 const MAX_TABLE_BYTES: usize = 72_000;
+
+/// What the quotes of a text take on the wire: once as they are, once escaped.
+const QUOTES_BYTES: usize = 6;
+/// And the brackets of a row.
+const BRACKETS_BYTES: usize = 4;
 
 /// Where figures are from, and when.
 #[derive(Debug, Clone, Serialize)]
@@ -126,7 +132,7 @@ impl Table {
     fn fit(&mut self, budget: usize) -> usize {
         let mut spent = 0;
         let mut fits = |row: &&Vec<Value>| {
-            spent += row.iter().map(|cell| wire_bytes(&cell.to_string()) + 2).sum::<usize>() + 6;
+            spent += row.iter().map(cell_bytes).sum::<usize>() + BRACKETS_BYTES;
             spent <= budget
         };
         let kept = match self.keep {
@@ -221,67 +227,14 @@ impl Answer {
         self
     }
 
-    /// A document: figures first, then the data.
-    pub fn into_document(mut self) -> Document {
+    /// With no more rows than fit in one answer.
+    pub fn fitted(mut self) -> Fitted {
         self.fit_tables();
-        let mut text = String::new();
-        let mut line = |words: &str| {
-            text.push_str(words);
-            text.push('\n');
-        };
-        if let Some(label) = self.provenance.simulated {
-            line(&format!("{label}."));
-        }
-        self.figures.iter().for_each(|figure| line(figure));
-        line(&self.provenance.sentence());
-        if let Some(note) = &self.provenance.clock_note {
-            line(&format!("Note: {note}."));
-        }
-        line("\nData:");
-        let provenance = fields_of(&self.provenance);
-        for (name, value) in provenance.iter().chain(&self.data) {
-            line(&format!("{name}: {}", plain(value)));
-        }
-        for table in &self.tables {
-            line(&format!("\n{} ({}):", table.name, table.columns.join(",")));
-            for row in &table.rows {
-                line(&row.iter().map(plain).collect::<Vec<_>>().join(","));
-            }
-        }
-        let mut metadata = self.about;
-        metadata.extend(provenance);
-        // Every document's `source` is the scheme of its id.
-        if let Some(source) = metadata.shift_remove("source") {
-            metadata.insert("data_source".to_owned(), source);
-        }
-        Document {
-            id: self.id,
-            title: self.title,
-            text: text.trim_end().to_owned(),
-            url: None,
-            as_of: Some(self.provenance.as_of),
-            metadata,
-            passages: Vec::new(),
-        }
+        Fitted(self)
     }
 
-    /// One object: what it is about, where it is from, the data and the tables.
-    pub fn into_object(mut self, url: &str) -> JsonObject {
-        self.fit_tables();
-        let mut object = JsonObject::new();
-        object.insert("id".to_owned(), json!(self.id));
-        object.insert("title".to_owned(), json!(self.title));
-        object.insert("url".to_owned(), json!(url));
-        object.extend(self.about);
-        object.extend(fields_of(&self.provenance));
-        for (name, value) in self.data {
-            object.entry(name).or_insert(value);
-        }
-        for table in self.tables {
-            let rows: Vec<Value> = table.rows.into_iter().map(Value::from).collect();
-            object.insert(table.name.to_owned(), json!({"columns": table.columns, "rows": rows}));
-        }
-        object
+    pub fn into_document(self) -> Document {
+        self.fitted().document()
     }
 
     fn fit_tables(&mut self) {
@@ -302,6 +255,74 @@ impl Answer {
     }
 }
 
+/// An answer as it goes out, of which a document and an object are made.
+pub struct Fitted(Answer);
+
+impl Fitted {
+    /// A document: figures first, then the data.
+    pub fn document(&self) -> Document {
+        let answer = &self.0;
+        let mut text = String::new();
+        let mut line = |words: &str| {
+            text.push_str(words);
+            text.push('\n');
+        };
+        if let Some(label) = answer.provenance.simulated {
+            line(&format!("{label}."));
+        }
+        answer.figures.iter().for_each(|figure| line(figure));
+        line(&answer.provenance.sentence());
+        if let Some(note) = &answer.provenance.clock_note {
+            line(&format!("Note: {note}."));
+        }
+        line("\nData:");
+        let provenance = fields_of(&answer.provenance);
+        for (name, value) in provenance.iter().chain(&answer.data) {
+            line(&format!("{name}: {}", plain(value)));
+        }
+        for table in &answer.tables {
+            line(&format!("\n{} ({}):", table.name, table.columns.join(",")));
+            for row in &table.rows {
+                line(&row.iter().map(plain).collect::<Vec<_>>().join(","));
+            }
+        }
+        let mut metadata = answer.about.clone();
+        metadata.extend(provenance);
+        // Every document's `source` is the scheme of its id.
+        if let Some(source) = metadata.shift_remove("source") {
+            metadata.insert("data_source".to_owned(), source);
+        }
+        Document {
+            id: answer.id.clone(),
+            title: answer.title.clone(),
+            text: text.trim_end().to_owned(),
+            url: None,
+            as_of: Some(answer.provenance.as_of),
+            metadata,
+            passages: Vec::new(),
+        }
+    }
+
+    /// One object: what it is about, where it is from, the data and the tables.
+    pub fn into_object(self, url: &str) -> JsonObject {
+        let answer = self.0;
+        let mut object = JsonObject::new();
+        object.insert("id".to_owned(), json!(answer.id));
+        object.insert("title".to_owned(), json!(answer.title));
+        object.insert("url".to_owned(), json!(url));
+        object.extend(answer.about);
+        object.extend(fields_of(&answer.provenance));
+        for (name, value) in answer.data {
+            object.entry(name).or_insert(value);
+        }
+        for table in answer.tables {
+            let rows: Vec<Value> = table.rows.into_iter().map(Value::from).collect();
+            object.insert(table.name.to_owned(), json!({"columns": table.columns, "rows": rows}));
+        }
+        object
+    }
+}
+
 fn fields_of(value: &impl Serialize) -> JsonObject {
     match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,
@@ -309,8 +330,16 @@ fn fields_of(value: &impl Serialize) -> JsonObject {
     }
 }
 
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+fn plain(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
+}
+
+/// What a cell takes on the wire, with what parts it from the next.
+fn cell_bytes(cell: &Value) -> usize {
+    match cell.as_str() {
+        Some(text) => QUOTES_BYTES + wire_bytes(text) + 2,
+        None => wire_bytes(&cell.to_string()) + 2,
+    }
 }
 
 /// `Bitcoin / Tether`, or the tickers where the names are not known.
@@ -345,4 +374,44 @@ pub(super) fn or_reason<T: Serialize>(figure: &std::result::Result<T, Unavailabl
 /// Why there are no figures, as an error.
 pub(super) fn no_figures(symbol: &Symbol, reason: Unavailable) -> Error {
     Error::unavailable(format!("{} has no such figures now: {reason}", symbol.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An answer holds its JSON twice, the second time as a string: rows take no more than they may, and as much as they
+    /// can.
+    #[test]
+    fn rows_take_what_they_are_counted_for() {
+        let row = |n: u64| {
+            vec![
+                json!(1_700_000_000_000 + n),
+                json!("64033.37000000"),
+                json!(null),
+                json!("0.5"),
+            ]
+        };
+        for budget in [0, 90, 91, 5_000, 72_000] {
+            let mut table = Table {
+                name: "rows",
+                columns: &["a", "b", "c", "d"],
+                rows: (0..1_000).map(row).collect(),
+                keep: Keep::First,
+                left_out: 0,
+            };
+            let dropped = table.fit(budget);
+            assert_eq!(table.rows.len() + dropped, 1_000);
+            let on_wire = |rows: &[Vec<Value>]| {
+                let json = json!(rows).to_string();
+                let escaped = json!(json).to_string();
+                json.len() + escaped.len()
+            };
+            let frame = on_wire(&[]);
+            assert!(on_wire(&table.rows) <= budget + frame, "{budget}");
+            let next = row(table.rows.len() as u64);
+            table.rows.push(next);
+            assert!(on_wire(&table.rows) + 4 > budget + frame, "one more fits into {budget}");
+        }
+    }
 }

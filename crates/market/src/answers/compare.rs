@@ -1,6 +1,7 @@
 //! Several markets side by side.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 use tribune_core::Result;
@@ -16,7 +17,8 @@ use crate::rest::KlinesQuery;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::answer::{Answer, Provenance, or_reason, or_unknown, signed};
+use super::answer::{Answer, Provenance, exchange_time, or_reason, or_unknown, signed};
+use super::ticker;
 use crate::symbols::Kind;
 
 /// Returns of an hour each that make a day. A return takes two closes, and the newest candle has none yet.
@@ -37,15 +39,30 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
         market.book(&symbol),
         market.rest.klines(&symbol.name, &query),
     );
-    let (ticker, book) = (ticker?, book?);
+    let book = book?;
+    // One that asks for a pause still sends its streams.
+    let (ticker, note) = match ticker {
+        Ok(ticker) => (Some(ticker), None),
+        Err(error) => {
+            let streamed = ticker::of_streams(market, &symbol, &error).map(Arc::new);
+            let why = streamed
+                .as_ref()
+                .map_or_else(|| error.to_string(), |_| ticker::because(&error));
+            (streamed, Some(why))
+        }
+    };
     let quotes = quotes(&book.view.depth);
     let near = band(&book.view.depth, BAND_BPS);
     let volatility = klines
         .map_err(|_| Unavailable::Unknown("the past day"))
         .and_then(|klines| of_day(market.closed(&klines)));
-    let value = &ticker.value;
-    let change_pct = value.last.map(|_| value.price_change_percent);
-    let untraded = value.last.is_none().then_some("nothing was ever traded");
+    let value = ticker.as_ref().map(|ticker| &ticker.value);
+    let last = value.and_then(|value| value.last);
+    let change_pct = value.filter(|_| last.is_some()).map(|value| value.price_change_percent);
+    let unpriced = match (value, &note) {
+        (None, Some(why)) => Some(why.clone()),
+        _ => last.is_none().then(|| "nothing was ever traded".to_owned()),
+    };
     let (mid, spread_bps) = quotes
         .as_ref()
         .map_or((None, None), |quotes| (quotes.mid, quotes.spread_bps));
@@ -59,22 +76,26 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
         Provenance::of_book(market, &book),
     )?
     .figure(format!(
-        "{}: last price {} {quote}, {}% in 24 hours, {} {quote} traded; spread {} basis points.",
+        "{}: last price {} {quote}, {}% in {}, {} {quote} traded; spread {} basis points.",
         symbol.name,
-        or_unknown(value.last),
+        or_unknown(last),
         or_unknown(change_pct.map(signed)),
-        value.quote_volume,
+        value.map_or_else(|| "24 hours".to_owned(), ticker::window),
+        or_unknown(value.map(|value| value.quote_volume)),
         or_unknown(spread_bps),
         quote = symbol.quote,
     ))
     .with(&json!({
-        "last_price": value.last,
+        "last_price": last,
         "price_change_pct": change_pct.as_ref().and_then(Decimal::to_f64),
-        "high_price": value.high,
-        "low_price": value.low,
-        "quote_volume": value.quote_volume,
-        "trades": value.trades,
-        "ticker_age_ms": ticker.received.age_ms(&*market.clock),
+        "high_price": value.and_then(|value| value.high),
+        "low_price": value.and_then(|value| value.low),
+        "quote_volume": value.map(|value| value.quote_volume),
+        "trades": value.and_then(ticker::counted),
+        "window_start": value.map(|value| exchange_time(value.open_time)),
+        "window_end": value.map(|value| exchange_time(value.close_time)),
+        "ticker_age_ms": ticker.as_ref().map(|ticker| ticker.received.age_ms(&*market.clock)),
+        "ticker_note": note,
         "mid": mid,
         "spread_bps": spread_bps,
         "depth_25_bps": or_reason(&near.map(|near| json!({
@@ -91,7 +112,7 @@ pub async fn row(market: &Market, symbol: &str) -> Result<Answer> {
             "complete": volatility.complete && volatility.returns == RETURNS,
         })),
         "reasons": reasons([
-            ("last_price", untraded.map(str::to_owned)),
+            ("last_price", unpriced),
             ("mid", of_book.map(|reason| reason.to_string())),
             ("realised_volatility_24h_pct", volatility.err().map(|reason| reason.to_string())),
         ]),

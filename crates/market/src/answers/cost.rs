@@ -1,6 +1,5 @@
 //! What it would cost to trade now.
 
-use rust_decimal::Decimal;
 use serde_json::json;
 use tribune_core::{Error, Result};
 
@@ -10,7 +9,6 @@ use crate::analytics::cost::{Action, Cost, Size, cost, reach};
 use crate::book::Depth;
 use crate::market::{DEEPEST, Market};
 use crate::model::Symbol;
-use crate::number::Quantity;
 use crate::symbols::Kind;
 
 pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Size) -> Result<Answer> {
@@ -58,7 +56,7 @@ pub async fn cost_to_trade(market: &Market, symbol: &str, side: Action, size: Si
         ),
     };
     let mut answer = started(market, &symbol, Kind::OrderBookL2, "cost to trade", &book)?;
-    if let Some(note) = beyond_rules(&symbol, &worked) {
+    if let Some(note) = beyond_rules(&symbol, size, &worked) {
         answer = answer.with_field("order_note", &note)?;
     }
     answer
@@ -96,16 +94,64 @@ fn has_more(depth: &Depth, side: Action) -> bool {
 }
 
 /// What the exchange's rules say against one order of this size.
-fn beyond_rules(symbol: &Symbol, worked: &Cost) -> Option<String> {
+fn beyond_rules(symbol: &Symbol, size: Size, worked: &Cost) -> Option<String> {
     let (base, quote) = (&symbol.base, &symbol.quote);
-    let least = symbol.min_notional.filter(|least| worked.filled_quote < *least);
-    if let Some(least) = least {
-        return Some(format!("the exchange takes no order worth less than {least} {quote}"));
+    let least_worth = symbol.min_notional.filter(|least| worked.filled_quote < *least);
+    let least = symbol.min_quantity.filter(|least| worked.filled_base < least.decimal());
+    let most = symbol
+        .max_quantity
+        .filter(|most| !most.is_zero() && worked.filled_base > most.decimal());
+    let step = match size {
+        Size::Base(asked) => symbol
+            .step_size
+            .filter(|step| asked.units().checked_rem(step.units()).is_some_and(|rest| rest != 0)),
+        Size::Quote(_) => None,
+    };
+    let notes = [
+        least_worth.map(|least| format!("the exchange takes no order worth less than {least} {quote}")),
+        least.map(|least| format!("the exchange takes no order of less than {least} {base}")),
+        step.map(|step| format!("the exchange takes quantities in steps of {step} {base}, and this is none")),
+        most.map(|most| format!("the exchange takes no single order of more than {most} {base}: it would be several")),
+    ];
+    notes.into_iter().flatten().reduce(|all, one| format!("{all}; {one}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analytics::fixture::{depth, money, quantity};
+
+    #[test]
+    fn what_the_exchange_would_refuse_is_said() {
+        let symbol = Symbol {
+            step_size: Some(quantity("0.001")),
+            min_quantity: Some(quantity("0.01")),
+            max_quantity: Some(quantity("5")),
+            min_notional: Some(money("1")),
+            ..Symbol::named("BTCUSDT", "BTC", "USDT")
+        };
+        let book = depth(&[("99", "10")], &[("100", "10")]);
+        for (size, told) in [
+            (Size::Base(quantity("1.001")), None),
+            (
+                Size::Base(quantity("1.0005")),
+                Some("steps of 0.001 BTC, and this is none"),
+            ),
+            (Size::Base(quantity("0.0105")), Some("steps of 0.001 BTC")),
+            (
+                Size::Base(quantity("0.009")),
+                Some("worth less than 1 USDT; the exchange takes no order of less than 0.01"),
+            ),
+            (Size::Base(quantity("6")), Some("more than 5 BTC")),
+            // An amount of money is traded for what steps it makes.
+            (Size::Quote(money("33.33")), None),
+        ] {
+            let worked = cost(&book, Action::Buy, size).expect("a cost");
+            let note = beyond_rules(&symbol, size, &worked);
+            match told {
+                None => assert_eq!(note, None),
+                Some(told) => assert!(note.as_ref().is_some_and(|note| note.contains(told)), "{note:?}"),
+            }
+        }
     }
-    let quantity = |limit: Option<Quantity>| limit.map(Quantity::decimal);
-    if let Some(least) = quantity(symbol.min_quantity).filter(|least| worked.filled_base < *least) {
-        return Some(format!("the exchange takes no order of less than {least} {base}"));
-    }
-    let most = quantity(symbol.max_quantity).filter(|most| *most > Decimal::ZERO && worked.filled_base > *most);
-    most.map(|most| format!("the exchange takes no single order of more than {most} {base}: it would be several"))
 }

@@ -19,4 +19,4 @@ pub mod ranking;
 pub mod ticker;
 pub mod trades;
 
-pub use answer::{Answer, Provenance, Table, pair_name, written};
+pub use answer::{Answer, Fitted, Provenance, Table, pair_name, written};

@@ -16,8 +16,9 @@ use crate::number::Quantity;
 use crate::rest::{RestError, Ticker, TickerQuote};
 use crate::symbols::Kind;
 
-/// What the ticker is of.
+/// What the ticker is of, unless it says otherwise.
 const DAY: Millis = 24 * 3_600 * 1_000;
+const MINUTE: Millis = 60 * 1_000;
 
 /// Prices of the streams that are older do not stand in for an answer.
 const MAX_STREAMED_AGE_MS: u64 = 60_000;
@@ -30,8 +31,18 @@ pub async fn ticker(market: &Market, symbol: &str) -> Result<Answer> {
     }
 }
 
-/// What the streams say, where the exchange does not answer: one that asks for a pause still sends them.
 fn streamed(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Result<Answer>> {
+    let stamped = of_streams(market, symbol, error)?;
+    let note = because(error);
+    Some(told(market, symbol, &stamped, Origin::Stream).and_then(|answer| answer.with_field("note", &note)))
+}
+
+pub(super) fn because(error: &RestError) -> String {
+    format!("from the exchange's streams, because asking it failed: {error}")
+}
+
+/// What the streams say, where the exchange does not answer: one that asks for a pause still sends them.
+pub(super) fn of_streams(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Stamped<Ticker>> {
     let day = market.feed.board.lookup(&symbol.name)?;
     let is_current =
         market.feed.health.trouble().is_none() && day.received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS;
@@ -68,15 +79,29 @@ fn streamed(market: &Market, symbol: &Symbol, error: &RestError) -> Option<Resul
         trades: 0,
         quote,
     };
-    let stamped = Stamped {
+    Some(Stamped {
         value: ticker,
         exchange_time: Some(close_time),
         sent: day.received,
         received: day.received,
         simulated: market.simulated().is_some(),
-    };
-    let note = format!("from the exchange's streams, because asking it failed: {error}");
-    Some(told(market, symbol, &stamped, Origin::Stream).and_then(|answer| answer.with_field("note", &note)))
+    })
+}
+
+/// How many trades there were. Something was traded: no trades are not none, but not counted.
+pub(super) fn counted(ticker: &Ticker) -> Option<u64> {
+    Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero())
+}
+
+/// Of how long a time a ticker is: a recording may know less than a day.
+pub(super) fn window(ticker: &Ticker) -> String {
+    let millis = ticker.close_time.saturating_sub(ticker.open_time).max(0);
+    match (DAY - millis).abs() {
+        ..=MINUTE => "24 hours".to_owned(),
+        _ if millis < 2 * MINUTE => format!("{} seconds", (millis + 500) / 1_000),
+        _ if millis < 120 * MINUTE => format!("{} minutes", millis / MINUTE),
+        _ => format!("{} hours", millis / (60 * MINUTE)),
+    }
 }
 
 /// Several with one request; one that fails does not take the others with it.
@@ -100,7 +125,7 @@ pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
             };
             told(market, &symbol, &stamped, Origin::Rest)
         }
-        Some(Err(error)) => Err(error.clone().into()),
+        Some(Err(error)) => streamed(market, &symbol, error).unwrap_or_else(|| Err(error.clone().into())),
         None => Err(Error::internal("nothing was asked")),
     };
     symbols.into_iter().map(|symbol| symbol.and_then(answer)).collect()
@@ -108,8 +133,7 @@ pub async fn tickers(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
 
 fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>, origin: Origin) -> Result<Answer> {
     let ticker = &stamped.value;
-    // Something was traded: no trades are not none, but not counted.
-    let trades = Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero());
+    let (trades, window) = (counted(ticker), window(ticker));
     let provenance = Provenance::new(market, origin, stamped.exchange_time, stamped.received);
     let quote = ticker.quote.as_ref();
     let (bid, ask) = (quote.and_then(|q| q.bid), quote.and_then(|q| q.ask));
@@ -117,9 +141,9 @@ fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>, origin: Ori
     let spread_bps = touch.as_ref().and_then(Touch::spread_bps).and_then(rounded_bps);
     // Nothing was traded: the exchange's zeros are not figures.
     let change_pct = ticker.last.map(|_| ticker.price_change_percent);
-    let mut answer = Answer::new(Kind::Ticker, symbol, "price and last 24 hours", provenance)?
+    let mut answer = Answer::new(Kind::Ticker, symbol, &format!("price and last {window}"), provenance)?
         .figure(format!(
-            "{} ({}): last price {} {}, {}% in 24 hours.",
+            "{} ({}): last price {} {}, {}% in {window}.",
             symbol.name,
             pair_name(symbol),
             or_unknown(ticker.last),
@@ -127,7 +151,7 @@ fn told(market: &Market, symbol: &Symbol, stamped: &Stamped<Ticker>, origin: Ori
             or_unknown(change_pct.map(signed)),
         ))
         .figure(format!(
-            "24 hours: high {}, low {}, volume {} {} worth {} {}, {} trades.",
+            "Last {window}: high {}, low {}, volume {} {} worth {} {}, {} trades.",
             or_unknown(ticker.high),
             or_unknown(ticker.low),
             ticker.volume,
@@ -210,4 +234,44 @@ pub async fn average(market: &Market, symbol: &str) -> Result<Answer> {
         "{}: average price of the last {} minutes {price} {}.",
         symbol.name, value.minutes, symbol.quote
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticker_says_of_how_long_a_time_it_is() {
+        let mut ticker = Ticker {
+            symbol: "BTCUSDT".into(),
+            price_change: Decimal::ZERO,
+            price_change_percent: Decimal::ZERO,
+            average: None,
+            open: None,
+            high: None,
+            low: None,
+            last: None,
+            volume: Quantity::ZERO,
+            quote_volume: crate::number::Notional::ZERO,
+            open_time: 0,
+            close_time: 0,
+            first_id: None,
+            last_id: None,
+            trades: 0,
+            quote: None,
+        };
+        for (millis, told) in [
+            (DAY, "24 hours"),
+            (DAY - 1, "24 hours"),
+            (38_400, "38 seconds"),
+            (20 * MINUTE, "20 minutes"),
+            (5 * 60 * MINUTE, "5 hours"),
+            (7 * DAY, "168 hours"),
+            (0, "0 seconds"),
+            (-5, "0 seconds"),
+        ] {
+            ticker.close_time = millis;
+            assert_eq!(window(&ticker), told);
+        }
+    }
 }

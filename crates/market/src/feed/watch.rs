@@ -12,10 +12,10 @@ use crate::analytics::anomalies::{
 };
 use crate::analytics::depth::{Band, band};
 use crate::analytics::health::BAND_BPS;
-use crate::analytics::icebergs::IcebergTracker;
+use crate::analytics::icebergs::{self, IcebergTracker};
 use crate::analytics::quotes::Touch;
 use crate::analytics::walls::{WallRules, WallTracker, Walls};
-use crate::model::Millis;
+use crate::model::{Millis, Trade};
 use crate::number::Notional;
 use crate::tape::Tape;
 use rust_decimal::prelude::ToPrimitive;
@@ -103,9 +103,17 @@ impl Watch {
         self.with(|watching| watching.look(view, tape, beats, time));
     }
 
-    /// Levels that are far larger than others, and stay.
+    /// Levels that are far larger than others, and stay, as the book was when last looked at.
     pub fn walls(&self) -> Walls {
         self.with(|watching| watching.walls.walls())
+    }
+
+    /// The same in a book that is newer than the last look. Nothing is learned from it for the next.
+    pub(crate) fn walls_in(&self, view: &BookView, tape: &Tape, time: Millis) -> Walls {
+        let (mut walls, trades) = self.with(|watching| (watching.walls.clone(), watching.trades_since(tape)));
+        // A book that is not valid has no walls.
+        let _: Result<(), Unavailable> = walls.observe(&view.depth, &trades, time);
+        walls.walls()
     }
 
     /// Spread and imbalance of the last minutes, oldest first, with gaps where the book was not exact.
@@ -117,7 +125,7 @@ impl Watch {
     pub fn anomalies(&self, now: Millis, more: Vec<Check>) -> Anomalies {
         self.with(|watching| {
             let beats = watching.beats;
-            let (icebergs, walls) = (watching.icebergs.hints(), watching.walls.walls());
+            let (hints, walls) = (watching.icebergs.hints(), watching.walls.walls());
             let quote_rate = match beats.seconds {
                 SAMPLE_SECS.. => quote_rate(beats.updates, beats.trades, &watching.quote_rate),
                 _ => Check::not_made(AnomalyKind::QuoteRate, UNWATCHED),
@@ -128,14 +136,14 @@ impl Watch {
             };
             let since = now - NEWS_MS;
             let mut checks = vec![
-                quote_rate,
-                stress,
-                iceberg_check(&icebergs),
-                vanished_check(&walls, since),
+                quote_rate.over(format!("the last {SAMPLE_SECS} s")),
+                stress.over("the last second"),
+                iceberg_check(&hints).over(format!("the last {} s at most", icebergs::WINDOW_MS / 1_000)),
+                vanished_check(&walls, since).over(format!("the last {} s", NEWS_MS / 1_000)),
             ];
             checks.extend(more);
             Anomalies {
-                icebergs: icebergs.hints.into_iter().take(MOST_TOLD).collect(),
+                icebergs: hints.hints.into_iter().take(MOST_TOLD).collect(),
                 vanished_untraded: walls.vanished_since(since).cloned().collect(),
                 ..Anomalies::from(checks)
             }
@@ -144,9 +152,15 @@ impl Watch {
 }
 
 impl Watching {
-    fn look(&mut self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
+    /// What was traded since the last look.
+    fn trades_since(&self, tape: &Tape) -> Vec<Trade> {
         let mut trades = tape.since(self.last_look).trades;
         trades.retain(|trade| trade.last_id > self.last_trade);
+        trades
+    }
+
+    fn look(&mut self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
+        let trades = self.trades_since(tape);
         self.last_look = trades.last().map_or(self.last_look, |trade| trade.time);
         self.last_trade = trades.last().map_or(self.last_trade, |trade| trade.last_id);
         // A book that is not valid ends the watch by itself.

@@ -50,6 +50,7 @@ pub struct ReportsSource {
     market: OnceLock<Arc<Market>>,
     begun: OnceLock<Instant>,
     writing: Arc<WritingTrouble>,
+    clock: Arc<dyn Clock>,
     stop: CancellationToken,
 }
 
@@ -57,13 +58,14 @@ impl ReportsSource {
     /// Nothing is asked of the cache before [`ReportsSource::begin`].
     pub fn new(cache: Arc<dyn ReportCache>, records: Records, clock: Arc<dyn Clock>) -> Self {
         Self {
-            reader: Reader::new(cache.clone(), clock),
+            reader: Reader::new(cache.clone(), clock.clone()),
             cache,
             directory: Arc::default(),
             citing: Citing::new(records),
             market: OnceLock::new(),
             begun: OnceLock::new(),
             writing: Arc::default(),
+            clock,
             stop: CancellationToken::new(),
         }
     }
@@ -71,7 +73,7 @@ impl ReportsSource {
     /// Starts to follow what is indexed. Must be called within a runtime, and once; with the market of this process,
     /// if it has one.
     pub fn begin(&self, market: Option<Arc<Market>>) {
-        let _ = self.begun.set(Instant::now());
+        let _ = self.begun.set(self.clock.monotonic());
         if let Some(market) = market {
             let _ = self.market.set(market);
         }
@@ -157,7 +159,9 @@ impl ReportsSource {
     }
 
     fn has_just_begun(&self) -> bool {
-        self.begun.get().is_some_and(|begun| begun.elapsed() < BEGINNING)
+        let now = self.clock.monotonic();
+        let is_young = |begun: &Instant| now.saturating_duration_since(*begun) < BEGINNING;
+        self.begun.get().is_some_and(is_young)
     }
 
     /// Why there is no report of a symbol, and what to do.

@@ -230,9 +230,11 @@ fn klines(key: &str) -> Result<MarketId, Error> {
             &format!("klines:{}:{name}", clip(interval)),
         ));
     }
+    // `1H` can only mean an hour; of `1M` and `1m` each is what it is.
+    let meant = interval.to_lowercase().parse::<Interval>().unwrap_or(Interval::H1);
     Err(wrong_klines(
         &format!("there is no interval `{}`", clip(interval)),
-        &format!("klines:{}:1h", clip(name)),
+        &format!("klines:{}:{meant}", clip(name)),
     ))
 }
 
@@ -329,7 +331,14 @@ mod tests {
                 "klines:BTCUSDT:7h",
                 "there is no interval `7h`; write it as in `klines:BTCUSDT:1h`, with one of 1s, 1m,",
             ),
-            ("klines:BTCUSDT:1H", "there is no interval `1H`"),
+            (
+                "klines:BTCUSDT:1H",
+                "there is no interval `1H`; write it as in `klines:BTCUSDT:1h`",
+            ),
+            (
+                "klines:BTCUSDT:15M",
+                "there is no interval `15M`; write it as in `klines:BTCUSDT:15m`",
+            ),
             ("klines:BTCUSDT", "no interval; write it as in `klines:BTCUSDT:1h`"),
             (
                 "klines:1h:BTCUSDT",

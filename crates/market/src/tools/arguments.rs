@@ -23,8 +23,18 @@ impl Arguments<'_> {
         self.small(name).map(|number| number as usize)
     }
 
-    pub(super) fn millis(&self, name: &str) -> Option<Millis> {
-        self.0.get(name).and_then(Value::as_f64).map(|number| number as Millis)
+    pub(super) fn millis(&self, name: &str) -> Result<Option<Millis>> {
+        let Some(given) = self.0.get(name) else {
+            return Ok(None);
+        };
+        let meant = time(given).filter(|millis| *millis >= 0);
+        meant.map(Some).ok_or_else(|| {
+            let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+            Error::invalid_argument(format!(
+                "`{name}` is no time since 1970: {}; give one such as 2026-11-15T00:00:00Z, a day such as 2026-11-15, or milliseconds since 1970",
+                tribune_core::wire::clip(&given, 40)
+            ))
+        })
     }
 
     pub(super) fn interval(&self) -> Result<Interval> {
@@ -44,8 +54,15 @@ impl Arguments<'_> {
             return Ok(None);
         };
         parse(text).map(Some).map_err(|error| {
-            Error::invalid_argument(format!("`{name}` is {error}: give a decimal number such as \"200000\""))
+            Error::invalid_argument(format!(
+                "`{name}` is {error}: give a decimal number above zero with at most 8 places, such as \"200000\""
+            ))
         })
+    }
+
+    /// Whether a list was asked for: whoever gives one gets one, also of one symbol.
+    pub(super) fn is_list(&self) -> bool {
+        self.0.contains_key("symbols")
     }
 
     /// Each once, in the order given.
@@ -77,33 +94,59 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
             }
             ("side" | "sort_by", Value::String(text)) => *text = text.trim().to_lowercase(),
             ("interval", Value::String(text)) => *text = interval(text),
-            ("notional" | "quantity" | "tick_size", Value::Number(number)) => {
+            ("notional" | "quantity" | "tick_size" | "start_time" | "end_time", Value::Number(number)) => {
                 *value = Value::String(number.to_string());
+            }
+            ("limit" | "depth_levels" | "window_seconds" | "hours", Value::String(text)) => {
+                if let Some(number) = whole(text) {
+                    *value = Value::from(number);
+                }
             }
             ("notional" | "quantity" | "tick_size", Value::String(text)) => *text = decimal(text),
             _ => {}
         }
     }
-    normalise_times(args);
     // One symbol where several are wanted, and the reverse.
     if let Some(Value::String(text)) = args.get("symbols") {
-        let list: Vec<Value> = text.split(',').map(|text| Value::String(symbol(text, table))).collect();
+        let list: Vec<Value> = names(text).map(|text| Value::String(symbol(text, table))).collect();
         args.insert("symbols".to_owned(), Value::Array(list));
     }
+}
+
+/// The names in a list that is written as text: `BTCUSDT, ETHUSDT`, or as JSON has it.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim();
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    inner.unwrap_or(text).split(',').map(|name| {
+        let name = name.trim();
+        let quoted = |quote: char| name.strip_prefix(quote)?.strip_suffix(quote);
+        quoted('"').or_else(|| quoted('\'')).unwrap_or(name)
+    })
+}
+
+/// Plain digits and nothing else: `1e3`, `+5` and `10.0` are left as they are, and refused.
+fn whole(text: &str) -> Option<u32> {
+    let text = text.trim();
+    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok()).flatten()
 }
 
 /// Times as people write them, and seconds, as milliseconds; what is no time stays, and is refused.
 pub(crate) fn normalise_times(args: &mut JsonObject) {
     for name in ["start_time", "end_time"] {
         let Some(value) = args.get_mut(name) else { continue };
-        let meant = match &*value {
-            Value::Number(number) => millis(&number.to_string()),
-            Value::String(text) => millis(text),
-            _ => None,
-        };
-        if let Some(meant) = meant {
+        if let Some(meant) = time(value) {
             *value = Value::from(meant);
         }
+    }
+}
+
+/// What a time that was given means.
+fn time(given: &Value) -> Option<Millis> {
+    match given {
+        Value::Number(number) => millis(&number.to_string()),
+        Value::String(text) => millis(text),
+        _ => None,
     }
 }
 
@@ -193,10 +236,8 @@ mod tests {
         assert_eq!(args["symbols"], json!(["ETH-USDT", "SOLUSDT"]));
         assert_eq!((&args["side"], &args["interval"]), (&json!("buy"), &json!("1h")));
         assert_eq!(args["notional"], "200000");
-        assert_eq!(
-            args["end_time"].as_i64().expect("ms") - args["start_time"].as_i64().expect("ms"),
-            86_400_000
-        );
+        let time = |name: &str| Arguments(args).millis(name).expect("a time").expect("one was given");
+        assert_eq!(time("end_time") - time("start_time"), 86_400_000);
         for (written, meant) in [
             ("200,000", "200000"),
             ("1_000_000.5", "1000000.5"),
@@ -219,6 +260,41 @@ mod tests {
             (millis("1794821294"), millis("1794821294000")),
             (Some(1_794_821_294_000), Some(1_794_821_294_000))
         );
+        for odd in [json!("yesterday"), json!(-5), json!("-5"), json!(true), json!("")] {
+            let args = json!({"start_time": odd});
+            let error = Arguments(args.as_object().expect("an object")).millis("start_time");
+            assert!(error.is_err_and(|error| error.message().contains("no time since 1970")));
+        }
         assert!(check_times(Some(2), Some(1)).is_err() && check_times(Some(1), None).is_ok());
+    }
+
+    #[test]
+    fn whole_numbers_and_lists_may_be_written_as_text() {
+        for (written, meant) in [
+            (json!("10"), json!(10)),
+            (json!(" 7 "), json!(7)),
+            (json!("10.0"), json!("10.0")),
+            (json!("1e3"), json!("1e3")),
+            (json!("-5"), json!("-5")),
+            (json!("٣"), json!("٣")),
+            (json!("99999999999"), json!("99999999999")),
+            (json!(""), json!("")),
+        ] {
+            for name in ["limit", "depth_levels", "window_seconds", "hours"] {
+                let mut args = json!({name: written}).as_object().cloned().expect("an object");
+                normalise(&mut args, None);
+                assert_eq!(args[name], meant, "{name}");
+            }
+        }
+        for text in [
+            r#"["btcusdt","ETHUSDT"]"#,
+            "['BTCUSDT', 'ethusdt']",
+            "[BTCUSDT,ETHUSDT]",
+            " btcusdt,ethusdt ",
+        ] {
+            let mut args = json!({"symbols": text}).as_object().cloned().expect("an object");
+            normalise(&mut args, None);
+            assert_eq!(args["symbols"], json!(["BTCUSDT", "ETHUSDT"]), "{text}");
+        }
     }
 }

@@ -205,7 +205,7 @@ impl Form {
                 add(
                     "limit",
                     whole(
-                        "How many candles; as many as fit into one answer are listed, some 350, and the answer says how many",
+                        "How many candles; as many as fit into one answer are listed, some 400, and the answer says how many",
                         1,
                         1_000,
                         500,
@@ -266,24 +266,7 @@ impl Form {
                 "required": required,
                 "additionalProperties": false,
             })),
-            output_schema: object(json!({
-                "type": "object",
-                "properties": {
-                    "id": {"type": "string", "description": "The document this belongs to; fetch takes it."},
-                    "title": {"type": "string"},
-                    "url": {"type": "string", "description": "Shows these values as they were; cite it."},
-                    "symbol": {"type": "string"},
-                    "venue": {"type": "string"},
-                    "source": {"type": "string", "description": "stream: from the live feed; rest: asked of the exchange."},
-                    "exchange_time": {"type": ["string", "null"], "description": "By the exchange's clock; null where it gives none."},
-                    "received_time": {"type": "string"},
-                    "age_ms": {"type": "integer"},
-                    "book_state": {"type": "string", "description": "warming, live, stale or resyncing."},
-                    "simulated": {"type": ["string", "null"], "description": "Present if nothing of this is from a real market."},
-                    "results": {"type": "array", "items": {"type": "object"}, "description": "One for each symbol, where several were asked for."},
-                    "failed": {"type": "array", "items": {"type": "object"}, "description": "Symbols without an answer, and why."},
-                },
-            })),
+            output_schema: self.output(),
             hints: READ_LIVE,
             icon: None,
             aliases: vec![
@@ -329,10 +312,11 @@ fn whole(meaning: &str, low: u32, high: u32, default: u32) -> Value {
     })
 }
 
+/// As text, which every host can send: numbers are taken as well.
 fn time(meaning: &str) -> Value {
     json!({
-        "type": "integer", "minimum": 0,
-        "description": format!("{meaning}. Milliseconds since 1970, or a time such as 2026-11-15T00:00:00Z."),
+        "type": "string", "minLength": 1, "maxLength": 64,
+        "description": format!("{meaning}. A time such as 2026-11-15T00:00:00Z, a day such as 2026-11-15 (UTC), or milliseconds since 1970."),
     })
 }
 
@@ -340,7 +324,7 @@ fn decimal(meaning: &str, example: &str) -> Value {
     json!({
         "type": "string",
         "pattern": r"^[0-9]{1,20}(\.[0-9]{1,8})?$",
-        "description": format!("{meaning}. A decimal number, for example \"{example}\"."),
+        "description": format!("{meaning}. A decimal number above zero with at most 8 places after the point, for example \"{example}\"."),
     })
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod arguments;
 mod forms;
+mod outputs;
 
 use std::sync::Arc;
 
@@ -69,21 +70,28 @@ impl Tool for MarketTool {
     async fn call(&self, args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
         let args = Arguments(&args);
         let market = self.source.market()?;
+        let symbols = args.symbols();
         if self.form == Form::CompareMarkets {
-            return self.several(market, &args.symbols(), &args).await;
+            if symbols.len() < 2 {
+                return Err(Error::invalid_argument(format!(
+                    "{} was not run: it takes two different symbols, and `symbols` has one; give another beside it",
+                    self.spec.name
+                )));
+            }
+            return self.several(market, &symbols, &args).await;
         }
         if self.form == Form::TopMarkets {
             return ToolOutput::structured(&self.cited(top_markets(market, &args).await?), 1);
         }
-        if self.form == Form::ExchangeInfo && args.symbols().is_empty() {
+        if self.form == Form::ExchangeInfo && symbols.is_empty() {
             return ToolOutput::structured(&answers::info::overview(market).await?, 1);
         }
-        match args.symbols().as_slice() {
+        match symbols.as_slice() {
             [] => Err(Error::invalid_argument(format!(
                 "{} was not run: give `symbol`, for example BTCUSDT. Search finds the symbol of an asset by its name.",
                 self.spec.name
             ))),
-            [one] => {
+            [one] if !args.is_list() => {
                 let answer = self.answer(market, one, &args).await?;
                 ToolOutput::structured(&self.cited(answer), 1)
             }
@@ -109,8 +117,8 @@ impl MarketTool {
                 let range = Range {
                     interval: args.interval()?,
                     limit: args.count("limit").unwrap_or(DEFAULT_CANDLES),
-                    start: args.millis("start_time"),
-                    end: args.millis("end_time"),
+                    start: args.millis("start_time")?,
+                    end: args.millis("end_time")?,
                 };
                 answers::candles::candles(market, symbol, range).await
             }
@@ -162,7 +170,8 @@ impl MarketTool {
     }
 
     fn cited(&self, answer: Answer) -> JsonObject {
-        let url = self.source.cite(&answer.clone().into_document());
+        let answer = answer.fitted();
+        let url = self.source.cite(&answer.document());
         answer.into_object(&url)
     }
 

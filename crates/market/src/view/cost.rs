@@ -84,6 +84,15 @@ pub(crate) const SHOWN: &[&str] = &[
     "side",
 ];
 
+/// The page of the present knows nothing of the size that was asked for; `None` if none was.
+pub(crate) fn ask_again(told: &Told) -> Option<String> {
+    let headline = headline(told)?;
+    let asked = headline.label.strip_prefix("Average price, ")?;
+    Some(format!(
+        "The page of the present has the book and the cost of other sizes; for {asked} now, ask for the cost to trade again."
+    ))
+}
+
 /// The cost of one order, as it was answered; `None` if the answer is not about that.
 pub(crate) fn headline(told: &Told) -> Option<Headline> {
     let side = told.text("side").filter(|_| told.fields.contains_key("levels_used"))?;

@@ -74,7 +74,10 @@ fn components(told: &Told, parts: &[Value]) -> Panel {
     let row = |part: &Value| {
         let points = part.get("score").and_then(Value::as_f64);
         let input = match (number(part, "input"), text(part, "reason")) {
-            (Some(input), _) => input_of(&input, &text(part, "input_unit").unwrap_or_default()),
+            (Some(input), _) => {
+                let input = input_of(&input, &text(part, "input_unit").unwrap_or_default());
+                text(part, "note").map_or(input.clone(), |note| format!("{input}; {note}"))
+            }
             (None, reason) => format!("not known: {}; its weight is left out", reason.unwrap_or_default()),
         };
         vec![
@@ -115,6 +118,7 @@ fn checks(parts: &[Value]) -> Panel {
     let columns = vec![
         words("Check"),
         words("Found"),
+        words("Over"),
         numbers("Value"),
         numbers("Usual"),
         numbers("Found from"),
@@ -138,6 +142,7 @@ fn checks(parts: &[Value]) -> Panel {
         vec![
             cell(capitalised(&text(part, "type").unwrap_or_default().replace('_', " "))),
             found,
+            cell(text(part, "window").unwrap_or_else(dash)),
             cell(number(part, "value").unwrap_or_else(dash)),
             cell(number(part, "baseline").unwrap_or_else(dash)),
             cell(number(part, "threshold").unwrap_or_else(dash)),

@@ -46,6 +46,7 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
     let (headline, panels) = drawn(&told, None);
     board.headline = headline;
     board.panels = panels;
+    board.notes.extend(cost::ask_again(&told));
     if board.headline.is_none() {
         dated(&mut board.panels, &told, true);
     }
@@ -114,7 +115,7 @@ fn headline(told: &Told, shown: &mut Vec<&str>) -> Option<Headline> {
         return Some(day.headline(bests.as_ref(), told));
     }
     if let Some(headline) = candles::headline(told) {
-        shown.extend(candles::SHOWN);
+        shown.extend(candles::shown(told));
         return Some(headline);
     }
     if let Some(headline) = cost::headline(told) {

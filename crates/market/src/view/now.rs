@@ -141,7 +141,7 @@ const fn panels_of(kind: Kind) -> &'static [(&'static str, &'static str, Width)]
         Kind::Analytics(AnalyticsKind::OrderFlow) => &[FIGURES, TRADES],
         Kind::Analytics(AnalyticsKind::VolumeProfile) => &[("profile", "Volume profile", Width::Whole), FIGURES],
         Kind::Analytics(AnalyticsKind::LiquidityVacuums) => &[("vacuums", "Liquidity vacuums", Width::Whole), FIGURES],
-        Kind::Analytics(AnalyticsKind::Anomalies) => &[("checks", "Checks", Width::Whole)],
+        Kind::Analytics(AnalyticsKind::Anomalies) => &[("checks", "Checks", Width::Whole), FIGURES],
         Kind::Analytics(AnalyticsKind::Health) => &[("components", "Components of the score", Width::Whole), FIGURES],
     }
 }

@@ -214,6 +214,12 @@ async fn every_answer_is_read_back_as_it_was_told() {
             document.id
         );
         assert_eq!((&*board.title, board.badges[0].tone), ("BTC/USDT", Tone::Simulated));
+        let is_cost = answer.data.contains_key("asked_quote");
+        let says_so = board
+            .notes
+            .iter()
+            .any(|note| note.contains("for buying 1000 USDT now, ask"));
+        assert_eq!(says_so, is_cost, "{}: {:?}", document.id, board.notes);
         let mut unique = keys(&board);
         unique.sort_unstable();
         unique.dedup();

@@ -10,12 +10,14 @@ use tribune_core::view::{Amount, Figure, Headline};
 
 use super::parts::{signed, tone_of};
 use super::record::{Told, padded, places};
-use super::words::ratio;
+use super::words::{age, ratio};
 use crate::analytics::quotes::{Quote, Touch, quotes};
 use crate::book::Depth;
 
 /// Places of percentages on a page.
 pub(crate) const RATIO_PLACES: u32 = 3;
+const MINUTE_MS: u64 = 60_000;
+const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
 
 /// What a ticker says, exact, and in the words of the source.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,31 +84,42 @@ impl Day {
         let places = self.places(bests);
         let price = |value: Option<Decimal>| value.map(|value| Amount::new(written(value, places), quote));
         let sum = |value: &Option<String>, unit: &str| value.as_ref().map(|value| Amount::new(value, unit));
+        let window = window(told);
         let named = [
-            ("high_price", "24 h high", price(self.high)),
-            ("low_price", "24 h low", price(self.low)),
-            ("volume_base", "24 h volume", sum(&self.volume, base)),
-            ("quote_volume", "24 h worth", sum(&self.worth, quote)),
+            ("high_price", "high", price(self.high)),
+            ("low_price", "low", price(self.low)),
+            ("volume_base", "volume", sum(&self.volume, base)),
+            ("quote_volume", "worth", sum(&self.worth, quote)),
         ];
         let told_of = named.into_iter().filter(|(name, ..)| told.fields.contains_key(*name));
         let mut figures: Vec<Figure> = told_of
-            .map(|(_, label, value)| match value {
+            .map(|(_, label, value)| (format!("{window} {label}"), value))
+            .map(|(label, value)| match value {
                 Some(value) => Figure::new(label, value),
-                None => Figure::unknown(label, "nothing was traded in 24 hours"),
+                None => Figure::unknown(
+                    label,
+                    told.text("ticker_note").unwrap_or("nothing was traded in that time"),
+                ),
             })
             .collect();
         figures.extend(bests.into_iter().flat_map(|bests| bests.figures(base, quote, places)));
         let change = self.change_pct.map(|change| {
             let shown = change.round_dp(RATIO_PLACES).normalize();
             (
-                Amount::new(signed(&shown.to_string()), "% in 24 h"),
+                Amount::new(signed(&shown.to_string()), format!("% in {window}")),
                 tone_of(shown.to_f64()),
             )
         });
         Headline {
             label: "Last price".to_owned(),
             value: self.last.map_or_else(
-                || Amount::plain("not traded"),
+                || {
+                    Amount::plain(if told.text("ticker_note").is_some() {
+                        "unknown"
+                    } else {
+                        "not traded"
+                    })
+                },
                 |last| Amount::new(written(last, places), quote),
             ),
             change,
@@ -123,6 +136,17 @@ impl Day {
         let prices = [self.last, self.open, self.high, self.low].into_iter().flatten();
         let prices = prices.map(|price| price.normalize().scale() as usize);
         prices.chain(bests.map(Bests::places)).max().unwrap_or(0)
+    }
+}
+
+/// Of how long a time the figures are: `24 h`, unless the answer says that it is of less.
+fn window(told: &Told) -> String {
+    let time = |name: &str| told.text(name)?.parse::<Timestamp>().ok();
+    let span = time("window_start").zip(time("window_end"));
+    let millis = span.map(|(start, end)| end.as_millisecond().abs_diff(start.as_millisecond()));
+    match millis {
+        Some(millis) if millis.abs_diff(DAY_MS) > MINUTE_MS => age(millis),
+        _ => "24 h".to_owned(),
     }
 }
 

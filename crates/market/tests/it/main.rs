@@ -18,4 +18,5 @@ mod reports;
 mod search;
 mod soak;
 mod support;
+mod tools;
 mod trading;

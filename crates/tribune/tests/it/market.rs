@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::exchange::Simulator;
 use crate::support::{TestServer, binary, fault, installed, root, text, wait_for};
 
-const DOCUMENTS: [&str; 12] = [
+const DOCUMENTS: [&str; 13] = [
     "ticker:BTCUSDT",
     "orderbook:ETHUSDT",
     "orderbook_l1:BTCUSDT",
@@ -21,6 +21,7 @@ const DOCUMENTS: [&str; 12] = [
     "analytics:liquidity_vacuums:BTCUSDT",
     "analytics:anomalies:BTCUSDT",
     "analytics:health:BTCUSDT",
+    "markets:USDT",
 ];
 
 #[test]
@@ -39,7 +40,14 @@ fn every_document_is_fetched_cited_and_labelled() {
         assert!(text(&document["title"]).starts_with("SIMULATED "), "{document}");
         assert!(text(&document["text"]).starts_with("SIMULATED"), "{document}");
         let metadata = &document["metadata"];
-        for field in ["symbol", "venue", "data_source", "received_time", "age_ms", "simulated"] {
+        for field in [
+            "quote_asset",
+            "venue",
+            "data_source",
+            "received_time",
+            "age_ms",
+            "simulated",
+        ] {
             assert!(!metadata[field].is_null(), "{id} has no {field}: {metadata}");
         }
         // The citation opens, and shows what was cited: word for word, with a way to what is current.
@@ -130,7 +138,7 @@ fn the_tools_answer_with_figures_units_and_times() {
         .collect();
     assert_eq!(
         names.iter().filter(|name| name.starts_with("binance_")).count(),
-        16,
+        17,
         "{names:?}"
     );
     assert!(
@@ -205,6 +213,11 @@ fn the_tools_answer_with_figures_units_and_times() {
             "binance_cost_to_trade",
             json!({"symbol": "SOLUSDT", "side": "buy", "notional": 2000}),
             vec!["vwap", "slippage_bps", "filled"],
+        ),
+        (
+            "binance_top_markets",
+            json!({"sort_by": "gain", "limit": "5"}),
+            vec!["markets", "rose", "quote_volume"],
         ),
         ("binance.get_ticker", symbol.clone(), vec!["last_price"]),
     ] {

@@ -48,6 +48,9 @@ pub struct Check {
     /// From where on the value counts as found.
     pub threshold: Option<f64>,
     pub samples: usize,
+    /// Of which time the value is: `the last 300 s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<String>,
     /// Why it could not be checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
@@ -74,6 +77,7 @@ impl Check {
             baseline: compared.and_then(|compared| significant(compared.baseline?)),
             threshold: compared.and_then(|compared| significant(compared.threshold)),
             samples,
+            window: None,
             reason: outcome.err(),
             standing: Standing::Hint,
             note: kind.note(),
@@ -85,6 +89,13 @@ impl Check {
     /// One that could not be made.
     pub fn not_made(kind: AnomalyKind, reason: Unavailable) -> Self {
         Self::of(kind, 0, Err(reason))
+    }
+
+    /// Says of which time the value is.
+    #[must_use]
+    pub fn over(mut self, window: impl Into<String>) -> Self {
+        self.window = Some(window.into());
+        self
     }
 }
 
@@ -103,11 +114,11 @@ impl AnomalyKind {
             Self::LiquidityStress => {
                 "times worse than usual, the lesser of depth lost and spread widened; says nothing of what follows"
             }
-            Self::VolumeOutlier => "robust deviations of the last candle's log volume from those before",
-            Self::ReturnOutlier => "robust deviations of the last candle's log return from those before",
+            Self::VolumeOutlier => "robust deviations of the last closed candle's log volume from those before",
+            Self::ReturnOutlier => "robust deviations of the last closed candle's log return from those before",
             Self::IcebergHint => "prices at which far more traded than was shown; several people look the same as one",
             Self::LargeLevelVanishedUntraded => {
-                "large levels that vanished untraded lately; an observation, whose reason cannot be known"
+                "large levels that vanished untraded in the window; an observation, whose reason cannot be known"
             }
         }
     }
@@ -246,7 +257,7 @@ pub struct Anomalies {
     /// The prices that the iceberg hint is of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icebergs: Vec<IcebergHint>,
-    /// The levels that vanished untraded lately.
+    /// The levels that vanished untraded in the window of that check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vanished_untraded: Vec<Vanished>,
     pub standing: Standing,

@@ -9,9 +9,15 @@
 //! | anomalies | 0.15 | points of what was found: low 15, medium 35, high 60 | 0 | ≥ 100 | linear |
 //! | freshness | 0.10 | age of the data in ms | ≤ 1,000 | ≥ 5,000 | linear |
 //!
+//! The window of the flow is the caller's, and its component names it. Anomalies are points of the checks that could be
+//! made.
+//!
 //! A component without input is null and has a reason; the score is taken over the weights of the others. It is null,
 //! with a reason, where these are less than half of all, and where the data is as old as scores 0: then it would tell
-//! of what is left over, or of the past.
+//! of what is left over, or of the past. It is complete where every component has its whole input: not if checks could not
+//! be made, or a band is known in part.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 
@@ -39,6 +45,8 @@ pub struct HealthInputs<'a> {
     pub band: Result<&'a Band, Unavailable>,
     pub quote_volume_24h: Option<Notional>,
     pub flow: Result<&'a TradeFlow, Unavailable>,
+    /// What the flow is taken over.
+    pub flow_secs: u32,
     pub anomalies: Option<&'a Anomalies>,
     pub age_ms: Option<u64>,
 }
@@ -47,7 +55,7 @@ pub struct HealthInputs<'a> {
 pub struct Component {
     pub name: &'static str,
     pub input: Option<f64>,
-    pub input_unit: &'static str,
+    pub input_unit: Cow<'static, str>,
     /// From 0 to 100.
     pub score: Option<f64>,
     pub weight: f64,
@@ -56,8 +64,9 @@ pub struct Component {
     pub mapping: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
+    /// What its input lacks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<&'static str>,
+    pub note: Option<Cow<'static, str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,6 +78,7 @@ pub struct Health {
     pub reason: Option<Unavailable>,
     /// The sum of the weights that the score is taken over; 1 if every component has an input.
     pub weights_used: f64,
+    /// Whether every component has its whole input.
     pub complete: bool,
     pub components: Vec<Component>,
     pub standing: Standing,
@@ -100,7 +110,9 @@ pub fn health(inputs: &HealthInputs<'_>) -> Health {
         score: reason.is_none().then(|| places(score.clamp(0.0, 100.0), 1)),
         reason,
         weights_used: places(weights_used, 2),
-        complete: components.iter().all(|component| component.score.is_some()),
+        complete: components
+            .iter()
+            .all(|component| component.score.is_some() && component.note.is_none()),
         components,
         standing: Standing::Convention,
         note: "weights and mappings are chosen, not measured; a score is not advice",
@@ -120,7 +132,7 @@ fn unscored(inputs: &HealthInputs<'_>, weights_used: f64) -> Option<Unavailable>
 
 fn spread(inputs: &HealthInputs<'_>) -> Component {
     Component::of(
-        ("spread", 0.20, "bps of mid"),
+        ("spread", 0.20, "bps of mid".into()),
         "100 at 1 bps or less, 0 at 50 or more, logarithmic between",
         inputs.spread_bps,
         |bps| 100.0 - logarithmic(bps, 1.0, 50.0),
@@ -134,13 +146,17 @@ fn depth(inputs: &HealthInputs<'_>) -> Component {
         Ok(share.to_f64().ok_or(Unavailable::TooLarge)? * 10_000.0)
     });
     let mut component = Component::of(
-        ("depth", 0.25, "thinner side within 25 bps, in bps of 24 h quote volume"),
+        (
+            "depth",
+            0.25,
+            "thinner side within 25 bps, in bps of 24 h quote volume".into(),
+        ),
         "100 at 10 or more, 0 at 0.1 or less, logarithmic between",
         share,
         |bps| logarithmic(bps, 0.1, 10.0),
     );
     if component.score.is_some() && inputs.band.is_ok_and(|band| !band.complete) {
-        component.note = Some("the band is not complete: a lower bound");
+        component.note = Some("the band is not complete: a lower bound".into());
     }
     component
 }
@@ -151,7 +167,7 @@ fn balance(inputs: &HealthInputs<'_>) -> Component {
         band.imbalance.map(f64::abs).ok_or(reason)
     });
     Component::of(
-        ("balance", 0.15, "absolute imbalance within 25 bps, 0 to 1"),
+        ("balance", 0.15, "absolute imbalance within 25 bps, 0 to 1".into()),
         "100 at 0, 0 at 1, linear",
         imbalance,
         |imbalance| 100.0 * (1.0 - imbalance),
@@ -169,12 +185,20 @@ fn flow(inputs: &HealthInputs<'_>) -> Component {
         }
         flow.aggressor_imbalance.map(f64::abs).ok_or(Unavailable::NoTrades)
     });
-    Component::of(
-        ("flow", 0.15, "absolute aggressor imbalance, 0 to 1"),
+    let unit = format!(
+        "absolute aggressor imbalance of the last {} s, 0 to 1",
+        inputs.flow_secs
+    );
+    let mut component = Component::of(
+        ("flow", 0.15, unit.into()),
         "100 at 0, 0 at 1, linear",
         one_sided,
         |imbalance| 100.0 * (1.0 - imbalance),
-    )
+    );
+    if component.score.is_some() && inputs.flow.is_ok_and(|flow| !flow.complete) {
+        component.note = Some("not every trade of the window was seen".into());
+    }
+    component
 }
 
 fn anomalies(inputs: &HealthInputs<'_>) -> Component {
@@ -193,14 +217,15 @@ fn anomalies(inputs: &HealthInputs<'_>) -> Component {
         (
             "anomalies",
             0.15,
-            "points of what was found: low 15, medium 35, high 60",
+            "points of what was found: low 15, medium 35, high 60".into(),
         ),
         "100 less the points, not below 0",
         points.ok_or(Unavailable::Unknown("the symbol's past")),
         |points| 100.0 - points,
     );
-    if checked.is_some_and(|anomalies| anomalies.checked < anomalies.checks.len()) {
-        component.note = Some("some checks could not be made");
+    if let Some(anomalies) = checked.filter(|anomalies| anomalies.checked < anomalies.checks.len()) {
+        let (made, all) = (anomalies.checked, anomalies.checks.len());
+        component.note = Some(format!("of {made} of {all} checks: the others could not be made").into());
     }
     component
 }
@@ -208,7 +233,7 @@ fn anomalies(inputs: &HealthInputs<'_>) -> Component {
 fn freshness(inputs: &HealthInputs<'_>) -> Component {
     let age = inputs.age_ms.map(|age| age as f64);
     Component::of(
-        ("freshness", 0.10, "age of the data in ms"),
+        ("freshness", 0.10, "age of the data in ms".into()),
         "100 at 1,000 or less, 0 at 5,000 or more, linear between",
         age.ok_or(Unavailable::Unknown("the age of the data")),
         |age| 100.0 * (5_000.0 - age) / 4_000.0,
@@ -217,7 +242,7 @@ fn freshness(inputs: &HealthInputs<'_>) -> Component {
 
 impl Component {
     fn of(
-        (name, weight, input_unit): (&'static str, f64, &'static str),
+        (name, weight, input_unit): (&'static str, f64, Cow<'static, str>),
         mapping: &'static str,
         input: Result<f64, Unavailable>,
         map: impl Fn(f64) -> f64,

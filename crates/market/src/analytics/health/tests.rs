@@ -1,6 +1,6 @@
 use super::*;
 use crate::analytics::anomalies::quote_rate;
-use crate::analytics::anomalies::{Anomalies, Baseline};
+use crate::analytics::anomalies::{Anomalies, AnomalyKind, Baseline, Check};
 use crate::analytics::depth::band;
 use crate::analytics::figure::Window;
 use crate::analytics::fixture::{books, depth as book, money, trade, trades};
@@ -21,7 +21,7 @@ fn worked_by_hand() {
     let all: Vec<_> = (0..10)
         .map(|id| trade(id, 1, "100", "1", if id < 8 { Buyer } else { Seller }))
         .collect();
-    let flow = trade_flow(&all, Window::last(1, 1), 0).expect("flow");
+    let flow = trade_flow(&all, Window::last(1, 1), -1_000).expect("flow");
     let mut past = Baseline::new(50);
     (0..50).for_each(|_| past.push(10.0));
     // 300 for each trade against three times 10: ten times the threshold, high, 60 points.
@@ -31,6 +31,7 @@ fn worked_by_hand() {
         band: Ok(&band),
         quote_volume_24h: Some(money("1000500")),
         flow: Ok(&flow),
+        flow_secs: 60,
         anomalies: Some(&anomalies),
         age_ms: Some(2_000),
     });
@@ -54,6 +55,7 @@ fn what_is_unknown_is_left_out_and_said() {
         band: Err(Unavailable::NoAsks),
         quote_volume_24h: None,
         flow: Err(Unavailable::NoTrades),
+        flow_secs: 60,
         anomalies: None,
         age_ms: Some(4_999),
     });
@@ -82,6 +84,7 @@ fn depth_beyond_the_reach_is_a_lower_bound_and_said_to_be_one() {
         band: Ok(&band),
         quote_volume_24h: Some(money("1000500")),
         flow: Err(Unavailable::NoTrades),
+        flow_secs: 60,
         anomalies: None,
         age_ms: Some(0),
     });
@@ -89,8 +92,46 @@ fn depth_beyond_the_reach_is_a_lower_bound_and_said_to_be_one() {
         panic!("six components");
     };
     assert_eq!(depth.score, Some(50.0));
-    assert!(depth.note.is_some_and(|note| note.contains("lower bound")));
+    assert!(depth.note.as_ref().is_some_and(|note| note.contains("lower bound")));
     assert_eq!((balance.score, balance.reason), (None, Some(Unavailable::BeyondReach)));
+}
+
+/// A score over checks of which some could not be made is a score of the others, and says so.
+#[test]
+fn checks_that_could_not_be_made_leave_the_score_incomplete() {
+    let mut past = Baseline::new(50);
+    (0..50).for_each(|_| past.push(10.0));
+    let made = quote_rate(10, 1, &past);
+    let not_made = Check::not_made(AnomalyKind::VolumeOutlier, Unavailable::NoTrades);
+    let band = band(&book(&[("99.95", "3")], &[("100.05", "1")]), BAND_BPS).expect("band");
+    let all: Vec<_> = (0..10).map(|id| trade(id, 1, "100", "1", Buyer)).collect();
+    let flow = trade_flow(&all, Window::last(1, 1), -1_000).expect("flow");
+    let scored = |checks: Vec<Check>| {
+        health(&HealthInputs {
+            spread_bps: Ok(10.0),
+            band: Ok(&band),
+            quote_volume_24h: Some(money("1000500")),
+            flow: Ok(&flow),
+            flow_secs: 30,
+            anomalies: Some(&Anomalies::from(checks)),
+            age_ms: Some(0),
+        })
+    };
+    let whole = scored(vec![made.clone()]);
+    assert!(whole.complete && whole.components[4].note.is_none());
+    let partly = scored(vec![made, not_made.clone()]);
+    assert_eq!((partly.score, partly.complete), (whole.score, false));
+    assert_eq!(
+        partly.components[4].note.as_deref(),
+        Some("of 1 of 2 checks: the others could not be made")
+    );
+    let none = scored(vec![not_made]);
+    assert_eq!((none.components[4].score, none.complete), (None, false));
+    // Which seconds the flow is of.
+    assert_eq!(
+        whole.components[3].input_unit,
+        "absolute aggressor imbalance of the last 30 s, 0 to 1"
+    );
 }
 
 #[test]
@@ -100,6 +141,7 @@ fn nothing_known_is_no_score() {
         band: Err(Unavailable::NoBids),
         quote_volume_24h: None,
         flow: Err(Unavailable::NoTrades),
+        flow_secs: 60,
         anomalies: None,
         age_ms: None,
     });
@@ -113,6 +155,7 @@ fn the_weights_are_the_published_ones() {
         band: Err(Unavailable::NoBids),
         quote_volume_24h: None,
         flow: Err(Unavailable::NoTrades),
+        flow_secs: 60,
         anomalies: None,
         age_ms: None,
     });
@@ -146,6 +189,7 @@ proptest! {
             band: band.as_ref().map_err(|reason| *reason),
             quote_volume_24h: Some(Notional::from_units(volume)),
             flow: flow.as_ref().map_err(|reason| *reason),
+            flow_secs: 60,
             anomalies: None,
             age_ms: age,
         });
@@ -166,6 +210,7 @@ fn what_is_old_has_no_health_of_now() {
             band: Ok(&band),
             quote_volume_24h: Some(money("1000500")),
             flow: Err(Unavailable::NoTrades),
+            flow_secs: 60,
             anomalies: None,
             age_ms: Some(age_ms),
         })

@@ -111,7 +111,7 @@ async fn a_symbol_that_cannot_be_read_is_not_said_not_to_exist() {
     let told = crate::answers::info::info(&market, "1000SATSUSDT")
         .await
         .expect("known");
-    let told = told.into_object("");
+    let told = told.fitted().into_object("");
     let reason = "a rule of the exchange could not be read: `filters[0].minNotional` is not a string";
     assert_eq!((&told["min_notional"], &told["reason"]), (&Value::Null, &json!(reason)));
     let error = market.symbol("oddusdt").await.expect_err("unreadable");

@@ -1,5 +1,7 @@
 //! What is computed every two seconds: hints of the watch, the profile, and the health score.
 
+use std::borrow::Cow;
+
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::Value;
 
@@ -113,11 +115,12 @@ fn anomaly(check: &Check) -> Option<Anomaly> {
         figure("usual", check.baseline),
         figure("found from", check.threshold),
     ];
-    let figures: Vec<String> = figures.into_iter().flatten().collect();
+    let window = check.window.as_ref().map(|window| format!("over {window}"));
+    let told: Vec<String> = figures.into_iter().flatten().chain(window).collect();
     Some(Anomaly {
         kind: name(check.kind),
         severity,
-        note: format!("{}; {}", figures.join(", "), check.note),
+        note: format!("{}; {}", told.join(", "), check.note),
     })
 }
 
@@ -147,11 +150,21 @@ fn health(sight: &Sight<'_>, anomalies: &Anomalies) -> Told<Health> {
         band: near.as_ref().map_err(|reason| *reason),
         quote_volume_24h: sight.inputs.day.map(|day| day.quote_volume),
         flow: flow.as_ref().map_err(|reason| *reason),
+        flow_secs: FLOW_SECS,
         anomalies: Some(anomalies),
         age_ms: Some(sight.age_ms()),
     });
     let missing = score.components.iter().filter(|part| part.score.is_none()).count();
-    let incomplete = (missing > 0).then(|| format!("{missing} of {} components have no input", score.components.len()));
+    let partly = score
+        .components
+        .iter()
+        .filter_map(|part| Some((part.name, part.note.as_ref()?)));
+    let partly: Vec<String> = partly.map(|(name, note)| format!("{name}: {note}")).collect();
+    let missing = (missing > 0).then(|| format!("{missing} of {} components have no input", score.components.len()));
+    let incomplete = missing
+        .into_iter()
+        .chain(partly)
+        .reduce(|all, one| format!("{all}; {one}"));
     let reason = score.reason.map(|reason| reason.to_string()).or(incomplete);
     let health = Health {
         score: score.score,
@@ -166,7 +179,7 @@ fn component(part: health::Component) -> Component {
     Component {
         name: part.name.to_owned(),
         input: part.input,
-        input_unit: part.input_unit.to_owned(),
+        input_unit: part.input_unit.into_owned(),
         score: part.score,
         weight: part.weight,
         contribution: part.contribution,
@@ -174,7 +187,7 @@ fn component(part: health::Component) -> Component {
         reason: part
             .reason
             .map(|reason| reason.to_string())
-            .or_else(|| part.note.map(str::to_owned)),
+            .or_else(|| part.note.map(Cow::into_owned)),
     }
 }
 

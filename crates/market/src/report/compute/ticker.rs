@@ -21,7 +21,8 @@ pub(super) struct Ticker {
 impl Ticker {
     pub fn of(sight: &Sight<'_>) -> Self {
         let day = sight.inputs.day;
-        let change_pct = day.as_ref().and_then(change_pct);
+        let last = last_price(sight, day.as_ref());
+        let change_pct = day.and_then(|day| change_pct(day.open.decimal(), last?));
         let reason = match (day, change_pct) {
             (None, _) => Some("the last 24 hours of the symbol are not known yet"),
             (Some(_), None) => Some("no price of 24 hours ago to compare with"),
@@ -34,10 +35,10 @@ impl Ticker {
         let mut section = sight.section(day.and_then(|day| day.exchange_time), 0, reason.map(str::to_owned));
         section.age_ms = day.map(|day| age_ms(day.received));
         Self {
-            last: last_price(sight, day.as_ref()),
+            last,
             change_pct,
-            high: day.map(|day| day.high.decimal()),
-            low: day.map(|day| day.low.decimal()),
+            high: day.map(|day| last.map_or(day.high.decimal(), |last| last.max(day.high.decimal()))),
+            low: day.map(|day| last.map_or(day.low.decimal(), |last| last.min(day.low.decimal()))),
             volume: day.map(|day| day.volume.decimal()),
             quote_volume: day.map(|day| day.quote_volume.decimal()),
             section,
@@ -45,9 +46,9 @@ impl Ticker {
     }
 }
 
-/// (last − open)/open in percent.
-fn change_pct(day: &Day) -> Option<f64> {
-    let (last, open) = (day.last.decimal(), day.open.decimal());
+/// (last − open)/open in percent. Trades come before the day's figures do: what is reckoned from the price that is told
+/// agrees with it.
+fn change_pct(open: Decimal, last: Decimal) -> Option<f64> {
     let change = last.checked_sub(open)?.checked_div(open)?;
     ten_places(change.checked_mul(Decimal::ONE_HUNDRED)?)
 }

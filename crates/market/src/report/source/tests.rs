@@ -85,3 +85,27 @@ async fn a_hit_says_how_the_question_was_understood() {
         );
     }
 }
+
+/// By the clock that it was given, and not by the machine's.
+#[tokio::test]
+async fn a_process_is_young_by_its_own_clock() {
+    struct Held(std::sync::Mutex<Instant>);
+    impl Clock for Held {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn monotonic(&self) -> Instant {
+            *self.0.lock().expect("the time")
+        }
+    }
+    let clock = Arc::new(Held(std::sync::Mutex::new(Instant::now())));
+    let records = Records::new(None, KEEP, Links::new("http://tribune.test"));
+    let cache = Arc::new(MemoryCache::new(clock.clone()));
+    let source = ReportsSource::new(cache, records, clock.clone());
+    assert!(!source.has_just_begun(), "it has not begun");
+    source.begin(None);
+    assert!(source.has_just_begun());
+    *clock.0.lock().expect("the time") += BEGINNING;
+    assert!(!source.has_just_begun());
+    source.end();
+}

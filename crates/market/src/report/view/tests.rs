@@ -33,8 +33,8 @@ fn a_report_is_shown_with_all_its_parts() {
     assert_eq!(labels, ["SIMULATED", "data ok"]);
     let headline = board.headline.as_ref().expect("a headline");
     assert_eq!(headline.value, Amount::new("100.05", "USDT"));
-    // 4.1666666667 to three places.
-    assert_eq!(headline.change, Some((Amount::new("+4.167", "% in 24 h"), Tone::Up)));
+    // 4.21875 to three places, half to even.
+    assert_eq!(headline.change, Some((Amount::new("+4.219", "% in 24 h"), Tone::Up)));
     assert_eq!(headline.age_ms, Some(100));
     let Content::Ladder(ladder) = &panel_of(&board, "ladder").content else {
         panic!("a ladder")

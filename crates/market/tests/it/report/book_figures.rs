@@ -25,18 +25,19 @@ impl Truth {
         let Some(ticker) = &self.ticker else {
             return wrong.same("change without a ticker", &report["change_24h_pct"], Value::Null);
         };
-        let (last, open) = (units(&ticker["c"]) as f64, units(&ticker["o"]) as f64);
-        wrong.near("change", &report["change_24h_pct"], 100.0 * (last / open - 1.0));
-        if Self::is_fresh(report) {
+        let last = if Self::is_fresh(report) {
             let last = self.trades.last().map_or(units(&ticker["c"]), |trade| trade.price);
             wrong.exact("last price", &report["last_price"], last);
-        }
-        for (figure, name) in [
-            ("high_24h", "h"),
-            ("low_24h", "l"),
-            ("volume_24h", "v"),
-            ("quote_volume_24h", "q"),
-        ] {
+            last
+        } else {
+            units(&report["last_price"])
+        };
+        // Of the price that is told, not of the ticker's, which may be older.
+        let open = units(&ticker["o"]) as f64;
+        wrong.near("change", &report["change_24h_pct"], 100.0 * (last as f64 / open - 1.0));
+        wrong.exact("high_24h", &report["high_24h"], units(&ticker["h"]).max(last));
+        wrong.exact("low_24h", &report["low_24h"], units(&ticker["l"]).min(last));
+        for (figure, name) in [("volume_24h", "v"), ("quote_volume_24h", "q")] {
             wrong.exact(figure, &report[figure], units(&ticker[name]));
         }
     }

@@ -22,7 +22,7 @@ fn busy() -> Scene {
     scene
 }
 
-/// - Change: (100 − 96)/96 = 4.16666…%.
+/// - Change: (100.05 − 96)/96 = 4.21875%, of the last trade and not of the ticker, which is older.
 /// - Micro price: (100.05·2 + 99.95·1)/3 = 100.01666…; imbalance: (15 − 5)/20.
 /// - Flow: bought 4 + 2.5 + 0.5 = 7, sold 3 + 1.5 = 4.5; ids 5 to 12, eight, in 10 s; ids 3 to 12.
 /// - Profile: rows of 0.01 from 99.95 hold 1, 2, 4, 0, 0, 0, 0, 3, 2.5, 1.5, 0.5 of 14.5. The largest is 99.97 to
@@ -116,6 +116,31 @@ fn the_newest_price_is_told() {
     assert_eq!(scene.report(800).last_price, Some(Decimal::from(100)));
 }
 
+/// Trades come before the ticker that counts them: change and range are those of the price that is told.
+#[test]
+fn the_price_agrees_with_its_change_and_range() {
+    let mut scene = Scene::new();
+    scene.day = Some(day(&scene));
+    scene.published.tape.opened(T0);
+    scene.show(three_levels(), 700);
+    // The ticker has 96 at first, 95.25 at least and 101.5 at most.
+    for (id, at, change, high, low) in [
+        (1, "108", 12.5, "108", "95.25"),
+        (2, "84", -12.5, "101.5", "84"),
+        (3, "96", 0.0, "101.5", "95.25"),
+    ] {
+        scene.trade((id, id), 500 + id as i64, at, "1", Buyer);
+        let report = scene.report(700);
+        let text = |price: Option<Decimal>| price.map(|price| price.to_string());
+        assert_eq!(text(report.last_price).as_deref(), Some(at));
+        assert_eq!(report.change_24h_pct, Some(change));
+        assert_eq!(
+            (text(report.high_24h).as_deref(), text(report.low_24h).as_deref()),
+            (Some(high), Some(low))
+        );
+    }
+}
+
 /// A wall of fifty times the median that has stayed for five seconds, and what the checks say meanwhile.
 #[test]
 fn walls_and_anomalies_are_what_was_watched() {
@@ -174,7 +199,9 @@ fn walls_and_anomalies_are_what_was_watched() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].kind, "large_level_vanished_untraded");
     assert!(
-        found[0].note.starts_with("value 1, found from 1; large levels"),
+        found[0]
+            .note
+            .starts_with("value 1, found from 1, over the last 300 s; large levels"),
         "{}",
         found[0].note
     );
