@@ -8,7 +8,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tribune_core::SystemClock;
 use tribune_market::feed::{Alone, Day};
-use tribune_market::model::{Aggressor, Symbol, SymbolStatus, Trade};
+use tribune_market::model::{Aggressor, Symbol, Trade};
 use tribune_market::moment::Moment;
 use tribune_market::number::{Notional, Price, Quantity};
 use tribune_market::report::cache::NodeId;

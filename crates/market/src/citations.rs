@@ -4,6 +4,7 @@
 //! memory and found again by reading the files when they are opened. The oldest go first: after `keep`, or
 //! when there are more than `most`.
 
+mod record;
 mod segment;
 mod token;
 
@@ -17,11 +18,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use ring::digest::{SHA256, digest};
-use serde::{Deserialize, Serialize};
-use tribune_core::{Clock, Document, DocumentId, Error, JsonObject, Result};
+use tribune_core::{Clock, Document, DocumentId, Error, Result};
 
-use segment::{MAX_RECORD_BYTES, Span, Writer};
+use record::{Draft, RecordIn};
+use segment::{Span, Writer};
 pub use token::Token;
 
 /// A segment is closed at this size at the latest, so that old records can go a file at a time.
@@ -95,30 +95,6 @@ struct Recent {
     token: Token,
 }
 
-/// A document as it is kept. Borrowed to write, owned to read.
-#[derive(Serialize)]
-struct RecordOut<'a> {
-    id: &'a DocumentId,
-    title: &'a str,
-    text: &'a str,
-    url: Option<&'a str>,
-    as_of: Option<Timestamp>,
-    metadata: &'a JsonObject,
-    passages: Vec<(usize, usize)>,
-}
-
-#[derive(Deserialize)]
-struct RecordIn {
-    token: String,
-    id: DocumentId,
-    title: String,
-    text: String,
-    url: Option<String>,
-    as_of: Option<Timestamp>,
-    metadata: JsonObject,
-    passages: Vec<(usize, usize)>,
-}
-
 impl Citations {
     /// Reads what earlier processes left in `dir`, which takes as long as reading its files. A folder that
     /// does not exist is made by the first record.
@@ -156,15 +132,25 @@ impl Citations {
     /// Keeps the document as it is now. On an error nothing is kept, and the answer can still be given with
     /// a citation of the current values.
     pub fn freeze(&self, document: &Document) -> Result<Token> {
-        let body = body(document)?;
-        let content = digest(&SHA256, body.as_bytes()).as_ref().to_vec();
+        let mut tokens = self.freeze_all(std::slice::from_ref(document))?;
+        tokens.pop().ok_or_else(|| Error::internal("a document was not kept"))
+    }
+
+    /// The same of several, in their order, with one write for all. On an error none is kept.
+    pub fn freeze_all(&self, documents: &[Document]) -> Result<Vec<Token>> {
+        let drafts: Vec<Draft<'_>> = documents.iter().map(Draft::of).collect::<Result<_>>()?;
         let now = self.clock.now();
         let mut state = self.lock();
-        if let Some(token) = state.frozen_just_now(&document.id, &content, now) {
-            return Ok(token);
+        let (mut tokens, mut new) = (Vec::with_capacity(drafts.len()), BTreeMap::new());
+        for draft in &drafts {
+            let before = state.frozen_just_now(draft.id, &draft.content, now);
+            let token = before.unwrap_or_else(|| state.unused_token(now, &new));
+            if before.is_none() {
+                new.insert(token, draft);
+            }
+            tokens.push(token);
         }
-        let token = state.unused_token(now);
-        self.append(&mut state, token, &body, now).map_err(|e| {
+        self.append(&mut state, &new, now).map_err(|e| {
             self.abandon_active(&mut state);
             Error::unavailable(format!(
                 "the citation could not be kept in {}: {e}; check that the disk has room and the folder is writable",
@@ -172,12 +158,9 @@ impl Citations {
             ))
             .caused_by(e)
         })?;
-        if state.recent.len() >= MAX_RECENT {
-            state.recent.clear();
-        }
-        state.recent.insert(document.id.clone(), Recent { content, token });
+        state.remember(&new);
         self.forget_old(&mut state, now);
-        Ok(token)
+        Ok(tokens)
     }
 
     /// What was frozen under `token` for this id. An error only if it should be there and cannot be read.
@@ -235,7 +218,10 @@ impl Citations {
         }
     }
 
-    fn append(&self, state: &mut State, token: Token, body: &str, now: Timestamp) -> io::Result<()> {
+    fn append(&self, state: &mut State, new: &BTreeMap<Token, &Draft<'_>>, now: Timestamp) -> io::Result<()> {
+        let Some((&token, _)) = new.first_key_value() else {
+            return Ok(());
+        };
         let (first, writer) = match &mut state.active {
             Some(active) if !self.is_full(active, now) => active,
             active => {
@@ -245,9 +231,11 @@ impl Citations {
             }
         };
         let segment = *first;
-        let span = writer.append(&segment::line(token, body))?;
-        state.index.insert(token, Place { segment, span });
-        *state.segments.entry(segment).or_insert(0) += 1;
+        let lines = new.iter().map(|(token, draft)| segment::line(*token, &draft.body));
+        let spans = writer.append(&lines.collect::<Vec<_>>())?;
+        let places = spans.into_iter().map(|span| Place { segment, span });
+        state.index.extend(new.keys().copied().zip(places));
+        *state.segments.entry(segment).or_insert(0) += new.len();
         Ok(())
     }
 
@@ -351,6 +339,17 @@ impl State {
         Ok(())
     }
 
+    /// What was frozen just now, so that the same again is the same citation.
+    fn remember(&mut self, new: &BTreeMap<Token, &Draft<'_>>) {
+        if self.recent.len() + new.len() > MAX_RECENT {
+            self.recent.clear();
+        }
+        for (&token, draft) in new {
+            let content = draft.content.clone();
+            self.recent.insert(draft.id.clone(), Recent { content, token });
+        }
+    }
+
     fn frozen_just_now(&self, id: &DocumentId, content: &[u8], now: Timestamp) -> Option<Token> {
         let recent = self.recent.get(id)?;
         let same = recent.content == content && recent.token.age(now) < SAME_MOMENT;
@@ -358,56 +357,20 @@ impl State {
     }
 
     /// Behind the last where the clock was put back: else it would be the oldest, and the first to go.
-    fn unused_token(&self, now: Timestamp) -> Token {
+    fn unused_token<T>(&self, now: Timestamp, others: &BTreeMap<Token, T>) -> Token {
         let last = self.index.last_key_value().map(|(token, _)| token.frozen_at());
         let overtaken = last.filter(|last| *last > now && last.duration_since(now) <= MAX_STEP);
         let at = overtaken.map_or(now, |last| last + Duration::from_millis(1));
         loop {
             let token = Token::new(at, fastrand::u32(..));
-            if !self.index.contains_key(&token) && !self.segments.contains_key(&token) {
+            let is_used = others.contains_key(&token) || self.segments.contains_key(&token);
+            if !is_used && !self.index.contains_key(&token) {
                 return token;
             }
         }
     }
 }
 
-fn body(document: &Document) -> Result<String> {
-    let record = RecordOut {
-        id: &document.id,
-        title: &document.title,
-        text: &document.text,
-        url: document.url.as_deref(),
-        as_of: document.as_of,
-        metadata: &document.metadata,
-        passages: document.passages.iter().map(|range| (range.start, range.end)).collect(),
-    };
-    let body = serde_json::to_string(&record)
-        .map_err(|e| Error::internal("the document cannot be written as JSON").caused_by(e))?;
-    if body.len() + 64 > MAX_RECORD_BYTES {
-        return Err(Error::invalid_argument(format!(
-            "the document is too long to be kept as a citation: {} bytes of at most {MAX_RECORD_BYTES}",
-            body.len()
-        )));
-    }
-    Ok(body)
-}
-
 fn damaged() -> Error {
     Error::internal("the record of this citation is damaged; its current values can still be fetched")
-}
-
-impl From<RecordIn> for Document {
-    fn from(record: RecordIn) -> Self {
-        let text = record.text;
-        let passages = record.passages.into_iter().map(|(start, end)| start..end);
-        Self {
-            passages: passages.filter(|range| text.get(range.clone()).is_some()).collect(),
-            id: record.id,
-            title: record.title,
-            url: record.url,
-            as_of: record.as_of,
-            metadata: record.metadata,
-            text,
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tribune_core::{Cited, Document, DocumentId, Links, Result};
 
-use crate::citations::{Citations, Lookup};
+use crate::citations::{Citations, Lookup, Token};
 
 #[derive(Clone)]
 pub struct Records {
@@ -22,12 +22,30 @@ impl Records {
 
     /// Keeps the document as it is now, and gives the address under which it stays so.
     pub fn cite(&self, document: &Document) -> String {
-        let record = self.citations.as_ref().and_then(|citations| {
-            citations
-                .freeze(document)
-                .inspect_err(|error| tracing::warn!(%error, "a citation could not be kept"))
-                .ok()
-        });
+        let tokens = self.freeze(std::slice::from_ref(document));
+        self.address(document, tokens.first())
+    }
+
+    /// The same of several at once.
+    pub fn cite_all(&self, documents: &[Document]) -> Vec<String> {
+        let tokens = self.freeze(documents);
+        let cited = documents.iter().enumerate();
+        cited
+            .map(|(at, document)| self.address(document, tokens.get(at)))
+            .collect()
+    }
+
+    /// The tokens of all, or none if they could not be kept.
+    fn freeze(&self, documents: &[Document]) -> Vec<Token> {
+        let Some(citations) = &self.citations else {
+            return Vec::new();
+        };
+        let kept = citations.freeze_all(documents);
+        kept.inspect_err(|error| tracing::warn!(%error, "a citation could not be kept"))
+            .unwrap_or_default()
+    }
+
+    fn address(&self, document: &Document, record: Option<&Token>) -> String {
         match record {
             Some(record) => self.links.record(&document.id, &record.to_string()),
             None => self.links.citation(&document.id, None),

@@ -160,35 +160,50 @@ impl MarketSource {
         Ok(symbol.map(MarketId::Ticker))
     }
 
-    fn hit(&self, brief: Brief, found: &Match, cx: &CallContext) -> Hit {
-        let mut metadata = JsonObject::new();
-        let resolved = match found.kind {
-            Kind::Markets => "quote_asset",
-            _ => "resolved_symbol",
+    /// What is found, as it is now, all of it cited at once if the call cites.
+    fn hits(&self, found: Vec<(Brief, &Match)>, cx: &CallContext) -> Arc<[Hit]> {
+        let (documents, matches): (Vec<Document>, Vec<&Match>) = found
+            .into_iter()
+            .map(|(brief, found)| (in_brief(brief, found), found))
+            .unzip();
+        let urls = match cx.cites {
+            true => self.records.cite_all(&documents).into_iter().map(Some).collect(),
+            false => vec![None; documents.len()],
         };
-        metadata.insert(resolved.to_owned(), json!(&*found.symbol));
-        metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
-        let alternatives: Vec<&str> = found.alternatives.iter().take(5).map(|name| &**name).collect();
-        metadata.insert("alternatives".to_owned(), json!(alternatives));
-        let document = Document {
-            id: found.id.clone(),
-            title: brief.title,
-            text: clip(&brief.text, SNIPPET_CHARS - 1).into_owned(),
-            url: None,
-            as_of: Some(brief.as_of),
-            metadata: metadata.clone(),
-            passages: Vec::new(),
-        };
-        Hit {
-            url: cx.cites.then(|| self.cite(&document)),
+        let found = documents.into_iter().zip(matches).zip(urls);
+        let hit = |((document, found), url): ((Document, &Match), Option<String>)| Hit {
+            url,
             id: document.id,
             title: document.title,
             snippet: document.text,
             passage: None,
             score: found.score,
             coverage: found.coverage,
-            metadata: Some(metadata),
-        }
+            metadata: Some(document.metadata),
+        };
+        found.map(hit).collect()
+    }
+}
+
+/// What a search finds, as a document of a few words.
+fn in_brief(brief: Brief, found: &Match) -> Document {
+    let mut metadata = JsonObject::new();
+    let resolved = match found.kind {
+        Kind::Markets => "quote_asset",
+        _ => "resolved_symbol",
+    };
+    metadata.insert(resolved.to_owned(), json!(&*found.symbol));
+    metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
+    let alternatives: Vec<&str> = found.alternatives.iter().take(5).map(|name| &**name).collect();
+    metadata.insert("alternatives".to_owned(), json!(alternatives));
+    Document {
+        id: found.id.clone(),
+        title: brief.title,
+        text: clip(&brief.text, SNIPPET_CHARS - 1).into_owned(),
+        url: None,
+        as_of: Some(brief.as_of),
+        metadata,
+        passages: Vec::new(),
     }
 }
 
@@ -213,9 +228,9 @@ impl Source for MarketSource {
                 Kind::Markets => brief::of_all(market, &found.symbol)?,
                 kind => brief::brief(market, table.lookup(&found.symbol)?, kind),
             };
-            Some(self.hit(brief, found, cx))
+            Some((brief, found))
         });
-        Ok(hits.collect())
+        Ok(self.hits(hits.collect(), cx))
     }
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {

@@ -142,19 +142,20 @@ impl Writer {
     /// One write to the system, which shows it to every reader and keeps it if this process dies. It is not
     /// forced to the disk: a power cut may lose the citations of its last seconds, and waiting for the disk
     /// would cost every answer milliseconds.
-    pub fn append(&mut self, line: &str) -> io::Result<Span> {
-        if let Err(e) = self.file.write_all(line.as_bytes()) {
+    pub fn append(&mut self, lines: &[String]) -> io::Result<Vec<Span>> {
+        if let Err(e) = self.file.write_all(lines.concat().as_bytes()) {
             // Half a line must not stand before a whole one; the caller begins a new file in any case.
             let _ = self.file.set_len(self.length);
             return Err(e);
         }
-        let span = Span {
-            offset: self.length,
-            length: line.len() - 1,
+        let place = |line: &String| {
+            let (offset, length) = (self.length, line.len() - 1);
+            self.length += line.len() as u64;
+            Span { offset, length }
         };
-        self.length += line.len() as u64;
-        self.records += 1;
-        Ok(span)
+        let spans = lines.iter().map(place).collect();
+        self.records += lines.len();
+        Ok(spans)
     }
 
     pub const fn length(&self) -> u64 {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::segment::MAX_RECORD_BYTES;
 use super::*;
 
 /// A clock that stands where it is put.
@@ -117,6 +118,28 @@ fn what_was_cited_is_shown_exactly_also_after_a_restart() {
     assert!(found(&citations, &first, token) && found(&citations, &second, later));
     let third = citations.freeze(&second).expect("frozen");
     assert!(found(&citations, &second, third) && found(&citations, &first, token));
+}
+
+#[test]
+fn several_frozen_at_once_are_each_a_citation() {
+    let place = Place::new();
+    let citations = place.open(100);
+    let known = document("ticker:ETHUSDT", "3");
+    let before = citations.freeze(&known).expect("frozen");
+    let mut all: Vec<Document> = (0..20)
+        .map(|at| document(&format!("ticker:A{at}USDT"), &at.to_string()))
+        .collect();
+    all.push(known);
+    let tokens = citations.freeze_all(&all).expect("frozen");
+    assert_eq!((tokens.len(), citations.len(), tokens[20]), (21, 21, before));
+    assert!(citations.freeze_all(&[]).expect("nothing").is_empty());
+    let again = citations.freeze_all(&all).expect("frozen");
+    assert_eq!(again, tokens, "the same at the same moment");
+    for citations in [&citations, &place.open(100)] {
+        for (document, token) in all.iter().zip(&tokens) {
+            assert!(found(citations, document, *token));
+        }
+    }
 }
 
 #[test]

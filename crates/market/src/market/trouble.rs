@@ -1,0 +1,60 @@
+//! Why the market cannot answer as it should, for whoever runs it.
+
+use super::Market;
+use crate::feed::BookState;
+
+/// What is over sooner is no trouble worth a word.
+const PASSING_MS: u64 = 10_000;
+/// A failure longer ago says nothing of now.
+const RECENT_MS: u64 = 60_000;
+
+impl Market {
+    /// Why the market cannot answer as it should.
+    pub fn current_trouble(&self) -> Option<String> {
+        let unloaded = self.trouble().as_ref().map(|error| format!("symbols: {error}"));
+        let paused = || {
+            let wait = self.rest.governor().paused_for()?;
+            Some(format!(
+                "the exchange asked for a pause, which lasts {} s more",
+                wait.as_secs() + 1
+            ))
+        };
+        let streams = || self.feed.health.trouble().map(|why| format!("streams: {why}"));
+        let requests = || self.failing_requests().map(|why| format!("requests: {why}"));
+        let books = || self.books_not_live().map(|why| format!("books: {why}"));
+        unloaded
+            .or_else(paused)
+            .or_else(streams)
+            .or_else(requests)
+            .or_else(books)
+    }
+
+    /// Why requests fail, if they have for a while and still do, as far as anybody asked.
+    fn failing_requests(&self) -> Option<String> {
+        let failing = self.rest.failing()?;
+        let lasts = failing.since.age_ms(&*self.clock) >= PASSING_MS && failing.last.age_ms(&*self.clock) <= RECENT_MS;
+        lasts.then(|| failing.why.to_string())
+    }
+
+    /// Of the books that are always kept, those that have not been live for a while.
+    fn books_not_live(&self) -> Option<String> {
+        let books = self.feed.books();
+        let out = books.iter().filter(|book| book.is_pinned()).filter_map(|book| {
+            let status = book.status();
+            let is_out = matches!(status.state, BookState::Stale | BookState::Resyncing);
+            let lasts = is_out && status.since.age_ms(&*self.clock) >= PASSING_MS;
+            lasts.then(|| (book.symbol.clone(), status))
+        });
+        let out: Vec<_> = out.collect();
+        let (symbol, status) = out.first()?;
+        let why = status
+            .reason
+            .as_deref()
+            .map_or_else(String::new, |why| format!(" ({why})"));
+        let others = match out.len() - 1 {
+            0 => String::new(),
+            others => format!(", and {others} others are not live"),
+        };
+        Some(format!("{symbol} is {}{why}{others}", status.state.as_str()))
+    }
+}
