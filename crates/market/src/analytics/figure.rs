@@ -12,7 +12,7 @@ pub const RATIO_PLACES: u32 = 4;
 /// Places of prices that come from a division: a hundredth of the smallest tick there is.
 pub const PRICE_PLACES: u32 = 10;
 /// Digits that small ones have at least, whatever their places.
-const PRICE_DIGITS: u32 = 6;
+const PRICE_DIGITS: u32 = 5;
 
 /// How far a figure can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -163,7 +163,7 @@ fn without_sign_of_zero(value: f64) -> f64 {
     value + 0.0
 }
 
-/// For answers: a price that came from a division, with ten places, or six digits where that is finer; half to even.
+/// For answers: a price that came from a division, with ten places, or five digits where that is finer; half to even.
 pub fn derived_price(price: Decimal) -> Decimal {
     let half_to_even = RoundingStrategy::MidpointNearestEven;
     let is_small = price.abs() < Decimal::new(1, PRICE_PLACES - PRICE_DIGITS + 1);
@@ -237,14 +237,14 @@ mod tests {
     #[test]
     fn small_prices_keep_their_digits() {
         let of = |mantissa, scale| derived_price(Decimal::new(mantissa, scale)).to_string();
-        // From 0.00001 on ten places are six digits or more.
+        // From 0.000001 on ten places are five digits or more.
         assert_eq!(of(100_857_142_857_142, 12), "100.8571428571");
         assert_eq!(of(123_456_789, 13), "0.0000123457");
-        assert_eq!(of(160_592_857, 16), "0.0000000160593");
-        assert_eq!(of(-160_592_857, 16), "-0.0000000160593");
+        assert_eq!(of(160_592_857, 16), "0.000000016059");
+        assert_eq!(of(-160_592_857, 16), "-0.000000016059");
         assert_eq!(
-            (of(99_999_449, 13), of(0, 4)),
-            ("0.00000999994".to_owned(), "0".to_owned())
+            (of(99_994_449, 14), of(0, 4)),
+            ("0.00000099994".to_owned(), "0".to_owned())
         );
     }
 

@@ -88,8 +88,10 @@ pub async fn candles(market: &Market, symbol: &str, range: Range) -> Result<Answ
             .figure(format!("{}: {reason}.", symbol.name))
             .with_field("reason", &reason)?;
     }
-    if let Some(rest) = Rest::of(candles, listed, table.keep) {
-        answer = answer.figure(rest.sentence()).with_field("klines_rest", &rest)?;
+    if let Some(unlisted) = Unlisted::of(candles, listed, table.keep) {
+        answer = answer
+            .figure(unlisted.sentence())
+            .with_field("klines_unlisted", &unlisted)?;
     }
     Ok(answer
         .with(&json!({
@@ -134,7 +136,7 @@ fn listed<'a>(candles: &'a [Candle], table: &Table) -> &'a [Candle] {
 
 /// What figures are of and rows are not, and what to ask for to have them.
 #[derive(Debug, Serialize)]
-struct Rest {
+struct Unlisted {
     /// Of all candles, the `oldest` or the `newest` are listed.
     listed: &'static str,
     rows: usize,
@@ -147,13 +149,13 @@ struct Rest {
     ask_with_start_time: Option<Millis>,
 }
 
-impl Rest {
+impl Unlisted {
     fn of(candles: &[Candle], rows: &[Candle], keep: Keep) -> Option<Self> {
         if rows.len() == candles.len() {
             return None;
         }
         let (first, last) = rows.first().zip(rows.last())?;
-        let rest = Self {
+        let all = Self {
             listed: "",
             rows: rows.len(),
             candles: candles.len(),
@@ -164,12 +166,12 @@ impl Rest {
             Keep::First => Self {
                 listed: "oldest",
                 ask_with_start_time: last.close_time.checked_add(1),
-                ..rest
+                ..all
             },
             Keep::Last => Self {
                 listed: "newest",
                 ask_with_end_time: first.open_time.checked_sub(1),
-                ..rest
+                ..all
             },
         })
     }
@@ -211,7 +213,7 @@ mod tests {
     use crate::analytics::fixture::minute;
 
     /// A thousand minutes of which a part fits.
-    fn rest(start: Option<Millis>) -> Rest {
+    fn unlisted(start: Option<Millis>) -> Unlisted {
         let candles: Vec<Candle> = (0..1_000)
             .map(|at| minute(at, ["64000.12345678"; 4], "1234567.12345678"))
             .collect();
@@ -225,12 +227,12 @@ mod tests {
             table.rows.len() < MAX_SHOWN,
             "the bytes, not the count, are what is short"
         );
-        Rest::of(&candles, listed(&candles, &table), table.keep).expect("a part")
+        Unlisted::of(&candles, listed(&candles, &table), table.keep).expect("a part")
     }
 
     #[test]
     fn what_is_left_out_is_named_and_can_be_asked_for() {
-        let newest = rest(None);
+        let newest = unlisted(None);
         let first_listed = (1_000 - newest.rows as i64) * 60_000;
         assert_eq!(
             (newest.listed, newest.ask_with_end_time),
@@ -244,9 +246,9 @@ mod tests {
                 first_listed - 1
             )
         );
-        let oldest = rest(Some(0));
+        let oldest = unlisted(Some(0));
         let next = oldest.rows as i64 * 60_000;
         assert_eq!((oldest.listed, oldest.ask_with_start_time), ("oldest", Some(next)));
-        assert!(Rest::of(&[], &[], Keep::Last).is_none());
+        assert!(Unlisted::of(&[], &[], Keep::Last).is_none());
     }
 }

@@ -233,7 +233,10 @@ mod tests {
         }
         assert_eq!(watch.walls().walls.len(), 1, "a wall");
         tape.push(trade(id, from + 59_500, "102", "500", Buyer), false);
-        look(watch, tape, false, from + 60_000);
+        // Until no trade would come late any more.
+        for second in 60..75 {
+            look(watch, tape, false, from + second * 1_000);
+        }
         watch.walls().vanished_since(from).count()
     }
 

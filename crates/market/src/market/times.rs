@@ -6,6 +6,9 @@ use crate::feed::Published;
 use crate::model::{Candle, Millis};
 use crate::moment::{Moment, Stamped};
 
+/// An event that is further ahead of all else that is known of the exchange's clock is not believed.
+const BELIEVED_AHEAD_MS: Millis = 10_000;
+
 impl Market {
     /// The exchange's time, as far as it is known.
     pub fn exchange_now(&self) -> Millis {
@@ -21,8 +24,10 @@ impl Market {
     /// The exchange's time when its streams last said something of the symbol: trades are known until then. Where its
     /// clock does not run as ours, that is what the last event said, and not reckoned back from now.
     pub(crate) fn heard_until(&self, tracked: &Published) -> Millis {
-        let last_event = tracked.last_event().filter(|_| !self.feed.health.has_clock());
-        last_event.unwrap_or_else(|| self.exchange_time_of(&self.last_word(tracked)))
+        let is_likely = |time: &Millis| *time <= self.exchange_now().saturating_add(BELIEVED_AHEAD_MS);
+        let last_event = tracked.last_event().filter(is_likely);
+        let said = last_event.filter(|_| !self.feed.health.has_clock());
+        said.unwrap_or_else(|| self.exchange_time_of(&self.last_word(tracked)))
     }
 
     /// The candles that were over when they were asked for: an answer that is given again, or took its time, may have

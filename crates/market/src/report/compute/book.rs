@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 use super::sight::Sight;
 use super::ten_places;
 use crate::analytics::Unavailable;
-use crate::analytics::figure::{derived_price, quotient};
+use crate::analytics::figure::{PRICE_PLACES, quotient};
 use crate::analytics::quotes::Touch;
 use crate::book;
 use crate::number::Quantity;
@@ -52,7 +52,9 @@ impl Book {
             best_ask: asks.levels.first().copied(),
             spread_bps: known.and_then(Touch::spread_bps).and_then(ten_places),
             mid: known.map(Touch::mid),
-            micro: known.and_then(Touch::microprice).map(derived_price),
+            micro: known
+                .and_then(Touch::microprice)
+                .map(|micro| micro.round_dp(PRICE_PLACES).normalize()),
             depth: Some(Depth {
                 imbalance: known.and_then(|_| imbalance(bids.total, asks.total)),
                 total_bid_qty: bids.total.decimal(),
