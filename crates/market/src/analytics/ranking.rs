@@ -22,6 +22,19 @@ pub enum Order {
     Range,
 }
 
+impl Order {
+    pub const ALL: [Self; 4] = [Self::Volume, Self::Gain, Self::Loss, Self::Range];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Volume => "volume",
+            Self::Gain => "gain",
+            Self::Loss => "loss",
+            Self::Range => "range",
+        }
+    }
+}
+
 /// One market among the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {

@@ -14,7 +14,7 @@ use crate::model::SymbolStatus;
 use crate::moment::Moment;
 
 /// The stream of all tickers is never silent for so long.
-const SILENT_MS: u64 = 5_000;
+pub(crate) const SILENT_MS: u64 = 5_000;
 /// Markets that a document lists in each order, and that its sentences name.
 const LISTED: usize = 15;
 const NAMED: usize = 3;
@@ -130,7 +130,8 @@ pub async fn top(market: &Market, money: Option<&str>, order: Order, most: usize
     let days = Days::of(market, &money).await?;
     let ranking = Ranking::of(days.days.iter().cloned());
     let answer = Answer::of_all(&days.money, &title(&days.money), provenance(market, &days))?;
-    Ok(told(answer, &days, &ranking)?.table(table("markets", &ranking.first(order, most))))
+    let answer = told(answer, &days, &ranking)?.with_field("sort_by", &order.as_str())?;
+    Ok(answer.table(table("markets", &ranking.first(order, most))))
 }
 
 pub(crate) fn title(money: &str) -> String {

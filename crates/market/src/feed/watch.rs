@@ -139,7 +139,7 @@ impl Watch {
                 quote_rate.over(format!("the last {SAMPLE_SECS} s")),
                 stress.over("the last second"),
                 iceberg_check(&hints).over(format!("the last {} s at most", icebergs::WINDOW_MS / 1_000)),
-                vanished_check(&walls, since).over(format!("the last {} s", NEWS_MS / 1_000)),
+                vanished_check(&walls, since).over(news(walls.watched_ms)),
             ];
             checks.extend(more);
             Anomalies {
@@ -179,6 +179,16 @@ impl Watching {
             }
         }
         self.beats = beats;
+    }
+}
+
+/// Of which time the news are, of a book that has been watched for so long without a break.
+fn news(watched_ms: Millis) -> String {
+    let window = format!("the last {} s", NEWS_MS / 1_000);
+    if watched_ms >= NEWS_MS {
+        window
+    } else {
+        format!("{window}, watched without a break for {} s", watched_ms / 1_000)
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use tribune_core::wire::object;
 use tribune_core::{Hints, JsonObject, ToolSpec};
 
+use crate::analytics::ranking::Order;
 use crate::model::Interval;
 
 /// Reads a market that changes by itself.
@@ -164,7 +165,7 @@ impl Form {
                 add(
                     "sort_by",
                     json!({
-                        "type": "string", "enum": ["volume", "gain", "loss", "range"], "default": "volume",
+                        "type": "string", "enum": Order::ALL.map(Order::as_str), "default": Order::Volume.as_str(),
                         "description": "volume: most traded first; gain and loss: largest change first; range: widest between high and low (default volume).",
                     }),
                 );

@@ -194,12 +194,9 @@ impl MarketTool {
 }
 
 async fn top_markets(market: &Market, args: &Arguments<'_>) -> Result<Answer> {
-    let order = match args.text("sort_by") {
-        Some("gain") => Order::Gain,
-        Some("loss") => Order::Loss,
-        Some("range") => Order::Range,
-        _ => Order::Volume,
-    };
+    let asked = args.text("sort_by");
+    let known = Order::ALL.into_iter().find(|order| Some(order.as_str()) == asked);
+    let order = known.unwrap_or(Order::Volume);
     let most = args.count("limit").unwrap_or(DEFAULT_MARKETS);
     answers::ranking::top(market, args.text("quote_asset"), order, most).await
 }

@@ -184,6 +184,7 @@ impl Form {
                 "reasons object?",
             ],
             Self::TopMarkets => &[
+                "sort_by string",
                 "markets_counted integer",
                 "rose integer",
                 "fell integer",

@@ -37,10 +37,10 @@ use crate::symbols::Kind;
 
 /// The board of what was cited, from its record alone; `None` if there is only a text.
 pub(crate) fn then(document: &Document) -> Option<Board> {
-    if document.id.scheme() == Kind::Markets.scheme() {
-        return ranking::board(document);
-    }
     let told = Told::read(document)?;
+    if document.id.scheme() == Kind::Markets.scheme() {
+        return Some(ranking::board(&told));
+    }
     let what = told.what.clone();
     let mut board = parts::frame(&parts::About::of(&told, true), Some(&what));
     let (headline, panels) = drawn(&told, None);

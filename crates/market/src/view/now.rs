@@ -32,7 +32,7 @@ use crate::number::Notional;
 use crate::source::MarketSource;
 use crate::symbols::{AnalyticsKind, Kind, MarketId};
 pub(crate) use asked::Pages;
-use asked::{FLOW_SECS, KEEP_BOOK, KEEP_PROFILE, KEEP_STREAMED, is_current, keep_candles};
+use asked::{FLOW_SECS, KEEP_BOOK, KEEP_PROFILE, KEEP_STREAMED, is_current, keep_candles, keep_markets};
 
 /// The candles of a page about a market.
 const CANDLES: usize = 72;
@@ -60,7 +60,7 @@ struct Look<'a> {
 pub(crate) async fn now(source: &MarketSource, id: &MarketId) -> Result<Board> {
     let market = source.market()?.for_pages();
     if id.kind() == Kind::Markets {
-        return all_markets(&market, id).await;
+        return all_markets(&market, source.pages(), id).await;
     }
     let symbol = market.symbol(id.symbol()).await?;
     let is_watched = symbol.status == SymbolStatus::Trading && takes_a_live_book(id.kind());
@@ -84,10 +84,11 @@ pub(crate) async fn now(source: &MarketSource, id: &MarketId) -> Result<Board> {
     Ok(board)
 }
 
-/// The board of all markets of one money: streams bring them, so nothing is kept for other viewers.
-async fn all_markets(market: &Market, id: &MarketId) -> Result<Board> {
-    let document = MarketSource::answer_by(market, id).await?.into_document();
-    let board = ranking::board(&document).ok_or_else(|| Error::internal("an answer could not be read back"))?;
+/// The board of all markets of one money.
+async fn all_markets(market: &Market, pages: &Pages, id: &MarketId) -> Result<Board> {
+    let answer = MarketSource::answer_by(market, id).boxed();
+    let told = pages.read(id.to_string(), keep_markets(market), &*market.clock, answer);
+    let board = ranking::board(&told.await.map_err(Error::unavailable)?);
     Ok(Board { is_live: true, ..board })
 }
 

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
-use tribune_core::{Document, Error, Result};
+use tribune_core::{Clock, Document, Error, Result};
 
 use super::Look;
 use crate::answers::Answer;
+use crate::answers::ranking::SILENT_MS;
 use crate::feed::{BookState, Published};
-use crate::market::{BookReading, Origin};
+use crate::market::{BookReading, Market, Origin};
 use crate::model::Interval;
+use crate::moment::Moment;
 use crate::symbols::{AnalyticsKind, Kind};
 use crate::view::cache::{Cache, Found};
 use crate::view::record::Told;
@@ -26,6 +28,8 @@ const KEEP_PRICE: Duration = Duration::from_secs(5);
 /// Where the price itself comes from the stream: the range and the volume of a day.
 const KEEP_DAY: Duration = Duration::from_secs(10);
 pub(super) const KEEP_BOOK: Duration = Duration::from_secs(10);
+/// Asking for all markets weighs as much as forty single prices.
+const KEEP_MARKETS: Duration = Duration::from_secs(60);
 const KEEP_ANALYTICS: Duration = Duration::from_secs(10);
 pub(super) const KEEP_PROFILE: Duration = Duration::from_secs(60);
 /// What is read from streams costs only time.
@@ -42,6 +46,43 @@ pub(crate) struct Pages {
 struct Read {
     told: Told,
     at: Instant,
+}
+
+impl Pages {
+    /// An answer that was made a moment ago, as old as it is by now, or one that is made now.
+    pub(super) async fn read(
+        &self,
+        key: String,
+        keep: Duration,
+        clock: &dyn Clock,
+        answer: BoxFuture<'_, Result<Answer>>,
+    ) -> Result<Told, String> {
+        let read = async {
+            let document: Document = answer.await?.into_document();
+            let told = Told::read(&document).ok_or_else(|| {
+                Error::internal(format!(
+                    "the answer about {} cannot be drawn; its text has it",
+                    document.id
+                ))
+            })?;
+            Ok(Read {
+                told,
+                at: clock.monotonic(),
+            })
+        };
+        let read = self.answers.get(key, keep, clock, read).await?;
+        let since = clock.monotonic().saturating_duration_since(read.at).as_millis();
+        Ok(read.told.aged(u64::try_from(since).unwrap_or(u64::MAX)))
+    }
+}
+
+/// What all markets did in a day comes from one stream, or must be asked for, which costs the exchange much.
+pub(super) fn keep_markets(market: &Market) -> Duration {
+    let is_silent = |heard: Moment| heard.age_ms(&*market.clock) >= SILENT_MS;
+    match market.feed.board.heard() {
+        Some(heard) if !is_silent(heard) => KEEP_STREAMED,
+        _ => KEEP_MARKETS,
+    }
 }
 
 /// A picture of days moves less than one of minutes.
@@ -95,24 +136,8 @@ impl Look<'_> {
         keep: Duration,
         answer: BoxFuture<'_, Result<Answer>>,
     ) -> Result<Told, String> {
-        let clock = &*self.market.clock;
-        let read = async {
-            let document: Document = answer.await?.into_document();
-            let told = Told::read(&document).ok_or_else(|| {
-                Error::internal(format!(
-                    "the answer about {} cannot be drawn; its text has it",
-                    document.id
-                ))
-            })?;
-            Ok(Read {
-                told,
-                at: clock.monotonic(),
-            })
-        };
         let key = format!("{what} {}", self.symbol.name);
-        let read = self.pages.answers.get(key, keep, clock, read).await?;
-        let since = clock.monotonic().saturating_duration_since(read.at).as_millis();
-        Ok(read.told.aged(u64::try_from(since).unwrap_or(u64::MAX)))
+        self.pages.read(key, keep, &*self.market.clock, answer).await
     }
 
     pub(super) fn is_live(&self) -> bool {

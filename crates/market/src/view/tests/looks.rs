@@ -152,6 +152,31 @@ async fn pages_leave_the_budget_to_others_and_keep_what_they_had() {
     drop(permit);
 }
 
+/// Every viewer of all markets would ask for the dearest answer there is, once a second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_markets_are_asked_for_once_for_all_viewers_where_the_stream_is_silent() {
+    let bench = Bench::start().await;
+    let silence = tribune_exchange_sim::Fault::Silence { on: true };
+    bench.exchange.faults().set(&silence);
+    let heard = || bench.market.feed.board.heard();
+    let is_silent = || heard().is_none_or(|heard| heard.age_ms(&*bench.market.clock) > 5_000);
+    bench.until("the stream is silent", is_silent).await;
+    let first = bench.now("markets:USDT").await;
+    assert_eq!(first.title, "USDT markets");
+    let before = bench.asked("ticker/24hr");
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(3) {
+        bench.now("markets:USDT").await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // The ranks of symbols are asked for in the background, once in a while.
+    assert!(bench.asked("ticker/24hr") <= before + 1);
+    let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
+    let last = bench.now("markets:USDT").await;
+    assert!(age(&last) > age(&first), "it grows older");
+    assert_eq!((keys(&last), last.is_live), (keys(&first), true));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_only_looks_leaves_no_record() {
     let bench = Bench::start().await;

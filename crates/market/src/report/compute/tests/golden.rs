@@ -201,7 +201,7 @@ fn walls_and_anomalies_are_what_was_watched() {
     assert!(
         found[0]
             .note
-            .starts_with("value 1, found from 1, over the last 300 s; large levels"),
+            .starts_with("value 1, found from 1, over the last 300 s, watched without a break for 7 s; large levels"),
         "{}",
         found[0].note
     );
