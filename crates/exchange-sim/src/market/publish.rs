@@ -106,7 +106,7 @@ impl Market {
     }
 
     /// What has happened since the last boundary, because no other comes for long, or ever.
-    pub fn publish_rest(&mut self, hub: &Hub, at: Millis) {
+    pub fn publish_remaining(&mut self, hub: &Hub, at: Millis) {
         self.publish_fast(hub, at);
         self.publish_slow(hub, at);
         self.active = std::mem::take(&mut self.stirred);

@@ -301,6 +301,33 @@ mod tests {
     }
 
     #[test]
+    fn a_snapshot_is_no_message_of_a_stream() {
+        let book = r#"{"lastUpdateId":3,"bids":[["1.0","2.0"]],"asks":[]}"#;
+        for name in ["btcusdt@depth", "btcusdt@depthSnapshot"] {
+            let wrapped = format!(r#"{{"stream":"{name}","data":{book}}}"#);
+            let message = parse(&wrapped).expect("a message");
+            assert!(matches!(message.content, Content::Snapshot(_)), "{name}");
+            assert_eq!((message.stream, message.symbol.as_deref()), (None, Some("BTCUSDT")));
+        }
+    }
+
+    #[test]
+    fn days_of_another_zone_are_passed_on_but_not_kept() {
+        const MIDNIGHT: Millis = 1_749_945_600_000;
+        let content = |open: Millis| {
+            let data = format!(
+                r#"{{"e":"kline","E":1,"s":"A","k":{{"t":{open},"i":"1d","f":1,"L":1,"o":"1","c":"1","h":"1","l":"1","v":"1","n":1,"q":"1","V":"0","Q":"0"}}}}"#
+            );
+            let wrapped = format!(r#"{{"stream":"a@kline_1d@+08:00","data":{data}}}"#);
+            let message = parse(&wrapped).expect("a message");
+            assert_eq!(message.stream.as_deref(), Some("a@kline_1d@+08:00"));
+            message.content
+        };
+        assert!(matches!(content(MIDNIGHT), Content::Candle(..)));
+        assert!(matches!(content(MIDNIGHT - 8 * 3_600_000), Content::Other));
+    }
+
+    #[test]
     fn what_is_broken_is_not_understood() {
         for json in [
             "{",

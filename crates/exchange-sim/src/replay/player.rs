@@ -89,7 +89,7 @@ impl Player {
         while let Some(line) = lines.recv().await {
             let silent = line.time.saturating_sub(at) > LONG_SILENCE;
             if silent {
-                self.publish_rest(at);
+                self.publish_remaining(at);
             }
             at = at.max(line.time);
             if silent {
@@ -105,7 +105,7 @@ impl Player {
         }
         // Nothing is known of later times: the clock stands, and streams made from state are silent once they have said
         // what the state is.
-        self.publish_rest(at);
+        self.publish_remaining(at);
         self.venue.clock.set(at, 0.0);
         progress.finished.store(true, Ordering::Relaxed);
     }
@@ -169,10 +169,10 @@ impl Player {
         }
     }
 
-    fn publish_rest(&self, at: Nanos) {
+    fn publish_remaining(&self, at: Nanos) {
         let at = at / 1_000_000;
         for listed in self.venue.listed.values() {
-            lock(listed).market.publish_rest(&self.venue.hub, at);
+            lock(listed).market.publish_remaining(&self.venue.hub, at);
         }
         self.publish_all_tickers(at);
     }

@@ -67,6 +67,9 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
     let skew = venue.faults.skew_millis();
     let [start, end] = [start, end].map(|time| time.map(|time| time.saturating_sub(skew)));
     params.finish()?;
+    if from.is_some() && start.or(end).is_some() {
+        return Err(ApiError::invalid_combination());
+    }
     let market = &lock(listed).market;
     if venue.replay.is_some() {
         refuse_unknown(market.trades_unknown.filter(|why| *why == Unknown::NoTrades))?;
@@ -74,8 +77,7 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
     }
     let tape = &market.tape;
     let rows = match (from, start, end) {
-        (Some(_), Some(_), _) | (Some(_), _, Some(_)) => return Err(ApiError::invalid_combination()),
-        (Some(id), None, None) => rows(
+        (Some(id), _, _) => rows(
             tape.aggregates_from_id(id, limit)
                 .map(|aggregate| aggregate_row(venue, aggregate)),
         ),

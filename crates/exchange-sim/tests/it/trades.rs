@@ -52,6 +52,8 @@ async fn a_time_of_which_trades_are_missing_is_refused() {
     assert_eq!(ask(&told, &before).await.0, 503, "nothing is not what there was");
     let open = format!("aggTrades?symbol=BTCUSDT&startTime={}", T0 + 5_500);
     assert_eq!(ask(&told, &open).await.1.as_array().map(Vec::len), Some(1));
+    let both = ask(&told, "aggTrades?symbol=BTCUSDT&fromId=5&startTime=1").await;
+    assert_eq!((both.0, &both.1["code"]), (400, &json!(-1128)));
     let by_id = ask(&told, "aggTrades?symbol=BTCUSDT&fromId=5").await.1;
     assert_eq!(
         by_id.as_array().map(Vec::len),
