@@ -99,6 +99,7 @@ fn a_quote_that_is_not_traded_is_no_other() {
             ("BTC/EUR, DOGE", &["ticker:DOGEUSDT"], 1.0 / 3.0),
             ("btc usdt in euros", &["ticker:BTCUSDT"], 2.0 / 3.0),
             ("bitcoin in usd and euros", &["ticker:BTCUSDT"], 0.5),
+            ("sol and btc in usdc", &["ticker:BTCUSDC"], 2.0 / 3.0),
             ("BTC/USDC", &["ticker:BTCUSDC"], 1.0),
             ("bitcoin in dollars", &["ticker:BTCUSDT"], 1.0),
             ("BTC/USD", &["ticker:BTCUSDT"], 1.0),
