@@ -82,7 +82,8 @@ impl Amounts<'_> {
         let tagged = self.words.get(parts[at].start).is_some_and(|word| word.tagged);
         // "A 5m market sell".
         let order = self.is_said(behind, &["market"]) && (says(COSTING) || says(DEALING));
-        let counted = dealt || self.is_said(before, &["of"]) || says(COSTING);
+        let no_candle = matches!(parts[at].meaning, Meaning::NoInterval(_));
+        let counted = dealt || no_candle || self.is_said(before, &["of"]) || says(COSTING);
         money || tagged || order || (counted && asset) || (dealt && self.is_said(behind, &["of"]))
     }
 

@@ -104,6 +104,14 @@ pub(super) fn is_acronym(folded: &str) -> bool {
     ACRONYMS.split_ascii_whitespace().any(|acronym| acronym == folded)
 }
 
+/// Tickers that most people know: among a few words that mean nothing here they are still the asset.
+const FAMOUS: &str = "ada avax bch bnb btc doge dot eth link ltc pepe shib sol ton trx usdc usdt xlm xmr xrp";
+
+pub(super) fn is_famous(ticker: &str) -> bool {
+    let mut famous = FAMOUS.split_ascii_whitespace();
+    famous.any(|famous| famous.eq_ignore_ascii_case(ticker))
+}
+
 /// Tickers that are words, but of no goods: with nothing but "price" beside them the asset is meant.
 const PRICED: &str = "ape arb link mana near sand ton";
 

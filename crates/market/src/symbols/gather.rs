@@ -23,9 +23,6 @@ const MAX_GUESSED: usize = 3;
 /// Wishes for candles that are of their length: a chart or a history of a year has candles of any.
 const CANDLES: &[&str] = &["candle", "kline", "ohlc"];
 
-/// Candles of a length, and how many words say so.
-type Timed = (Interval, usize);
-
 /// A question, understood as far as it can be.
 #[derive(Debug, Default)]
 pub(super) struct Question<'t> {
@@ -142,7 +139,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
             }
             Meaning::Sense(Sense::Every(interval)) => keep_interval(&mut question, interval, part.words),
             Meaning::Past(interval) | Meaning::Sense(Sense::Past(interval)) => {
-                past.get_or_insert((interval, part.words));
+                past.get_or_insert(interval);
             }
             Meaning::NoInterval(interval) => no_candle = Some((interval, part.words)),
             Meaning::Sense(Sense::Elsewhere) => question.unanswered += ELSEWHERE_WEIGHT * part.words,
@@ -170,7 +167,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
 
 /// What prices were, candles tell: of the length that is asked for, or of one that fits the time. A length that no
 /// candle has is a time too, but where candles are asked for it is what cannot be had.
-fn take_past(question: &mut Question<'_>, past: Option<Timed>, no_candle: Option<Timed>) {
+fn take_past(question: &mut Question<'_>, past: Option<Interval>, no_candle: Option<(Interval, usize)>) {
     let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
     if !question.wants.iter().all(of_prices) {
         return;
@@ -180,13 +177,13 @@ fn take_past(question: &mut Question<'_>, past: Option<Timed>, no_candle: Option
             question.unanswered += words;
             past
         }
-        _ => past.or(no_candle),
+        _ => past.or(no_candle.map(|(interval, _)| interval)),
     };
-    if let Some((interval, words)) = past {
+    if let Some(interval) = past {
         question.of_past = true;
-        question.vague += words;
         if question.intervals.is_empty() {
-            keep_interval(question, interval, words);
+            // A time is said of anything: it accounts for nothing of the question.
+            keep_interval(question, interval, 0);
         }
     }
 }

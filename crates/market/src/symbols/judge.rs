@@ -1,5 +1,6 @@
 //! Which of the markets that a question names convince beside what else it says.
 
+use super::everyday;
 use super::gather::Question;
 use super::parse::{Mention, Standing};
 use super::search::MatchedOn;
@@ -17,11 +18,13 @@ pub(super) fn judge(question: &mut Question<'_>) {
         Standing::Sure | Standing::Guess => true,
         // Eleven dollars are mostly that.
         Standing::Distinct if mention.is_money() => unknown == 0 || (telling && understood >= 0.6),
-        Standing::Distinct if mention.on == MatchedOn::Ticker => about_markets || understood > 0.25,
+        Standing::Distinct if is_famous(mention) => about_markets || understood > 0.25,
+        // "LDO regulator circuit".
+        Standing::Distinct if mention.on == MatchedOn::Ticker => about_markets || understood > 0.5,
         Standing::Distinct => about_markets || understood >= 0.2,
         // "Honda CRV price", "PSG match".
         Standing::Acronym => unknown == 0 || market_words > unknown || (dealing && surely > 0.5),
-        Standing::Terse { capitals } if capitals || telling || dealing => surely >= 0.5,
+        Standing::Terse { capitals } if telling || dealing || (capitals && is_famous(mention)) => surely >= 0.5,
         Standing::Terse { .. } => surely > 0.5,
         // "Vitamin C".
         Standing::Capitals if mention.is_letter() => unknown == 0,
@@ -30,6 +33,10 @@ pub(super) fn judge(question: &mut Question<'_>) {
         Standing::Ordinary => unknown == 0 && telling,
     });
     name_once(&mut question.mentions);
+}
+
+fn is_famous(mention: &Mention<'_>) -> bool {
+    mention.on == MatchedOn::Ticker && mention.tickers.iter().any(|ticker| everyday::is_famous(ticker))
 }
 
 /// "Solana (SOLUSDC)" names one market, the more exactly named one.

@@ -87,7 +87,7 @@ fn how_many<'t>(table: &'t SymbolTable, words: &[Word], parts: &mut Vec<Part<'t>
     }
 }
 
-/// "Pepe and shib in usdc": both are.
+/// "Pepe and shib in usdc": both are, and what is not traded so is no other market.
 fn price_others<'t>(table: &'t SymbolTable, words: &[Word], parts: &mut [Part<'t>], last: usize, money: &Mention<'t>) {
     let mut at = last;
     while let Some(before) = at.checked_sub(1) {
@@ -99,8 +99,10 @@ fn price_others<'t>(table: &'t SymbolTable, words: &[Word], parts: &mut [Part<'t
         let Meaning::Mention(asset) = &mut parts[other].meaning else {
             return;
         };
-        if let Some(symbol) = exchange(table, asset, money) {
-            *asset = market(table, symbol, MatchedOn::Pair, asset.words);
+        match exchange(table, asset, money) {
+            Some(symbol) => *asset = market(table, symbol, MatchedOn::Pair, asset.words),
+            None if asset.tickers.is_empty() => {}
+            None => asset.symbols.clear(),
         }
         at = other;
     }

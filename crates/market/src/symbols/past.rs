@@ -55,10 +55,10 @@ const UNSURE_MONTHS: &[&str] = &[
 /// Years of which there are prices.
 const YEARS: std::ops::RangeInclusive<u32> = 2009..=2099;
 
-/// Whoever says these beside a date says which day it is.
-const NOW: &[&str] = &["current", "currently", "live", "now", "today"];
+/// Whoever says these beside a date says which day it is, or will be.
+const NOW: &[&str] = &["current", "currently", "live", "now", "today", "will"];
 
-/// The candles that tell of the time that the words at `at` name, and how many words that takes. None, if it is now.
+/// The candles that tell of the time that the words at `at` name, and how many words that takes. None, if it is not over.
 pub(super) fn past(words: &[Word], at: usize) -> Option<(Option<Interval>, usize)> {
     let over = since(words, at).or_else(|| ago(words, at));
     if let Some((interval, taken)) = over {

@@ -99,6 +99,7 @@ fn a_quote_that_is_not_traded_is_no_other() {
             ("BTC/EUR, DOGE", &["ticker:DOGEUSDT"], 1.0 / 3.0),
             ("btc usdt in euros", &["ticker:BTCUSDT"], 2.0 / 3.0),
             ("bitcoin in usd and euros", &["ticker:BTCUSDT"], 0.5),
+            ("sol and btc in usdc", &["ticker:BTCUSDC"], 2.0 / 3.0),
             ("BTC/USDC", &["ticker:BTCUSDC"], 1.0),
             ("bitcoin in dollars", &["ticker:BTCUSDT"], 1.0),
             ("BTC/USD", &["ticker:BTCUSDT"], 1.0),
@@ -209,6 +210,72 @@ fn what_a_minus_leaves_out_is_not_found() {
             ("eth-btc", &["ticker:ETHBTC"], 1.0),
             ("eth - btc", &["ticker:ETHBTC"], 1.0),
             ("btc - eth", &["ticker:BTCUSDT", "ticker:ETHUSDT"], 1.0),
+        ],
+    );
+}
+
+#[test]
+fn what_words_leave_out_is_not_found() {
+    check(
+        &listing(FEW),
+        &[
+            ("not bitcoin, ethereum", &["ticker:ETHUSDT"], 1.0),
+            ("anything but bitcoin", &[], 0.0),
+            ("every coin except bitcoin", &[], 0.0),
+            ("btc in usdc not usdt", &["ticker:BTCUSDC"], 1.0),
+            (
+                "price of ETH, not the order book",
+                &["ticker:ETHUSDT", "orderbook:ETHUSDT"],
+                1.0,
+            ),
+            (
+                "order book but not trades for SOL",
+                &["orderbook:SOLUSDT", "ticker:SOLUSDT"],
+                1.0,
+            ),
+            ("never mind doge, what's ada at", &["ticker:ADAUSDT"], 1.0),
+            ("why not bitcoin", &["ticker:BTCUSDT"], 1.0),
+            ("no BTC trades?", &["trades:BTCUSDT"], 1.0),
+            ("why is eth not liquid", &["orderbook_l2:ETHUSDT"], 1.0),
+        ],
+    );
+}
+
+#[test]
+fn times_that_are_over_have_candles_and_account_for_nothing() {
+    check(
+        &listing(FEW),
+        &[
+            ("bitcoin last 30 days", &["klines:BTCUSDT:1d", "ticker:BTCUSDT"], 1.0),
+            ("eth price an hour ago", &["klines:ETHUSDT:1m"], 1.0),
+            ("sol 7d", &["klines:SOLUSDT:1h"], 1.0),
+            (
+                "btc 4h candles last month",
+                &["klines:BTCUSDT:4h", "ticker:BTCUSDT"],
+                1.0,
+            ),
+            ("btc spread last week", &["orderbook_l1:BTCUSDT"], 1.0),
+            ("btc last 24 hours", &["ticker:BTCUSDT"], 1.0),
+            ("btc price today, 16 November 2026", &["ticker:BTCUSDT"], 1.0),
+            ("bitcoin bill reading march 2025", &["klines:BTCUSDT:1d"], 1.0 / 3.0),
+            ("top gainers", &["markets:USDT"], 1.0),
+            ("top gainers this week", &[], 0.0),
+        ],
+    );
+}
+
+#[test]
+fn something_unknown_in_money_is_not_the_money() {
+    check(
+        &listing(FEW),
+        &[
+            ("kaspa usdt price", &[], 0.0),
+            ("HYPE USDT price", &[], 0.0),
+            ("kaspa price in usdt", &[], 0.0),
+            ("kaspa in btc", &[], 0.0),
+            ("in/usdt", &[], 0.0),
+            ("he believes in bitcoin", &["ticker:BTCUSDT"], 0.5),
+            ("usdt price", &["ticker:USDTTRY"], 1.0),
         ],
     );
 }

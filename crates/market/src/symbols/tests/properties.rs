@@ -14,6 +14,7 @@ fn sentence() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         "bitcoin|BTC|eth|ETH/BTC|near|NEAR|usdt|the graph|币安人生|4|1inch|solanna|USD|euros|tether",
         "price|order flow|depth|1h|4 hour|1M|daily|vs|and|to|in|pair|compare|the|spread|cost to buy|24h",
+        "not|except|no|last|7 days|ago|this week|30d|5m|sell|of|how many|in October|2025-01-31|4 Stunden|1時間足",
         "[a-zA-Z0-9$/:,_-]{1,12}",
         "\\PC{1,8}",
     ];
