@@ -122,6 +122,12 @@ impl PlaceOrder {
                     }
                     // Whoever came first gave up before anything was sent.
                 }
+                Redeemed::ForAnother(placing) => {
+                    let name = placing.client_order_id.clone();
+                    if placing.settled().await.is_some() {
+                        return Err(self.unknown_token(&name, &cx.principal));
+                    }
+                }
                 Redeemed::Unknown(name) => return Err(self.unknown_token(&name, &cx.principal)),
             }
         }
@@ -157,7 +163,7 @@ impl PlaceOrder {
     async fn first_answer(&self, placing: Placing) -> Result<ToolOutput> {
         match placing.settled().await {
             Some(Ok(changed)) => self.placed(&changed, None),
-            Some(Err(error)) => Err(Error::new(error.kind(), error.message()).caused_by(error.to_string())),
+            Some(Err(error)) => Err(copy(&error)),
             None => Err(Error::internal("the order was not sent, by a fault of this program")),
         }
     }
@@ -181,7 +187,7 @@ impl PlaceOrder {
         Err(Error::new(error.kind(), message))
     }
 
-    /// Of before a restart, of long ago, or for another order; or nobody's.
+    /// Of a token of before a restart, of long ago or for another order; or of one that nobody gave.
     fn unknown_token(&self, name: &str, principal: &Principal) -> Error {
         let past = &self.desk.journal.past;
         let placement = past.lookup(name);
@@ -208,6 +214,15 @@ impl PlaceOrder {
             times: Times::of(&changed.order, self.desk.clock()),
         };
         ToolOutput::structured(&answer, 1)
+    }
+}
+
+/// For one of those who share it.
+fn copy(error: &Error) -> Error {
+    let copy = Error::new(error.kind(), error.message());
+    match std::error::Error::source(error) {
+        Some(cause) => copy.caused_by(cause.to_string()),
+        None => copy,
     }
 }
 

@@ -106,7 +106,9 @@ pub(super) enum Redeemed {
     First(Claim),
     /// The same order was asked for before with it.
     Again(Placing),
-    /// It is not known here, or was used for another order. If an order was ever placed with it, this is its name.
+    /// Another order was asked for with it.
+    ForAnother(Placing),
+    /// It is not known here. If an order was ever placed with it, this is its name.
     Unknown(String),
 }
 
@@ -173,17 +175,17 @@ impl Previews {
             return Ok(Redeemed::Unknown(client_order_id));
         };
         let is_same = preview.order == *order;
-        if !preview.is_unused() {
-            let progress = preview.progress.clone().filter(|_| is_same);
-            return Ok(progress.map_or_else(
-                || Redeemed::Unknown(client_order_id.clone()),
-                |progress| {
-                    Redeemed::Again(Placing {
-                        client_order_id: client_order_id.clone(),
-                        progress,
-                    })
-                },
-            ));
+        let used = preview.progress.clone().filter(|_| !preview.is_unused());
+        if let Some(progress) = used {
+            let placing = Placing {
+                client_order_id,
+                progress,
+            };
+            return Ok(if is_same {
+                Redeemed::Again(placing)
+            } else {
+                Redeemed::ForAnother(placing)
+            });
         }
         if !preview.is_kept(self.clock.monotonic()) {
             return refuse("the preview is older than 60 s");
@@ -264,7 +266,8 @@ mod tests {
             let again = previews.redeem(&ticket.token, &order(5), &me);
             assert!(matches!(again, Ok(Redeemed::Again(placing)) if placing.client_order_id == ticket.client_order_id));
         }
-        assert!(is_unknown(previews.redeem(&ticket.token, &order(6), &me)));
+        let other = previews.redeem(&ticket.token, &order(6), &me);
+        assert!(matches!(other, Ok(Redeemed::ForAnother(_))));
 
         let token = issue().token;
         assert!(why(previews.redeem(&token, &order(6), &me)).contains("another order"));
