@@ -36,6 +36,8 @@ pub struct Service {
     pub closing: CancellationToken,
     /// Tool calls under way.
     pub calls: TaskTracker,
+    /// Answers that rmcp has not wholly handed on: it drops what it still holds once `closing` is cancelled.
+    pub answers: TaskTracker,
 }
 
 /// Why nobody can chat.
@@ -128,6 +130,7 @@ impl Service {
             stopping: CancellationToken::new(),
             closing: CancellationToken::new(),
             calls: TaskTracker::new(),
+            answers: TaskTracker::new(),
         })
     }
 

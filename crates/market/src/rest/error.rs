@@ -44,6 +44,11 @@ pub enum RestError {
     )]
     Firewall { status: u16 },
 
+    /// What the status means, in words that are not the exchange's own: somebody on the way may have said it, after
+    /// the exchange did what it was told. Only of requests that change something.
+    #[error("{means}")]
+    Page { status: u16, means: Box<RestError> },
+
     #[error("the exchange has a fault of its own ({status}); try again in a moment")]
     Server { status: u16 },
 
@@ -116,7 +121,7 @@ impl RestError {
             Self::Invalid(_) | Self::TooHeavy { .. } => ErrorKind::InvalidArgument,
             Self::Refused { code, .. } => meaning(*code).kind(),
             Self::Abandoned => ErrorKind::Internal,
-            Self::NoTime(error) => error.kind(),
+            Self::NoTime(error) | Self::Page { means: error, .. } => error.kind(),
             _ => ErrorKind::Unavailable,
         }
     }
@@ -125,7 +130,7 @@ impl RestError {
     pub const fn wait(&self) -> Option<Duration> {
         match self {
             Self::HeldBack { wait, .. } | Self::Paused { wait, .. } => Some(*wait),
-            Self::NoTime(error) => error.wait(),
+            Self::NoTime(error) | Self::Page { means: error, .. } => error.wait(),
             _ => None,
         }
     }
@@ -159,6 +164,7 @@ impl RestError {
             | Self::Firewall { .. }
             | Self::Server { .. }
             | Self::Crowded => true,
+            Self::Page { means, .. } => means.is_passing(),
             Self::Network(network) => !matches!(network, Network::BrokenOff(_)),
             _ => false,
         }
@@ -171,7 +177,7 @@ impl RestError {
                 true
             }
             // Somebody on the way spoke in the exchange's place: what the exchange did is not in it.
-            Self::Status { .. } => true,
+            Self::Status { .. } | Self::Page { .. } => true,
             // Without a connection nothing was sent.
             Self::Network(network) => matches!(network, Network::Timeout(_) | Network::BrokenOff(_)),
             Self::Refused { code, .. } => matches!(code, -1000 | -1001 | -1006 | -1007),
@@ -192,7 +198,7 @@ impl RestError {
             Self::Network(Network::Timeout(_)) => "timeout",
             Self::Network(_) => "unreachable",
             Self::Refused { .. } => "refused",
-            Self::NoTime(error) => error.outcome(),
+            Self::NoTime(error) | Self::Page { means: error, .. } => error.outcome(),
             Self::Shape { .. } | Self::TooLarge { .. } => "garbled",
             Self::Crowded => "crowded",
             Self::Abandoned => "abandoned",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::fmt::rfc2822;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode, Url};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use tribune_core::wire::clip;
 use tribune_core::{Clock, Error};
 
@@ -211,7 +211,7 @@ impl Transport {
                 let body = self.bounded(response, request).await;
                 return Err(body.ok().and_then(|body| untold(&body)).unwrap_or(error));
             }
-            return Err(error);
+            return Err(self.in_own_words(error, status, response, request).await);
         }
         let body = self.bounded(response, request).await?;
         if status != StatusCode::OK {
@@ -260,13 +260,35 @@ impl Transport {
         }
     }
 
-    /// `{"code": -1121, "msg": "Invalid symbol."}`
-    fn refused_in_body(&self, request: &Request, status: StatusCode, body: &[u8]) -> RestError {
-        let read = || -> decode::Read<(i64, String)> {
-            let fields = decode::object(body)?;
-            Ok((fields.integer("code")?, fields.text("msg")?.into_owned()))
+    /// Of a request that changes something only the exchange's own words say that it was refused.
+    async fn in_own_words(
+        &self,
+        error: RestError,
+        status: StatusCode,
+        response: Response,
+        request: &Request,
+    ) -> RestError {
+        let is_question = request.method == Method::GET;
+        if is_question || error.leaves_outcome_unknown() {
+            return error;
+        }
+        let body = self.bounded(response, request).await.unwrap_or_default();
+        let Ok((code, message)) = own_words(&body) else {
+            return RestError::Page {
+                status: status.as_u16(),
+                means: Box::new(error),
+            };
         };
-        let Ok((code, message)) = read() else {
+        let refused = refused(code, &message, request);
+        if refused.leaves_outcome_unknown() {
+            refused
+        } else {
+            error
+        }
+    }
+
+    fn refused_in_body(&self, request: &Request, status: StatusCode, body: &[u8]) -> RestError {
+        let Ok((code, message)) = own_words(body) else {
             return RestError::Status {
                 endpoint: request.endpoint.as_str(),
                 status: status.as_u16(),
@@ -275,11 +297,7 @@ impl Transport {
         if code == -1003 {
             return self.governor.pause(None, false);
         }
-        RestError::Refused {
-            code,
-            message: quotable(&message, request),
-            subject: request.subject.clone(),
-        }
+        refused(code, &message, request)
     }
 
     async fn bounded(&self, mut response: Response, request: &Request) -> Result<Vec<u8>, RestError> {
@@ -320,6 +338,20 @@ fn base(text: &str) -> Result<Url, Error> {
         return Err(refuse("must have no user, password, query or fragment"));
     }
     Ok(url)
+}
+
+/// `{"code": -1121, "msg": "Invalid symbol."}`
+fn own_words(body: &[u8]) -> decode::Read<(i64, String)> {
+    let fields = decode::object(body)?;
+    Ok((fields.integer("code")?, fields.text("msg")?.into_owned()))
+}
+
+fn refused(code: i64, message: &str, request: &Request) -> RestError {
+    RestError::Refused {
+        code,
+        message: quotable(message, request),
+        subject: request.subject.clone(),
+    }
 }
 
 /// What a recording does not tell, in the simulator's words.

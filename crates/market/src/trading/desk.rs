@@ -32,7 +32,7 @@ pub(super) struct Desk {
     quote_assets: Vec<String>,
     symbols: Option<Vec<String>>,
     pub(super) previews: Previews,
-    journal: Journal,
+    pub(super) journal: Journal,
     pub(super) questions: Questions,
 }
 
@@ -105,6 +105,8 @@ impl Desk {
             Ok(state) => {
                 if let Some(question) = self.questions.close_found(&state.value) {
                     self.resolve(Event::Found, question, Some(state), cx).await;
+                } else if let Some(name) = self.journal.past.is_mended_by(&state.value) {
+                    self.write_down(Event::Found, name, symbol, Some(state), cx).await;
                 }
             }
             Err(error) if error.code() == Some(NO_SUCH_ORDER) => {
@@ -125,14 +127,27 @@ impl Desk {
     }
 
     async fn resolve(&self, event: Event, question: Question, found: Option<&Stamped<OrderState>>, cx: &CallContext) {
+        self.write_down(event, question.order, &question.symbol, found, cx)
+            .await;
+    }
+
+    /// What an order turned out to have become.
+    async fn write_down(
+        &self,
+        event: Event,
+        order: OrderName,
+        symbol: &str,
+        found: Option<&Stamped<OrderState>>,
+        cx: &CallContext,
+    ) {
         let entry = Entry {
             time: self.clock().now(),
             event,
             action: "get_order",
             caller: caller(&cx.principal),
             correlation_id: Arc::clone(&cx.correlation_id),
-            order: question.order,
-            request: json!({"symbol": question.symbol}),
+            order,
+            request: json!({"symbol": symbol}),
             result: found.and_then(|found| serde_json::to_value(&found.value).ok()),
             error: None,
             simulated: found.map(|found| found.simulated),
@@ -295,13 +310,14 @@ fn reason(error: &RestError) -> String {
 fn what_happened(error: &RestError) -> String {
     match error {
         RestError::Server { status } | RestError::Status { status, .. } => format!("the exchange answered {status}"),
+        RestError::Page { status, .. } => format!("the answer {status} was not in the exchange's own words"),
         RestError::Network(_) => "no whole answer came from the exchange in time".to_owned(),
         RestError::Refused { code, .. } => format!("the exchange does not know itself (code {code})"),
         _ => "the exchange's answer could not be read".to_owned(),
     }
 }
 
-fn caller(principal: &Principal) -> String {
+pub(super) fn caller(principal: &Principal) -> String {
     match principal {
         Principal::Local => "local".to_owned(),
         Principal::Anonymous => "anonymous".to_owned(),

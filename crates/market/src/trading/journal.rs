@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use tribune_core::{Error, Result};
 
+use super::past::Past;
 use super::questions::OrderName;
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -47,9 +48,10 @@ pub(super) struct Entry {
     pub(super) simulated: Option<bool>,
 }
 
-#[derive(Clone)]
 pub(super) struct Journal {
     file: Arc<Mutex<File>>,
+    /// What it says, read back.
+    pub(super) past: Past,
 }
 
 impl Journal {
@@ -63,6 +65,7 @@ impl Journal {
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let mut file = options.open(path)?;
+            keep_private(&file);
             end_last_line(&mut file)?;
             sync_folder(path)?;
             Ok(file)
@@ -76,11 +79,21 @@ impl Journal {
         })?;
         Ok(Self {
             file: Arc::new(Mutex::new(file)),
+            past: Past::of(path),
         })
     }
 
     /// Returns when the line is on disk.
     pub(super) async fn record(&self, entry: &Entry) -> Result<()> {
+        let written = self.write(entry).await;
+        // Without an intention on disk nothing is sent; whatever else came to pass, came to pass.
+        if written.is_ok() || !matches!(entry.event, Event::Intent) {
+            self.past.record(entry);
+        }
+        written
+    }
+
+    async fn write(&self, entry: &Entry) -> Result<()> {
         let failed = "the journal of orders could not be written";
         let mut line = serde_json::to_vec(entry).map_err(|error| Error::internal(failed).caused_by(error))?;
         line.push(b'\n');
@@ -106,6 +119,29 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     }
     written
 }
+
+/// What somebody trades is nobody else's business. A file of before may have been copied with other permissions.
+#[cfg(unix)]
+fn keep_private(file: &File) {
+    use std::os::unix::fs::PermissionsExt;
+
+    let Ok(metadata) = file.metadata() else {
+        return;
+    };
+    let mode = metadata.permissions().mode() & 0o777;
+    if !metadata.is_file() || mode & 0o077 == 0 {
+        return;
+    }
+    match file.set_permissions(std::fs::Permissions::from_mode(0o600)) {
+        Ok(()) => tracing::warn!("the journal of orders could be read by others (mode {mode:o}); it is 600 now"),
+        Err(error) => {
+            tracing::warn!(%error, "the journal of orders can be read by others (mode {mode:o}); set it to 600")
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &File) {}
 
 /// A new file is on disk once its folder is.
 #[cfg(unix)]
@@ -212,6 +248,23 @@ mod tests {
         journal.record(&long(400)).await.expect("it fits");
         assert!(journal.record(&long(2_000)).await.is_err());
         assert!(journal.record(&long(2_000)).await.is_err());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_journal_that_others_could_read_is_closed_to_them() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("journal.jsonl");
+        let mode = || std::fs::metadata(&path).expect("file").permissions().mode() & 0o777;
+        std::fs::write(&path, "").expect("file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o664)).expect("mode");
+        drop(Journal::open(&path).expect("journal"));
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).expect("mode");
+        drop(Journal::open(&path));
+        assert_eq!(mode(), 0o400, "narrower is left alone");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! - `order`: what somebody wants to trade, and whether the exchange's rules allow it; `estimate`: what it
 //!   comes to by the book of the moment
 //! - `preview`: tokens that make an order take two steps
-//! - `journal`: what was sent, written down before it is; `questions`: what it leaves open
+//! - `journal`: what was sent, written down before it is; `past`: the same read back; `questions`: what it leaves open
 //! - `desk`: sends orders; `answers` reads what comes back
 //! - `place`, `cancel`, `look`: the tools; `spec` has what their schemas share
 
@@ -15,6 +15,7 @@ mod estimate;
 mod journal;
 mod look;
 mod order;
+mod past;
 mod place;
 mod preview;
 mod questions;

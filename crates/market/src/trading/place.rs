@@ -7,12 +7,13 @@ use reqwest::Method;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, ToolSpec};
 
 use super::answers::{self, OrderState, Times};
-use super::desk::{Change, Desk, Judged};
+use super::desk::{Change, Changed, Desk, Judged, caller};
 use super::order::{Described, Order};
-use super::preview::VALID_FOR;
+use super::past::{Outcome, Placement};
+use super::preview::{Claim, Placing, Redeemed, Settled, VALID_FOR};
 use super::questions::{OrderName, Question};
 use super::spec::{self, CHANGE, Draft};
 use crate::number::{Notional, Price};
@@ -36,6 +37,10 @@ struct Preview<'a> {
     next_step: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unresolved: Vec<Question>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    recent_orders: Vec<Placement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(flatten)]
     times: Times,
 }
@@ -64,6 +69,8 @@ struct Placed<'a> {
     times: Times,
 }
 
+const NOT_TWICE: &str =
+    "this is the order that an earlier call with this preview_token placed; nothing was placed again";
 pub(super) const JOURNAL_FAILED: &str = "the exchange has done it, but that could not be written to the journal";
 
 impl PlaceOrder {
@@ -79,6 +86,7 @@ impl PlaceOrder {
         let request = order.write(Request::new(Endpoint::OrderTest))?;
         let tested = self.desk.test(request, answers::tested).await?;
         let ticket = self.desk.previews.issue(order, &cx.principal)?;
+        let past = &self.desk.journal.past;
         let answer = Preview {
             status: "preview",
             preview_token: ticket.token,
@@ -89,33 +97,116 @@ impl PlaceOrder {
             max_order_notional: self.desk.cap,
             next_step: "nothing was placed; show this to the person, and only if they agree call again with the same arguments and this preview_token",
             unresolved: self.desk.questions.list(),
+            recent_orders: past.recent(self.desk.clock().now()),
+            note: past.gap().map(|gap| {
+                format!("{gap}; orders of before may be missing here: look with binance_get_open_orders and binance_get_all_orders")
+            }),
             times: Times::of(&tested, self.desk.clock()),
         };
         ToolOutput::structured(&answer, 1)
     }
 
+    /// The same token and the same order always come to the same: it is placed once.
     async fn place(&self, order: &Order, token: &str, cx: &CallContext) -> Result<ToolOutput> {
-        let client_order_id = self.desk.previews.redeem(token, order, &cx.principal)?;
-        // Prices and the symbol's state may have changed since.
-        self.desk.judge(order).await?;
+        loop {
+            match self.desk.previews.redeem(token, order, &cx.principal)? {
+                Redeemed::First(claim) => {
+                    // Prices and the symbol's state may have changed since.
+                    self.desk.judge(order).await?;
+                    return self.first_answer(self.send(order, claim, cx)?).await;
+                }
+                Redeemed::Again(placing) => {
+                    let name = placing.client_order_id.clone();
+                    if let Some(settled) = placing.settled().await {
+                        return self.later_answer(&name, settled);
+                    }
+                    // Whoever came first gave up before anything was sent.
+                }
+                Redeemed::ForAnother(placing) => {
+                    let name = placing.client_order_id.clone();
+                    if placing.settled().await.is_some() {
+                        return Err(self.unknown_token(&name, &cx.principal));
+                    }
+                }
+                Redeemed::Unknown(name) => return Err(self.unknown_token(&name, &cx.principal)),
+            }
+        }
+    }
+
+    /// On a task of its own: others may wait for the outcome when this caller has gone.
+    fn send(&self, order: &Order, claim: Claim, cx: &CallContext) -> Result<Placing> {
+        let change = Self::change(order, &claim.client_order_id)?;
+        let placing = claim.begin();
+        let (desk, cx) = (Arc::clone(&self.desk), cx.clone());
+        tokio::spawn(async move { claim.settle(desk.change(change, &cx).await) });
+        Ok(placing)
+    }
+
+    fn change(order: &Order, client_order_id: &str) -> Result<Change> {
         let request = order
             .write(Request::new(Endpoint::Order))?
-            .with("newClientOrderId", &client_order_id)
+            .with("newClientOrderId", client_order_id)
             .with("newOrderRespType", "RESULT");
         let described = serde_json::to_value(order.describe())
             .map_err(|error| Error::internal("the order could not be written down").caused_by(error))?;
-        let change = Change {
+        Ok(Change {
             action: "place_order",
             method: Method::POST,
             request,
             read: answers::placed,
             symbol: order.symbol.clone(),
-            order: OrderName::Client(client_order_id),
+            order: OrderName::Client(client_order_id.to_owned()),
             described,
+        })
+    }
+
+    async fn first_answer(&self, placing: Placing) -> Result<ToolOutput> {
+        match placing.settled().await {
+            Some(Ok(changed)) => self.placed(&changed, None),
+            Some(Err(error)) => Err(copy(&error)),
+            None => Err(Error::internal("the order was not sent, by a fault of this program")),
+        }
+    }
+
+    fn later_answer(&self, name: &str, settled: Settled) -> Result<ToolOutput> {
+        let error = match settled {
+            Ok(changed) => return self.placed(&changed, Some(NOT_TWICE.to_owned())),
+            Err(error) => error,
         };
-        let changed = self.desk.change(change, cx).await?;
+        // It may have been looked up since.
+        let placement = self.desk.journal.past.lookup(name);
+        if let Some(placement) =
+            placement.filter(|placement| matches!(placement.outcome, Outcome::Placed | Outcome::Absent))
+        {
+            return Err(Error::invalid_argument(placement.told()));
+        }
+        let message = format!(
+            "{}; so it was with the first call with this preview_token (client_order_id {name}), and nothing was sent again",
+            error.message()
+        );
+        Err(Error::new(error.kind(), message))
+    }
+
+    /// Of a token of before a restart, of long ago or for another order; or of one that nobody gave.
+    fn unknown_token(&self, name: &str, principal: &Principal) -> Error {
+        let past = &self.desk.journal.past;
+        let placement = past.lookup(name);
+        if let Some(placement) = placement.filter(|placement| placement.caller == caller(principal)) {
+            return Error::invalid_argument(placement.told());
+        }
+        let next = match past.gap() {
+            None => "call again without preview_token for a new preview".to_owned(),
+            Some(gap) => format!("but {gap}: look with binance_get_all_orders before you ask for a new preview"),
+        };
+        Error::invalid_argument(format!(
+            "nothing was sent: the preview_token is not known, and no order in the journal was placed with it; {next}"
+        ))
+    }
+
+    fn placed(&self, changed: &Changed, more: Option<String>) -> Result<ToolOutput> {
         let unwritten = changed.journal_failed.then(|| JOURNAL_FAILED.to_owned());
-        let notes: Vec<String> = changed.order.value.caveat().into_iter().chain(unwritten).collect();
+        let notes = changed.order.value.caveat().into_iter().chain(unwritten).chain(more);
+        let notes: Vec<String> = notes.collect();
         let answer = Placed {
             status: "placed",
             order: &changed.order.value,
@@ -123,6 +214,15 @@ impl PlaceOrder {
             times: Times::of(&changed.order, self.desk.clock()),
         };
         ToolOutput::structured(&answer, 1)
+    }
+}
+
+/// For one of those who share it.
+fn copy(error: &Error) -> Error {
+    let copy = Error::new(error.kind(), error.message());
+    match std::error::Error::source(error) {
+        Some(cause) => copy.caused_by(cause.to_string()),
+        None => copy,
     }
 }
 
@@ -173,7 +273,8 @@ fn draft(cap: Notional) -> Draft {
             "Trades with real money, in two steps. Without preview_token it places nothing: it checks the order \
              against the exchange's rules and answers with what would be sent, the estimated cost without fees, and a \
              preview_token that is good once within 60 seconds. Show that to the person. Only with their consent call \
-             again with exactly the same arguments and the token: that places the order. LIMIT needs price and \
+             again with exactly the same arguments and the token: that places the order. Sent again, the same token \
+             places nothing more and answers with what became of the order. LIMIT needs price and \
              quantity; MARKET needs quantity (base asset) or quote_quantity (quote asset). One order may be worth at \
              most {cap} of its quote asset. If an answer says \"execution status unknown\", look with \
              binance_get_order before trying again."
@@ -214,6 +315,11 @@ fn draft(cap: Notional) -> Draft {
                 "type": "array",
                 "items": {"type": "object"},
                 "description": "Orders and cancellations of before whose outcome nobody knows. Look at each with binance_get_order, and tell the person, before anything else is placed.",
+            },
+            "recent_orders": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Orders that are on their way to the exchange, or were placed in the last minute: `outcome` is in_flight or placed. Make sure that this is not one of them once more.",
             },
             "note": {"type": "string"},
         })),

@@ -1,30 +1,122 @@
-//! Tokens that make an order take two steps: each good for one order, once, for a minute.
+//! Tokens that make an order take two steps. Each is good for one order, for a minute, and places it once: whoever
+//! shows it again is told what became of that order.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
+use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::watch;
 use tribune_core::{Clock, Error, Principal, Result};
 
+use super::desk::Changed;
 use super::order::Order;
 
 pub(super) const VALID_FOR: Duration = Duration::from_secs(60);
-/// Most previews that wait at one time; the oldest make room.
-const MAX_WAITING: usize = 100;
+/// For so long a token that was used answers as it did; after that the journal knows its order.
+const ANSWERS_FOR: Duration = Duration::from_secs(600);
+/// Most previews that are kept at one time; the oldest make room.
+const MAX_KEPT: usize = 100;
+/// Of random and of derived names: together with a prefix within the 36 characters that the exchange takes.
+const NAME_BYTES: usize = 12;
 
 struct Preview {
     order: Order,
     principal: Principal,
-    client_order_id: String,
-    expires: Instant,
+    issued: Instant,
+    /// How far its order has come, once somebody has used the token.
+    progress: Option<watch::Receiver<Progress>>,
+}
+
+impl Preview {
+    /// Also when whoever used it gave up before anything was sent.
+    fn is_unused(&self) -> bool {
+        self.progress.as_ref().is_none_or(|progress| {
+            // In this order: what has ended does not go on.
+            progress.has_changed().is_err() && matches!(*progress.borrow(), Progress::Judged)
+        })
+    }
+
+    fn is_kept(&self, now: Instant) -> bool {
+        let age = now.saturating_duration_since(self.issued);
+        let keep = if self.is_unused() { VALID_FOR } else { ANSWERS_FOR };
+        age < keep
+    }
+}
+
+/// How far an order has come whose token was used.
+enum Progress {
+    /// Nothing was sent yet.
+    Judged,
+    Sent,
+    Settled(Settled),
+}
+
+/// What became of an order, for all who ask.
+pub(super) type Settled = std::result::Result<Arc<Changed>, Arc<Error>>;
+
+/// The right to place an order. Dropped before it was sent, it is the next one's to have.
+pub(super) struct Claim {
+    pub(super) client_order_id: String,
+    progress: watch::Sender<Progress>,
+}
+
+impl Claim {
+    /// From here on the order may be at the exchange.
+    pub(super) fn begin(&self) -> Placing {
+        self.progress.send_replace(Progress::Sent);
+        Placing {
+            client_order_id: self.client_order_id.clone(),
+            progress: self.progress.subscribe(),
+        }
+    }
+
+    pub(super) fn settle(self, outcome: Result<Changed>) {
+        let settled = outcome.map(Arc::new).map_err(Arc::new);
+        self.progress.send_replace(Progress::Settled(settled));
+    }
+}
+
+/// An order that somebody is placing, or has placed.
+pub(super) struct Placing {
+    pub(super) client_order_id: String,
+    progress: watch::Receiver<Progress>,
+}
+
+impl Placing {
+    /// Waits for what becomes of it; `None` if it was given up before anything was sent.
+    pub(super) async fn settled(mut self) -> Option<Settled> {
+        let is_settled = |progress: &Progress| matches!(progress, Progress::Settled(_));
+        // An error means that nobody is left to say more.
+        drop(self.progress.wait_for(is_settled).await);
+        match &*self.progress.borrow() {
+            Progress::Judged => None,
+            Progress::Settled(settled) => Some(settled.clone()),
+            Progress::Sent => Some(Err(Arc::new(Error::internal(format!(
+                "execution status unknown: look with binance_get_order before trying again (client_order_id {})",
+                self.client_order_id
+            ))))),
+        }
+    }
+}
+
+/// What a token is good for.
+pub(super) enum Redeemed {
+    First(Claim),
+    /// The same order was asked for before with it.
+    Again(Placing),
+    /// Another order was asked for with it.
+    ForAnother(Placing),
+    /// It is not known here. If an order was ever placed with it, this is its name.
+    Unknown(String),
 }
 
 pub(super) struct Previews {
     clock: Arc<dyn Clock>,
     random: SystemRandom,
     /// By token, oldest first.
-    waiting: Mutex<IndexMap<String, Preview>>,
+    kept: Mutex<IndexMap<String, Preview>>,
 }
 
 /// A new preview.
@@ -39,61 +131,97 @@ impl Previews {
         Self {
             clock,
             random: SystemRandom::new(),
-            waiting: Mutex::default(),
+            kept: Mutex::default(),
         }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, IndexMap<String, Preview>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn issue(&self, order: &Order, principal: &Principal) -> Result<Ticket> {
         let token = self.name("preview-")?;
-        let client_order_id = self.name("tribune-")?;
+        let client_order_id = order_named_by(&token);
         let now = self.clock.monotonic();
         let preview = Preview {
             order: order.clone(),
             principal: principal.clone(),
-            client_order_id: client_order_id.clone(),
-            expires: now + VALID_FOR,
+            issued: now,
+            progress: None,
         };
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.retain(|_, preview| preview.expires > now);
-        if waiting.len() >= MAX_WAITING {
-            waiting.shift_remove_index(0);
+        let mut kept = self.kept();
+        kept.retain(|_, preview| preview.is_kept(now));
+        if kept.len() >= MAX_KEPT {
+            // An order under way must still be known by its token.
+            let oldest = kept.values().position(Preview::is_unused).unwrap_or(0);
+            kept.shift_remove_index(oldest);
         }
-        waiting.insert(token.clone(), preview);
+        kept.insert(token.clone(), preview);
         Ok(Ticket { token, client_order_id })
     }
 
-    /// The id to place the order under. Whatever comes of it, the token is used up.
-    pub(super) fn redeem(&self, token: &str, order: &Order, principal: &Principal) -> Result<String> {
+    /// Of all who show the same token at the same time one may place the order.
+    pub(super) fn redeem(&self, token: &str, order: &Order, principal: &Principal) -> Result<Redeemed> {
         let refuse = |why: &str| {
-            Error::invalid_argument(format!(
+            Err(Error::invalid_argument(format!(
                 "the order was not sent: {why}; call again without preview_token for a new preview"
-            ))
+            )))
         };
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let preview = waiting.shift_remove(token);
-        drop(waiting);
+        let client_order_id = order_named_by(token);
+        let mut kept = self.kept();
         // A token of somebody else's is as good as none.
-        let preview = preview.filter(|preview| preview.principal == *principal);
-        let preview = preview.ok_or_else(|| refuse("the preview_token is not known, or has been used"))?;
-        if preview.expires <= self.clock.monotonic() {
-            return Err(refuse("the preview is older than 60 s"));
+        let preview = kept.get_mut(token).filter(|preview| preview.principal == *principal);
+        let Some(preview) = preview else {
+            return Ok(Redeemed::Unknown(client_order_id));
+        };
+        let is_same = preview.order == *order;
+        let used = preview.progress.clone().filter(|_| !preview.is_unused());
+        if let Some(progress) = used {
+            let placing = Placing {
+                client_order_id,
+                progress,
+            };
+            return Ok(if is_same {
+                Redeemed::Again(placing)
+            } else {
+                Redeemed::ForAnother(placing)
+            });
         }
-        if preview.order != *order {
-            return Err(refuse("the preview was of another order"));
+        if !preview.is_kept(self.clock.monotonic()) {
+            return refuse("the preview is older than 60 s");
         }
-        Ok(preview.client_order_id)
+        if !is_same {
+            kept.shift_remove(token);
+            return refuse("the preview was of another order");
+        }
+        let (progress, watched) = watch::channel(Progress::Judged);
+        preview.progress = Some(watched);
+        Ok(Redeemed::First(Claim {
+            client_order_id,
+            progress,
+        }))
     }
 
-    /// Within the 36 characters that the exchange takes for an order's name.
     pub(super) fn name(&self, prefix: &str) -> Result<String> {
-        let mut bytes = [0u8; 12];
+        let mut bytes = [0u8; NAME_BYTES];
         self.random
             .fill(&mut bytes)
             .map_err(|_| Error::internal("this machine gives no random numbers; nothing was sent"))?;
-        Ok(bytes
-            .iter()
-            .fold(prefix.to_owned(), |name, byte| format!("{name}{byte:02x}")))
+        Ok(named(prefix, &bytes))
     }
+}
+
+/// The name of the order that a token places. The journal has it, and so knows the token after a restart; the token
+/// cannot be told from it.
+fn order_named_by(token: &str) -> String {
+    let digest = digest::digest(&digest::SHA256, token.as_bytes());
+    named("tribune-", &digest.as_ref()[..NAME_BYTES])
+}
+
+fn named(prefix: &str, bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(prefix.to_owned(), |name, byte| format!("{name}{byte:02x}"))
 }
 
 #[cfg(test)]
@@ -111,48 +239,90 @@ mod tests {
         }
     }
 
+    fn claim(redeemed: Result<Redeemed>) -> Claim {
+        match redeemed {
+            Ok(Redeemed::First(claim)) => claim,
+            _ => panic!("the token cannot be used"),
+        }
+    }
+
+    fn is_unknown(redeemed: Result<Redeemed>) -> bool {
+        matches!(redeemed, Ok(Redeemed::Unknown(_)))
+    }
+
     #[test]
     fn a_token_is_good_once_for_one_order_of_one_caller_for_a_minute() {
         let clock = Arc::new(ManualClock::at(0));
         let previews = Previews::new(clock.clone());
         let me = Principal::Local;
         let issue = || previews.issue(&order(5), &me).expect("ticket");
-        let why = |outcome: Result<String>| outcome.expect_err("refused").message().to_owned();
+        let why = |outcome: Result<Redeemed>| outcome.err().expect("refused").message().to_owned();
 
         let ticket = issue();
         assert!(ticket.client_order_id.len() <= 36);
-        assert_eq!(
-            previews.redeem(&ticket.token, &order(5), &me).expect("once"),
-            ticket.client_order_id
-        );
-        assert!(why(previews.redeem(&ticket.token, &order(5), &me)).contains("has been used"));
+        let first = claim(previews.redeem(&ticket.token, &order(5), &me));
+        assert_eq!(first.client_order_id, ticket.client_order_id);
+        for _ in 0..2 {
+            let again = previews.redeem(&ticket.token, &order(5), &me);
+            assert!(matches!(again, Ok(Redeemed::Again(placing)) if placing.client_order_id == ticket.client_order_id));
+        }
+        let other = previews.redeem(&ticket.token, &order(6), &me);
+        assert!(matches!(other, Ok(Redeemed::ForAnother(_))));
 
         let token = issue().token;
         assert!(why(previews.redeem(&token, &order(6), &me)).contains("another order"));
-        assert!(
-            why(previews.redeem(&token, &order(5), &me)).contains("not known"),
-            "used up"
-        );
+        assert!(is_unknown(previews.redeem(&token, &order(5), &me)), "used up");
 
         let token = issue().token;
-        assert!(why(previews.redeem(&token, &order(5), &Principal::Anonymous)).contains("not known"));
+        assert!(is_unknown(previews.redeem(&token, &order(5), &Principal::Anonymous)));
+        drop(claim(previews.redeem(&token, &order(5), &me)));
 
         let token = issue().token;
         clock.advance_ms(59_999);
         let later = issue().token;
         clock.advance_ms(1);
         assert!(why(previews.redeem(&token, &order(5), &me)).contains("older than 60 s"));
-        assert!(previews.redeem(&later, &order(5), &me).is_ok());
+        claim(previews.redeem(&later, &order(5), &me));
+    }
+
+    #[tokio::test]
+    async fn what_was_given_up_unsent_can_be_had_and_what_was_sent_cannot() {
+        let previews = Previews::new(Arc::new(ManualClock::at(0)));
+        let token = previews.issue(&order(5), &Principal::Local).expect("ticket").token;
+        let redeem = || previews.redeem(&token, &order(5), &Principal::Local);
+        let first = claim(redeem());
+        let Ok(Redeemed::Again(waiting)) = redeem() else {
+            panic!("somebody has it")
+        };
+        drop(first);
+        assert!(waiting.settled().await.is_none());
+
+        let second = claim(redeem());
+        let placing = second.begin();
+        let Ok(Redeemed::Again(waiting)) = redeem() else {
+            panic!("somebody sends it")
+        };
+        drop(second);
+        for placing in [placing, waiting] {
+            let settled = placing.settled().await.expect("sent");
+            let error = settled.err().expect("nobody knows");
+            assert!(error.message().starts_with("execution status unknown"), "{error}");
+        }
+        assert!(matches!(redeem(), Ok(Redeemed::Again(_))), "never free again");
     }
 
     #[test]
-    fn previews_that_wait_are_bounded() {
+    fn previews_are_bounded_and_what_is_under_way_stays() {
         let previews = Previews::new(Arc::new(ManualClock::at(0)));
-        let first = previews.issue(&order(1), &Principal::Local).expect("ticket").token;
-        for _ in 0..MAX_WAITING {
-            previews.issue(&order(1), &Principal::Local).expect("ticket");
+        let issue = || previews.issue(&order(1), &Principal::Local).expect("ticket").token;
+        let redeem = |token: &str| previews.redeem(token, &order(1), &Principal::Local);
+        let (used, unused) = (issue(), issue());
+        let _claim = claim(redeem(&used));
+        for _ in 1..MAX_KEPT {
+            issue();
         }
-        assert_eq!(previews.waiting.lock().expect("waiting").len(), MAX_WAITING);
-        assert!(previews.redeem(&first, &order(1), &Principal::Local).is_err());
+        assert_eq!(previews.kept().len(), MAX_KEPT);
+        assert!(matches!(redeem(&used), Ok(Redeemed::Again(_))));
+        assert!(is_unknown(redeem(&unused)));
     }
 }

@@ -1,7 +1,6 @@
 //! Orders of which nobody knows what became of them: sent, but without an answer, in this run or an earlier one.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,12 +11,11 @@ use serde_json::Value;
 
 use super::answers::OrderState;
 use super::journal::Event;
+use super::past::last_lines;
 
 /// The exchange takes an order until its `recvWindow` is over. Only after that is one that is not there known
 /// never to have arrived; clocks and its own work have the rest.
 const MAY_ARRIVE_FOR: Duration = Duration::from_secs(10);
-/// Of a journal, which only grows, no more than its end is read.
-const MAX_READ_BYTES: u64 = 4 << 20;
 /// Most questions that are remembered; the oldest make room.
 const MAX_OPEN: usize = 50;
 
@@ -200,19 +198,6 @@ impl Questions {
             .cloned()
             .collect()
     }
-}
-
-fn last_lines(path: &Path) -> Vec<String> {
-    let read = || -> std::io::Result<Vec<String>> {
-        let mut file = std::fs::File::open(path)?;
-        let begin = file.metadata()?.len().saturating_sub(MAX_READ_BYTES);
-        file.seek(SeekFrom::Start(begin))?;
-        let lines = BufReader::new(file.take(MAX_READ_BYTES)).split(b'\n');
-        lines
-            .map(|line| Ok(String::from_utf8_lossy(&line?).into_owned()))
-            .collect()
-    };
-    read().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -99,27 +99,9 @@ impl Callers {
 
     /// Lets a request with the administrator's token through, as the administrator's.
     pub fn admit_admin(&self, request: &mut Request<Body>) -> Result<(), Box<Response>> {
-        let Some(wanted) = self.admin_token else {
-            let message = "the profile `admin` is closed to the network: set server.admin_token (for example \"env:TRIBUNE_ADMIN_TOKEN\"), or use it on this machine with `tribune stdio --profile admin`";
-            return Err(Box::new(rpc::error(
-                StatusCode::FORBIDDEN,
-                &Value::Null,
-                rpc::SERVER_ERROR,
-                message,
-            )));
-        };
-        let given = request.headers().contains_key(header::AUTHORIZATION);
-        let token = bearer(request.headers());
-        if token.map(sha256) != Some(wanted) {
-            let message = if given {
-                "that is not the token of server.admin_token"
-            } else {
-                "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token"
-            };
-            let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, &Value::Null, rpc::SERVER_ERROR, message);
-            let challenge = HeaderValue::from_static("Bearer realm=\"tribune admin\"");
-            refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-            return Err(Box::new(refusal));
+        let token = bearer(request.headers()).map(sha256);
+        if self.admin_token.is_none() || token != self.admin_token {
+            return Err(Box::new(self.refuse_admin(request.headers())));
         }
         if let Some(caller) = request.extensions_mut().get_mut::<Caller>() {
             caller.principal = Principal::User(UserId::admin());
@@ -127,8 +109,29 @@ impl Callers {
         Ok(())
     }
 
+    fn refuse_admin(&self, headers: &HeaderMap) -> Response {
+        if self.admin_token.is_none() {
+            let message = "the profile `admin` is closed to the network: set server.admin_token (for example \"env:TRIBUNE_ADMIN_TOKEN\"), or use it on this machine with `tribune stdio --profile admin`";
+            return rpc::error(StatusCode::FORBIDDEN, &Value::Null, rpc::SERVER_ERROR, message);
+        }
+        let message = if headers.contains_key(header::AUTHORIZATION) {
+            "that is not the token of server.admin_token"
+        } else {
+            "the profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token"
+        };
+        let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, &Value::Null, rpc::SERVER_ERROR, message);
+        let challenge = HeaderValue::from_static("Bearer realm=\"tribune admin\"");
+        refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        refusal
+    }
+
     /// The answer to somebody who is not let in.
     pub fn refuse(&self, refusal: Refusal, request: &Request<Body>) -> Response {
+        // A user's token, even a valid one, would not do there.
+        let is_admins = request.uri().path() == "/mcp/admin";
+        if refusal == Refusal::Token && is_admins && bearer(request.headers()).is_some() {
+            return self.refuse_admin(request.headers());
+        }
         let mut response = refusal.response(request, &self.base);
         // A browser that keeps showing a token that is no longer valid could never sign in again.
         if refusal == Refusal::Token && self.cookie.read(request.headers()).is_some() {

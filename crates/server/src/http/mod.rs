@@ -137,6 +137,7 @@ pub async fn serve(
 /// A client gets this long to send the head of a request, the first or the next.
 const HEAD_WITHIN: Duration = Duration::from_secs(60);
 const LAST_CONNECTIONS: Duration = Duration::from_secs(5);
+const LAST_ANSWERS: Duration = Duration::from_secs(3);
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 fn connection(stream: TcpStream, router: Router) -> impl GracefulConnection<Error = BoxError> + Send {
@@ -158,12 +159,17 @@ fn connection(stream: TcpStream, router: Router) -> impl GracefulConnection<Erro
         .into_owned()
 }
 
-/// Waits for the stop, then for the calls under way, then ends the streams.
+/// Waits for the stop, then for the calls under way and their answers, then ends the streams.
 async fn drain(service: Arc<Service>) {
     service.stopping.cancelled().await;
     service.calls.close();
-    let drain = service.settings.drain;
-    if tokio::time::timeout(drain, service.calls.wait()).await.is_err() {
+    service.answers.close();
+    let answered = async {
+        service.calls.wait().await;
+        // A call is over before its answer has left: who does not read it cannot hold up the stop.
+        drop(tokio::time::timeout(LAST_ANSWERS, service.answers.wait()).await);
+    };
+    if tokio::time::timeout(service.settings.drain, answered).await.is_err() {
         tracing::warn!(calls = service.calls.len(), "calls still under way are cut off");
     }
     service.closing.cancel();

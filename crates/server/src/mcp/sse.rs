@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -18,6 +17,7 @@ use rmcp::model::{ClientJsonRpcMessage, GetExtensions, ServerJsonRpcMessage};
 use serde_json::Value;
 use tokio::time::{Instant, Interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
@@ -33,11 +33,14 @@ const CHANNEL: usize = 16;
 /// that does not read must not go on asking.
 const MAX_UNANSWERED: usize = 64;
 
+/// One for each request of a stream whose answer has not left: a stopping server waits for them.
+type Unanswered = Arc<Mutex<Vec<TaskTrackerToken>>>;
+
 /// Where messages for an open connection go.
 #[derive(Clone)]
 struct Inbox {
     messages: mpsc::Sender<ClientJsonRpcMessage>,
-    unanswered: Arc<AtomicUsize>,
+    unanswered: Unanswered,
     /// Whoever opened the connection: nobody else may speak on it.
     owner: Principal,
 }
@@ -73,7 +76,7 @@ impl Sse {
         let id = uuid::Uuid::new_v4().to_string();
         let (messages, incoming) = mpsc::channel(CHANNEL);
         let (outgoing, outbox) = mpsc::channel(CHANNEL);
-        let unanswered = Arc::new(AtomicUsize::new(0));
+        let unanswered = Unanswered::default();
         let inbox = Inbox {
             messages,
             unanswered: unanswered.clone(),
@@ -135,8 +138,7 @@ impl Sse {
             }
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
-            if inbox.unanswered.fetch_add(1, Ordering::SeqCst) >= MAX_UNANSWERED {
-                inbox.unanswered.fetch_sub(1, Ordering::SeqCst);
+            if !self.expect_answer(&inbox) {
                 return rpc::error(
                     StatusCode::TOO_MANY_REQUESTS,
                     &Value::Null,
@@ -157,6 +159,18 @@ impl Sse {
         let mut response = Response::new(Body::from("Accepted"));
         *response.status_mut() = StatusCode::ACCEPTED;
         response
+    }
+}
+
+impl Sse {
+    /// Whether one more request may wait for its answer.
+    fn expect_answer(&self, inbox: &Inbox) -> bool {
+        let mut unanswered = unpoisoned(&inbox.unanswered);
+        let has_room = unanswered.len() < MAX_UNANSWERED;
+        if has_room {
+            unanswered.push(self.service.answers.token());
+        }
+        has_room
     }
 }
 
@@ -182,7 +196,7 @@ fn keep_alive(period: std::time::Duration) -> Interval {
 struct Events {
     first: Option<Bytes>,
     outbox: mpsc::Receiver<ServerJsonRpcMessage>,
-    unanswered: Arc<AtomicUsize>,
+    unanswered: Unanswered,
     keep_alive: Interval,
     until: Pin<Box<tokio::time::Sleep>>,
     closing: Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
@@ -214,7 +228,7 @@ impl Stream for Events {
         }
         if let Poll::Ready(message) = self.outbox.poll_next_unpin(cx) {
             if let Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)) = &message {
-                self.unanswered.fetch_sub(1, Ordering::SeqCst);
+                unpoisoned(&self.unanswered).pop();
             }
             let event = message.map(|message| Ok(event(&message, self.legacy_results)));
             return Poll::Ready(event);

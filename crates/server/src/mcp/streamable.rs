@@ -18,6 +18,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use serde_json::Value;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tribune_conformance::Conformance;
 
 use super::owners::{self, Owners};
@@ -155,7 +156,10 @@ impl Streamable {
         };
         normalise(&mut parts);
         let caller = parts.extensions.get::<Caller>().cloned();
+        // From before the call is counted to after the answer has left: a stopping server waits for both.
+        let unwritten = self.service.answers.token();
         let answer = forward(rmcp, parts, Full::new(body), &peek.id).await;
+        let answer = held_while_streamed(answer, unwritten);
         let begun = owners::session(answer.headers())
             .filter(|_| is_initialize)
             .map(str::to_owned);
@@ -360,6 +364,20 @@ async fn forward(rmcp: &dyn Rmcp, parts: Parts, body: Full<Bytes>, id: &Value) -
         return explain(answer, id, modern).await;
     }
     answer
+}
+
+/// An answer that is still streamed counts until its stream has ended, or its reader has gone; one that is whole needs
+/// rmcp no more.
+fn held_while_streamed(answer: Response, unwritten: TaskTrackerToken) -> Response {
+    if !collapse::is_event_stream(&answer) {
+        return answer;
+    }
+    answer.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _held_with_the_body = &unwritten;
+            frame
+        }))
+    })
 }
 
 /// rmcp's plain-text refusals as JSON-RPC errors that say what to do.

@@ -228,8 +228,8 @@ impl Trading {
         let cap = self.max_order_notional.context(
             "market.trading.enabled = true needs `max_order_notional`: the most that one order may be worth in its quote asset, such as \"50\"",
         )?;
-        let max_order_notional = Notional::parse(&cap)
-            .map_err(|error| anyhow::anyhow!("market.trading.max_order_notional = \"{cap}\": {error}"))?;
+        let max_order_notional =
+            positive(&cap).map_err(|why| anyhow::anyhow!("market.trading.max_order_notional = \"{cap}\": {why}"))?;
         Ok(Some(TradingConfig {
             api_key: secret("api_key", self.api_key)?,
             api_secret: secret("api_secret", self.api_secret)?,
@@ -238,6 +238,16 @@ impl Trading {
             quote_assets: self.order_quotes.iter().map(|quote| quote.to_uppercase()).collect(),
         }))
     }
+}
+
+/// A cap: a number with a sign is a number all the same, and refused for what it is.
+fn positive(text: &str) -> Result<Notional, String> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let amount = Notional::parse(digits).map_err(|error| error.to_string())?;
+    if text.starts_with('-') || amount == Notional::ZERO {
+        return Err("must be more than zero, such as \"50\"".to_owned());
+    }
+    Ok(amount)
 }
 
 #[cfg(test)]
@@ -282,6 +292,14 @@ mod tests {
             (
                 "[trading]\nenabled = true\nmax_order_notional = \"fifty\"",
                 "not a decimal number",
+            ),
+            (
+                "[trading]\nenabled = true\nmax_order_notional = \"-50\"",
+                "must be more than zero",
+            ),
+            (
+                "[trading]\nenabled = true\nmax_order_notional = \"0\"",
+                "must be more than zero",
             ),
         ] {
             let fault = format!("{:#}", checked(text).expect_err(text));

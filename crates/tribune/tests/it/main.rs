@@ -30,5 +30,6 @@ mod reports;
 mod secured;
 mod speeches;
 mod sse;
+mod stopping;
 mod tasks;
 mod try_it;

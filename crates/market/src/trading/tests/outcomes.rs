@@ -208,7 +208,10 @@ async fn without_the_exchanges_time_nothing_is_in_doubt() {
 
 #[tokio::test]
 async fn what_was_not_done_is_said_not_to_be() {
-    let bench = bench(|_| Reply::new(429, "").header("Retry-After", "7")).await;
+    let bench = bench(|_| {
+        Reply::new(429, r#"{"code":-1003,"msg":"Too much request weight used."}"#).header("Retry-After", "7")
+    })
+    .await;
     let error = bench.place().await.expect_err("refused");
     assert!(
         error

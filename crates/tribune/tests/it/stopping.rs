@@ -1,0 +1,264 @@
+//! A stop while calls are under way: each is answered, by whatever way it came.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::exchange::Simulator;
+use crate::protocol::{JSON, initialize, rpc};
+use crate::support::{TestServer, text, wait_for};
+
+const ADMIN: &str = "Bearer 0123456789abcdef0123";
+
+/// A server that may trade, and the folder of its secrets.
+fn trading(simulator: &Simulator) -> (TestServer, tempfile::TempDir) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let secret = |name: &str, value: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, value).expect("a secret");
+        format!("file:{}", path.display())
+    };
+    let server = TestServer::builder()
+        .server(&format!("admin_token = \"{}\"", secret("admin", "0123456789abcdef0123")))
+        .tables(&format!(
+            "[market]\nrest_url = \"{}\"\nsymbols = [\"BTCUSDT\"]\n[market.trading]\nenabled = true\napi_key = \"{}\"\napi_secret = \"{}\"\nmax_order_notional = \"500\"",
+            simulator.url,
+            secret("key", "some-key"),
+            secret("secret", "some-secret"),
+        ))
+        .start();
+    wait_for("a live book", || {
+        let book = server.call("binance_orderbook_l1", json!({"symbol": "BTCUSDT"}));
+        book["book_state"] == "live"
+    });
+    (server, dir)
+}
+
+fn call(tool: &str, arguments: &Value) -> Value {
+    json!({"name": tool, "arguments": arguments})
+}
+
+fn order(server: &TestServer, arguments: &Value) -> Value {
+    let body = rpc("tools/call", call("binance_place_order", arguments));
+    let answer = server.post("/mcp/admin", &[JSON, ("authorization", ADMIN)], &body);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.json()["result"].clone()
+}
+
+/// Candles, which have to be asked for: of another symbol each time, so that no two calls share a request.
+fn candles(symbol: &str) -> Value {
+    call(
+        "binance_get_klines",
+        &json!({"symbol": symbol, "interval": "1m", "limit": 3}),
+    )
+}
+
+/// The ways that a call can come by.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Modern,
+    /// Of the modern era too, with a wish to be told of progress.
+    Streamed,
+    Stateless,
+    Session,
+    Admin,
+    Sse,
+}
+
+impl Way {
+    /// Opens what has to be open before the call; the call itself is made when that is called.
+    fn open<'a>(self, server: &'a TestServer, symbol: &'static str) -> Box<dyn FnOnce() -> Value + Send + 'a> {
+        let body = rpc("tools/call", candles(symbol));
+        match self {
+            Self::Modern => Box::new(move || server.modern("/mcp", "tools/call", candles(symbol)).json()),
+            Self::Streamed => Box::new(move || {
+                let mut params = candles(symbol);
+                params["_meta"] = json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                    "progressToken": 7,
+                });
+                let headers = [
+                    JSON,
+                    ("accept", "application/json, text/event-stream"),
+                    ("mcp-protocol-version", "2026-07-28"),
+                    ("mcp-method", "tools/call"),
+                    ("mcp-name", "binance_get_klines"),
+                ];
+                server.post("/mcp", &headers, &rpc("tools/call", params)).json()
+            }),
+            Self::Stateless => Box::new(move || server.post("/mcp", &[JSON], &body).json()),
+            Self::Session => {
+                let session = initialize(server, "2025-06-18").header("mcp-session-id").to_owned();
+                Box::new(move || {
+                    let headers = [JSON, ("mcp-session-id", session.as_str())];
+                    server.post("/mcp", &headers, &body).json()
+                })
+            }
+            Self::Admin => Box::new(move || {
+                let headers = [JSON, ("authorization", ADMIN)];
+                server.post("/mcp/admin", &headers, &body).json()
+            }),
+            Self::Sse => {
+                let mut stream = Stream::open(server);
+                Box::new(move || {
+                    assert_eq!(server.post(&stream.path, &[JSON], &body).status, 202);
+                    stream.read_message()
+                })
+            }
+        }
+    }
+}
+
+/// A connection of the older transport, introduced.
+struct Stream {
+    stream: TcpStream,
+    path: String,
+}
+
+impl Stream {
+    fn open(server: &TestServer) -> Self {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+        let patience = Some(Duration::from_secs(20));
+        stream.set_read_timeout(patience).expect("a timeout");
+        let get = b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
+        stream.write_all(get).expect("sent");
+        let mut opened = Self {
+            stream,
+            path: String::new(),
+        };
+        let endpoint = opened.read_until("sessionId=");
+        opened.path = endpoint
+            .lines()
+            .find_map(|line| line.strip_prefix("data: "))
+            .expect("a path")
+            .to_owned();
+        let hello =
+            json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
+        server.post(&opened.path, &[JSON], &rpc("initialize", hello));
+        opened.read_until("serverInfo");
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+        server.post(&opened.path, &[JSON], &ready);
+        opened
+    }
+
+    /// As far as an event that has `part`.
+    fn read_until(&mut self, part: &str) -> String {
+        let mut seen = String::new();
+        let mut buffer = [0; 4096];
+        while !(seen.contains(part) && seen.contains("\n\n")) {
+            let read = self.stream.read(&mut buffer).expect("more of the stream");
+            assert!(read > 0, "it ended without {part}: {seen}");
+            seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+        seen
+    }
+
+    fn read_message(&mut self) -> Value {
+        let event = self.read_until("\"jsonrpc\"");
+        let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+        serde_json::from_str(data.expect("data")).expect("a message")
+    }
+}
+
+#[test]
+fn calls_under_way_are_answered_before_a_stop() {
+    let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
+    let ways = [
+        (Way::Modern, "ETHUSDT"),
+        (Way::Streamed, "SOLUSDT"),
+        (Way::Stateless, "XRPUSDT"),
+        (Way::Session, "ADAUSDT"),
+        (Way::Admin, "DOGEUSDT"),
+        (Way::Sse, "BNBUSDT"),
+    ];
+    for round in 0..4 {
+        let (server, _secrets) = trading(&simulator);
+        let buy = json!({"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.005", "price": "20000"});
+        let preview = order(&server, &buy);
+        let mut confirmed = buy;
+        confirmed["preview_token"] = preview["structuredContent"]["preview_token"].clone();
+        let opened: Vec<_> = ways
+            .iter()
+            .map(|(way, symbol)| (way, way.open(&server, symbol)))
+            .collect();
+        simulator.fault(&json!({"fault": "delay", "millis": 1_000}));
+        std::thread::scope(|scope| {
+            let calls: Vec<_> = opened.into_iter().map(|(way, call)| (way, scope.spawn(call))).collect();
+            let placing = scope.spawn(|| order(&server, &confirmed));
+            wait_for("the calls", || {
+                let under_way = format!("tribune_tool_calls_in_flight {}", ways.len() + 1);
+                server.get("/metrics", &[]).body.contains(&under_way)
+            });
+            let told = Command::new("kill").args(["-TERM", &server.pid().to_string()]).status();
+            assert!(told.expect("kill").success());
+            for (way, call) in calls {
+                let answer = call.join().expect("an answer");
+                assert_eq!(answer["result"]["isError"], false, "{way:?}, round {round}: {answer}");
+            }
+            let placed = placing.join().expect("an answer");
+            assert_eq!(
+                placed["structuredContent"]["status"], "placed",
+                "round {round}: {placed}"
+            );
+        });
+        simulator.fault(&json!({"fault": "clear"}));
+        wait_for("the end", || server.log().contains("stopped"));
+    }
+}
+
+#[test]
+fn a_journal_that_is_damaged_is_named_at_the_start_and_tokens_outlive_it() {
+    let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
+    let (mut server, _secrets) = trading(&simulator);
+    let buy = json!({"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.005", "price": "20000"});
+    let preview = order(&server, &buy);
+    let mut confirmed = buy.clone();
+    confirmed["preview_token"] = preview["structuredContent"]["preview_token"].clone();
+    assert_eq!(order(&server, &confirmed)["isError"], false);
+    assert_eq!(server.stop(Duration::from_secs(20)), Some(0));
+
+    let journal = server.dir.path().join("tribune-data/orders.jsonl");
+    let whole = std::fs::read_to_string(&journal).expect("the journal");
+    std::fs::write(&journal, format!("{whole}{{\"canary\n")).expect("damaged");
+    let server = TestServer::over(server.dir.clone(), &[], &[]);
+    server.wait_ready();
+    let log = server.log();
+    assert!(
+        log.contains("could not be read whole: line 3 cannot be understood"),
+        "{log}"
+    );
+    assert!(!log.contains("canary"), "{log}");
+    let again = order(&server, &confirmed);
+    let told = text(&again["content"][0]["text"]);
+    assert!(
+        told.contains("has been used") && told.contains("do not order again"),
+        "{told}"
+    );
+    let preview = order(&server, &buy)["structuredContent"].clone();
+    assert!(text(&preview["note"]).contains("line 3"), "{preview}");
+    assert_eq!(preview["recent_orders"][0]["outcome"], "placed", "{preview}");
+}
+
+#[test]
+fn a_wrong_token_of_the_administrator_is_told_which_is_wanted() {
+    let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
+    let (server, _secrets) = trading(&simulator);
+    let body = rpc("tools/list", json!({}));
+    let answer = server.post("/mcp/admin", &[JSON, ("authorization", "Bearer wrong")], &body);
+    assert_eq!(answer.status, 401);
+    assert!(
+        answer.body.contains("that is not the token of server.admin_token"),
+        "{}",
+        answer.body
+    );
+    let answer = server.post("/mcp", &[JSON, ("authorization", "Bearer wrong")], &body);
+    assert!(
+        answer.body.contains("tribune token create --user NAME"),
+        "{}",
+        answer.body
+    );
+}
