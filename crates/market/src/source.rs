@@ -68,7 +68,7 @@ impl MarketSource {
         let governor = Governor::new(clock.clone());
         let trading_tools = match trading {
             Some((trading, rest)) => {
-                let rest = Rest::governed(rest, governor.clone(), clock.clone())?;
+                let rest = Rest::governed(rest, governor.clone(), clock.clone())?.for_orders();
                 trading::tools(trading, rest, running.clone())?
             }
             None => Vec::new(),

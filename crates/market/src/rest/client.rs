@@ -150,6 +150,16 @@ impl Rest {
         }
     }
 
+    /// The same client for orders, which some of the weight is kept for from now on.
+    #[must_use]
+    pub fn for_orders(&self) -> Self {
+        self.governor().keep_for_orders();
+        Self {
+            inner: Arc::clone(&self.inner),
+            priority: Priority::Order,
+        }
+    }
+
     pub fn governor(&self) -> &Arc<Governor> {
         &self.inner.transport.governor
     }

@@ -29,6 +29,10 @@ pub enum Priority {
     Page,
     /// Somebody.
     Interactive,
+    /// The same where orders are placed too, which have the rest to themselves: who reads keeps nobody from cancelling.
+    BesideOrders,
+    /// Somebody who places an order, or wants to know what became of one.
+    Order,
 }
 
 impl Priority {
@@ -37,7 +41,8 @@ impl Priority {
     const fn share(self) -> u32 {
         match self {
             Self::Background | Self::Page => 50,
-            Self::Interactive => 70,
+            Self::BesideOrders => 65,
+            Self::Interactive | Self::Order => 70,
         }
     }
 
@@ -54,7 +59,8 @@ impl Priority {
         match self {
             Self::Background => "background work may use 50%",
             Self::Page => "pages may use 20%, and what is left of 50%",
-            Self::Interactive => "70% may be used",
+            Self::BesideOrders => "65% may be used, and 5% is kept for orders",
+            Self::Interactive | Self::Order => "70% may be used",
         }
     }
 }
@@ -109,6 +115,10 @@ impl Governor {
     pub fn try_acquire(self: &Arc<Self>, weight: u32, priority: Priority) -> Result<Permit, RestError> {
         let now = self.clock.monotonic();
         let mut state = self.lock();
+        let priority = match priority {
+            Priority::Interactive if state.has_orders => Priority::BesideOrders,
+            other => other,
+        };
         let taken = state.take(weight, priority, now);
         let (used, budget) = (state.used, state.budget);
         drop(state);
@@ -128,6 +138,11 @@ impl Governor {
             Err(Hold::Never) => Err(RestError::TooHeavy { weight, budget }),
             Err(Hold::Paused { wait, banned }) => Err(RestError::Paused { wait, banned }),
         }
+    }
+
+    /// Orders are placed from now on: some of the budget is theirs.
+    pub(super) fn keep_for_orders(&self) {
+        self.lock().has_orders = true;
     }
 
     /// What exchangeInfo says a minute may weigh. Nothing sensible changes nothing.

@@ -159,7 +159,7 @@ impl Transport {
             Size::Small => self.timeout,
         };
         let (patience, whole) = match priority {
-            Priority::Interactive => (self.timeout / 3, whole),
+            Priority::Interactive | Priority::BesideOrders | Priority::Order => (self.timeout / 3, whole),
             Priority::Page => (Duration::ZERO, whole),
             Priority::Background => (BACKGROUND_PATIENCE, whole.max(BACKGROUND_TIMEOUT)),
         };
@@ -168,8 +168,8 @@ impl Transport {
         let sent = Moment::now(&*self.clock);
         let waited = sent.monotonic.saturating_duration_since(begun);
         let left = match priority {
-            Priority::Interactive | Priority::Page => whole.saturating_sub(waited),
             Priority::Background => whole,
+            _ => whole.saturating_sub(waited),
         };
         let answer = self.exchange(request, &permit, sent, left).await;
         self.note_outcome(&answer, sent);

@@ -75,6 +75,8 @@ pub(super) struct Refusals {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) budget: u32,
+    /// Orders are placed too.
+    pub(super) has_orders: bool,
     anchor: (Millis, Instant),
     pub(super) anchoring: Anchoring,
     minute: Millis,
@@ -106,6 +108,7 @@ impl State {
         let anchoring = Anchoring::OwnClock;
         Self {
             budget: DEFAULT_BUDGET,
+            has_orders: false,
             anchor: (time, now),
             anchoring,
             minute: time.saturating_sub(anchoring.uncertainty_ms()).div_euclid(MINUTE_MS),

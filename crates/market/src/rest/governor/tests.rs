@@ -42,6 +42,27 @@ fn background_stops_at_half_and_people_at_seventy_percent() {
 }
 
 #[test]
+fn who_reads_leaves_some_for_orders() {
+    let (clock, governor) = governor();
+    governor.keep_for_orders();
+    drop(take(&governor, 3_900, Priority::Interactive).expect("up to 65%"));
+    let error = take(&governor, 1, Priority::Interactive)
+        .err()
+        .expect("kept for orders");
+    assert!(
+        error.to_string().contains("65% may be used, and 5% is kept for orders"),
+        "{error}"
+    );
+    drop(take(&governor, 300, Priority::Order).expect("up to 70%"));
+    assert!(
+        take(&governor, 1, Priority::Order).is_err(),
+        "no more than 70% is ever used"
+    );
+    clock.advance_ms(60_000);
+    drop(take(&governor, 1, Priority::Interactive).expect("a new minute"));
+}
+
+#[test]
 fn pages_have_a_fifth_of_their_own_and_nothing_of_what_is_left_for_people() {
     let (clock, governor) = governor();
     drop(take(&governor, 1_190, Priority::Page).expect("up to 20%"));
