@@ -135,7 +135,7 @@ fn keep_private(file: &File) {
     match file.set_permissions(std::fs::Permissions::from_mode(0o600)) {
         Ok(()) => tracing::warn!("the journal of orders could be read by others (mode {mode:o}); it is 600 now"),
         Err(error) => {
-            tracing::warn!(%error, "the journal of orders can be read by others (mode {mode:o}); set it to 600")
+            tracing::warn!(%error, "the journal of orders can be read by others (mode {mode:o}); set it to 600");
         }
     }
 }

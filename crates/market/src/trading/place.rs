@@ -120,7 +120,7 @@ impl PlaceOrder {
                     if let Some(settled) = placing.settled().await {
                         return self.later_answer(&name, settled);
                     }
-                    // Whoever came first gave up before anything was sent.
+                    // Whoever came first gave up before anything was sent: it is this caller's turn.
                 }
                 Redeemed::ForAnother(placing) => {
                     let name = placing.client_order_id.clone();
@@ -199,7 +199,7 @@ impl PlaceOrder {
             Some(gap) => format!("but {gap}: look with binance_get_all_orders before you ask for a new preview"),
         };
         Error::invalid_argument(format!(
-            "nothing was sent: the preview_token is not known, and no order in the journal was placed with it; {next}"
+            "nothing was sent: the preview_token is not known, nor any order of yours that was placed with it; {next}"
         ))
     }
 
