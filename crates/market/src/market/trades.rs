@@ -96,9 +96,12 @@ async fn back_to<F>(
 where
     F: Future<Output = Shared<Aggregates>>,
 {
-    let mut is_all = newest.value.trades.len() < TRADE_PAGE as usize;
+    // A page that is not full has all there is; but all there ever was only if it begins with the first of all: a
+    // recording begins later.
+    let is_full = newest.value.trades.len() >= TRADE_PAGE as usize;
+    let mut is_all = !is_full && newest.value.first_id.is_none_or(|first| first == 0);
     let mut pages = vec![newest];
-    while !is_all && pages.len() < MAX_TRADE_PAGES {
+    while is_full && !is_all && pages.len() < MAX_TRADE_PAGES {
         let oldest = pages.last().map(|page| &page.value);
         let first = oldest.and_then(|page| Some((page.first_id?, page.trades.first()?.time)));
         let Some((first_id, _)) = first.filter(|(_, time)| *time >= from) else {
@@ -183,5 +186,14 @@ mod tests {
         let (ids, complete_from, asked) = read(2_500, -5).await;
         assert_eq!((ids, complete_from, asked), ((0..2_500).collect(), -5, 3));
         assert_eq!(read(0, 9).await, (vec![], 9, 1));
+    }
+
+    #[tokio::test]
+    async fn what_was_before_a_recording_is_not_known() {
+        let mut recorded = Arc::unwrap_or_clone(answer(700, &page(None, TRADE_PAGE)));
+        recorded.value.first_id = Some(90_000);
+        let nothing = |_| async { unreachable!("there is no more to be had") };
+        let (trades, complete_from) = back_to(-5, Arc::new(recorded), nothing).await.expect("trades");
+        assert_eq!((trades.len(), complete_from), (700, 1));
     }
 }
