@@ -82,7 +82,8 @@ pub(super) struct Past {
     /// Something came since of which nobody knows what it was.
     is_doubtful: bool,
     renewed: Option<Instant>,
-    /// How often the exchange's clock had been told when events began to come late.
+    /// How often the exchange's clock had been told when the last event came, and when events began to come late.
+    lag_learned: u64,
     late_since: Option<u64>,
 }
 
@@ -239,7 +240,7 @@ impl Shard {
     /// No book is current while everything comes late. It may be the notion of the exchange's clock that is wrong, so
     /// that is told anew first.
     fn check_lag(&mut self, now: Moment) {
-        let (lag, learned) = (self.heartbeat.lag(), self.health.learned());
+        let (lag, learned) = (self.heartbeat.lag(), self.past.lag_learned);
         let is_late = lag >= LATE;
         self.past.late_since = is_late.then(|| self.past.late_since.unwrap_or(learned));
         let late = self.past.late_since.filter(|before| learned > *before).map(|_| lag);

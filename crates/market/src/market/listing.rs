@@ -33,9 +33,13 @@ type DaysTold = std::result::Result<Moment, RestError>;
 
 impl Market {
     /// Asks for the exchange's time; says whether it was told.
-    async fn learn_clock(&self) -> bool {
+    async fn learn_clock(&self, is_doubtful: bool) -> bool {
         let before = self.rest.clock_offset_ms();
-        if self.rest.server_time().await.is_err() {
+        let told = match is_doubtful {
+            true => self.rest.server_time_anew().await,
+            false => self.rest.server_time().await,
+        };
+        if told.is_err() {
             return false;
         }
         let Some(offset) = self.rest.clock_offset_ms() else {
@@ -210,7 +214,7 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
         let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
         let is_doubtful = replayed || market.feed.health.has_drifted();
         if is_due(learned, LEARN_CLOCK) || (is_doubtful && is_due(learned, LEARN_DOUBTFUL_CLOCK)) {
-            learned = market.learn_clock().await.then_some(now).or(learned);
+            learned = market.learn_clock(is_doubtful).await.then_some(now).or(learned);
         }
         if is_new {
             // Books are opened by the exchange's clock, so that comes first.

@@ -160,6 +160,15 @@ impl Rest {
         }
     }
 
+    /// The same client for what is only read, which is not to use up what is kept for orders.
+    #[must_use]
+    pub(crate) fn for_reading(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            priority: Priority::Interactive,
+        }
+    }
+
     pub fn governor(&self) -> &Arc<Governor> {
         &self.inner.transport.governor
     }
@@ -213,12 +222,21 @@ impl Rest {
     /// Asks for the exchange's time and learns the difference between the clocks: its answer was
     /// right half a round trip before it came.
     pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {
+        self.ask_time(false).await
+    }
+
+    /// The same where what was learned before is in doubt: whatever is learned now says more, even on a slow line.
+    pub(crate) async fn server_time_anew(&self) -> Result<Stamped<Millis>, RestError> {
+        self.ask_time(true).await
+    }
+
+    async fn ask_time(&self, is_doubtful: bool) -> Result<Stamped<Millis>, RestError> {
         let request = Request::new(Endpoint::Time);
         let raw = self.inner.transport.send(&request, self.priority).await?;
         let round_trip = raw.received.monotonic.saturating_duration_since(raw.sent.monotonic);
         let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
         let stamped = decoded(raw, request.endpoint, answers::server_time)?;
-        if round_trip >= UNCERTAIN && self.clock_offset_ms().is_some() {
+        if round_trip >= UNCERTAIN && !is_doubtful && self.clock_offset_ms().is_some() {
             // On which way it was held up is not known: what was learned before says more.
             return Ok(stamped);
         }

@@ -90,7 +90,8 @@ impl Desk {
 
     /// Asks about the account; nothing changes by it.
     pub(super) async fn ask<T>(&self, request: Request, read: fn(&[u8]) -> Decoded<T>) -> Result<Stamped<T>> {
-        Ok(self.rest.signed(&self.signer, Method::GET, request, read).await?)
+        let rest = self.rest.for_reading();
+        Ok(rest.signed(&self.signer, Method::GET, request, read).await?)
     }
 
     /// One order as the exchange has it. If its outcome was unknown it is now written down.
@@ -155,6 +156,10 @@ impl Desk {
         if let Err(error) = self.journal.record(&entry).await {
             tracing::error!(%error, order = %entry.order, "what became of an order is not in the journal");
         }
+    }
+
+    fn was_found(&self, change: &Change) -> bool {
+        change.action == "place_order" && self.journal.past.is_placed(&change.order)
     }
 
     /// Lets the exchange check an order without placing it.
@@ -257,6 +262,8 @@ impl Desk {
                 self.questions
                     .close(&change.symbol, std::slice::from_ref(&change.order));
             }
+            // It was found while its answer was waited for.
+            Err(error) if error.leaves_outcome_unknown() && self.was_found(&change) => (),
             Err(error) if error.leaves_outcome_unknown() => {
                 question.given_up = Some(self.clock().monotonic());
                 self.questions.give_up(question);

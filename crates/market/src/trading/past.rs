@@ -162,7 +162,8 @@ impl Past {
             placement.outcome = match line.event {
                 Event::Done | Event::Found => Outcome::Placed,
                 Event::Refused => Outcome::Refused,
-                Event::Absent if placement.outcome == Outcome::Placed => Outcome::Placed,
+                // It was found meanwhile, and stays so.
+                Event::Absent | Event::Unknown if placement.outcome == Outcome::Placed => Outcome::Placed,
                 Event::Absent => Outcome::Absent,
                 Event::Unknown | Event::Intent => Outcome::Unknown,
             };
@@ -181,6 +182,13 @@ impl Past {
 
     pub(super) fn lookup(&self, client_order_id: &str) -> Option<Placement> {
         self.placements().get(client_order_id).cloned()
+    }
+
+    pub(super) fn is_placed(&self, order: &OrderName) -> bool {
+        match order {
+            OrderName::Client(name) => self.lookup(name).is_some_and(|known| known.outcome == Outcome::Placed),
+            OrderName::Number(_) => false,
+        }
     }
 
     /// Whether the journal does not have an order for placed that the exchange has.

@@ -175,13 +175,17 @@ impl PlaceOrder {
         };
         // It may have been looked up since.
         let placement = self.desk.journal.past.lookup(name);
-        if let Some(placement) =
-            placement.filter(|placement| matches!(placement.outcome, Outcome::Placed | Outcome::Absent))
+        if let Some(placement) = &placement
+            && matches!(placement.outcome, Outcome::Placed | Outcome::Absent)
         {
             return Err(Error::invalid_argument(placement.told()));
         }
+        let next = match placement.map(|placement| placement.outcome) {
+            None | Some(Outcome::Refused) => "; call again without preview_token for a new preview",
+            Some(_) => "",
+        };
         let message = format!(
-            "{}; so it was with the first call with this preview_token (client_order_id {name}), and nothing was sent again",
+            "{}; so it was with the first call with this preview_token (client_order_id {name}), and nothing was sent again{next}",
             error.message()
         );
         Err(Error::new(error.kind(), message))

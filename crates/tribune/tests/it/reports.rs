@@ -232,11 +232,13 @@ fn a_stopped_feed_is_degraded_then_down_then_ok_again() {
         // Every report from here on: its age never falls, and its status is what its age says.
         let mut statuses: Vec<String> = Vec::new();
         let mut oldest = 0;
+        let mut longest_step = 0;
         while stopped.elapsed() < Duration::from_secs(9) {
             let is_settled = stopped.elapsed() > Duration::from_millis(500);
             let seen = report(&server);
             let age = seen["data_age_ms"].as_u64().expect("an age");
             assert!(!is_settled || age >= oldest, "{age} ms after {oldest} ms: {seen:#}");
+            longest_step = longest_step.max(age.saturating_sub(oldest));
             oldest = age;
             let expected = match age {
                 0..3_000 => "ok",
@@ -250,7 +252,17 @@ fn a_stopped_feed_is_degraded_then_down_then_ok_again() {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert_eq!(statuses, ["ok", "degraded", "down"]);
+        // A machine that stood still for as long may have missed what was between.
+        if longest_step < 2_000 {
+            assert_eq!(statuses, ["ok", "degraded", "down"]);
+        }
+        assert_eq!(
+            (
+                statuses.first().map(String::as_str),
+                statuses.last().map(String::as_str)
+            ),
+            (Some("ok"), Some("down"))
+        );
         assert!(oldest >= 8_000, "{oldest} ms old after 9 s");
         let words = ask(
             &server,

@@ -154,6 +154,7 @@ impl Shard {
         tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
         metrics::counter!("tribune_feed_disconnects_total").increment(1);
         self.link.failed(why);
+        self.heartbeat.set_lag(Duration::ZERO);
         for tracked in self.symbols.values_mut() {
             tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
         }

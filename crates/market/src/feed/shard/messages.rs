@@ -85,7 +85,8 @@ impl Shard {
         Said::Market
     }
 
-    fn note_time(&self, time: Millis, now: Moment) {
+    fn note_time(&mut self, time: Millis, now: Moment) {
+        self.past.lag_learned = self.health.learned();
         let lag = self.health.note_event(time, now.wall);
         self.heartbeat.note_event(time);
         self.heartbeat.set_lag(lag);

@@ -9,8 +9,8 @@ use crate::moment::Moment;
 
 /// An update that the exchange has may be on its way for this long.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
-/// Best prices are announced up to a tenth of a second before the update that has them.
-const LEFT_BEHIND_AFTER: Duration = Duration::from_secs(1);
+/// Best prices are announced as they change, and the update that has them comes with the next of the book.
+const LEFT_BEHIND_AFTER_SECS: (f64, f64) = (1.0, 3.0);
 const LEFT_BEHIND: &str = "best prices change, and the book's own updates do not come";
 /// Streams that stay silent are subscribed to again after this long, and then after twice as long each time.
 const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(15);
@@ -132,7 +132,9 @@ impl Tracked {
 
     /// Whether best prices have long been announced for an update that the book does not have.
     fn is_left_behind(&self, now: Instant) -> bool {
-        let longest = LEFT_BEHIND_AFTER * self.rhythm.quiet();
+        let (least, most) = LEFT_BEHIND_AFTER_SECS;
+        let two_updates = (self.rhythm.usual_millis() * 2.0 / 1_000.0).clamp(least, most);
+        let longest = Duration::from_secs_f64(two_updates) * self.rhythm.quiet();
         self.behind_since
             .is_some_and(|since| now.duration_since(since) >= longest)
     }

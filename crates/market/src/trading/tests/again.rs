@@ -144,7 +144,7 @@ async fn a_used_token_names_its_order_whatever_it_is_shown_for() {
 
 #[tokio::test]
 async fn a_preview_names_what_is_under_way_and_what_was_just_placed() {
-    let bench = Arc::new(bench(|asked| Reply::json(&order_json(asked, "FILLED")).after_ms(500)).await);
+    let bench = Arc::new(bench(|asked| Reply::json(&order_json(asked, "FILLED")).after_ms(2_500)).await);
     let (placing, name) = previewed(&bench).await;
     let calling = tokio::spawn({
         let bench = bench.clone();
