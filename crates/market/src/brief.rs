@@ -76,8 +76,9 @@ pub(crate) fn of_all(market: &Market, money: &Arc<str>) -> Option<Brief> {
     Some(Brief {
         title: format!("{label}{}", all_markets(money)),
         text: format!(
-            "{label}{stale}{} {money} markets in 24 hours: volume {}; gains {}; losses {}. As of {}.",
+            "{label}{stale}{} {money} markets, {}: volume {}; gains {}; losses {}. As of {}.",
             ranking.places.len(),
+            days.window,
             shares(&first(Order::Volume)),
             moves(&first(Order::Gain)),
             moves(&first(Order::Loss)),

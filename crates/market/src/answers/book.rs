@@ -178,9 +178,16 @@ fn cost_sentence(symbol: &Symbol, costs: &[(Notional, Cost)], side: Action) -> O
     let filled = costs.iter().filter(|(_, cost)| known(cost));
     let each = filled.map(|(asked, cost)| format!("{} for {asked} {}", or_unknown(cost.cost_bps), symbol.quote));
     let each: Vec<String> = each.collect();
+    let of_side = costs.iter().filter(|(_, cost)| cost.side == side);
+    let beyond = of_side
+        .map(|(asked, cost)| (asked, known(cost)))
+        .find(|(_, is_known)| !is_known);
+    let beyond = beyond.map_or_else(String::new, |(asked, _)| {
+        format!(" {asked} {} is more than the known levels hold.", symbol.quote)
+    });
     (!each.is_empty()).then(|| {
         format!(
-            "{verb} now costs, in basis points against mid and without fees: {}.",
+            "{verb} now costs, in basis points against mid and without fees: {}.{beyond}",
             each.join(", ")
         )
     })

@@ -30,7 +30,7 @@ pub async fn order_flow(market: &Market, symbol: &str, window_secs: u32) -> Resu
     let provenance = Provenance::new(market, reading.origin, newest, reading.received);
     let kind = Kind::Analytics(AnalyticsKind::OrderFlow);
     let covered = covered(&reading, window);
-    let when = in_words(window_secs, covered, window, provenance.age_ms);
+    let when = in_words(window_secs, covered, window, reading.is_cut, provenance.age_ms);
     let mut answer = Answer::new(kind, &symbol, "order flow", provenance)?;
     answer = match &flow {
         Ok(flow) if flow.trades == 0 => answer.figure(format!("{}: no trades in the {when}.", symbol.name)),
@@ -83,7 +83,7 @@ fn covered(reading: &TradesReading, window: Window) -> Window {
 }
 
 /// `last 60 s`; and how much of that is there, and when it ended, where either is not as one would think.
-fn in_words(asked_secs: u32, covered: Window, window: Window, age_ms: u64) -> String {
+fn in_words(asked_secs: u32, covered: Window, window: Window, is_cut: bool, age_ms: u64) -> String {
     let up_to = match exchange_time(window.end_ms).as_str() {
         Some(end) if age_ms >= NOW_MS => format!(" up to {end}"),
         _ => String::new(),
@@ -91,8 +91,13 @@ fn in_words(asked_secs: u32, covered: Window, window: Window, age_ms: u64) -> St
     if covered == window {
         return format!("last {asked_secs} s{up_to}");
     }
+    let why = if is_cut {
+        "more was traded than can be read at once"
+    } else {
+        "earlier trades are not known"
+    };
     format!(
-        "last {:.1} s{up_to}, of the {asked_secs} s asked for (more was traded than can be read at once)",
+        "last {:.1} s{up_to}, of the {asked_secs} s asked for ({why})",
         covered.seconds()
     )
 }
@@ -176,12 +181,14 @@ mod tests {
         let reading = |complete_from| TradesReading {
             trades: Vec::new(),
             complete_from,
+            is_cut: true,
             until: 1_000_000,
             received: Moment::now(&tribune_core::SystemClock),
             origin: Origin::Rest,
         };
         let window = Window::last(300, 1_000_000);
-        let told = |complete_from, age_ms| in_words(300, covered(&reading(complete_from), window), window, age_ms);
+        let told =
+            |complete_from, age_ms| in_words(300, covered(&reading(complete_from), window), window, true, age_ms);
         assert_eq!(told(700_001, 20), "last 300 s");
         assert_eq!(told(0, 20), "last 300 s");
         assert_eq!(told(700_000, 1_500), "last 300 s up to 1970-01-01T00:16:40.000Z");

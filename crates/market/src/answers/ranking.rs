@@ -12,6 +12,7 @@ use crate::feed::Day;
 use crate::market::{Market, Origin};
 use crate::model::SymbolStatus;
 use crate::moment::Moment;
+use crate::rest::Simulation;
 
 /// The stream of all tickers is never silent for so long.
 pub(crate) const SILENT_MS: u64 = 5_000;
@@ -34,6 +35,8 @@ const COLUMNS: &[&str] = &[
 pub(crate) struct Days {
     pub(crate) money: Arc<str>,
     pub(crate) days: Vec<(Arc<str>, Day)>,
+    /// What the figures are of.
+    pub(crate) window: &'static str,
     heard: Moment,
     origin: Origin,
     /// Why it is not of now.
@@ -58,6 +61,10 @@ impl Days {
             days,
             heard: board.heard().unwrap_or(newest),
             origin: Origin::Stream,
+            window: match market.rest.simulation() {
+                Some(Simulation::Replay) => "as much of 24 hours as was recorded",
+                _ => "24 hours",
+            },
             stale: None,
         })
     }
@@ -135,7 +142,7 @@ pub async fn top(market: &Market, money: Option<&str>, order: Order, most: usize
 }
 
 pub(crate) fn title(money: &str) -> String {
-    format!("All {money} markets: volume, gainers and losers of 24 hours")
+    format!("All {money} markets: volume, gainers and losers")
 }
 
 /// `BTCUSDT +1.2%, ETHUSDT +0.8%`
@@ -180,8 +187,9 @@ fn told(mut answer: Answer, days: &Days, ranking: &Ranking) -> Result<Answer> {
     let widest = widest.map_or_else(|| "unknown".to_owned(), |(symbol, range)| format!("{symbol} {range}%"));
     answer
         .figure(format!(
-            "{} markets priced in {money}, last 24 hours: {rose} rose, {fell} fell; {} {money} traded.",
+            "{} markets priced in {money}, {}: {rose} rose, {fell} fell; {} {money} traded.",
             ranking.places.len(),
+            days.window,
             or_unknown(ranking.quote_volume),
         ))
         .figure(format!(
@@ -201,7 +209,7 @@ fn told(mut answer: Answer, days: &Days, ranking: &Ranking) -> Result<Answer> {
             "unchanged": unchanged,
             "quote_volume": ranking.quote_volume,
             "volume_share_of_first_10_pct": ranking.share_of_first(10),
-            "window": "24 hours, of each market as it was last traded",
+            "window": format!("{}, of each market as it was last traded", days.window),
             "reason": reason,
             "standing": "exact",
         }))

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tribune_core::{Clock, Result};
 
 use super::{BookReading, Market};
+use crate::feed::BookState;
 use crate::model::Symbol;
 
 /// The most levels that the exchange gives.
@@ -14,6 +15,10 @@ pub(crate) const DEEPEST: u32 = 5_000;
 /// again and again, would take the weight of everybody else.
 const KEEP_MS: u64 = 15_000;
 
+/// An older one is not current any more.
+const CURRENT_MS: u64 = 1_000;
+const ONCE_IN_A_WHILE: &str = "all levels of a book are asked for once in 15 s at most";
+
 /// The last of each symbol. The weight budget bounds how many there are.
 #[derive(Debug, Default)]
 pub(super) struct DeepLooks(Mutex<HashMap<Arc<str>, BookReading>>);
@@ -21,9 +26,16 @@ pub(super) struct DeepLooks(Mutex<HashMap<Arc<str>, BookReading>>);
 impl DeepLooks {
     fn lookup(&self, symbol: &str, clock: &dyn Clock) -> Option<BookReading> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(symbol)
-            .filter(|look| look.received.age_ms(clock) < KEEP_MS)
-            .cloned()
+        let look = kept.get(symbol)?;
+        match look.received.age_ms(clock) {
+            CURRENT_MS..KEEP_MS => Some(BookReading {
+                state: BookState::Stale,
+                reason: Some(ONCE_IN_A_WHILE.to_owned()),
+                ..look.clone()
+            }),
+            KEEP_MS.. => None,
+            _ => Some(look.clone()),
+        }
     }
 
     fn keep(&self, look: &BookReading, clock: &dyn Clock) {

@@ -21,6 +21,8 @@ pub struct TradesReading {
     pub trades: Vec<Trade>,
     /// Every trade from then until the window's end is here.
     pub complete_from: Millis,
+    /// There are more before that, and they were not asked for.
+    pub is_cut: bool,
     /// The end of the window by the exchange's clock.
     pub until: Millis,
     pub received: Moment,
@@ -44,6 +46,7 @@ impl Market {
                 return Ok(TradesReading {
                     trades: window.trades,
                     complete_from: complete.max(from),
+                    is_cut: false,
                     until,
                     received,
                     origin: Origin::Stream,
@@ -59,11 +62,16 @@ impl Market {
         let fetch = |query: AggTradesQuery| async move { self.rest.agg_trades(&symbol.name, &query).await };
         let newest = fetch(page(None, TRADE_PAGE)).await?;
         let (received, until) = (newest.received, self.exchange_time_of(&newest.sent));
-        let (mut trades, complete_from) = back_to(until - at_least_rate(length), newest, fetch).await?;
+        let Back {
+            mut trades,
+            complete_from,
+            is_cut,
+        } = back_to(until - at_least_rate(length), newest, fetch).await?;
         trades.retain(|trade| trade.time <= until);
         Ok(TradesReading {
             trades,
             complete_from,
+            is_cut,
             until,
             received,
             origin: Origin::Rest,
@@ -85,14 +93,17 @@ const fn page(from_id: Option<u64>, limit: u32) -> AggTradesQuery {
     }
 }
 
+/// Trades, oldest first, from when they are all there, and whether there are more that were not asked for.
+struct Back {
+    trades: Vec<Trade>,
+    complete_from: Millis,
+    is_cut: bool,
+}
+
 /// The newest page and those before it, back to a time or as far as may be asked for: where there are more trades
 /// than are fetched, it is the end of the window that is known. No request has a time in it, so that all who ask in
-/// the same moment ask the same. Gives the trades, oldest first, and from when they are all there.
-async fn back_to<F>(
-    from: Millis,
-    newest: Arc<Stamped<Aggregates>>,
-    fetch: impl Fn(AggTradesQuery) -> F,
-) -> Result<(Vec<Trade>, Millis)>
+/// the same moment ask the same.
+async fn back_to<F>(from: Millis, newest: Arc<Stamped<Aggregates>>, fetch: impl Fn(AggTradesQuery) -> F) -> Result<Back>
 where
     F: Future<Output = Shared<Aggregates>>,
 {
@@ -112,8 +123,14 @@ where
             is_all = true;
             break;
         };
-        pages.push(fetch(page(Some(before), limit)).await?);
+        let next = fetch(page(Some(before), limit)).await?;
+        if next.value.first_id.is_none_or(|next| next >= first_id) {
+            // Nothing is to be had from before it.
+            break;
+        }
+        pages.push(next);
     }
+    let is_cut = pages.len() == MAX_TRADE_PAGES;
     let mut trades: Vec<Trade> = Vec::new();
     for page in pages.iter().rev() {
         let known = trades.last().map(|trade| trade.last_id);
@@ -125,7 +142,11 @@ where
         Some(first) if !is_all => first.time.saturating_add(1),
         _ => from,
     };
-    Ok((trades, complete_from))
+    Ok(Back {
+        trades,
+        complete_from,
+        is_cut,
+    })
 }
 
 #[cfg(test)]
@@ -163,7 +184,9 @@ mod tests {
             async move { Ok(answer(count, &query)) }
         };
         let newest = answer(count, &page(None, TRADE_PAGE));
-        let (trades, complete_from) = back_to(from, newest, fetch).await.expect("trades");
+        let Back {
+            trades, complete_from, ..
+        } = back_to(from, newest, fetch).await.expect("trades");
         let ids = trades.iter().map(|trade| trade.first_id / 2).collect();
         (ids, complete_from, asked.into_inner())
     }
@@ -193,7 +216,21 @@ mod tests {
         let mut recorded = Arc::unwrap_or_clone(answer(700, &page(None, TRADE_PAGE)));
         recorded.value.first_id = Some(90_000);
         let nothing = |_| async { unreachable!("there is no more to be had") };
-        let (trades, complete_from) = back_to(-5, Arc::new(recorded), nothing).await.expect("trades");
-        assert_eq!((trades.len(), complete_from), (700, 1));
+        let back = back_to(-5, Arc::new(recorded), nothing).await.expect("trades");
+        assert_eq!((back.trades.len(), back.complete_from, back.is_cut), (700, 1, false));
+        // One that has more than a page gives the same again, however far back it is asked.
+        let mut full = Arc::unwrap_or_clone(answer(1_000, &page(None, TRADE_PAGE)));
+        full.value.first_id = Some(500);
+        let full = Arc::new(full);
+        let asked = AtomicUsize::new(0);
+        let same = |_| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(Ok(full.clone()))
+        };
+        let back = back_to(-5, full.clone(), same).await.expect("trades");
+        assert_eq!(
+            (back.trades.len(), back.complete_from, asked.into_inner()),
+            (1_000, 1, 1)
+        );
     }
 }

@@ -147,7 +147,7 @@ impl Page<'_> {
             base = self.base
         ));
         let rate = with_unit(flow.orders_per_sec, "a second in the last 10 s");
-        self.bullet(&format!("Trades: {}; orders: {rate}", flow.trade_count));
+        self.bullet(&format!("Trades: {}; {rate}", flow.trade_count));
         self.bullet(if flow.complete {
             "Every trade of the window was seen"
         } else {

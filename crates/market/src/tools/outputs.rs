@@ -122,6 +122,7 @@ impl Form {
                 "~orders_per_sec number?",
                 "~vwap string?",
                 "~complete boolean",
+                "covered_secs number",
                 "order_flow_imbalance object",
                 "price_impact object",
             ],

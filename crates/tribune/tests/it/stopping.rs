@@ -169,7 +169,9 @@ fn asked(simulator: &Simulator) -> u64 {
     let state = ureq::get(format!("{}/sim/state", simulator.url)).call();
     let state = state.expect("an answer").body_mut().read_to_string().expect("a body");
     let state: Value = serde_json::from_str(&state).expect("JSON");
-    let requests = state["counts"]["requests"].as_object().or(state["requests"].as_object());
+    let requests = state["counts"]["requests"]
+        .as_object()
+        .or(state["requests"].as_object());
     let counted = requests.expect("counts").iter();
     let wanted = counted.filter(|(path, _)| path.ends_with("/klines") || path.ends_with("/order"));
     wanted.filter_map(|(_, count)| count.as_u64()).sum()

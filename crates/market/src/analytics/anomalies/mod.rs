@@ -230,11 +230,18 @@ pub fn iceberg_check(hints: &IcebergHints) -> Check {
     Check::of(AnomalyKind::IcebergHint, hints.prices_watched, outcome)
 }
 
+/// For so long a book must have been watched before it is said that no large level vanished.
+const VANISHED_WATCH_MS: Millis = 30_000;
+
 /// Large levels that vanished untraded after `since`.
 pub fn vanished_check(walls: &Walls, since: Millis) -> Check {
-    let outcome = match walls.watched_ms {
-        0 => Err(Unavailable::Unknown("the recent book")),
-        _ => Ok(count(walls.vanished_since(since).count())),
+    let outcome = match (walls.watched_ms, walls.vanished_since(since).count()) {
+        (0, _) => Err(Unavailable::Unknown("the recent book")),
+        // That nothing was seen in a moment says nothing.
+        (..VANISHED_WATCH_MS, 0) => Err(Unavailable::TooShort {
+            need_secs: (VANISHED_WATCH_MS / 1_000) as u32,
+        }),
+        (_, vanished) => Ok(count(vanished)),
     };
     let samples = walls.bid_levels_used.saturating_add(walls.ask_levels_used);
     Check::of(AnomalyKind::LargeLevelVanishedUntraded, samples, outcome)

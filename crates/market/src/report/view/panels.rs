@@ -60,7 +60,7 @@ pub(super) fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel
             sum("Sellers gave", flow.sell_volume, Tone::Down),
             count("Trades", flow.trade_count),
             ratio(
-                "Orders a second",
+                "Trades a second",
                 flow.orders_per_sec,
                 "",
                 "the last ten seconds were not seen whole",

@@ -106,7 +106,8 @@ async fn a_refusal_stays_a_refusal() {
     let first = bench.refused("binance_place_order", placing.clone()).await;
     let again = bench.refused("binance_place_order", placing).await;
     assert!(again.message().starts_with(first.message()), "{again}");
-    assert!(again.message().ends_with("nothing was sent again"), "{again}");
+    let next = "nothing was sent again; call again without preview_token for a new preview";
+    assert!(again.message().ends_with(next), "{again}");
     assert_eq!((again.kind(), bench.sent()), (first.kind(), 1));
 }
 

@@ -180,7 +180,7 @@ fn walls_and_anomalies_are_what_was_watched() {
     assert_eq!(
         report.sections.anomalies.reason.as_deref(),
         Some(
-            "2 of 4 checks could not be made yet: quote_rate (watched for less than 10 s), liquidity_stress (0 baseline samples, 30 needed)"
+            "3 of 4 checks could not be made yet: quote_rate (watched for less than 10 s), liquidity_stress (0 baseline samples, 30 needed), large_level_vanished_untraded (watched for less than 30 s)"
         )
     );
     // Gone, and nothing was traded there: told after a second in which a trade might have come.
