@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use jiff::civil::Date;
+
 use super::amount;
 use super::assets::Assets;
 use super::beside;
@@ -85,7 +87,13 @@ pub(super) struct Part<'t> {
     pub meaning: Meaning<'t>,
 }
 
-pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> {
+impl Part<'_> {
+    pub fn first_word<'w>(&self, words: &'w [Word]) -> &'w str {
+        words.get(self.start).map_or("", |word| word.folded.as_str())
+    }
+}
+
+pub(super) fn question<'t>(table: &'t SymbolTable, query: &str, today: Date) -> Question<'t> {
     let typed = spelling::known(table, words(query));
     let (left_out, mut words): (Vec<Word>, Vec<Word>) = typed.into_iter().partition(|word| word.left_out.is_some());
     divide_lists(table, &mut words);
@@ -93,6 +101,7 @@ pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> 
         table,
         capitals_tell: capitals_tell(&words),
         words: &words,
+        today,
     };
     let mut parts = reader.parts(true);
     if others_are_surer(&words, &parts) {
