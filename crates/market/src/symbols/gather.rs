@@ -182,7 +182,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
 /// What shows that all markets are meant: a phrase that says so, or a word that ranks and what it ranks.
 fn take_ranking(question: &mut Question<'_>, sense: Sense, said: &str) {
     question.of_all |= words::is_of_all(said);
-    question.ranked |= words::ranks(said) || words::is_of_all(said);
+    question.ranked |= words::ranks(said) || (words::is_of_all(said) && matches!(sense, Sense::Wants(_)));
     let mut words = said.split(' ');
     match sense {
         Sense::Coins => question.coins |= words.any(|word| word.ends_with('s')),
@@ -324,6 +324,7 @@ fn take_money(table: &SymbolTable, question: &mut Question<'_>, toward: bool) {
     };
     if let Some(money) = money.filter(|_| priced || mention.is_money()) {
         question.money = Some(money.to_owned());
+        question.about_markets |= !mention.is_money();
         question.mentions.clear();
     }
 }
@@ -346,7 +347,8 @@ fn guess<'t>(table: &'t SymbolTable, words: &[Word], unknown: &[usize], question
     }
 }
 
-fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
+/// The market whose name a word that means nothing begins or misspells.
+pub(super) fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
     if everyday::is_ordinary(&word.folded) || table.is_untraded_pair(&word.folded) {
         return None;
     }

@@ -111,6 +111,10 @@ fn is_averaged(words: &[Word], at: usize) -> bool {
 /// The candles of an average over so long a time: those of its unit, if there are enough of them.
 fn averaged(count: u32, unit: &str) -> Option<Interval> {
     let one = exact(1, unit)?;
+    // "4 hour EMA" is drawn of such candles, "3 day average" of days.
+    if let Some(candles) = exact(count, unit).filter(|_| matches!(unit, "m" | "h")) {
+        return Some(candles);
+    }
     Some(reaching(one, i64::from(count).saturating_mul(one.millis())))
 }
 
@@ -320,6 +324,9 @@ mod tests {
             ("20w sma", "1w"),
             ("14 day atr", "1d"),
             ("4h rsi", "4h"),
+            ("4 hour rsi", "4h"),
+            ("50 hour ma", "1h"),
+            ("3 day ma", "1d"),
         ] {
             let interval = candles.parse().expect("an interval");
             assert_eq!(

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use super::amount;
 use super::assets::Assets;
 use super::beside;
+use super::compound;
 use super::gather::{Question, gather};
 use super::judge::judge;
 use super::negation;
@@ -113,6 +114,7 @@ pub(super) fn question<'t>(table: &'t SymbolTable, query: &str, today: Date) -> 
     let mut parts = pairs(table, &words, parts);
     amount::settle(&words, &mut parts);
     beside::settle(&words, &mut parts);
+    compound::settle(table, &words, &mut parts);
     let mut question = gather(table, &words, parts);
     judge(&mut question);
     leave_out(&mut question, &unwanted);

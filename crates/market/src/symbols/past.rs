@@ -79,7 +79,8 @@ pub(super) fn past(words: &[Word], at: usize, today: Date) -> Option<(Option<Int
 fn is_of_now(words: &[Word]) -> bool {
     let now = |at: usize| NOW.contains(&folded(words, at));
     let up_to = |at: usize| at > 0 && UP_TO.contains(&folded(words, at - 1));
-    (0..words.len()).any(|at| now(at) && !up_to(at))
+    let compared = |at: usize| matches!(folded(words, at + 1), "compared" | "than" | "versus" | "vs");
+    (0..words.len()).any(|at| now(at) && !up_to(at) && !compared(at))
 }
 
 /// A date as far as it is said.
@@ -301,7 +302,11 @@ mod tests {
             let found = past(&words(text), 1, TODAY).map(|(interval, _)| interval);
             assert_eq!(found, Some(None), "{text} is yet to come");
         }
-        for text in ["january 2024 to now", "march 1 2025 vs now"] {
+        for text in [
+            "january 2024 to now",
+            "march 1 2025 vs now",
+            "january price: now vs then",
+        ] {
             let found = past(&words(text), 0, TODAY).and_then(|(interval, _)| interval);
             assert!(found.is_some(), "{text}");
         }

@@ -197,6 +197,12 @@ pub(super) fn respelt(word: &str) -> Option<&'static str> {
     WISHES.iter().find(near).copied()
 }
 
+/// Whether a folded word is one of the vocabulary with one key wrong.
+pub(super) fn resembles(word: &str) -> bool {
+    let long = word.chars().count() >= MIN_SWAPPED_CHARS;
+    long && entries().any(|(said, _)| one_edit_apart(said, word))
+}
+
 /// The dollar and what stands for it.
 const DOLLARS: &str = "USD USDT USDC FDUSD TUSD BUSD USDP USD1 USDE USDS DAI PAX PYUSD XUSD BFUSD RLUSD USDG UST USTC";
 
