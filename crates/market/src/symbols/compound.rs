@@ -13,15 +13,15 @@ pub(super) fn settle(table: &SymbolTable, words: &[Word], parts: &mut [Part<'_>]
     if !asks_of_goods(parts) {
         return;
     }
-    for at in 1..parts.len() {
-        if !is_noun(table, words, &parts[at]) {
-            continue;
-        }
-        if let Meaning::Mention(name) = &mut parts[at - 1].meaning
-            && is_weak(name.standing)
-        {
-            name.symbols.clear();
-        }
+    let weak = |part: &Part<'_>| matches!(&part.meaning, Meaning::Mention(name) if is_weak(name.standing));
+    let Some(at) = parts.iter().position(weak) else {
+        return;
+    };
+    let noun = parts.get(at + 1).is_some_and(|next| is_noun(table, words, next));
+    if let Meaning::Mention(name) = &mut parts[at].meaning
+        && noun
+    {
+        name.symbols.clear();
     }
 }
 

@@ -92,6 +92,14 @@ struct Said {
 }
 
 impl Said {
+    /// Whether a number behind a month is its year or day.
+    fn take(&mut self, number: &str) -> bool {
+        let (year, day) = (year(number), day(number));
+        self.year = self.year.or(year);
+        self.day = self.day.or(day);
+        year.is_some() || day.is_some()
+    }
+
     /// The candles that reach back to it. None, if it is yet to come.
     fn candles(&self, today: Date) -> Option<Interval> {
         let usual = if self.month.is_some() {
@@ -100,7 +108,9 @@ impl Said {
             Interval::W1
         };
         let days = today.since(self.begins(today)?).ok()?.get_days();
-        (days >= 0).then(|| reaching(usual, i64::from(days).saturating_mul(Interval::D1.millis())))
+        // Today's candle is one of them.
+        let back = i64::from(days).saturating_add(1).saturating_mul(Interval::D1.millis());
+        (days >= 0).then(|| reaching(usual, back))
     }
 
     /// Its first day; of a month without a year the last one that has begun.
@@ -166,6 +176,7 @@ fn ago(words: &[Word], at: usize) -> Option<(Interval, usize)> {
     over.then(|| (interval::ago(count, unit), from - at + 3 + of))
 }
 
+/// "1 November 2026", "in October", "since 2021".
 fn date(words: &[Word], at: usize) -> Option<(Said, usize)> {
     let before = at.checked_sub(1).map_or("", |before| folded(words, before));
     let dated = BEFORE_DATE.contains(&before);
@@ -176,35 +187,19 @@ fn date(words: &[Word], at: usize) -> Option<(Said, usize)> {
     let from = at + usize::from(leading.is_some());
     let name = folded(words, from);
     let Some(month) = month(name) else {
-        let year = year(name).filter(|_| dated)?;
-        return Some((
-            Said {
-                year: Some(year),
-                ..Said::default()
-            },
-            1,
-        ));
+        let mut said = Said::default();
+        return (dated && is_year(name) && said.take(name)).then_some((said, 1));
     };
     let mut said = Said {
-        year: None,
         month: Some(month),
         day: leading,
+        ..Said::default()
     };
     let numbers = (from + 1..from + 3)
         .take_while(|at| said.take(folded(words, *at)))
         .count();
     let sure = leading.is_some() || numbers > 0 || dated || !UNSURE_MONTHS.contains(&name);
     sure.then_some((said, from - at + 1 + numbers))
-}
-
-impl Said {
-    /// Whether a number behind a month is its year or day.
-    fn take(&mut self, number: &str) -> bool {
-        let (year, day) = (year(number), day(number));
-        self.year = self.year.or(year);
-        self.day = self.day.or(day);
-        year.is_some() || day.is_some()
-    }
 }
 
 /// `2025-01-31`
