@@ -74,10 +74,10 @@ impl Question<'_> {
             && self.unanswered == 0
     }
 
-    /// Whether what is asked for is told of all markets: prices, volumes and how far they moved.
-    fn tells_of_all(&self) -> bool {
-        let told = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
-        self.wants.iter().all(told)
+    /// Whether nothing but prices and volumes is asked for, of now or of a time that is over.
+    fn is_of_prices(&self) -> bool {
+        let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
+        self.wants.iter().all(of_prices)
     }
 
     /// Words that say something, known or not.
@@ -167,7 +167,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     }
     take_past(&mut question, past, no_candle);
     question.unknown = unknown.len();
-    question.of_all |= question.ranked && (question.coins || question.pairs) && question.tells_of_all();
+    question.of_all |= question.ranked && (question.coins || question.pairs) && question.is_of_prices();
     if question.of_all {
         take_money(table, &mut question, toward);
     }
@@ -194,8 +194,8 @@ fn take_ranking(question: &mut Question<'_>, sense: Sense, said: &str) {
 /// What prices were, candles tell: of the length that is asked for, or of one that fits the time. A length that no
 /// candle has is a time too, but where candles are asked for it is what cannot be had.
 fn take_past(question: &mut Question<'_>, past: Option<Interval>, no_candle: Option<(Interval, usize)>) {
-    let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
-    if !question.wants.iter().all(of_prices) {
+    question.of_past = past.is_some();
+    if !question.is_of_prices() {
         return;
     }
     let past = match no_candle {
