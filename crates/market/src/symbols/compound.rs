@@ -7,6 +7,23 @@ use super::table::SymbolTable;
 use super::text::{Gap, Word};
 use super::words::{self as vocabulary, Sense};
 
+/// What is said behind names of assets, and leaves them that.
+const OF_ASSETS: &[&str] = &[
+    "blockchain",
+    "chain",
+    "coinbase",
+    "dao",
+    "defi",
+    "ecosystem",
+    "foundation",
+    "kraken",
+    "labs",
+    "network",
+    "nft",
+    "protocol",
+    "wallet",
+];
+
 /// A name that is also a word, with a noun behind it that is not known here, is no asset, if nothing but what goods
 /// have as well is asked of it.
 pub(super) fn settle(table: &SymbolTable, words: &[Word], parts: &mut [Part<'_>]) {
@@ -29,6 +46,7 @@ pub(super) fn settle(table: &SymbolTable, words: &[Word], parts: &mut [Part<'_>]
 fn is_noun(table: &SymbolTable, words: &[Word], part: &Part<'_>) -> bool {
     let unknown = part.gap == Gap::Loose && matches!(part.meaning, Meaning::Unknown);
     let word = &words[part.start];
+    let unknown = unknown && !OF_ASSETS.contains(&word.folded.as_str());
     unknown && !vocabulary::resembles(&word.folded) && gather::guessed(table, word).is_none()
 }
 
