@@ -43,12 +43,8 @@ struct Amounts<'w> {
 }
 
 impl Amounts<'_> {
-    fn first_word(&self, part: &Part<'_>) -> &str {
-        self.words.get(part.start).map_or("", |word| word.folded.as_str())
-    }
-
     fn is_said(&self, part: Option<&Part<'_>>, said: &[&str]) -> bool {
-        part.is_some_and(|part| part.words == 1 && said.contains(&self.first_word(part)))
+        part.is_some_and(|part| part.words == 1 && said.contains(&part.first_word(self.words)))
     }
 
     /// "Buy 1m doge", "5m usdt of eth": an amount in millions, and no length of candles. Whether there is one.
@@ -67,7 +63,7 @@ impl Amounts<'_> {
 
     fn is_length_in_m(&self, part: &Part<'_>) -> bool {
         let timed = matches!(part.meaning, Meaning::Interval(_) | Meaning::NoInterval(_));
-        timed && part.words == 1 && self.first_word(part).ends_with('m')
+        timed && part.words == 1 && part.first_word(self.words).ends_with('m')
     }
 
     /// Whether what stands beside a length shows that it is an amount.
@@ -82,27 +78,31 @@ impl Amounts<'_> {
         let tagged = self.words.get(parts[at].start).is_some_and(|word| word.tagged);
         // "A 5m market sell".
         let order = self.is_said(behind, &["market"]) && (says(COSTING) || says(DEALING));
-        let no_candle = matches!(parts[at].meaning, Meaning::NoInterval(_));
+        // "45m sol price" is of so many minutes.
+        let priced = |part: &Part<'_>| matches!(part.meaning, Meaning::Sense(Sense::Wants(Kind::Ticker)));
+        let no_candle = matches!(parts[at].meaning, Meaning::NoInterval(_)) && !parts[at..].iter().any(priced);
         let counted = dealt || no_candle || self.is_said(before, &["of"]) || says(COSTING);
         money || tagged || order || (counted && asset) || (dealt && self.is_said(behind, &["of"]))
     }
 
     /// "500,000 dollars of", "$2 million worth of".
     fn names_amount(&self, parts: &[Part<'_>]) -> bool {
-        let is_of = |part: &Part<'_>| part.words == 1 && self.first_word(part) == "of";
+        let is_of = |part: &Part<'_>| part.words == 1 && part.first_word(self.words) == "of";
         let mut ofs = (0..parts.len()).filter(|at| is_of(&parts[*at]));
         ofs.any(|of| self.ends_in_amount(&parts[..of]))
     }
 
     /// "Sell 25 BTC", "a 300k usdt doge purchase", "$500 btc".
     fn deals_in_amount(&self, parts: &[Part<'_>]) -> bool {
-        let dealing = |part: &Part<'_>| DEALING.contains(&self.first_word(part));
-        let numbered = |part: &Part<'_>| matches!(part.meaning, Meaning::Neutral) && self.first_word(part) != "1";
+        let dealing = |part: &Part<'_>| DEALING.contains(&part.first_word(self.words));
+        let numbered = |part: &Part<'_>| matches!(part.meaning, Meaning::Neutral) && part.first_word(self.words) != "1";
         let deals = (0..parts.len()).filter(|at| dealing(&parts[*at]));
         let mut behind = deals.map(|at| &parts[at + 1..]);
         let trios = behind.any(|rest| {
             let amount = rest.iter().take_while(|part| numbered(part)).count();
-            amount > 0 && rest.get(amount).is_some_and(is_asset)
+            // "Buy 20k of pepe".
+            let of = usize::from(self.is_said(rest.get(amount), &["of"]));
+            amount > 0 && rest.get(amount + of).is_some_and(is_asset)
         });
         let counted = |at: usize| {
             let (before, asset) = (&parts[..at], &parts[at]);
@@ -114,12 +114,12 @@ impl Amounts<'_> {
 
     /// "Usdt doge" has become one market.
     fn begins_with_money(&self, part: &Part<'_>) -> bool {
-        part.words > 1 && words::is_money(&self.first_word(part).to_uppercase())
+        part.words > 1 && words::is_money(&part.first_word(self.words).to_uppercase())
     }
 
     fn ends_in_amount(&self, rest: &[Part<'_>]) -> bool {
         let rest = match rest.split_last() {
-            Some((last, before)) if self.first_word(last) == "worth" => before,
+            Some((last, before)) if last.first_word(self.words) == "worth" => before,
             _ => rest,
         };
         let Some((last, before)) = rest.split_last() else {
@@ -140,7 +140,7 @@ impl Amounts<'_> {
         for part in parts {
             let asked = match part.meaning {
                 Meaning::Sense(Sense::Wants(Kind::Ticker)) => true,
-                Meaning::Sense(Sense::Deal) => DEALING.contains(&self.first_word(part)),
+                Meaning::Sense(Sense::Deal) => DEALING.contains(&part.first_word(self.words)),
                 _ => false,
             };
             if asked {

@@ -27,10 +27,6 @@ struct Neighbours<'w> {
 }
 
 impl Neighbours<'_> {
-    fn first_word(&self, part: &Part<'_>) -> &str {
-        self.words.get(part.start).map_or("", |word| word.folded.as_str())
-    }
-
     /// "Day candles", "minute chart", "24h candles".
     fn length_of_candles(&self, parts: &mut [Part<'_>], at: usize) {
         let is_candles = |part: Option<&Part<'_>>| {
@@ -48,7 +44,7 @@ impl Neighbours<'_> {
         }
         let meaning = match parts[at].meaning {
             // A chart of 24 hours may have candles of any length.
-            Meaning::Sense(Sense::Day) if leads && self.first_word(&parts[at + 1]).starts_with("candle") => {
+            Meaning::Sense(Sense::Day) if leads && parts[at + 1].first_word(self.words).starts_with("candle") => {
                 Meaning::Interval(Interval::D1)
             }
             Meaning::Sense(Sense::Market | Sense::Unit(_)) if parts[at].words == 1 => {
@@ -70,11 +66,11 @@ impl Neighbours<'_> {
         let [is, asset, trading, after @ ..] = parts else {
             return;
         };
-        let asked = matches!(self.first_word(is), "is" | "are") && matches!(asset.meaning, Meaning::Mention(_));
+        let asked = matches!(is.first_word(self.words), "is" | "are") && matches!(asset.meaning, Meaning::Mention(_));
         let alone = after
             .first()
-            .is_none_or(|part| AFTER_TRADING.contains(&self.first_word(part)));
-        if asked && alone && trading.words == 1 && self.first_word(trading) == "trading" {
+            .is_none_or(|part| AFTER_TRADING.contains(&part.first_word(self.words)));
+        if asked && alone && trading.words == 1 && trading.first_word(self.words) == "trading" {
             trading.meaning = Meaning::Sense(Sense::Wants(Kind::ExchangeInfo));
         }
     }
@@ -82,8 +78,13 @@ impl Neighbours<'_> {
     /// "At which price was most bitcoin traded".
     fn most(&self, parts: &mut [Part<'_>]) {
         for at in 2..parts.len() {
-            let most = self.first_word(&parts[at - 2]) == "most" && is_asset(&parts[at - 1]);
-            if most && matches!(self.first_word(&parts[at]), "trade" | "traded" | "trading" | "volume") {
+            let most = parts[at - 2].first_word(self.words) == "most" && is_asset(&parts[at - 1]);
+            if most
+                && matches!(
+                    parts[at].first_word(self.words),
+                    "trade" | "traded" | "trading" | "volume"
+                )
+            {
                 parts[at].meaning = Meaning::Sense(Sense::Wants(Kind::Analytics(AnalyticsKind::VolumeProfile)));
             }
         }
@@ -93,7 +94,7 @@ impl Neighbours<'_> {
     fn stream(&self, parts: &mut [Part<'_>]) {
         let trade = parts
             .iter_mut()
-            .find(|part| part.gap == Gap::Stream && self.first_word(part) == "trade");
+            .find(|part| part.gap == Gap::Stream && part.first_word(self.words) == "trade");
         if let Some(trade) = trade {
             trade.meaning = Meaning::Sense(Sense::Wants(Kind::Trades));
         }

@@ -51,6 +51,12 @@ pub(super) struct Question<'t> {
     of_past: bool,
     /// What is asked for can be asked of all markets at once.
     of_all: bool,
+    /// Something is put in an order: "biggest", "ranking".
+    ranked: bool,
+    /// Coins are named as many, and none of them by name.
+    coins: bool,
+    /// The same of pairs, which are of one money.
+    pairs: bool,
     /// The money whose markets are meant then.
     pub money: Option<String>,
 }
@@ -66,6 +72,12 @@ impl Question<'_> {
             && self.mentions.is_empty()
             && self.unknown == 0
             && self.unanswered == 0
+    }
+
+    /// Whether nothing but prices and volumes is asked for, of now or of a time that is over.
+    fn is_of_prices(&self) -> bool {
+        let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
+        self.wants.iter().all(of_prices)
     }
 
     /// Words that say something, known or not.
@@ -105,12 +117,12 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     let mut unknown = Vec::new();
     let mut listed = false;
     let mut day = 0;
-    let (mut past, mut no_candle) = (None, None);
+    let (mut past, mut no_candle): (Option<Interval>, _) = (None, None);
     let mut toward = false;
     let parts = without_asides(typed, parts);
     for part in parts {
-        if let Meaning::Sense(_) = part.meaning {
-            question.of_all |= words::is_of_all(&said(typed, &part));
+        if let Meaning::Sense(sense) = part.meaning {
+            take_ranking(&mut question, sense, &said(typed, &part));
         }
         match part.meaning {
             Meaning::Mention(mention) => {
@@ -139,7 +151,8 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
             }
             Meaning::Sense(Sense::Every(interval)) => keep_interval(&mut question, interval, part.words),
             Meaning::Past(interval) | Meaning::Sense(Sense::Past(interval)) => {
-                past.get_or_insert(interval);
+                // Of two times the candles must reach the earlier one.
+                past = past.into_iter().chain([interval]).max_by_key(|length| length.millis());
             }
             Meaning::NoInterval(interval) => no_candle = Some((interval, part.words)),
             Meaning::Sense(Sense::Elsewhere) => question.unanswered += ELSEWHERE_WEIGHT * part.words,
@@ -154,6 +167,7 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     }
     take_past(&mut question, past, no_candle);
     question.unknown = unknown.len();
+    question.of_all |= question.ranked && (question.coins || question.pairs) && question.is_of_prices();
     if question.of_all {
         take_money(table, &mut question, toward);
     }
@@ -165,11 +179,23 @@ pub(super) fn gather<'t>(table: &'t SymbolTable, typed: &[Word], parts: Vec<Part
     question
 }
 
+/// What shows that all markets are meant: a phrase that says so, or a word that ranks and what it ranks.
+fn take_ranking(question: &mut Question<'_>, sense: Sense, said: &str) {
+    question.of_all |= words::is_of_all(said);
+    question.ranked |= words::ranks(said) || (words::is_of_all(said) && matches!(sense, Sense::Wants(_)));
+    let mut words = said.split(' ');
+    match sense {
+        Sense::Coins => question.coins |= words.any(|word| word.ends_with('s')),
+        Sense::Pairing | Sense::Market => question.pairs |= words.any(|word| matches!(word, "pairs" | "markets")),
+        _ => {}
+    }
+}
+
 /// What prices were, candles tell: of the length that is asked for, or of one that fits the time. A length that no
 /// candle has is a time too, but where candles are asked for it is what cannot be had.
 fn take_past(question: &mut Question<'_>, past: Option<Interval>, no_candle: Option<(Interval, usize)>) {
-    let of_prices = |(kind, _): &(Kind, usize)| matches!(kind, Kind::Ticker | Kind::Klines(_));
-    if !question.wants.iter().all(of_prices) {
+    question.of_past = past.is_some();
+    if !question.is_of_prices() {
         return;
     }
     let past = match no_candle {
@@ -283,9 +309,11 @@ fn quote_in_money<'t>(table: &'t SymbolTable, question: &mut Question<'t>) {
 }
 
 /// "Top gainers in euros": what is asked of all markets is asked of those of one money. Another asset is that only where
-/// it is said to be ("in BTC"), and what is asked for could not be asked of it alone ("most volume in BTC").
+/// it is said to be ("in BTC"), and what is asked for could not be asked of it alone ("most volume in BTC"), or where
+/// pairs are ranked ("top ETH pairs").
 fn take_money(table: &SymbolTable, question: &mut Question<'_>, toward: bool) {
     let priced = toward && question.wants.iter().all(|(kind, _)| *kind == Kind::Ticker);
+    let priced = priced || (question.pairs && question.ranked);
     let [mention] = question.mentions.as_slice() else {
         return;
     };
@@ -296,6 +324,7 @@ fn take_money(table: &SymbolTable, question: &mut Question<'_>, toward: bool) {
     };
     if let Some(money) = money.filter(|_| priced || mention.is_money()) {
         question.money = Some(money.to_owned());
+        question.about_markets |= !mention.is_money();
         question.mentions.clear();
     }
 }
@@ -318,7 +347,8 @@ fn guess<'t>(table: &'t SymbolTable, words: &[Word], unknown: &[usize], question
     }
 }
 
-fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
+/// The market whose name a word that means nothing begins or misspells.
+pub(super) fn guessed<'t>(table: &'t SymbolTable, word: &Word) -> Option<Mention<'t>> {
     if everyday::is_ordinary(&word.folded) || table.is_untraded_pair(&word.folded) {
         return None;
     }

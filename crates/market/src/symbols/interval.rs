@@ -19,7 +19,24 @@ const SPAN_BEFORE: &[&str] = &[
 ];
 
 /// What is drawn of candles of a length, however many it takes.
-const AVERAGED: &[&str] = &["average", "dma", "ema", "ma", "moving", "rsi", "sma"];
+const AVERAGED: &[&str] = &["atr", "average", "dma", "ema", "ma", "moving", "rsi", "sma", "wma"];
+
+/// The lengths of candles that most people look at, and that of three days: from one to seven is far.
+const USUAL: &[Interval] = &[
+    Interval::S1,
+    Interval::M1,
+    Interval::M5,
+    Interval::M15,
+    Interval::H1,
+    Interval::H4,
+    Interval::D1,
+    Interval::D3,
+    Interval::W1,
+    Interval::Mo1,
+];
+
+/// How many candles a document of them has.
+const CANDLES: i64 = 120;
 
 const UNITS: &[(&str, &[&str])] = &[
     ("s", &["s", "sec", "secs", "second", "seconds"]),
@@ -58,30 +75,83 @@ pub(super) fn length(words: &[Word], at: usize) -> Option<(Length, usize)> {
     if let Some(interval) = compact(word) {
         return Some((Length::Interval(interval), 1));
     }
+    if let Some((count, unit)) = written(&word.folded).filter(|_| is_averaged(words, at + 1)) {
+        return averaged(count, unit).map(|interval| (Length::Interval(interval), 1));
+    }
     if let Some((count, unit)) = written(&word.folded).filter(|_| words::sense(&word.folded).is_none()) {
         return Some((stretch(words, at, count, unit), 1));
     }
     if let Some(found) = part_of_hour(words, at) {
         return Some(found);
     }
-    let count = number(&word.folded)?;
+    // "2026 monthly candles" are of a year, and not so many months.
+    let count = number(&word.folded).filter(|_| !is_year(&word.folded))?;
     let next = words.get(at + 1)?;
     let unit = unit(&next.folded)?;
     // A letter alone is a unit only as "4 h"; "1 m" keeps its case as "1m" does.
     let unit = if next.text == "M" { "M" } else { unit };
-    let averaged = words
-        .get(at + 2)
-        .is_some_and(|word| AVERAGED.contains(&word.folded.as_str()));
-    // "200 day moving average", "last 50 hourly candles".
-    let several = averaged || (next.folded.ends_with("ly") && is_span(words, at));
-    match exact(1, unit).filter(|_| several) {
-        Some(interval) => Some((Length::Interval(interval), 2)),
-        None => Some((stretch(words, at, count, unit), 2)),
-    }
+    // "Last 50 hourly candles".
+    let several = next.folded.ends_with("ly") && is_span(words, at);
+    let interval = match exact(1, unit).filter(|_| several) {
+        None if is_averaged(words, at + 2) => averaged(count, unit),
+        one => one,
+    };
+    Some((
+        interval.map_or_else(|| stretch(words, at, count, unit), Length::Interval),
+        2,
+    ))
 }
 
-/// The candles that tell of so long a time: enough of them to see it, and not more than can be had at once.
+fn is_averaged(words: &[Word], at: usize) -> bool {
+    words
+        .get(at)
+        .is_some_and(|word| AVERAGED.contains(&word.folded.as_str()))
+}
+
+/// The candles of an average over so long a time: those of its unit, if there are enough of them.
+fn averaged(count: u32, unit: &str) -> Option<Interval> {
+    let one = exact(1, unit)?;
+    // "4 hour EMA" is drawn of such candles, "3 day average" of days.
+    if let Some(candles) = exact(count, unit).filter(|_| matches!(unit, "m" | "h")) {
+        return Some(candles);
+    }
+    Some(reaching(one, i64::from(count).saturating_mul(one.millis())))
+}
+
+/// The shortest candles, of this length at least, that reach back so far; the longest there are, if none do.
+pub(super) fn reaching(least: Interval, back: i64) -> Interval {
+    let mut longer = USUAL.iter().filter(|length| length.millis() >= least.millis());
+    let enough = longer.find(|length| length.millis() * CANDLES >= back);
+    enough.copied().unwrap_or(Interval::Mo1)
+}
+
+/// Years of which there are prices, or will be.
+const YEARS: std::ops::RangeInclusive<u32> = 2009..=2099;
+
+pub(super) fn is_year(text: &str) -> bool {
+    text.len() == 4 && text.parse().is_ok_and(|year| YEARS.contains(&year))
+}
+
+/// The candles that tell of so long a time: enough of them to see it, and long enough to reach its beginning.
 pub(super) fn span(count: u32, unit: &str) -> Interval {
+    reaching(usual(count, unit), millis(count, unit))
+}
+
+/// The candles that tell of what was so long ago: of the moment as well as of what followed.
+pub(super) fn ago(count: u32, unit: &str) -> Interval {
+    reaching(usual(count, unit), millis(count, unit).saturating_add(1))
+}
+
+fn millis(count: u32, unit: &str) -> i64 {
+    let one = match unit {
+        "y" => 365 * Interval::D1.millis(),
+        _ => exact(1, unit).map_or(0, Interval::millis),
+    };
+    one.saturating_mul(i64::from(count))
+}
+
+/// The candles in which people look at so long a time.
+fn usual(count: u32, unit: &str) -> Interval {
     match (unit, count) {
         ("s" | "m", _) | ("h", ..=2) => Interval::M1,
         ("h", ..=24) => Interval::M5,
@@ -242,12 +312,30 @@ mod tests {
             };
             assert_eq!(found, interval, "{text}");
         }
-        assert_eq!(read("7 days"), Some((Length::Missing(Interval::H1), 2)));
+        assert_eq!(read("7 days"), Some((Length::Missing(Interval::H4), 2)));
         assert_eq!(read("1 year"), Some((Length::Missing(Interval::W1), 2)));
         assert_eq!(
             read("200 day moving average"),
-            Some((Length::Interval(Interval::D1), 2))
+            Some((Length::Interval(Interval::D3), 2))
         );
+        for (text, candles) in [
+            ("7d ma", "1d"),
+            ("14d rsi", "1d"),
+            ("20w sma", "1w"),
+            ("14 day atr", "1d"),
+            ("4h rsi", "4h"),
+            ("4 hour rsi", "4h"),
+            ("50 hour ma", "1h"),
+            ("3 day ma", "1d"),
+        ] {
+            let interval = candles.parse().expect("an interval");
+            assert_eq!(
+                read(text).map(|(length, _)| length),
+                Some(Length::Interval(interval)),
+                "{text}"
+            );
+        }
+        assert_eq!(read("2026 monthly"), None, "a year");
         assert_eq!(read("4 Stunden"), Some((Length::Interval(Interval::H4), 2)));
         assert_eq!(read("30d"), Some((Length::Missing(Interval::D1), 1)));
         assert_eq!(read("24h"), None, "tickers tell of it");

@@ -5,13 +5,15 @@
 //! - `assets`, `everyday`: what assets are called, and which of these names are everyday words
 //! - `words`, `interval`, `past`: the other words of questions, lengths of candles, times that are over
 //! - `text`, `spelling`: a query as words, as typed and as they are known
-//! - `parse`, `reader`: the words as parts; `negation`, `pairs`, `beside`, `amount`: what the parts make of each other
+//! - `parse`, `reader`: the words as parts; `negation`, `pairs`, `amount`, `beside`, `compound`: what the parts make of
+//!   each other
 //! - `gather`, `judge`: the parts as a question
 //! - `search`: from a question to documents, best first
 
 mod amount;
 mod assets;
 mod beside;
+mod compound;
 mod everyday;
 mod gather;
 mod id;

@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
+use jiff::civil::Date;
+
 use super::amount;
 use super::assets::Assets;
 use super::beside;
+use super::compound;
 use super::gather::{Question, gather};
 use super::judge::judge;
 use super::negation;
@@ -85,7 +88,13 @@ pub(super) struct Part<'t> {
     pub meaning: Meaning<'t>,
 }
 
-pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> {
+impl Part<'_> {
+    pub fn first_word<'w>(&self, words: &'w [Word]) -> &'w str {
+        words.get(self.start).map_or("", |word| word.folded.as_str())
+    }
+}
+
+pub(super) fn question<'t>(table: &'t SymbolTable, query: &str, today: Date) -> Question<'t> {
     let typed = spelling::known(table, words(query));
     let (left_out, mut words): (Vec<Word>, Vec<Word>) = typed.into_iter().partition(|word| word.left_out.is_some());
     divide_lists(table, &mut words);
@@ -93,6 +102,7 @@ pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> 
         table,
         capitals_tell: capitals_tell(&words),
         words: &words,
+        today,
     };
     let mut parts = reader.parts(true);
     if others_are_surer(&words, &parts) {
@@ -104,6 +114,7 @@ pub(super) fn question<'t>(table: &'t SymbolTable, query: &str) -> Question<'t> 
     let mut parts = pairs(table, &words, parts);
     amount::settle(&words, &mut parts);
     beside::settle(&words, &mut parts);
+    compound::settle(table, &words, &mut parts);
     let mut question = gather(table, &words, parts);
     judge(&mut question);
     leave_out(&mut question, &unwanted);

@@ -1,7 +1,9 @@
 //! Times that are over: "the last 30 days", "an hour ago", "in October", "on 2025-01-01". Candles tell of them, and
 //! what is asked of a longer time is answered by longer ones.
 
-use super::interval::{number, span, unit, written};
+use jiff::civil::Date;
+
+use super::interval::{self, is_year, number, reaching, span, unit, written};
 use super::text::{Gap, Word};
 use crate::model::Interval;
 
@@ -36,14 +38,19 @@ const BEFORE_DATE: &[&str] = &[
     "around", "between", "during", "early", "end", "from", "in", "last", "late", "mid", "of", "on", "since", "year",
 ];
 
-const MONTHS: &[&str] = &[
-    "january",
-    "february",
-    "september",
-    "october",
-    "november",
-    "december",
-    "july",
+const MONTHS: &[&[&str]] = &[
+    &["january", "jan"],
+    &["february", "feb"],
+    &["march", "mar"],
+    &["april", "apr"],
+    &["may"],
+    &["june", "jun"],
+    &["july", "jul"],
+    &["august", "aug"],
+    &["september", "sep", "sept"],
+    &["october", "oct"],
+    &["november", "nov"],
+    &["december", "dec"],
 ];
 
 /// Months that are also words or names, and short forms: only beside what makes them dates.
@@ -52,21 +59,71 @@ const UNSURE_MONTHS: &[&str] = &[
     "nov", "dec",
 ];
 
-/// Years of which there are prices.
-const YEARS: std::ops::RangeInclusive<u32> = 2009..=2099;
-
 /// Whoever says these beside a date says which day it is, or will be.
 const NOW: &[&str] = &["current", "currently", "live", "now", "today", "will"];
 
+/// Before one of the former these make it the end of a time, or what another is compared with.
+const UP_TO: &[&str] = &["and", "than", "till", "to", "until", "versus", "vs", "with"];
+
 /// The candles that tell of the time that the words at `at` name, and how many words that takes. None, if it is not over.
-pub(super) fn past(words: &[Word], at: usize) -> Option<(Option<Interval>, usize)> {
+pub(super) fn past(words: &[Word], at: usize, today: Date) -> Option<(Option<Interval>, usize)> {
     let over = since(words, at).or_else(|| ago(words, at));
     if let Some((interval, taken)) = over {
         return Some((Some(interval), taken));
     }
-    let (interval, taken) = date(words, at)?;
-    let now = words.iter().any(|word| NOW.contains(&word.folded.as_str()));
-    Some((Some(interval).filter(|_| !now), taken))
+    let (date, taken) = date(words, at)?;
+    let interval = date.candles(today).filter(|_| !is_of_now(words));
+    Some((interval, taken))
+}
+
+fn is_of_now(words: &[Word]) -> bool {
+    let now = |at: usize| NOW.contains(&folded(words, at));
+    let up_to = |at: usize| at > 0 && UP_TO.contains(&folded(words, at - 1));
+    let compared = |at: usize| matches!(folded(words, at + 1), "compared" | "than" | "versus" | "vs");
+    (0..words.len()).any(|at| now(at) && !up_to(at) && !compared(at))
+}
+
+/// A date as far as it is said.
+#[derive(Debug, Default)]
+struct Said {
+    year: Option<i16>,
+    month: Option<i8>,
+    day: Option<i8>,
+}
+
+impl Said {
+    /// Whether a number behind a month is its year or day.
+    fn take(&mut self, number: &str) -> bool {
+        let (year, day) = (year(number), day(number));
+        self.year = self.year.or(year);
+        self.day = self.day.or(day);
+        year.is_some() || day.is_some()
+    }
+
+    /// The candles that reach back to it. None, if it is yet to come.
+    fn candles(&self, today: Date) -> Option<Interval> {
+        let usual = if self.month.is_some() {
+            Interval::D1
+        } else {
+            Interval::W1
+        };
+        let days = today.since(self.begins(today)?).ok()?.get_days();
+        // Today's candle is one of them.
+        let back = i64::from(days).saturating_add(1).saturating_mul(Interval::D1.millis());
+        (days >= 0).then(|| reaching(usual, back))
+    }
+
+    /// Its first day; of a month without a year the last one that has begun.
+    fn begins(&self, today: Date) -> Option<Date> {
+        let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
+        let of_year = |year| Date::new(year, month, day).or_else(|_| Date::new(year, month, 1)).ok();
+        match self.year {
+            Some(year) => of_year(year),
+            None => of_year(today.year())
+                .filter(|date| *date <= today)
+                .or_else(|| of_year(today.year() - 1)),
+        }
+    }
 }
 
 fn folded(words: &[Word], at: usize) -> &str {
@@ -116,50 +173,64 @@ fn ago(words: &[Word], at: usize) -> Option<(Interval, usize)> {
     let of = usize::from(folded(words, from + 1) == "of");
     let unit = unit(folded(words, from + 1 + of))?;
     let over = matches!(folded(words, from + 2 + of), "ago" | "earlier" | "back");
-    over.then(|| (span(count, unit), from - at + 3 + of))
+    over.then(|| (interval::ago(count, unit), from - at + 3 + of))
 }
 
-fn date(words: &[Word], at: usize) -> Option<(Interval, usize)> {
+/// "1 November 2026", "in October", "since 2021".
+fn date(words: &[Word], at: usize) -> Option<(Said, usize)> {
     let before = at.checked_sub(1).map_or("", |before| folded(words, before));
     let dated = BEFORE_DATE.contains(&before);
-    if let Some(taken) = calendar_day(words, at) {
-        return Some((Interval::D1, taken));
+    if let Some(said) = calendar_day(words, at) {
+        return Some((said, 3));
     }
-    let day = usize::from(is_day(folded(words, at)) && is_month(folded(words, at + 1)));
-    let month = folded(words, at + day);
-    if is_month(month) {
-        let rest = at + day + 1;
-        let numbers = (rest..rest + 2).take_while(|at| is_day(folded(words, *at)) || is_year(folded(words, *at)));
-        let numbers = numbers.count();
-        let sure = day > 0 || numbers > 0 || dated || MONTHS.contains(&month);
-        return sure.then_some((Interval::D1, day + 1 + numbers));
-    }
-    (dated && is_year(month)).then_some((Interval::W1, 1))
+    let leading = day(folded(words, at)).filter(|_| month(folded(words, at + 1)).is_some());
+    let from = at + usize::from(leading.is_some());
+    let name = folded(words, from);
+    let Some(month) = month(name) else {
+        let mut said = Said::default();
+        return (dated && is_year(name) && said.take(name)).then_some((said, 1));
+    };
+    let mut said = Said {
+        month: Some(month),
+        day: leading,
+        ..Said::default()
+    };
+    let numbers = (from + 1..from + 3)
+        .take_while(|at| said.take(folded(words, *at)))
+        .count();
+    let sure = leading.is_some() || numbers > 0 || dated || !UNSURE_MONTHS.contains(&name);
+    sure.then_some((said, from - at + 1 + numbers))
 }
 
 /// `2025-01-31`
-fn calendar_day(words: &[Word], at: usize) -> Option<usize> {
-    let three = words.get(at..at + 3)?;
-    let joined = three[1..].iter().all(|word| matches!(word.gap, Gap::Pair | Gap::Slash));
-    let numbers = is_year(&three[0].folded) && three[1..].iter().all(|word| is_day(&word.folded));
-    (joined && numbers).then_some(3)
+fn calendar_day(words: &[Word], at: usize) -> Option<Said> {
+    let [first, second, third] = words.get(at..at + 3)? else {
+        return None;
+    };
+    let joined = |word: &Word| matches!(word.gap, Gap::Pair | Gap::Slash);
+    let said = Said {
+        year: Some(year(&first.folded)?),
+        month: Some(day(&second.folded).filter(|month| *month <= 12)?),
+        day: Some(day(&third.folded)?),
+    };
+    (joined(second) && joined(third)).then_some(said)
 }
 
-fn is_month(text: &str) -> bool {
-    MONTHS.contains(&text) || UNSURE_MONTHS.contains(&text)
+/// The number of a month.
+fn month(text: &str) -> Option<i8> {
+    let place = MONTHS.iter().position(|names| names.contains(&text))?;
+    i8::try_from(place + 1).ok()
 }
 
-fn is_year(text: &str) -> bool {
-    text.len() == 4 && text.parse().is_ok_and(|year| YEARS.contains(&year))
+fn year(text: &str) -> Option<i16> {
+    text.parse().ok().filter(|_| is_year(text))
 }
 
 /// `31`, `1st`
-fn is_day(text: &str) -> bool {
+fn day(text: &str) -> Option<i8> {
     let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| text.strip_suffix(end));
-    digits
-        .unwrap_or(text)
-        .parse()
-        .is_ok_and(|day: u8| (1..=31).contains(&day))
+    let day = digits.unwrap_or(text).parse().ok();
+    day.filter(|day| (1..=31).contains(day))
 }
 
 #[cfg(test)]
@@ -167,12 +238,14 @@ mod tests {
     use super::super::text::words;
     use super::*;
 
+    const TODAY: Date = jiff::civil::date(2026, 11, 16);
+
     #[test]
     fn times_that_are_over_have_candles_that_fit() {
         for (text, candles, taken) in [
             ("last 30 days", "1d", 3),
-            ("past 7 days", "1h", 3),
-            ("last 7d", "1h", 2),
+            ("past 7 days", "4h", 3),
+            ("last 7d", "4h", 2),
             ("last 10 minutes", "1m", 3),
             ("last 4 hours", "5m", 3),
             ("past few weeks", "1d", 3),
@@ -183,13 +256,19 @@ mod tests {
             ("over 10 years", "1M", 3),
             ("an hour ago", "1m", 3),
             ("two days ago", "1h", 3),
+            ("24 hours ago", "15m", 3),
+            ("last 12 hours", "15m", 3),
+            ("last 10 days", "4h", 3),
+            ("last 6 months", "3d", 3),
+            ("last 5 years", "1M", 3),
+            ("5 days ago", "4h", 3),
             ("a few weeks ago", "1d", 4),
             ("1 november 2026", "1d", 3),
             ("November 1st", "1d", 2),
             ("october", "1d", 1),
-            ("2025-01-31", "1d", 3),
+            ("2025-01-31", "1w", 3),
         ] {
-            let found = past(&words(text), 0);
+            let found = past(&words(text), 0, TODAY);
             let found = found.map(|(interval, words)| (interval.map(Interval::as_str), words));
             assert_eq!(found, Some((Some(candles), taken)), "{text}");
         }
@@ -210,10 +289,22 @@ mod tests {
             "99999999999 days ago",
             "",
         ] {
-            assert_eq!(past(&words(text), 0), None, "{text}");
+            assert_eq!(past(&words(text), 0, TODAY), None, "{text}");
         }
-        assert_eq!(past(&words("in 2021"), 1), Some((Some(Interval::W1), 1)));
-        assert_eq!(past(&words("since march"), 1), Some((Some(Interval::D1), 1)));
-        assert_eq!(past(&words("16 november 2026 price now"), 0), Some((None, 3)));
+        assert_eq!(past(&words("in 2021"), 1, TODAY), Some((Some(Interval::Mo1), 1)));
+        assert_eq!(past(&words("since march"), 1, TODAY), Some((Some(Interval::D3), 1)));
+        for text in ["in 2035", "in december 2027", "on 17 november 2026"] {
+            let found = past(&words(text), 1, TODAY).map(|(interval, _)| interval);
+            assert_eq!(found, Some(None), "{text} is yet to come");
+        }
+        for text in [
+            "january 2024 to now",
+            "march 1 2025 vs now",
+            "january price: now vs then",
+        ] {
+            let found = past(&words(text), 0, TODAY).and_then(|(interval, _)| interval);
+            assert!(found.is_some(), "{text}");
+        }
+        assert_eq!(past(&words("16 november 2026 price now"), 0, TODAY), Some((None, 3)));
     }
 }

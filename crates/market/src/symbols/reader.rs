@@ -1,5 +1,7 @@
 //! From words to parts, each with its meaning.
 
+use jiff::civil::Date;
+
 use super::assets::Assets;
 use super::everyday;
 use super::gather::LINKS;
@@ -17,6 +19,8 @@ pub(super) struct Reader<'t, 'w> {
     pub table: &'t SymbolTable,
     pub words: &'w [Word],
     pub capitals_tell: bool,
+    /// What is named after it is yet to come.
+    pub today: Date,
 }
 
 impl<'t> Reader<'t, '_> {
@@ -64,7 +68,7 @@ impl<'t> Reader<'t, '_> {
 
     /// Lengths of candles, and times.
     fn timed(&self, at: usize) -> Option<(Meaning<'t>, usize)> {
-        if let Some((interval, words)) = past::past(self.words, at) {
+        if let Some((interval, words)) = past::past(self.words, at, self.today) {
             return Some((interval.map_or(Meaning::Neutral, Meaning::Past), words));
         }
         let (length, words) = interval::length(self.words, at)?;

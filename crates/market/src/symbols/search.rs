@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use jiff::civil::Date;
+use jiff::{Timestamp, tz::TimeZone};
 use tribune_core::{DocumentId, Links};
 
 use super::gather::Question;
@@ -102,10 +104,16 @@ const SIBLINGS: &[Kind] = &[
 
 /// The documents that answer `query`, best first; none if it names no market of the table and is not about all.
 pub fn search(table: &SymbolTable, query: &str, limit: usize) -> Vec<Match> {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    search_on(table, query, limit, today)
+}
+
+/// The same as asked on this day: what is named after it is no past.
+pub(super) fn search_on(table: &SymbolTable, query: &str, limit: usize, today: Date) -> Vec<Match> {
     if let Some(found) = pasted_id(table, query) {
         return [found].into_iter().take(limit).collect();
     }
-    let question = parse::question(table, query);
+    let question = parse::question(table, query, today);
     let mut answer = Answer {
         question: &question,
         limit,

@@ -12,7 +12,7 @@ use crate::model::Interval;
 static FILE: &str = include_str!("words.tsv");
 
 /// What stands before words of the file and is said of them there.
-const MARKS: [char; 2] = ['~', '+'];
+const MARKS: [char; 3] = ['~', '+', '^'];
 
 /// The candles meant by whoever names no length.
 pub(super) const DEFAULT_INTERVAL: Interval = Interval::H1;
@@ -110,6 +110,8 @@ struct Entry {
     vague: bool,
     /// Where no market is named, all of them are meant.
     of_all: bool,
+    /// Puts what it is said of in an order: "biggest".
+    ranks: bool,
 }
 
 /// The words and phrases of the file with what they mean.
@@ -127,6 +129,7 @@ fn entries() -> impl Iterator<Item = (&'static str, Entry)> {
                 sense,
                 vague: marks.contains('~'),
                 of_all: marks.contains('+'),
+                ranks: marks.contains('^'),
             };
             (said, entry)
         })
@@ -151,6 +154,11 @@ pub(super) fn is_telling(phrase: &str) -> bool {
 /// Whether a word or phrase asks for all markets where none is named.
 pub(super) fn is_of_all(phrase: &str) -> bool {
     lookup(phrase).is_some_and(|entry| entry.of_all)
+}
+
+/// Whether a word puts what it is said of in an order.
+pub(super) fn ranks(phrase: &str) -> bool {
+    lookup(phrase).is_some_and(|entry| entry.ranks)
 }
 
 /// Most words that a phrase with this first word has.
@@ -187,6 +195,12 @@ pub(super) fn respelt(word: &str) -> Option<&'static str> {
         wish.starts_with(first) && (close || has_same_letters(wish, word)) && one_edit_apart(wish, word)
     };
     WISHES.iter().find(near).copied()
+}
+
+/// Whether a folded word is one of the vocabulary with one key wrong.
+pub(super) fn resembles(word: &str) -> bool {
+    let long = word.chars().count() >= MIN_SWAPPED_CHARS;
+    long && entries().any(|(said, _)| one_edit_apart(said, word))
 }
 
 /// The dollar and what stands for it.

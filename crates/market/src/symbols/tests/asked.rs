@@ -1,8 +1,7 @@
 //! Some twenty-five hundred questions (`questions.tsv`) of an exchange with over a thousand symbols (`exchange.txt`).
 //! Which of them find what they mean is written beside each, so that a change of the rules shows what it does.
 
-use super::super::search;
-use super::listing;
+use super::{listing, search};
 
 /// How many questions of each hundred must find what they mean, at least.
 const RIGHT_PERCENT: usize = 98;

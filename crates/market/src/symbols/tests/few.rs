@@ -1,7 +1,8 @@
 //! What is asked of an exchange that lists little: what it has not must not be answered with something else.
 
-use super::super::{SymbolTable, search};
+use super::super::SymbolTable;
 use super::listing;
+use super::search;
 
 const FEW: &[&str] = &[
     "BTC USDT USDC",
@@ -134,7 +135,7 @@ fn a_length_that_no_candle_has_is_not_accounted_for() {
             ("btc 10m candles", &["klines:BTCUSDT:1h"], 2.0 / 3.0),
             ("btc 1 year chart", &["klines:BTCUSDT:1w"], 1.0),
             ("btc year candles", &["klines:BTCUSDT:1h"], 2.0 / 3.0),
-            ("btc 7 day change", &["klines:BTCUSDT:1h"], 1.0),
+            ("btc 7 day change", &["klines:BTCUSDT:4h"], 1.0),
             (
                 "btc candles of the last 10 minutes",
                 &["klines:BTCUSDT:1m", "ticker:BTCUSDT"],
@@ -248,7 +249,7 @@ fn times_that_are_over_have_candles_and_account_for_nothing() {
         &[
             ("bitcoin last 30 days", &["klines:BTCUSDT:1d", "ticker:BTCUSDT"], 1.0),
             ("eth price an hour ago", &["klines:ETHUSDT:1m"], 1.0),
-            ("sol 7d", &["klines:SOLUSDT:1h"], 1.0),
+            ("sol 7d", &["klines:SOLUSDT:4h"], 1.0),
             (
                 "btc 4h candles last month",
                 &["klines:BTCUSDT:4h", "ticker:BTCUSDT"],
@@ -257,7 +258,7 @@ fn times_that_are_over_have_candles_and_account_for_nothing() {
             ("btc spread last week", &["orderbook_l1:BTCUSDT"], 1.0),
             ("btc last 24 hours", &["ticker:BTCUSDT"], 1.0),
             ("btc price today, 16 November 2026", &["ticker:BTCUSDT"], 1.0),
-            ("bitcoin bill reading march 2025", &["klines:BTCUSDT:1d"], 1.0 / 3.0),
+            ("bitcoin bill reading march 2025", &["klines:BTCUSDT:1w"], 1.0 / 3.0),
             ("top gainers", &["markets:USDT"], 1.0),
             ("top gainers this week", &[], 0.0),
         ],

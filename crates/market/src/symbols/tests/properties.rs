@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::super::{MarketId, SymbolTable, search};
+use super::super::{MarketId, SymbolTable};
+use super::search;
 use super::{symbol, table};
 use crate::model::SymbolStatus;
 

@@ -1,7 +1,6 @@
 //! Questions as people ask them, and the document that must come first. An empty id: nothing may be found.
 
-use super::super::search;
-use super::table;
+use super::{search, table};
 
 const QUERIES: &[(&str, &str)] = &[
     // The specification's own.

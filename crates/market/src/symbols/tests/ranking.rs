@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::{Match, MatchedOn, SymbolTable, search};
+use super::super::{Match, MatchedOn, SymbolTable};
+use super::search;
 use super::{listing, symbol, table};
 use crate::model::{Interval, SymbolStatus};
 use crate::number::Notional;
