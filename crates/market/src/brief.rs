@@ -14,16 +14,13 @@ use crate::analytics::flow::trade_flow;
 use crate::analytics::health::BAND_BPS;
 use crate::analytics::quotes::quotes;
 use crate::analytics::ranking::{Order, Ranking};
-use crate::answers::ranking::{Days, moves, shares, title as all_markets};
+use crate::answers::flow::FLOW_SECS;
+use crate::answers::ranking::{Days, SILENT_MS, moves, shares, title as all_markets};
 use crate::answers::{pair_name, written};
 use crate::feed::{BookView, Day, Published};
 use crate::market::Market;
 use crate::model::{Millis, Symbol, SymbolStatus};
 use crate::symbols::{AnalyticsKind, Kind};
-
-const FLOW_SECS: u32 = 60;
-/// The streams of an exchange are never silent for so long.
-const SILENT_MS: u64 = 5_000;
 
 pub(crate) struct Brief {
     pub(crate) title: String,
@@ -49,14 +46,20 @@ pub(crate) fn brief(market: &Market, symbol: &Symbol, kind: Kind) -> Brief {
             }
         }
     };
-    let label = if market.simulated().is_some() { "SIMULATED " } else { "" };
-    // Said first, because snippets are cut.
-    let stale = match at_hand.silent_secs() {
-        Some(secs) if !matches!(kind, Kind::ExchangeInfo) => format!("STALE (nothing was heard for {secs} s): "),
+    let silent_ms = at_hand.silent_ms().filter(|_| !matches!(kind, Kind::ExchangeInfo));
+    let title = format!("{} {} ({})", symbol.name, title(kind), pair_name(symbol));
+    labelled(market, &title, told, silent_ms)
+}
+
+/// With what is said before anything else, because snippets are cut: that it is simulated, and that it is old.
+fn labelled(market: &Market, title: &str, told: Told, silent_ms: Option<u64>) -> Brief {
+    let label = market.simulated().map_or("", |_| "SIMULATED ");
+    let stale = match silent_ms {
+        Some(silent) if silent >= SILENT_MS => format!("STALE (nothing was heard for {} s): ", silent / 1_000),
         _ => String::new(),
     };
     Brief {
-        title: format!("{label}{} {} ({})", symbol.name, title(kind), pair_name(symbol)),
+        title: format!("{label}{title}"),
         text: format!("{label}{stale}{} As of {}.", told.text, written(told.as_of)),
         as_of: told.as_of,
     }
@@ -68,24 +71,16 @@ pub(crate) fn of_all(market: &Market, money: &Arc<str>) -> Option<Brief> {
     let ranking = Ranking::of(days.days.iter().cloned());
     let first = |order| ranking.first(order, 1);
     let as_of = days.days.iter().map(|(_, day)| of_day(day)).max()?;
-    let label = if market.simulated().is_some() { "SIMULATED " } else { "" };
-    let stale = match days.age_ms(market) {
-        age if age >= SILENT_MS => format!("STALE (nothing was heard for {} s): ", age / 1_000),
-        _ => String::new(),
-    };
-    Some(Brief {
-        title: format!("{label}{}", all_markets(money)),
-        text: format!(
-            "{label}{stale}{} {money} markets, {}: volume {}; gains {}; losses {}. As of {}.",
-            ranking.places.len(),
-            days.window,
-            shares(&first(Order::Volume)),
-            moves(&first(Order::Gain)),
-            moves(&first(Order::Loss)),
-            written(as_of)
-        ),
-        as_of,
-    })
+    let text = format!(
+        "{} {money} markets, {}: volume {}; gains {}; losses {}.",
+        ranking.places.len(),
+        days.window,
+        shares(&first(Order::Volume)),
+        moves(&first(Order::Gain)),
+        moves(&first(Order::Loss)),
+    );
+    let silent_ms = Some(days.age_ms(market));
+    Some(labelled(market, &all_markets(money), Told { text, as_of }, silent_ms))
 }
 
 fn title(kind: Kind) -> String {
@@ -146,12 +141,11 @@ impl<'a> AtHand<'a> {
         }
     }
 
-    /// For how long its streams have been silent, if that is longer than they ever are: figures may be of before.
-    fn silent_secs(&self) -> Option<u64> {
+    /// For how long its streams have been silent.
+    fn silent_ms(&self) -> Option<u64> {
         let of_book = self.view.as_ref().and(self.tracked.as_ref());
         let heard = of_book.map(|tracked| self.market.last_word(tracked));
-        let age_ms = heard.or(self.market.feed.board.heard())?.age_ms(&*self.market.clock);
-        (age_ms >= SILENT_MS).then_some(age_ms / 1_000)
+        Some(heard.or(self.market.feed.board.heard())?.age_ms(&*self.market.clock))
     }
 
     /// The exchange's time when its streams last said something of the symbol: trades are known until then.

@@ -12,7 +12,7 @@ use tribune_core::{
     SourceFacts, SourceStatus, Tool,
 };
 
-use crate::answers::{self, Answer, candles::Range};
+use crate::answers::{self, Answer, candles::Range, flow::FLOW_SECS};
 use crate::brief::{self, Brief};
 use crate::market::{self, Market};
 use crate::model::Symbol;
@@ -31,7 +31,6 @@ const SNIPPET_CHARS: usize = 200;
 const DOCUMENT_LEVELS: usize = 50;
 const DOCUMENT_CANDLES: usize = 120;
 const DOCUMENT_TRADES: usize = 100;
-const DOCUMENT_FLOW_SECS: u32 = 60;
 const DOCUMENT_HOURS: u32 = 24;
 const DOCUMENT_DEPTH_LEVELS: usize = 20;
 /// To reckon an order by, where the book has to be asked for.
@@ -134,9 +133,7 @@ impl MarketSource {
             }
             Kind::Trades => answers::trades::trades(market, symbol, DOCUMENT_TRADES).await,
             Kind::ExchangeInfo => answers::info::info(market, symbol).await,
-            Kind::Analytics(AnalyticsKind::OrderFlow) => {
-                answers::flow::order_flow(market, symbol, DOCUMENT_FLOW_SECS).await
-            }
+            Kind::Analytics(AnalyticsKind::OrderFlow) => answers::flow::order_flow(market, symbol, FLOW_SECS).await,
             Kind::Analytics(AnalyticsKind::VolumeProfile) => {
                 answers::profile::profile(market, symbol, DOCUMENT_HOURS, None).await
             }

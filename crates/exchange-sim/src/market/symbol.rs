@@ -99,14 +99,7 @@ impl Symbol {
         if ambiguous {
             unknown.extend(["baseAsset", "quoteAsset"]);
         }
-        json!({
-            "symbol": self.name,
-            "status": self.status.as_str(),
-            "baseAsset": self.base,
-            "baseAssetPrecision": 8,
-            "quoteAsset": self.quote,
-            "quotePrecision": 8,
-            "quoteAssetPrecision": 8,
+        self.with(json!({
             "filters": [
                 {
                     "filterType": "PRICE_FILTER",
@@ -122,18 +115,28 @@ impl Symbol {
                 }
             ],
             "unknown": unknown
-        })
+        }))
     }
 
-    fn whole(&self) -> Value {
-        json!({
+    /// What is said of every symbol, and more.
+    fn with(&self, mut more: Value) -> Value {
+        let mut all = json!({
             "symbol": self.name,
             "status": self.status.as_str(),
             "baseAsset": self.base,
             "baseAssetPrecision": 8,
             "quoteAsset": self.quote,
             "quotePrecision": 8,
-            "quoteAssetPrecision": 8,
+            "quoteAssetPrecision": 8
+        });
+        if let (Value::Object(all), Value::Object(more)) = (&mut all, &mut more) {
+            all.append(more);
+        }
+        all
+    }
+
+    fn whole(&self) -> Value {
+        self.with(json!({
             "baseCommissionPrecision": 8,
             "quoteCommissionPrecision": 8,
             "orderTypes": ["LIMIT", "LIMIT_MAKER", "MARKET"],
@@ -153,7 +156,7 @@ impl Symbol {
             "permissionSets": [["SPOT"]],
             "defaultSelfTradePreventionMode": "NONE",
             "allowedSelfTradePreventionModes": ["NONE"]
-        })
+        }))
     }
 
     fn filters(&self) -> Vec<Value> {

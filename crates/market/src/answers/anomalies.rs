@@ -5,6 +5,7 @@ use tribune_core::Result;
 
 use super::answer::{Answer, Provenance, exchange_time, no_figures, or_reason, or_unknown};
 use super::book::{best_prices, started};
+use super::flow::FLOW_SECS;
 use crate::analytics::anomalies::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
 use crate::analytics::depth::{band, bands, top_imbalance};
 use crate::analytics::flow::trade_flow;
@@ -17,8 +18,6 @@ use crate::model::{Candle, Interval, Symbol};
 use crate::rest::KlinesQuery;
 use crate::symbols::{AnalyticsKind, Kind};
 
-/// What the flow of the health score is taken over.
-const FLOW_SECS: u32 = 60;
 /// Candles whose volumes and returns are compared.
 const PAST_OF: Interval = Interval::M1;
 const PAST_CANDLES: u32 = 240;

@@ -14,6 +14,8 @@ use crate::number::Quantity;
 use crate::symbols::{AnalyticsKind, Kind};
 use crate::tape::Tape;
 
+/// The window that is meant where none is given.
+pub(crate) const FLOW_SECS: u32 = 60;
 /// What `orders_per_sec` counts, whether trades came singly or in the exchange's aggregates.
 const ORDERS_COUNTED: &str = "single trades, by their ids; one order may make several";
 /// A window that ends longer ago says when.

@@ -14,7 +14,7 @@ use crate::model::SymbolStatus;
 use crate::moment::Moment;
 use crate::rest::Simulation;
 
-/// The stream of all tickers is never silent for so long.
+/// The streams of an exchange are never silent for so long.
 pub(crate) const SILENT_MS: u64 = 5_000;
 /// Markets that a document lists in each order, and that its sentences name.
 const LISTED: usize = 15;
@@ -22,7 +22,8 @@ const NAMED: usize = 3;
 /// Moneys that an error names.
 const MOST_MONEYS: usize = 15;
 
-const COLUMNS: &[&str] = &[
+/// What is told of each market.
+pub(crate) const COLUMNS: [&str; 6] = [
     "symbol",
     "last_price",
     "price_change_pct",
@@ -228,7 +229,7 @@ fn table(name: &'static str, places: &[&Place]) -> Table {
     };
     Table {
         name,
-        columns: COLUMNS,
+        columns: &COLUMNS,
         rows: places.iter().map(row).collect(),
         keep: Keep::First,
         left_out: 0,

@@ -143,9 +143,8 @@ fn keep_error(error: &RestError, window: Duration) -> Duration {
 mod tests {
     use super::*;
     use crate::moment::Moment;
-    use crate::rest::testing::ShiftedClock;
+    use crate::rest::testing::{ShiftedClock, until};
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::time::Instant;
     use tribune_core::SystemClock;
 
     fn coalescer(window_ms: u64) -> Arc<Coalescer<usize>> {
@@ -154,14 +153,6 @@ mod tests {
 
     fn coalescer_by(clock: Arc<dyn Clock>, window_ms: u64) -> Arc<Coalescer<usize>> {
         Arc::new(Coalescer::new(Duration::from_millis(window_ms), clock))
-    }
-
-    async fn until(is_so: impl Fn() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !is_so() {
-            assert!(Instant::now() < deadline, "never");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
     }
 
     /// Takes 50 ms and answers how many times it was asked.

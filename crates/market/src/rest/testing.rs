@@ -238,3 +238,12 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
         });
     }
 }
+
+/// Waits until it is so, but not for ever.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

@@ -15,6 +15,7 @@ use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, Too
 use crate::analytics::cost::{Action, Size};
 use crate::analytics::ranking::Order;
 use crate::answers::candles::Range;
+use crate::answers::flow::FLOW_SECS;
 use crate::answers::{self, Answer};
 use crate::market::Market;
 use crate::number::{Notional, Price, Quantity};
@@ -28,7 +29,6 @@ const DEFAULT_LEVELS: usize = 100;
 const DEFAULT_TRADES: usize = 500;
 const DEFAULT_CANDLES: usize = 500;
 const DEFAULT_DEPTH_LEVELS: usize = 20;
-const DEFAULT_WINDOW_SECS: u32 = 60;
 const DEFAULT_HOURS: u32 = 24;
 const DEFAULT_MARKETS: usize = 20;
 
@@ -130,7 +130,7 @@ impl MarketTool {
             }
             Form::OrderBookHealth => answers::anomalies::book_health(market, symbol).await,
             Form::OrderFlow => {
-                let window = args.small("window_seconds").unwrap_or(DEFAULT_WINDOW_SECS);
+                let window = args.small("window_seconds").unwrap_or(FLOW_SECS);
                 answers::flow::order_flow(market, symbol, window).await
             }
             Form::VolumeProfile => {

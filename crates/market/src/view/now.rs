@@ -25,6 +25,7 @@ use super::{candles, dated, drawn, flow, parts, profile, ranking, words};
 use crate::analytics::sizes::sizes;
 use crate::answers;
 use crate::answers::candles::Range;
+use crate::answers::flow::FLOW_SECS;
 use crate::feed::{BookState, Published};
 use crate::market::{ASKED_EACH_TIME, BookReading, Market, NOT_KEPT, Origin};
 use crate::model::{Interval, Symbol, SymbolStatus};
@@ -32,7 +33,7 @@ use crate::number::Notional;
 use crate::source::MarketSource;
 use crate::symbols::{AnalyticsKind, Kind, MarketId};
 pub(crate) use asked::Pages;
-use asked::{FLOW_SECS, KEEP_BOOK, KEEP_PROFILE, KEEP_STREAMED, is_current, keep_candles, keep_markets};
+use asked::{KEEP_BOOK, KEEP_PROFILE, KEEP_STREAMED, is_current, keep_candles, keep_markets};
 
 /// The candles of a page about a market.
 const CANDLES: usize = 72;

@@ -8,6 +8,7 @@ use super::lists::dash;
 use super::parts::{cell, noted, numbers, panel, signed, simulated, table, tone_of, toned, words};
 use super::record::{Told, ToldTable, finite, padded};
 use super::words::capitalised;
+use crate::answers::ranking::COLUMNS;
 use crate::symbols::MarketId;
 
 /// Orders that answers list markets in: the name of the table, and its title.
@@ -108,14 +109,6 @@ fn listed(key: &'static str, title: &str, places: &ToldTable, money: &str) -> Pa
         numbers(format!("24 h worth ({money})")),
         numbers("Share (%)"),
     ];
-    let names = [
-        "symbol",
-        "last_price",
-        "price_change_pct",
-        "range_pct",
-        "quote_volume",
-        "volume_share_pct",
-    ];
     let known = |text: &str| if text == "null" { dash() } else { text.to_owned() };
     let percent = |text: &str| known(&padded(text, PERCENT_PLACES));
     let row = |[symbol, last, change, range, worth, share]: [&str; 6]| {
@@ -137,7 +130,7 @@ fn listed(key: &'static str, title: &str, places: &ToldTable, money: &str) -> Pa
             },
         ]
     };
-    let rows: Vec<Vec<Cell>> = places.select(names).into_iter().flatten().map(row).collect();
+    let rows: Vec<Vec<Cell>> = places.select(COLUMNS).into_iter().flatten().map(row).collect();
     let note = if rows.is_empty() {
         "None."
     } else {

@@ -1,7 +1,7 @@
 //! The market's listing, by an exchange of the tests' own.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tribune_core::ErrorKind;
@@ -10,7 +10,7 @@ use super::*;
 use crate::feed;
 use crate::market::Settings;
 use crate::rest::Governor;
-use crate::rest::testing::{Reply, Server, ShiftedClock};
+use crate::rest::testing::{Reply, Server, ShiftedClock, until};
 
 fn listed(base: &str) -> Value {
     json!({
@@ -62,14 +62,6 @@ async fn market(symbols: Vec<Value>, tickers: Option<Vec<Value>>) -> (Arc<Market
     let market = Market::start(settings, governor, clock).expect("a market");
     until(|| market.known_symbols().is_some()).await;
     (market, said)
-}
-
-async fn until(is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test]

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tribune_core::{Error, ErrorKind};
 
 use super::bench::{Bench, KEY, NO_TIME, TOO_LATE_MS, bench, bench_with, order, order_json, with};
-use crate::rest::testing::{Asked, Reply, ShiftedClock};
+use crate::rest::testing::{Asked, Reply, ShiftedClock, until};
 use crate::trading::Settings;
 use crate::trading::questions::Questions;
 
@@ -131,15 +131,6 @@ async fn an_order_whose_answer_is_waited_for_is_not_said_to_be_absent() {
     let error = look(&bench).await;
     assert!(error.message().contains("may still arrive"), "{error}");
     placing.await.expect("joined").expect_err("unknown");
-}
-
-/// Waits, but not for ever.
-async fn until(is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use tribune_core::{Clock, Document, Error, Result};
 
 use super::Look;
 use crate::answers::Answer;
+use crate::answers::flow::FLOW_SECS;
 use crate::answers::ranking::SILENT_MS;
 use crate::feed::{BookState, Published};
 use crate::market::{BookReading, Market, Origin};
@@ -21,7 +22,6 @@ use crate::view::record::Told;
 
 /// Levels asked for where the book is not live: enough for a picture, at half the weight of a thousand.
 const ASKED_LEVELS: u32 = 500;
-pub(super) const FLOW_SECS: u32 = 60;
 
 /// How long answers of the exchange are kept for pages. Each costs weight; a minute's candles change less than a price.
 const KEEP_PRICE: Duration = Duration::from_secs(5);
