@@ -72,7 +72,7 @@ pub(crate) fn of_all(market: &Market, money: &Arc<str>) -> Option<Brief> {
     let first = |order| ranking.first(order, 1);
     let as_of = days.days.iter().map(|(_, day)| of_day(day)).max()?;
     let text = format!(
-        "{} {money} markets, {}: volume {}; gains {}; losses {}.",
+        "{} {money} markets over {}: volume {}; gains {}; losses {}.",
         ranking.places.len(),
         days.window,
         shares(&first(Order::Volume)),

@@ -63,8 +63,8 @@ impl Days {
             heard: board.heard().unwrap_or(newest),
             origin: Origin::Stream,
             window: match market.rest.simulation() {
-                Some(Simulation::Replay) => "as much of 24 hours as was recorded",
-                _ => "24 hours",
+                Some(Simulation::Replay) => "as much of the last 24 hours as was recorded",
+                _ => "the last 24 hours",
             },
             stale: None,
         })
@@ -149,7 +149,7 @@ pub(crate) fn title(money: &str) -> String {
 /// `BTCUSDT +1.2%, ETHUSDT +0.8%`
 pub(crate) fn moves(places: &[&Place]) -> String {
     let named = places.iter().take(NAMED).map(|place| {
-        let change = or_unknown(place.change.and_then(percent).map(|change| format!("{change:+}")));
+        let change = or_unknown(place.change.and_then(percent).map(|change| format!("{change:+.2}")));
         format!("{} {change}%", place.symbol)
     });
     match named.collect::<Vec<_>>() {
@@ -161,7 +161,7 @@ pub(crate) fn moves(places: &[&Place]) -> String {
 /// `BTCUSDT 45.2%, ETHUSDT 20.1%`
 pub(crate) fn shares(places: &[&Place]) -> String {
     let named = places.iter().take(NAMED).map(|place| {
-        let share = or_unknown(place.share.and_then(percent));
+        let share = or_unknown(place.share.and_then(percent).map(|share| format!("{share:.2}")));
         format!("{} {share}%", place.symbol)
     });
     named.collect::<Vec<_>>().join(", ")
@@ -188,7 +188,7 @@ fn told(mut answer: Answer, days: &Days, ranking: &Ranking) -> Result<Answer> {
     let widest = widest.map_or_else(|| "unknown".to_owned(), |(symbol, range)| format!("{symbol} {range}%"));
     answer
         .figure(format!(
-            "{} markets priced in {money}, {}: {rose} rose, {fell} fell; {} {money} traded.",
+            "{} markets priced in {money}, over {}: {rose} rose, {fell} fell; {} {money} traded.",
             ranking.places.len(),
             days.window,
             or_unknown(ranking.quote_volume),
