@@ -7,14 +7,13 @@ _default:
 run *ARGS:
     cargo run --release -- serve {{ARGS}}
 
-# Everything that must hold: installs what it needs, formats, lints, builds, tests
+# Everything that must hold: installs what it needs, checks formatting, lints, tests; `just test --soak` has all the kills
 test *ARGS:
     ./test {{ARGS}}
 
-# Only the tests that need nothing installed
+# The unit tests, which need nothing installed; half a minute once they are compiled
 quick:
-    cargo test --workspace --lib --bins
-    cargo test -p tribune-corpus -p tribune-server
+    {{ if `command -v cargo-nextest || true` == "" { "cargo test" } else { "cargo nextest run" } }} --workspace --lib --bins
 
 # Tribune beside a bare axum handler and minimal rmcp servers, its search beside SQLite and tantivy, then its order books, its store and its chat
 bench *ARGS:
@@ -40,6 +39,13 @@ bench-chat *ARGS:
     cargo build --release --workspace
     ./target/release/tribune-bench store {{ARGS}}
     ./target/release/tribune-bench chat
+
+# The benchmarks of another revision and of this one in turn, side by side
+bench-compare REVISION *ARGS:
+    git worktree add --force --detach target/compare {{REVISION}}
+    cd target/compare && cargo build --release --workspace --target-dir ../compare-build
+    cargo build --release --workspace
+    python3 dev/bench/compare.py target/compare-build/release/tribune-bench target/release/tribune-bench {{ARGS}}
 
 # Index and search of 100,000 documents
 bench-scale *ARGS:

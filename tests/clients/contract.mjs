@@ -1,4 +1,4 @@
-// What every client must find behind Tribune's address, whatever library it is built on.
+// The contract that every client library must see at Tribune's address.
 //
 // Each script beside this one wraps one real client and hands it to `run`:
 //
@@ -6,10 +6,10 @@
 //     script.mjs [--mode MODE] VERSION sse URL
 //     script.mjs [--mode MODE] VERSION stdio COMMAND ARGS...
 //
-// VERSION is the protocol version that must have been negotiated. The exit code is 0 only if everything held.
+// VERSION is the expected protocol version. The exit code is 0 only if every check passed.
 //
 // A client has: `protocolVersion`, `tools()`, `call(name, arguments)`, `resources()`, `prompts()`, `close()`,
-// and `isUnknownTool(error)`, which says whether what `call` threw means that there is no such tool.
+// and `isUnknownTool(error)`, which says whether an error of `call` means an unknown tool.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';

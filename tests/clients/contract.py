@@ -1,4 +1,4 @@
-"""What every client must find behind Tribune's address, whatever library it is built on.
+"""The contract that every client library must see at Tribune's address.
 
 Each script beside this one wraps one real client library in a `Client` and hands it to `run`:
 
@@ -31,10 +31,10 @@ TASK_TOOLS = {
 
 
 class Client(Protocol):
-    """A connected client. Whatever it returns is in the form it has on the wire."""
+    """A connected client. It returns values in wire format."""
 
     protocol_version: str
-    #: What the library raises for a JSON-RPC error.
+    #: The exception for a JSON-RPC error.
     rpc_error: type[Exception]
 
     async def tools(self) -> list[dict[str, Any]]: ...
@@ -56,13 +56,13 @@ def expect(holds: bool, what: str, seen: Any) -> None:
 
 
 def wire(model: Any) -> dict[str, Any]:
-    """A result of a library as it was on the wire."""
+    """A library's result in wire format."""
     return model.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 async def check(client: Client, version: str) -> None:
     expect(client.protocol_version == version, f"the negotiated version is {version}", client.protocol_version)
-    # Before the list: some clients refuse calls that a listed schema forbids, and never send them.
+    # Before listing: some clients do not send calls that violate a listed schema.
     await check_search_without_query(client)
     await check_tools(client)
     found = await check_search(client)
@@ -161,7 +161,7 @@ async def check_unknown_tool(client: Client) -> None:
 
 
 def structured(result: dict[str, Any]) -> dict[str, Any]:
-    """The structured answer: the same as its one text item."""
+    """The structured answer, which must equal its text item."""
     expect(result.get("isError", False) is False, "the call succeeds", result)
     text = only_text(result)
     expect(json.loads(text) == result.get("structuredContent"), "text and structuredContent are the same", result)
@@ -183,7 +183,7 @@ Connect = Callable[[str, list[str], str], AbstractAsyncContextManager[Client]]
 
 
 def run(connect: Connect, modes: tuple[str, ...] = ("default",)) -> None:
-    """Runs the contract with the client that `connect(transport, target, mode)` gives."""
+    """Runs the contract with the client from `connect(transport, target, mode)`."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--mode", choices=modes, default=modes[0])
     parser.add_argument("version")

@@ -12,7 +12,7 @@ import { packages, run } from './contract.mjs';
 const manifest = packages.resolve('@modelcontextprotocol/inspector/package.json');
 const inspector = join(dirname(manifest), packages(manifest).bin.inspector);
 
-// It keeps its state in the home folder, and the user's own is none of our business.
+// It keeps state in the home folder, so it gets its own.
 const home = mkdtempSync(join(tmpdir(), 'inspector-'));
 process.on('exit', () => rmSync(home, { recursive: true, force: true }));
 
@@ -30,7 +30,7 @@ class Refused extends Error {
 /** Its result, whatever it is about. Options come first: after `--`, all is the target's. */
 function inspect(target, options) {
   const args = [inspector, '--cli', '--format', 'json', ...options, '--', ...target];
-  const settings = { env: { ...process.env, HOME: home }, timeout: 20_000 };
+  const settings = { env: { ...process.env, HOME: home }, timeout: 120_000 };
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, settings, (error, stdout, stderr) => {
       const answered = !error || (error.code === TOOL_IS_ERROR && stdout !== '');
@@ -53,7 +53,7 @@ await run(
         ask('--method', 'tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(args)),
       resources: async () => (await ask('--method', 'resources/list')).resources,
       prompts: async () => (await ask('--method', 'prompts/list')).prompts,
-      // It looks the tool up in tools/list and does not send a call that must fail.
+      // It looks the tool up in tools/list and does not send calls to unknown tools.
       isUnknownTool: (error) => error.code === 'tool_not_found',
       close: async () => {},
     };

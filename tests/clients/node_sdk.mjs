@@ -21,7 +21,7 @@ function open(transport, [first, ...rest]) {
 
 await run(async (kind, target) => {
   const transport = open(kind, target);
-  // The client tells only its transport which version was negotiated.
+  // Only the transport knows the negotiated version.
   let protocolVersion;
   const tellTransport = transport.setProtocolVersion?.bind(transport);
   transport.setProtocolVersion = (version) => {

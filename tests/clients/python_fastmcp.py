@@ -36,7 +36,7 @@ async def connect(transport, target, mode):
         "sse": lambda: SSETransport(target[0]),
         "stdio": lambda: StdioTransport(target[0], target[1:], keep_alive=False),
     }[transport]()
-    async with Client(server, mode=mode, timeout=20) as client:
+    async with Client(server, mode=mode, timeout=120) as client:
         yield FastMcp(client)
 
 

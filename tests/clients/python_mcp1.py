@@ -39,7 +39,7 @@ async def connect(transport, target, _mode):
         "stdio": lambda: stdio_client(StdioServerParameters(command=target[0], args=target[1:])),
     }[transport]()
     async with streams as (read, write, *_):
-        async with ClientSession(read, write, read_timeout_seconds=timedelta(seconds=20)) as session:
+        async with ClientSession(read, write, read_timeout_seconds=timedelta(seconds=120)) as session:
             yield Mcp1(session, await session.initialize())
 
 

@@ -36,7 +36,7 @@ async def connect(transport, target, mode):
         "sse": lambda: sse_client(target[0]),
         "stdio": lambda: StdioServerParameters(command=target[0], args=target[1:]),
     }[transport]()
-    async with Client(server, mode=mode, read_timeout_seconds=20) as client:
+    async with Client(server, mode=mode, read_timeout_seconds=120) as client:
         yield Mcp2(client)
 
 

@@ -1,4 +1,4 @@
-"""Two published clients against the simulated exchange: what they parse, it speaks.
+"""Two published clients against the simulated exchange, which must be able to parse its answers.
 
     python check.py http://127.0.0.1:9443 ws://127.0.0.1:9443 [key secret]
 

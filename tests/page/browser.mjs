@@ -1,4 +1,4 @@
-// A real browser, a tab in it that notices what goes wrong, and the counting of checks.
+// A real browser, a tab that records errors, and a counter of checks.
 
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -20,8 +20,8 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
 ];
-/** How long what happens at once may take on a busy machine. */
-export const SOON = 10_000;
+/** How long a check waits before it reports a hang. */
+export const PATIENCE = 120_000;
 
 export const VIEWS = [
   { name: 'wide-light', width: 1280, height: 800, scheme: 'light' },
@@ -73,7 +73,7 @@ export async function openTab(browser, view) {
     hasTouch: view.width < 600,
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(SOON);
+  page.setDefaultTimeout(PATIENCE);
   return page;
 }
 

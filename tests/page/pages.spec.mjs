@@ -1,11 +1,11 @@
-// Every page but the chat in a real browser, wide and narrow, light and dark.
+// Every page except the chat in a real browser, wide and narrow, light and dark.
 //
 //     node tests/page/pages.spec.mjs OUT_DIR PLAN
 //
-// PLAN is a JSON file that says what is served: `base`, and `pages`, each with a `name`, a `path`, and words that
-// must be `seen` on it; `live`, `frozen`, `hostile` and `passage` say what else it must show, `status` if it is not
-// 200. `search` has a query and the id that is found first. OUT_DIR receives screenshots of all.
-// One line is printed for each check; the exit code is 0 only if all of them passed.
+// PLAN is a JSON file with `base` and `pages`. Each page has a `name`, a `path`, and words that must be `seen` on it;
+// `live`, `frozen`, `chart`, `hostile` and `passage` are further checks, `status` is the expected status if it is not 200.
+// `search` has a query and the id of its first result. OUT_DIR receives screenshots of all pages.
+// Prints one line per check; the exit code is 0 only if all passed.
 
 import assert from 'node:assert/strict';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -31,7 +31,7 @@ class Weight {
     page.on('response', (response) => {
       const isStream = response.headers()['content-type']?.startsWith('text/event-stream');
       const sizes = () => response.request().sizes();
-      // As it comes over the wire; what is open still has no size.
+      // The size on the wire; an open stream has none.
       if (!isStream) this.#bodies.push(sizes().then(({ responseBodySize }) => responseBodySize, () => 0));
     });
   }
@@ -104,12 +104,20 @@ async function checkFrozen(tab, view, { name, path }) {
     await tab.goto(address(path));
     const text = () => tab.locator('article').innerText();
     const before = await text();
-    assert.match(before, /As it was when it was cited/);
+    assert.match(before, /As cited on/);
     await tab.waitForTimeout(2500);
     assert.equal(await text(), before);
     await tab.getByRole('link', { name: 'See it now' }).click();
     await tab.locator('[data-live]').waitFor();
-    assert.doesNotMatch(await text(), /As it was when it was cited/);
+    assert.doesNotMatch(await text(), /As cited on/);
+  });
+}
+
+async function checkChart(tab, view, { name, path }) {
+  await check(`${view.name} ${name}: has a chart`, async () => {
+    await tab.goto(address(path));
+    const drawn = await tab.locator('[data-region^="panel-"] svg').evaluateAll((charts) => charts.map((chart) => chart.getBoundingClientRect()).filter(({ width, height }) => width > 200 && height > 50).length);
+    assert(drawn > 0, 'no chart on the page');
   });
 }
 
@@ -149,7 +157,7 @@ async function checkSearch(tab, view) {
     const input = tab.locator('form.search input');
     await input.pressSequentially(plan.search.query, { delay: 20 });
     const first = tab.locator('.instant a').first();
-    // What was found for the first letters comes before.
+    // Results for the first letters arrive earlier.
     await first.filter({ hasText: plan.search.first }).waitFor();
     await sound(tab, join(out, `instant-${view.name}.png`));
     await input.press('ArrowDown');
@@ -196,7 +204,7 @@ async function checkTry(tab, view) {
     assert(!(await listed()).includes(title), 'an address alone changes nothing');
     await tab.goto(address(`/try/default/add_task?title=${encodeURIComponent(title)}`));
     await tab.locator('main form button.main').click();
-    await tab.getByText('This changes something').waitFor();
+    await tab.getByText('This changes data').waitFor();
     await sound(tab, join(out, `try-asks-${view.name}.png`), { fullPage: true });
     await tab.getByRole('button', { name: 'Run it' }).click();
     await tab.locator('.try-answer').waitFor();
@@ -247,6 +255,7 @@ await withBrowser([], async (browser) => {
       await checkPage(tab, view, weight, page);
       if (page.live && isTried(view)) await checkLive(tab, view, page);
       if (page.frozen && isTried(view)) await checkFrozen(tab, view, page);
+      if (page.chart && isTried(view)) await checkChart(tab, view, page);
       if (page.hostile) await checkHostile(tab, view, page);
       if (page.passage) await checkPassage(tab, view, page);
     }

@@ -1,9 +1,9 @@
-// What the chat page shows to somebody who is not signed in, and where no model is configured.
+// The chat page for a user who is not signed in, and without a configured model.
 //
 //     node tests/page/states.spec.mjs OUT_DIR SIGN_IN_URL TOKEN USER NO_MODEL_URL
 //
-// SIGN_IN_URL is a Tribune that wants API tokens, TOKEN one of USER's; NO_MODEL_URL is one for the local user that
-// has no model. They may be the same binary with different configurations. Output and exit code as in chat.spec.mjs.
+// SIGN_IN_URL is a Tribune that requires API tokens, and TOKEN belongs to USER. NO_MODEL_URL is one for the local user
+// without a model. Output and exit code as in chat.spec.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
@@ -54,7 +54,7 @@ async function checkCitation(browser, view) {
     assert.equal((await page.goto(slashed(signIn) + path)).status(), 401);
     await page.getByLabel('API token').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('that token is not valid here').waitFor();
+    await page.getByText('Invalid token').waitFor();
     await page.screenshot({ path: join(out, `${view.name}-cited.png`) });
     await page.getByLabel('API token').fill(token);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -70,7 +70,7 @@ async function checkNoModel(browser, view) {
   await page.goto(slashed(noModel));
 
   await check(`${view.name}: without a model the page says what is missing, and tasks work`, async () => {
-    await page.getByRole('heading', { name: 'The chat has no model yet' }).waitFor();
+    await page.getByRole('heading', { name: 'Chat needs a model' }).waitFor();
     const missing = await page.locator('.welcome pre').innerText();
     for (const key of ['base_url', 'model', 'api_key']) assert(missing.includes(key), missing);
     assert.equal(await page.locator('#message').count(), 0);

@@ -28,7 +28,7 @@ server = MCPServer("small", **(at if IS_FIRST else {}))
 
 
 def mark(word: str) -> None:
-    """Tells the test what happened in here."""
+    """Reports an event to the test."""
     with open(os.environ["MARKS"], "a") as marks:
         marks.write(word + "\n")
 
@@ -63,7 +63,7 @@ async def slow(seconds: float) -> str:
 
 @server.tool(structured_output=False)
 async def freeze() -> str:
-    """Stops everything: nobody else is answered any more."""
+    """Blocks the whole server."""
     time.sleep(120)
     return "thawed"
 
@@ -106,7 +106,7 @@ def die() -> str:
 
 @server.tool(structured_output=False)
 async def grow(ctx: Context) -> str:
-    """Has one tool more from now on, and says so."""
+    """Adds a tool and sends a notification."""
 
     def grown() -> str:
         return "new"

@@ -1,43 +1,33 @@
-//! The agent: takes a question, and finds the conversation that it belongs to.
+//! The agent: accepts questions and finds their conversations.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tribune_core::store::{Answered, ConversationState, ConversationStore};
 use tribune_core::{Clock, Error, Result, UserId, id_of_time};
+use tribune_storage::{ConversationState, ConversationStore, StoredAnswer};
 use uuid::Uuid;
 
 use crate::chat::{ChatAnswer, ChatRequest};
 use crate::claims::{Claim, Claims};
 use crate::model::Model;
 use crate::settings::Settings;
-use crate::turn::Turn;
+use crate::turn::{Shared, Turn};
 
 /// The longest question.
 pub const MAX_MESSAGE_CHARS: usize = 4000;
 
-/// A chat agent. Cheap to share: turns own what they need of it.
+/// A chat agent. Turns own what they need of it.
 pub struct Agent {
     shared: Arc<Shared>,
     claims: Claims,
 }
 
-/// What every turn uses.
-pub(crate) struct Shared {
-    pub(crate) settings: Settings,
-    pub(crate) model: Model,
-    pub(crate) conversations: Arc<dyn ConversationStore>,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// The operator was told that the tools take too much of the budget.
-    pub(crate) warned: AtomicBool,
-}
-
-/// A question that was accepted.
-pub enum Begun {
+/// An accepted question.
+pub enum Accepted {
     Turn(Turn),
-    /// It was answered before, under the same request id.
+    /// The same request id was answered before.
     Answered(ChatAnswer),
 }
 
@@ -61,8 +51,8 @@ impl Agent {
         &self.shared.settings
     }
 
-    /// Checks the request and finds its conversation: what fails here can still be told by a status.
-    pub async fn begin(&self, request: ChatRequest, user: &UserId) -> Result<Begun> {
+    /// Checks the request and finds its conversation.
+    pub async fn begin(&self, request: ChatRequest, user: &UserId) -> Result<Accepted> {
         let question = question(&request)?;
         let claim = match request.request_id {
             Some(id) => Some(self.claim_request(user, id)?),
@@ -70,8 +60,8 @@ impl Agent {
         };
         if let Some(id) = request.request_id {
             let store = &self.shared.conversations;
-            if let Some(answered) = store.answered(user, &id.to_string()).await? {
-                return Ok(Begun::Answered(kept_answer(answered)));
+            if let Some(answered) = store.answer_to(user, &id.to_string()).await? {
+                return Ok(Accepted::Answered(stored_answer(answered)));
             }
         }
         let asked_at = self.shared.clock.now();
@@ -82,7 +72,7 @@ impl Agent {
             recent: Vec::new(),
             pending: Vec::new(),
         });
-        Ok(Begun::Turn(Turn {
+        Ok(Accepted::Turn(Turn {
             shared: Arc::clone(&self.shared),
             user: user.clone(),
             conversation: state,
@@ -96,16 +86,16 @@ impl Agent {
     fn claim_request(&self, user: &UserId, id: Uuid) -> Result<Claim> {
         self.claims
             .take(format!("{user} {id}"))
-            .ok_or_else(|| Error::unavailable("this request is being answered already; ask for it again in a moment"))
+            .ok_or_else(|| Error::unavailable("This request is already in progress; try again in a moment"))
     }
 
-    /// The conversation that the question goes on with; `None` begins a new one.
+    /// The conversation that the question continues; `None` for a new one.
     async fn find(&self, request: &ChatRequest, user: &UserId, now: Timestamp) -> Result<Option<ConversationState>> {
         let store = &self.shared.conversations;
         let recent = self.shared.settings.history;
         if let Some(id) = request.conversation_id {
             let state = store.state(user, id, recent).await?;
-            return state.map(Some).ok_or_else(no_such_conversation);
+            return state.map(Some).ok_or_else(unknown_conversation);
         }
         if request.new_conversation {
             return Ok(None);
@@ -115,26 +105,24 @@ impl Agent {
     }
 }
 
-fn no_such_conversation() -> Error {
-    Error::not_found("there is no such conversation")
+fn unknown_conversation() -> Error {
+    Error::not_found("Unknown conversation")
 }
 
-/// The question without the white space around it, and without zeros, which not every database keeps.
+/// The question, trimmed and without NUL characters, which PostgreSQL refuses.
 fn question(request: &ChatRequest) -> Result<String> {
     if request.new_conversation && request.conversation_id.is_some() {
         return Err(Error::invalid_argument(
-            "`new_conversation` and `conversation_id` exclude each other: send one of them",
+            "Send either `new_conversation` or `conversation_id`, not both",
         ));
     }
     let message = request.message.replace('\0', "");
     let message = message.trim();
     match message.chars().count() {
-        0 => Err(Error::invalid_argument(
-            "the message is empty: say what you would like to know or do",
-        )),
+        0 => Err(Error::invalid_argument("The message is empty")),
         1..=MAX_MESSAGE_CHARS => Ok(message.to_owned()),
         chars => Err(Error::invalid_argument(format!(
-            "the message has {chars} characters, and at most {MAX_MESSAGE_CHARS} are taken: shorten it"
+            "The message has {chars} characters; the limit is {MAX_MESSAGE_CHARS}"
         ))),
     }
 }
@@ -144,7 +132,7 @@ fn is_idle(last_activity: Timestamp, now: Timestamp, idle_after: Duration) -> bo
     now.duration_since(last_activity) > idle_after
 }
 
-fn kept_answer(answered: Answered) -> ChatAnswer {
+fn stored_answer(answered: StoredAnswer) -> ChatAnswer {
     ChatAnswer {
         message: answered.answer.content,
         conversation_id: answered.conversation,
@@ -167,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_has_1_to_4000_characters() {
+    fn question_length_is_limited() {
         assert_eq!(question(&request("  hé\0llo\n")).expect("a question"), "héllo");
         let longest = "é".repeat(MAX_MESSAGE_CHARS);
         assert_eq!(
@@ -180,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_is_idle_after_its_time_and_not_before() {
+    fn conversation_is_idle_after_its_timeout() {
         let at = |text: &str| text.parse::<Timestamp>().expect("a time");
         let half_an_hour = Duration::from_secs(1800);
         let last = at("2026-01-01T12:00:00Z");

@@ -1,27 +1,32 @@
-//! The tool calls of one round: checked in order, run side by side, answered in order.
+//! The tool calls of one round: checked in order, run concurrently, answered in order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::Instrument;
-use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput};
+use tribune_core::{CallContext, CallDisplay, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput, ToolSpec};
 
 use crate::chat::{Citation, Event, Events, ToolCallSummary};
 use crate::confirm::{Confirmations, MAX_ASKED, MAX_NOTE_BYTES, Verdict};
 use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
-use crate::results::{MAX_PREVIEW_CHARS, add_citation, collect_citations, preview};
+use crate::results::{
+    MAX_PREVIEW_CHARS, add_citation, collect_citations, done_label, named_objects, preview, running_label,
+};
 use crate::rounds::AnsweredCall;
 use crate::text::{Beginning, clip, plain};
 use crate::toolbox::{ToolSet, Toolbox};
 
-/// Calls that are run of one round.
+/// Maximum calls per round.
 const MAX_CALLS_PER_ROUND: usize = 16;
-/// An id that is longer is replaced by one of ours.
+/// Longer ids are replaced.
 const MAX_ID_BYTES: usize = 64;
-/// How much of a name is shown: no tool has a longer one.
+/// No tool has a longer name.
 const MAX_NAME_CHARS: usize = 64;
+/// Objects of one turn whose titles are remembered, and how much of a title a question shows.
+const MAX_OBJECTS: usize = 500;
+const MAX_OBJECT_CHARS: usize = 80;
 
 const CONFIRMATION_NEEDED: &str = "CONFIRMATION NEEDED: nothing has been done. Ask the user to confirm, naming what it \
     is about, and wait for their next message. Call this again with the same arguments only if they agree.";
@@ -36,23 +41,25 @@ const _: () = assert!(
     "the sentences above say so"
 );
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
-    /// For the model, as much as it may see; taken out once the call is answered.
+    /// For the model, already cut.
     pub(crate) result: Beginning,
     /// For a person.
     pub(crate) preview: String,
-    /// The tool was run, whatever came of it.
+    /// Whether the tool ran, successfully or not.
     pub(crate) ran: bool,
     pub(crate) success: bool,
     pub(crate) needs_confirmation: bool,
-    /// The tool changes nothing.
+    /// Whether the tool only reads.
     pub(crate) read_only: bool,
     pub(crate) citations: Vec<Citation>,
+    /// Ids and titles of the objects in the answer.
+    pub(crate) objects: Vec<(String, String)>,
 }
 
-/// Calls tools for one turn, and remembers what came of it.
+/// Runs the tool calls of one turn and keeps their outcomes.
 pub(crate) struct Caller<'a> {
     toolbox: Arc<dyn Toolbox>,
     tools: Arc<ToolSet>,
@@ -61,13 +68,15 @@ pub(crate) struct Caller<'a> {
     clock: Arc<dyn Clock>,
     max_result_chars: usize,
     done: Vec<(ToolCallSummary, Outcome)>,
+    /// Titles by id, from the answers of this turn.
+    titles: HashMap<String, String>,
 }
 
-/// What a turn has done with tools.
+/// The tool calls of a turn, for the answer.
 pub(crate) struct Work {
     pub(crate) summaries: Vec<ToolCallSummary>,
     pub(crate) citations: Vec<Citation>,
-    /// What the user is asked to confirm.
+    /// Calls that wait for a confirmation.
     pub(crate) pending: Vec<String>,
 }
 
@@ -94,6 +103,7 @@ impl<'a> Caller<'a> {
             clock,
             max_result_chars,
             done: Vec::new(),
+            titles: HashMap::new(),
         }
     }
 
@@ -101,7 +111,7 @@ impl<'a> Caller<'a> {
         self.tools.clone()
     }
 
-    /// What came of the calls so far.
+    /// The outcomes so far.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
         self.done.iter().map(|(_, outcome)| outcome)
     }
@@ -122,14 +132,33 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// The titles of the tools that the user is asked about.
-    pub(crate) fn asked_titles(&self) -> Vec<String> {
-        let title = |name: &str| self.tools.find(name).map(|spec| plain(&spec.title));
-        let tools = self.confirmations.asked_tools();
-        tools.into_iter().filter_map(title).collect()
+    /// What the user is asked to confirm: `Delete the task "Buy milk"?`.
+    pub(crate) fn questions(&self) -> Vec<String> {
+        let mut questions: Vec<String> = Vec::new();
+        for (tool, arguments) in self.confirmations.asked_calls() {
+            let Some(spec) = self.tools.find(tool) else { continue };
+            let question = self.question(spec, &arguments);
+            if !questions.contains(&question) {
+                questions.push(question);
+            }
+        }
+        questions
     }
 
-    /// Whether one of these calls would run by the user's yes.
+    fn question(&self, spec: &ToolSpec, arguments: &JsonObject) -> String {
+        let confirmation = spec.display.confirmation;
+        let named = confirmation.and_then(|(action, argument)| {
+            let value = arguments.get(argument)?;
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            // An id without a title tells a person nothing.
+            let name = plain(self.titles.get(&value).unwrap_or(&value));
+            let is_telling = name.chars().any(char::is_alphanumeric);
+            is_telling.then(|| format!("{action} \"{}\"?", clip(&name, MAX_OBJECT_CHARS)))
+        });
+        named.unwrap_or_else(|| format!("{}?", plain(&spec.title)))
+    }
+
+    /// Whether one of these calls was confirmed by the user.
     pub(crate) fn uses_yes(&self, calls: &[Call]) -> bool {
         let uses = |call: &Call| arguments(call).is_ok_and(|given| self.confirmations.uses_yes(&call.name, &given));
         calls.iter().any(uses)
@@ -150,6 +179,10 @@ impl<'a> Caller<'a> {
             self.events.emit(Event::ToolStart {
                 call: first + at,
                 tool: shown_name(call),
+                label: self
+                    .tools
+                    .find(&call.name)
+                    .map_or_else(|| shown_name(call), running_label),
             });
             ended.push(match self.plan(at, call) {
                 Plan::Run(arguments) => {
@@ -161,15 +194,20 @@ impl<'a> Caller<'a> {
         }
         while let Some(joined) = running.join_next().await {
             let Ok((at, answer)) = joined else { continue };
-            ended[at] = Some(self.conclude(first + at, &calls[at], self.outcome(answer)));
+            ended[at] = Some(self.conclude(first + at, &calls[at], self.outcome(&calls[at], answer)));
         }
         let ids = distinct_ids(&calls, first);
         let mut answered = Vec::with_capacity(calls.len());
         for (at, ((call, id), end)) in calls.into_iter().zip(ids).zip(ended).enumerate() {
             let (summary, mut outcome) = end.unwrap_or_else(|| {
                 let panicked = Error::internal("it stopped unexpectedly");
-                self.conclude(first + at, &call, self.outcome(Err(panicked)))
+                self.conclude(first + at, &call, self.outcome(&call, Err(panicked)))
             });
+            for (id, title) in std::mem::take(&mut outcome.objects) {
+                if self.titles.len() < MAX_OBJECTS {
+                    self.titles.insert(id, title);
+                }
+            }
             answered.push(AnsweredCall {
                 id,
                 arguments: echoed(&call),
@@ -181,7 +219,7 @@ impl<'a> Caller<'a> {
         answered
     }
 
-    /// Tools have three quarters of the time that is left: the model can then still tell what happened.
+    /// Tools get three quarters of the remaining time, so that the model can still answer.
     fn context(&self, cx: &CallContext) -> CallContext {
         let now = self.clock.monotonic();
         cx.until(now + cx.time_left(now) / 4 * 3)
@@ -189,13 +227,13 @@ impl<'a> Caller<'a> {
 
     fn plan(&mut self, at: usize, call: &Call) -> Plan {
         if at >= MAX_CALLS_PER_ROUND {
-            let most = format!("at most {MAX_CALLS_PER_ROUND} calls are run at once; make the others afterwards");
+            let most = format!("at most {MAX_CALLS_PER_ROUND} calls run at once; repeat the others afterwards");
             return Plan::Not(Outcome::error(&most));
         }
         let Some(spec) = self.tools.find(&call.name) else {
             let names: Vec<&str> = self.tools.specs().iter().map(|spec| spec.name.as_str()).collect();
-            let mut outcome = Outcome::error(&format!("there is no such tool; there are: {}", names.join(", ")));
-            outcome.preview = "there is no such tool".to_owned();
+            let mut outcome = Outcome::error(&format!("unknown tool; available: {}", names.join(", ")));
+            outcome.preview = "unknown tool".to_owned();
             return Plan::Not(outcome);
         };
         let arguments = match arguments(call) {
@@ -209,7 +247,7 @@ impl<'a> Caller<'a> {
             Verdict::Run => Plan::Run(arguments),
             Verdict::Ask => Plan::Not(Outcome {
                 needs_confirmation: true,
-                ..Outcome::not_run(CONFIRMATION_NEEDED, "waits for your confirmation")
+                ..Outcome::not_run(CONFIRMATION_NEEDED, "needs your confirmation")
             }),
             Verdict::Refused => Plan::Not(Outcome::not_run(DECLINED, "not done: you declined")),
             Verdict::TooLong => Plan::Not(Outcome::error(TOO_LONG_TO_ASK)),
@@ -230,14 +268,22 @@ impl<'a> Caller<'a> {
         running.spawn(call.in_current_span());
     }
 
-    fn outcome(&self, answer: Result<ToolOutput>) -> Outcome {
-        Outcome::of(answer, self.max_result_chars)
+    fn outcome(&self, call: &Call, answer: Result<ToolOutput>) -> Outcome {
+        let display = self.tools.find(&call.name).map(|spec| spec.display.clone());
+        Outcome::new(answer, &display.unwrap_or_default(), self.max_result_chars)
     }
 
     fn conclude(&self, number: usize, call: &Call, mut outcome: Outcome) -> (ToolCallSummary, Outcome) {
-        outcome.read_only = self.tools.find(&call.name).is_some_and(|spec| spec.hints.read_only);
+        let spec = self.tools.find(&call.name);
+        outcome.read_only = spec.is_some_and(|spec| spec.hints.read_only);
+        let label = match spec {
+            Some(spec) if outcome.success => done_label(spec),
+            Some(spec) => plain(&spec.title),
+            None => shown_name(call),
+        };
         let summary = ToolCallSummary {
             tool: shown_name(call),
+            label,
             success: outcome.success,
             result_preview: Some(outcome.preview.clone()),
             needs_confirmation: outcome.needs_confirmation,
@@ -251,8 +297,8 @@ impl<'a> Caller<'a> {
 }
 
 impl Outcome {
-    /// Keeps of an answer what is needed of it: there may be many, and long ones.
-    fn of(answer: Result<ToolOutput>, max_result_chars: usize) -> Self {
+    /// Keeps only what is needed of an answer: there may be many, and long ones.
+    fn new(answer: Result<ToolOutput>, display: &CallDisplay, max_result_chars: usize) -> Self {
         let output = match answer {
             Ok(output) => output,
             Err(error) => {
@@ -265,9 +311,14 @@ impl Outcome {
         };
         let json: Value = serde_json::from_str(output.json()).unwrap_or(Value::Null);
         let mut citations = Vec::new();
-        collect_citations(&json, &mut citations);
+        if !display.is_uncitable {
+            collect_citations(&json, &mut citations);
+        }
+        let objects = named_objects(&json).take(MAX_OBJECTS);
+        let objects = objects.map(|(id, title)| (id.to_owned(), clip(title, MAX_OBJECT_CHARS)));
         Self {
-            preview: preview(&output, &json),
+            objects: objects.collect(),
+            preview: preview(&output, &json, display.items),
             result: Beginning::of(output.text(), max_result_chars),
             ran: true,
             success: true,
@@ -276,7 +327,7 @@ impl Outcome {
         }
     }
 
-    /// One that was not run because of what the model wrote.
+    /// A call that did not run because of the model's input.
     fn error(message: &str) -> Self {
         Self::not_run(&format!("error: {message}"), &clip(&plain(message), MAX_PREVIEW_CHARS))
     }
@@ -291,14 +342,14 @@ impl Outcome {
 }
 
 fn out_of_time() -> Error {
-    let message = "it took too long and was given up; whether it was done is not known";
+    let message = "the call timed out; it may have been done";
     Error::new(ErrorKind::DeadlineExceeded, message)
 }
 
-/// The arguments of a call; none at all are an empty object.
+/// The arguments of a call; empty input is an empty object.
 fn arguments(call: &Call) -> Result<JsonObject, &'static str> {
     if call.cut_off {
-        return Err("the call was cut off because the answer had become too long; make it again, with less around it");
+        return Err("the call was cut off because the answer was too long; repeat it with less text");
     }
     if call.too_long {
         return Err("the arguments are longer than 64 KB; send less");
@@ -315,8 +366,8 @@ fn arguments(call: &Call) -> Result<JsonObject, &'static str> {
 
 const _: () = assert!(MAX_ARGUMENT_BYTES == 64 * 1024, "the sentence above says so");
 
-/// What the model is shown of its arguments. What was no JSON object becomes an empty one: servers that read their
-/// own history would fail on it, and the result says what was wrong.
+/// The arguments as the model sees them again. Invalid ones become an empty object: some servers fail on anything else
+/// in their own history, and the result says what was wrong.
 fn echoed(call: &Call) -> String {
     match arguments(call) {
         Ok(_) if !call.arguments.trim().is_empty() => call.arguments.clone(),
@@ -328,7 +379,7 @@ fn shown_name(call: &Call) -> String {
     clip(&plain(&call.name), MAX_NAME_CHARS)
 }
 
-/// The ids of the calls; one that is missing, doubled or too long is replaced.
+/// The ids of the calls; missing, duplicate and too long ones are replaced.
 fn distinct_ids(calls: &[Call], first: usize) -> Vec<String> {
     let mut seen = HashSet::new();
     let id = |(at, call): (usize, &Call)| {
@@ -359,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_one_object_or_none() {
+    fn arguments_are_one_object_or_empty() {
         assert_eq!(arguments(&call("", " ")), Ok(JsonObject::new()));
         assert_eq!(arguments(&call("", "{}")), Ok(JsonObject::new()));
         assert!(arguments(&call("", "{\"a\":1}")).is_ok_and(|object| object["a"] == 1));
@@ -376,22 +427,22 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_answer_only_what_is_needed_is_kept() {
+    fn long_answer_is_cut() {
         let filler = "é".repeat(100_000);
         let found = json!({"results": [{"title": "Beans", "url": "https://example.org/beans", "text": filler}]});
         let output = ToolOutput::structured(&found, 1).expect("an answer");
-        let outcome = Outcome::of(Ok(output), 50);
+        let outcome = Outcome::new(Ok(output), &CallDisplay::default(), 50);
         assert_eq!(outcome.result.chars(), 50);
         // The whole is 100,000 characters and {"results":[{"title":"Beans","url":"https://example.org/beans","text":""}]}.
         assert!(outcome.result.cut(50).ends_with("\n[cut here: 100025 more characters]"));
         assert_eq!((outcome.preview.as_str(), outcome.citations.len()), ("1 result", 1));
 
-        let failed = Outcome::of(Err(Error::unavailable(filler)), 50);
+        let failed = Outcome::new(Err(Error::unavailable(filler)), &CallDisplay::default(), 50);
         assert_eq!(failed.result.chars(), "error: ".len() + 50);
     }
 
     #[test]
-    fn every_call_of_a_round_has_an_id_of_its_own() {
+    fn every_call_of_a_round_has_a_distinct_id() {
         let calls = [call("a", ""), call("a", ""), call("", ""), call(&"x".repeat(65), "")];
         assert_eq!(distinct_ids(&calls, 4), ["a", "tribune_5", "tribune_6", "tribune_7"]);
     }

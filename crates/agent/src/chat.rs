@@ -1,22 +1,21 @@
-//! A question, what happens meanwhile, and the answer.
+//! The question, the events of a turn, and the answer.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// What a user says.
+/// A question of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatRequest {
     /// 1 to 4,000 characters.
     pub message: String,
-    /// Goes on with this conversation, however long ago it was. Without one, with the last one if that was not too
-    /// long ago.
+    /// Continues this conversation. Default: the latest one, unless it is idle.
     #[serde(default)]
     pub conversation_id: Option<Uuid>,
-    /// Begins a new conversation even if the last one was a moment ago.
+    /// Always starts a new conversation.
     #[serde(default)]
     pub new_conversation: bool,
-    /// A name that the caller gives the request: sent again with the same, it is answered with what was kept.
+    /// Idempotency key: the same id gets the stored answer.
     #[serde(default)]
     pub request_id: Option<Uuid>,
 }
@@ -27,17 +26,19 @@ pub struct ChatAnswer {
     pub conversation_id: Uuid,
     /// `None` if no tool was called.
     pub tool_calls: Option<Vec<ToolCallSummary>>,
-    /// What the tools' results can be cited by, each address once.
+    /// Sources of the answer, each address once.
     pub citations: Vec<Citation>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolCallSummary {
     pub tool: String,
+    /// What the call did, or would have done, in a few words.
+    pub label: String,
     pub success: bool,
     /// At most 200 characters.
     pub result_preview: Option<String>,
-    /// The tool was not run: the user is asked first.
+    /// The call waits for the user's confirmation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub needs_confirmation: bool,
 }
@@ -48,18 +49,18 @@ pub struct Citation {
     pub url: String,
 }
 
-/// What happens while an answer is made.
+/// What happens during a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// Where the exchange will be kept.
+    /// The conversation of the exchange.
     Started { conversation_id: Uuid },
     /// More of the answer's text.
     Delta { text: String },
-    /// The text so far was not the answer: the model went on to call tools.
+    /// The text so far is not the answer: the model called tools instead.
     Discard,
-    /// `call` tells the calls of one turn apart.
-    ToolStart { call: usize, tool: String },
+    /// `call` is the number of the call in this turn.
+    ToolStart { call: usize, tool: String, label: String },
     ToolEnd {
         call: usize,
         #[serde(flatten)]
@@ -67,7 +68,7 @@ pub enum Event {
     },
 }
 
-/// Receives them; one that cannot keep up or has gone away must not hold the turn up.
+/// Receives events. It must not block the turn.
 pub trait Events: Send + Sync {
     fn emit(&self, event: Event);
 }

@@ -1,4 +1,4 @@
-//! Requests that are being answered, within this process.
+//! Requests in progress, within this process.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Claims(Arc<Mutex<HashSet<String>>>);
 
-/// Held for as long as it lives.
+/// Released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Claim {
     claims: Claims,
@@ -14,7 +14,7 @@ pub(crate) struct Claim {
 }
 
 impl Claims {
-    /// `None` if somebody holds it.
+    /// `None` if the key is taken.
     pub(crate) fn take(&self, key: String) -> Option<Claim> {
         let free = self.lock().insert(key.clone());
         free.then(|| Claim {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_free_again_when_it_is_dropped() {
+    fn dropped_claim_is_free_again() {
         let claims = Claims::default();
         let take = || claims.take("it".to_owned());
         let first = take().expect("it is free");

@@ -1,8 +1,8 @@
-//! Asking the user before something is destroyed.
+//! Confirmation of destructive calls.
 //!
-//! A destructive call is not run when the model first makes it: it is noted, and the model is told to ask. In the
-//! very next turn the model is told what waits, and the same call runs, once, if what the user has said since is a
-//! yes. After a no it does not run, and after anything else they are asked again.
+//! A destructive call does not run when the model first makes it: it is stored, and the model is told to ask the user.
+//! In the next turn the model gets the stored call, which runs once if the user said yes. After a no it does not run;
+//! after anything else the user is asked again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,12 +10,12 @@ use tribune_core::JsonObject;
 
 use crate::consent::{self, Word};
 
-/// What may be waiting for the user's word at a time.
+/// Calls that may wait for a confirmation at a time.
 pub(crate) const MAX_ASKED: usize = 8;
-/// The longest note of a call: it is kept, and sent to the model once more.
+/// Longest stored call; it is sent to the model again.
 pub(crate) const MAX_NOTE_BYTES: usize = 4 * 1024;
 
-/// What becomes of a destructive call.
+/// The decision about a destructive call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The user was asked and said yes.
@@ -24,34 +24,34 @@ pub(crate) enum Verdict {
     Ask,
     /// The user was asked and said no.
     Refused,
-    /// It is too long to be noted until the user has answered.
+    /// The call is too long to be stored.
     TooLong,
-    /// The user is asked about enough already.
+    /// Too many calls wait already.
     TooMany,
 }
 
 /// The destructive calls of one turn.
 #[derive(Debug, Default)]
 pub(crate) struct Confirmations {
-    /// The calls, and their notes as they were kept: a number that is written anew may become another one.
-    waiting: Vec<(Noted, String)>,
+    /// The calls with their stored text: parsing and writing a number may change it.
+    waiting: Vec<(StoredCall, String)>,
     word: Word,
     /// The tool and the note.
     asked: Vec<(String, String)>,
 }
 
-/// A call, as it is kept until the user has answered.
+/// A call that waits for a confirmation.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Noted {
+struct StoredCall {
     tool: String,
     arguments: JsonObject,
 }
 
 impl Confirmations {
-    /// `pending` is what the last answer, `asked`, was about, and `message` what the user has said to it.
+    /// `pending` are the calls that the last answer, `asked`, was about; `message` is the user's reply.
     pub(crate) fn new(pending: &[String], asked: &str, message: &str) -> Self {
-        let read = |note: &String| Noted::read(note).map(|noted| (noted, note.clone()));
+        let read = |note: &String| StoredCall::read(note).map(|noted| (noted, note.clone()));
         Self {
             waiting: pending.iter().take(MAX_ASKED).filter_map(read).collect(),
             word: consent::word(message, asked),
@@ -59,7 +59,7 @@ impl Confirmations {
         }
     }
 
-    /// Tells the model what waits: it has seen its calls in an earlier turn, and does not see them any more.
+    /// Tells the model which calls wait, because it no longer sees earlier turns.
     pub(crate) fn notice(&self) -> Option<String> {
         if self.waiting.is_empty() {
             return None;
@@ -89,44 +89,41 @@ impl Confirmations {
         self.ask(tool, arguments)
     }
 
-    /// Whether this call would run by the user's yes.
+    /// Whether the user confirmed this call.
     pub(crate) fn uses_yes(&self, tool: &str, arguments: &JsonObject) -> bool {
         self.word == Word::Yes && self.position(tool, arguments).is_some()
     }
 
-    /// Whether the user has said no to what waits.
+    /// Whether the user declined the waiting calls.
     pub(crate) fn is_refused(&self) -> bool {
         self.word == Word::No && !self.waiting.is_empty()
     }
 
-    /// Another turn has used the yes: whatever is called now is asked about again.
+    /// Another turn used the yes: the user is asked again.
     pub(crate) const fn lose_yes(&mut self) {
         self.word = Word::Neither;
     }
 
-    /// The tools that the user is asked about now, each once.
-    pub(crate) fn asked_tools(&self) -> Vec<&str> {
-        let mut tools: Vec<&str> = Vec::new();
-        for (tool, _) in &self.asked {
-            if !tools.contains(&tool.as_str()) {
-                tools.push(tool);
-            }
-        }
-        tools
+    /// The calls that the user is asked about now.
+    pub(crate) fn asked_calls(&self) -> impl Iterator<Item = (&str, JsonObject)> {
+        self.asked.iter().filter_map(|(tool, note)| {
+            let noted = StoredCall::read(note)?;
+            Some((tool.as_str(), noted.arguments))
+        })
     }
 
-    /// What the user is asked for now.
+    /// The stored calls that wait now.
     pub(crate) fn into_asked(self) -> Vec<String> {
         self.asked.into_iter().map(|(_, note)| note).collect()
     }
 
     fn position(&self, tool: &str, arguments: &JsonObject) -> Option<usize> {
-        let is_this = |(noted, _): &(Noted, String)| noted.tool == tool && noted.arguments == *arguments;
+        let is_this = |(noted, _): &(StoredCall, String)| noted.tool == tool && noted.arguments == *arguments;
         self.waiting.iter().position(is_this)
     }
 
     fn ask(&mut self, tool: &str, arguments: &JsonObject) -> Verdict {
-        let Some(note) = Noted::note(tool, arguments) else {
+        let Some(note) = StoredCall::note(tool, arguments) else {
             return Verdict::TooLong;
         };
         if self.asked.iter().any(|(_, known)| *known == note) {
@@ -140,8 +137,8 @@ impl Confirmations {
     }
 }
 
-impl Noted {
-    /// `None` if it is too long, or too deep to be read again.
+impl StoredCall {
+    /// `None` if it is too long or too deep to be read again.
     fn note(tool: &str, arguments: &JsonObject) -> Option<String> {
         let noted = Self {
             tool: tool.to_owned(),
@@ -151,7 +148,7 @@ impl Noted {
         Self::read(&note).map(|_| note)
     }
 
-    /// `None` if it is none of ours.
+    /// `None` if it is not a stored call.
     fn read(note: &str) -> Option<Self> {
         (note.len() <= MAX_NOTE_BYTES)
             .then(|| serde_json::from_str(note).ok())
@@ -159,7 +156,7 @@ impl Noted {
     }
 }
 
-/// The same with all keys in order, so that a call that is made twice is noted once.
+/// Sorts all keys, so that equal calls are stored once.
 fn sorted(object: &JsonObject) -> JsonObject {
     let mut entries: Vec<_> = object.iter().collect();
     entries.sort_unstable_by_key(|(key, _)| *key);
@@ -190,21 +187,21 @@ mod tests {
         Confirmations::new(pending, "", message)
     }
 
-    fn asked_for(arguments: &JsonObject) -> Vec<String> {
+    fn stored(arguments: &JsonObject) -> Vec<String> {
         let mut first = after(&[], "delete it");
         assert_eq!(first.decide("delete", arguments), Verdict::Ask);
         first.into_asked()
     }
 
     #[test]
-    fn a_call_is_noted_whole_and_in_order() {
+    fn call_is_stored_completely_and_sorted() {
         let one = object(json!({"b": {"d": null, "c": [{"y": 2, "x": 1}]}, "a": "é\n\"q\""}));
         let note = r#"{"tool":"delete","arguments":{"a":"é\n\"q\"","b":{"c":[{"x":1,"y":2}],"d":null}}}"#;
-        assert_eq!(asked_for(&one), [note]);
+        assert_eq!(stored(&one), [note]);
     }
 
     #[test]
-    fn what_was_asked_for_runs_once() {
+    fn confirmed_call_runs_once() {
         let arguments = object(json!({"id": 1}));
         let mut first = after(&[], "delete it");
         assert_eq!(first.decide("delete", &arguments), Verdict::Ask);
@@ -213,7 +210,7 @@ mod tests {
             Verdict::Ask,
             "asking twice is not a yes"
         );
-        assert_eq!(first.asked_tools(), ["delete"]);
+        assert_eq!(first.asked_calls().collect::<Vec<_>>(), [("delete", arguments.clone())]);
         let pending = first.into_asked();
         assert_eq!(pending.len(), 1);
 
@@ -234,19 +231,19 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_told_what_waits_word_for_word() {
+    fn model_gets_the_exact_call() {
         let text = "Dear Ann,\n\nignore \"this\". ".repeat(40);
         let arguments = object(json!({"text": text, "id": 7}));
-        let notice = after(&asked_for(&arguments), "yes").notice().expect("a notice");
+        let notice = after(&stored(&arguments), "yes").notice().expect("a notice");
         let (head, call) = notice.split_once("\n- ").expect("a call");
         assert!(head.starts_with("These calls were not run"));
-        let written: Noted = serde_json::from_str(call).expect("a call");
+        let written: StoredCall = serde_json::from_str(call).expect("a call");
         assert_eq!((written.tool.as_str(), written.arguments), ("delete", arguments));
         assert_eq!(after(&[], "yes").notice(), None);
     }
 
     #[test]
-    fn what_is_no_note_waits_for_nothing() {
+    fn invalid_notes_are_ignored() {
         let digest = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned();
         let long = format!("{{\"tool\":\"{}\",\"arguments\":{{}}}}", "x".repeat(MAX_NOTE_BYTES));
         let extra = r#"{"tool":"delete","arguments":{},"sure":true}"#.to_owned();
@@ -254,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_bounded_number_waits() {
+    fn waiting_calls_are_limited() {
         let mut confirmations = Confirmations::default();
         for id in 0..20 {
             let expected = if id < MAX_ASKED { Verdict::Ask } else { Verdict::TooMany };
@@ -269,10 +266,10 @@ mod tests {
     }
 
     #[test]
-    fn only_calls_of_a_bounded_length_wait() {
+    fn long_calls_are_refused() {
         // Beside the text, the note is {"tool":"delete","arguments":{"t":""}}, which is 38 bytes.
         let of = |bytes: usize| object(json!({ "t": "x".repeat(bytes) }));
-        assert_eq!(asked_for(&of(MAX_NOTE_BYTES - 38))[0].len(), MAX_NOTE_BYTES);
+        assert_eq!(stored(&of(MAX_NOTE_BYTES - 38))[0].len(), MAX_NOTE_BYTES);
         let mut confirmations = Confirmations::default();
         assert_eq!(
             confirmations.decide("delete", &of(MAX_NOTE_BYTES - 37)),
@@ -286,11 +283,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn order_never_matters(mut entries in prop::collection::btree_map("[a-z]{1,4}", any::<i32>(), 0..6)) {
+        fn key_order_does_not_matter(mut entries in prop::collection::btree_map("[a-z]{1,4}", any::<i32>(), 0..6)) {
             let forward: JsonObject = entries.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
             let backward: JsonObject = entries.iter().rev().map(|(k, v)| (k.clone(), json!(v))).collect();
-            let pending = asked_for(&forward);
-            prop_assert_eq!(&pending, &asked_for(&backward));
+            let pending = stored(&forward);
+            prop_assert_eq!(&pending, &stored(&backward));
             prop_assert_eq!(after(&pending, "yes").decide("delete", &backward), Verdict::Run);
             if let Some((name, value)) = entries.pop_first() {
                 let mut other = forward.clone();
@@ -300,16 +297,16 @@ mod tests {
         }
 
         #[test]
-        fn what_the_model_is_told_is_what_runs(
+        fn told_call_is_the_call_that_runs(
             number in any::<f64>().prop_filter("JSON has no others", |n| n.is_finite()),
             text in "\\PC{0,40}",
         ) {
-            let pending = asked_for(&object(json!({"price": number, "text": text})));
-            let mut told = after(&pending, "yes");
-            let notice = told.notice().expect("a notice");
+            let pending = stored(&object(json!({"price": number, "text": text})));
+            let mut next = after(&pending, "yes");
+            let notice = next.notice().expect("a notice");
             let (_, written) = notice.split_once("\n- ").expect("a call");
-            let repeated: Noted = serde_json::from_str(written).expect("a call");
-            prop_assert_eq!(told.decide("delete", &repeated.arguments), Verdict::Run);
+            let repeated: StoredCall = serde_json::from_str(written).expect("a call");
+            prop_assert_eq!(next.decide("delete", &repeated.arguments), Verdict::Run);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a message is a yes, a no, or neither.
 //!
-//! A belt beside the model's own judgement, which sees the whole message in every language: nothing is destroyed
-//! unless both hear a yes. What is not heard as one costs another question; the other way round it would cost more.
+//! A second check beside the model's own judgement: a destructive call runs only if both hear a yes. A missed yes costs
+//! another question; a wrong yes would cost more.
 
 /// What the user has said to a question of ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,40 +14,9 @@ pub(crate) enum Word {
 }
 
 /// Messages that begin so mean "yes".
-const AFFIRMATIONS: [&str; 32] = [
-    "yes",
-    "yeah",
-    "yep",
-    "yup",
-    "ok",
-    "okay",
-    "sure",
-    "confirm",
-    "confirmed",
-    "i confirm",
-    "go ahead",
-    "do it",
-    "please do",
-    "of course",
-    "absolutely",
-    "definitely",
-    "proceed",
-    "delete it",
-    "delete them",
-    "remove it",
-    "remove them",
-    "i am sure",
-    "i'm sure",
-    "ja",
-    "oui",
-    "sí",
-    "sim",
-    "да",
-    "はい",
-    "是",
-    "是的",
-    "hai",
-];
+const AFFIRMATIONS: &str = "yes, yeah, yep, yup, ok, okay, sure, confirm, confirmed, i confirm, go ahead, do it, please do, \
+    of course, absolutely, definitely, proceed, delete it, delete them, remove it, remove them, \
+    i am sure, i'm sure, ja, oui, sí, sim, да, はい, 是, 是的, hai";
 
 /// These begin other sentences too ("right now", "correct the title", "si tu veux"): they mean "yes" alone, or before
 /// another one.
@@ -57,46 +26,9 @@ const AFFIRMATIONS_ALONE: [&str; 5] = ["y", "right", "correct", "si", "da"];
 const POLITE: [&str; 2] = ["please", "thanks"];
 
 /// What else a yes may hold. Any other word might take it back, in any language: then they are asked again.
-const HARMLESS: [&str; 38] = [
-    "a",
-    "all",
-    "am",
-    "and",
-    "bitte",
-    "both",
-    "danke",
-    "delete",
-    "do",
-    "favor",
-    "gracias",
-    "i",
-    "i'm",
-    "it",
-    "just",
-    "merci",
-    "my",
-    "now",
-    "plait",
-    "por",
-    "remove",
-    "run",
-    "s'il",
-    "send",
-    "so",
-    "task",
-    "tasks",
-    "thank",
-    "that",
-    "the",
-    "them",
-    "then",
-    "these",
-    "this",
-    "those",
-    "vous",
-    "you",
-    "お願いします",
-];
+const HARMLESS: &str = "a, all, am, and, bitte, both, danke, delete, do, favor, gracias, i, i'm, it, just, merci, my, now, \
+    plait, por, remove, run, s'il, send, so, thank, that, the, them, then, these, this, those, vous, \
+    you, お願いします";
 
 /// Takes a yes back, or makes it depend on something.
 const RESERVATIONS: [&str; 9] = [
@@ -104,33 +36,9 @@ const RESERVATIONS: [&str; 9] = [
 ];
 
 /// Messages that begin so mean "no"; one that holds them elsewhere is at least no "yes".
-const REFUSALS: [&str; 25] = [
-    "no",
-    "nope",
-    "nah",
-    "never",
-    "nevermind",
-    "not now",
-    "not yet",
-    "not that",
-    "don't",
-    "dont",
-    "do not",
-    "stop",
-    "cancel",
-    "abort",
-    "wait",
-    "keep it",
-    "keep that",
-    "leave it",
-    "leave that",
-    "rather not",
-    "please don't",
-    "please do not",
-    "nein",
-    "nicht",
-    "non",
-];
+const REFUSALS: &str = "no, nope, nah, never, nevermind, not now, not yet, not that, don't, dont, do not, stop, cancel, \
+    abort, wait, keep it, keep that, leave it, leave that, rather not, please don't, please do not, \
+    nein, nicht, non";
 
 const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
 
@@ -138,7 +46,7 @@ const QUESTION_MARKS: [char; 3] = ['?', '？', '؟'];
 pub(crate) fn word(message: &str, asked: &str) -> Word {
     let (message_lower, asked_lower) = (lower(message), lower(asked));
     let words = words_of(&message_lower);
-    if begins_with_one_of(&REFUSALS, &words) {
+    if begins_with_one_of(REFUSALS, &words) {
         return Word::No;
     }
     let of_question = words_of(&asked_lower);
@@ -163,20 +71,24 @@ fn words_of(text: &str) -> Vec<&str> {
         .collect()
 }
 
-fn is_harmless(word: &str) -> bool {
-    let of_affirmation = |phrase: &&str| phrase.split(' ').any(|part| part == word);
-    HARMLESS.contains(&word)
-        || POLITE.contains(&word)
-        || AFFIRMATIONS_ALONE.contains(&word)
-        || AFFIRMATIONS.iter().any(of_affirmation)
+/// The words and phrases of a list.
+fn phrases(list: &str) -> impl Iterator<Item = &str> {
+    list.split(", ")
 }
 
-fn begins_with_one_of(phrases: &[&str], words: &[&str]) -> bool {
-    let begins = |phrase: &&str| {
+fn is_harmless(word: &str) -> bool {
+    phrases(HARMLESS).any(|harmless| harmless == word)
+        || POLITE.contains(&word)
+        || AFFIRMATIONS_ALONE.contains(&word)
+        || phrases(AFFIRMATIONS).any(|phrase| phrase.split(' ').any(|part| part == word))
+}
+
+fn begins_with_one_of(list: &str, words: &[&str]) -> bool {
+    let begins = |phrase: &str| {
         let mut rest = words.iter();
         phrase.split(' ').all(|word| rest.next() == Some(&word))
     };
-    phrases.iter().any(begins)
+    phrases(list).any(begins)
 }
 
 fn is_affirmation(words: &[&str]) -> bool {
@@ -185,13 +97,13 @@ fn is_affirmation(words: &[&str]) -> bool {
     let small = words.iter().take_while(|word| is_small(word)).count();
     let only_small = small == words.len() && words.iter().any(is_alone);
     // "please do" begins with a polite word of its own.
-    only_small || begins_with_one_of(&AFFIRMATIONS, words) || begins_with_one_of(&AFFIRMATIONS, &words[small..])
+    only_small || begins_with_one_of(AFFIRMATIONS, words) || begins_with_one_of(AFFIRMATIONS, &words[small..])
 }
 
 fn has_reservation(words: &[&str]) -> bool {
     (0..words.len()).any(|from| {
         let rest = &words[from..];
-        begins_with_one_of(&REFUSALS, rest) || RESERVATIONS.contains(&rest[0]) || rest[0].ends_with("n't")
+        begins_with_one_of(REFUSALS, rest) || RESERVATIONS.contains(&rest[0]) || rest[0].ends_with("n't")
     })
 }
 
@@ -304,8 +216,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_yes_with_a_no_in_it_is_none(
-            yes in prop::sample::select(AFFIRMATIONS.to_vec()),
-            no in prop::sample::select(REFUSALS.to_vec()),
+            yes in prop::sample::select(phrases(AFFIRMATIONS).collect::<Vec<_>>()),
+            no in prop::sample::select(phrases(REFUSALS).collect::<Vec<_>>()),
             between in "[ ,.!]{1,3}(the )?",
         ) {
             prop_assert_eq!(word(yes, ""), Word::Yes);

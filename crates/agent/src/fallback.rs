@@ -1,42 +1,44 @@
-//! Answers of our own, for when the model cannot give one: what was done is told all the same.
+//! Answers that the agent writes itself when the model cannot: they say what was done.
 
 use crate::calls::Outcome;
 use crate::consent::is_question;
 use crate::model::failure::Failure;
 
-/// How many things are named of each kind.
+/// Items named in each part.
 const MAX_NAMED: usize = 10;
 
-/// Said at the end of an answer that was longer than is taken.
-pub(crate) const CUT_SHORT: &str = "\n\n(The answer ends here because it has reached the longest that is allowed.)";
+/// Ends an answer that reached the limit of the model.
+pub(crate) const CUT_SHORT: &str = "\n\n(The answer was cut: it reached the maximum length.)";
 
-/// The user cannot confirm what nobody has named to them.
-const UNCONFIRMED: &str = "\n- Not done: something that you would have to confirm first; ask for it again";
+/// The user cannot confirm a call that no answer named.
+const UNCONFIRMED: &str = "\n- Not done: a change that needs your confirmation; ask for it again";
 
-/// What is missing of an answer that asks nothing, or something else, though tools of these titles wait for the
-/// user's yes.
-pub(crate) fn missing_question(answer: &str, titles: &[String]) -> Option<String> {
+/// The questions that an answer should have asked and did not: some calls wait for a confirmation.
+pub(crate) fn missing_question(answer: &str, questions: &[String]) -> Option<String> {
     let said = answer.to_lowercase();
-    // `Delete a task` is asked about by whoever says "delete".
-    let verb = |title: &String| title.split(' ').next().unwrap_or_default().to_lowercase();
-    let is_about = |title: &String| said.contains(&verb(title));
-    let is_asked = is_question(answer) && (!answer.is_ascii() || titles.iter().all(is_about));
-    (!titles.is_empty() && !is_asked).then(|| format!("\n\nThis needs your yes first: {}.", titles.join("; ")))
+    // An answer that asks and says "delete" is about `Delete the item "x"?`.
+    let verb = |question: &String| {
+        let word = question.split([' ', '?']).next();
+        word.unwrap_or_default().to_lowercase()
+    };
+    let is_about = |question: &String| said.contains(&verb(question));
+    let is_asked = is_question(answer) && (!answer.is_ascii() || questions.iter().all(is_about));
+    (!questions.is_empty() && !is_asked).then(|| format!("\n\n{} Reply yes or no.", questions.join(" ")))
 }
 
 /// The model failed after tools had run.
 pub(crate) fn failed<'a>(failure: &Failure, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
-    let why = format!("I cannot finish my answer: {}.", failure.happened());
+    let why = format!("I could not finish this answer. {}", failure.happened());
     with_account(why, outcomes)
 }
 
-/// The model went on calling tools.
+/// The model kept calling tools.
 pub(crate) fn stopped<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> String {
-    let why = "I have stopped here: this took more steps than one answer may take.".to_owned();
+    let why = "I stopped: this took more steps than one answer may take.".to_owned();
     with_account(why, outcomes)
 }
 
-/// A heading, and what belongs under it.
+/// A heading, and which outcomes belong to it.
 type Part = (&'static str, fn(&Outcome) -> bool);
 
 fn with_account<'a>(mut answer: String, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
@@ -44,7 +46,7 @@ fn with_account<'a>(mut answer: String, outcomes: impl Iterator<Item = &'a Outco
     let parts: [Part; 3] = [
         ("Done:", |o| o.success && !o.read_only),
         ("Looked up:", |o| o.success && o.read_only),
-        ("Did not work:", |o| o.ran && !o.success),
+        ("Failed:", |o| o.ran && !o.success),
     ];
     for (heading, belongs) in parts {
         let mut named: Vec<&str> = Vec::new();
@@ -85,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_told_and_what_was_not() {
+    fn account_lists_done_and_failed_calls() {
         let waiting = Outcome {
-            preview: "waits for your confirmation".into(),
+            preview: "needs your confirmation".into(),
             needs_confirmation: true,
             ..Outcome::default()
         };
@@ -100,29 +102,29 @@ mod tests {
         ];
         assert_eq!(
             failed(&Cause::Silence.into(), outcomes.iter()),
-            "I cannot finish my answer: the language model has been silent for too long.\n\
+            "I could not finish this answer. The model sent nothing for too long.\n\
              - Done: Buy milk\n\
              - Looked up: 3 tasks\n\
-             - Did not work: no such task\n\
-             - Not done: something that you would have to confirm first; ask for it again"
+             - Failed: no such task\n\
+             - Not done: a change that needs your confirmation; ask for it again"
         );
     }
 
     #[test]
-    fn a_question_that_the_model_forgot_is_asked() {
-        let titles = ["Delete a task".to_owned(), "Send".to_owned()];
+    fn forgotten_question_is_asked() {
+        let questions = ["Delete the note \"Milk\"?".to_owned(), "Send?".to_owned()];
         assert_eq!(
-            missing_question("I will.", &titles).as_deref(),
-            Some("\n\nThis needs your yes first: Delete a task; Send.")
+            missing_question("I will.", &questions).as_deref(),
+            Some("\n\nDelete the note \"Milk\"? Send? Reply yes or no.")
         );
-        assert_eq!(missing_question("Shall I delete it and send it?", &titles), None);
-        assert!(missing_question("Would you like to hear a joke?", &titles).is_some());
-        assert_eq!(missing_question("消しますか？", &titles), None);
+        assert_eq!(missing_question("Shall I delete it and send it?", &questions), None);
+        assert!(missing_question("Would you like to hear a joke?", &questions).is_some());
+        assert_eq!(missing_question("消しますか？", &questions), None);
         assert_eq!(missing_question("Hello.", &[]), None);
     }
 
     #[test]
-    fn a_long_list_is_cut() {
+    fn long_list_is_cut() {
         let outcomes: Vec<Outcome> = (0..12).map(|n| outcome(&format!("t{n}"), true, false)).collect();
         assert!(stopped(outcomes.iter()).ends_with("t8; t9; and 2 more"));
     }

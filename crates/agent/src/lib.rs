@@ -1,24 +1,28 @@
 //! A chat agent that uses tools, on any OpenAI-compatible model.
 //!
+//! - [`config`]: `[agent]` in the configuration;
 //! - [`settings`]: which model, and how far a turn may go;
 //! - [`toolbox`]: the tools that the agent is given;
-//! - [`chat`]: a question, what happens meanwhile, and the answer;
-//! - [`agent`]: [`Agent`], which takes questions and finds their conversations;
+//! - [`chat`]: the question, events and the answer;
+//! - [`agent`]: [`Agent`], which accepts questions and finds their conversations;
 //! - [`turn`]: [`Turn`], which answers one;
 //! - `model`: the endpoint, its requests and replies, and how they fail;
-//! - `prompt`, `transcript` and `rounds`: what the model is sent, kept within a budget;
-//! - `calls`, `confirm`, `consent` and `results`: what it calls, what must be confirmed first, whether it was, and what
-//!   came of it;
-//! - `fallback`: what the user is told when the model cannot answer;
-//! - `claims` and `text`: small things that these need.
+//! - `prompt`, `transcript` and `rounds`: what the model is sent, within a budget;
+//! - `calls`, `confirm`, `consent` and `results`: tool calls, their confirmation by the user, and their results;
+//! - `fallback`: answers for when the model fails;
+//! - `claims` and `text`: helpers.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 pub mod agent;
 mod calls;
 pub mod chat;
 mod claims;
+pub mod config;
 mod confirm;
 mod consent;
 mod fallback;
+mod metrics;
 mod model;
 mod prompt;
 mod results;
@@ -29,8 +33,10 @@ pub mod toolbox;
 mod transcript;
 pub mod turn;
 
-pub use agent::{Agent, Begun};
+pub use agent::{Accepted, Agent};
 pub use chat::{ChatAnswer, ChatRequest, Citation, Event, Events, ToolCallSummary};
+pub use config::Config;
+pub use metrics::METRICS;
 pub use settings::Settings;
 pub use toolbox::{ToolSet, Toolbox};
 pub use turn::Turn;

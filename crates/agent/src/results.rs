@@ -1,26 +1,38 @@
-//! What a tool's answer is worth beyond its text: a few words for a person, and what it can be cited by.
+//! What a person is shown of a tool call: labels, a preview of the answer, and its citations.
 
 use serde_json::Value;
-use tribune_core::ToolOutput;
+use tribune_core::{ToolOutput, ToolSpec};
 
 use crate::chat::Citation;
 use crate::text::{clip, plain};
 
 pub(crate) const MAX_PREVIEW_CHARS: usize = 200;
 const MAX_CITATIONS: usize = 20;
-/// Of an answer that names none of them.
+/// Citations of an answer that names none of them.
 const MAX_UNNAMED: usize = 5;
-/// Shorter titles stand in other words too.
+/// Shorter titles also occur inside other words.
 const MIN_TITLE_CHARS: usize = 4;
 const MAX_TITLE_CHARS: usize = 300;
 const MAX_URL_BYTES: usize = 2048;
 
-/// Lists that answers hold, and what one thing in them is called.
-const LISTS: [(&str, &str); 2] = [("tasks", "task"), ("results", "result")];
+/// The list of an answer, and what one item is called, unless the tool's spec says otherwise.
+const ITEMS: (&str, &str) = ("results", "result");
 
-/// A few words about an answer: how many things, or what it is called, or how it begins; never ids.
-pub(crate) fn preview(output: &ToolOutput, answer: &Value) -> String {
-    let words = counted(answer)
+/// The label of a running call.
+pub(crate) fn running_label(spec: &ToolSpec) -> String {
+    let running = spec.display.progress.map(|(running, _)| running.to_owned());
+    running.unwrap_or_else(|| format!("Using “{}”", plain(&spec.title)))
+}
+
+/// The label of a successful call.
+pub(crate) fn done_label(spec: &ToolSpec) -> String {
+    let done = spec.display.progress.map(|(_, done)| done.to_owned());
+    done.unwrap_or_else(|| format!("Used “{}”", plain(&spec.title)))
+}
+
+/// A few words about an answer: the number of items, its title or its first words; never ids.
+pub(crate) fn preview(output: &ToolOutput, answer: &Value, items: Option<(&str, &str)>) -> String {
+    let words = counted(answer, items.unwrap_or(ITEMS))
         .or_else(|| title(answer).map(str::to_owned))
         .or_else(|| output.own_text().map(str::to_owned))
         .or_else(|| (output.count > 0).then(|| count(output.count as u64, "result")));
@@ -28,21 +40,19 @@ pub(crate) fn preview(output: &ToolOutput, answer: &Value) -> String {
     if words.is_empty() { "done".to_owned() } else { words }
 }
 
-fn counted(answer: &Value) -> Option<String> {
-    LISTS.iter().find_map(|(list, thing)| {
-        let here = answer[*list].as_array()?.len() as u64;
-        Some(match answer["total"].as_u64().filter(|total| *total > here) {
-            Some(total) => format!("{here} of {}", count(total, thing)),
-            None => count(here, thing),
-        })
+fn counted(answer: &Value, (list, item): (&str, &str)) -> Option<String> {
+    let here = answer[list].as_array()?.len() as u64;
+    Some(match answer["total"].as_u64().filter(|total| *total > here) {
+        Some(total) => format!("{here} of {}", count(total, item)),
+        None => count(here, item),
     })
 }
 
-fn count(number: u64, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+fn count(number: u64, item: &str) -> String {
+    format!("{number} {item}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Of the answer itself, or of the one thing that it holds.
+/// The title of the answer itself, or of the one object it holds.
 fn title(answer: &Value) -> Option<&str> {
     let own = |value: &'_ Value| value["title"].as_str().is_some_and(|title| !title.trim().is_empty());
     let holder = if own(answer) {
@@ -53,12 +63,16 @@ fn title(answer: &Value) -> Option<&str> {
     holder["title"].as_str()
 }
 
-/// Adds what an answer can be cited by, each address once.
+/// Ids and titles of the objects that an answer holds, so that a confirmation can name what it is about.
+pub(crate) fn named_objects(answer: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let fields = answer.as_object().into_iter().flat_map(|fields| fields.values());
+    let listed = fields.clone().filter_map(Value::as_array).flatten();
+    let objects = std::iter::once(answer).chain(fields).chain(listed);
+    objects.filter_map(|object| Some((object["id"].as_str()?, object["title"].as_str()?)))
+}
+
+/// Adds the citations of an answer, each address once.
 pub(crate) fn collect_citations(answer: &Value, citations: &mut Vec<Citation>) {
-    // The user's own list is no source of what is said about it, and what is gone cannot be opened.
-    if answer["deleted"] == true || answer["tasks"].is_array() {
-        return;
-    }
     let listed = answer["results"].as_array().into_iter().flatten();
     for citation in std::iter::once(answer).chain(listed).filter_map(citation) {
         add_citation(citation, citations);
@@ -71,7 +85,7 @@ pub(crate) fn add_citation(citation: Citation, citations: &mut Vec<Citation>) {
     }
 }
 
-/// Those that an answer names, by address or title. One that names none may rest on any of the first.
+/// The citations that an answer names, by address or title; the first ones if it names none.
 pub(crate) fn behind(answer: &str, mut citations: Vec<Citation>) -> Vec<Citation> {
     let said = answer.to_lowercase();
     let is_named = |citation: &Citation| {
@@ -95,7 +109,7 @@ fn citation(thing: &Value) -> Option<Citation> {
     })
 }
 
-/// An address that a page may link to as it stands.
+/// Whether a page may link to this address.
 fn is_link(url: &str) -> bool {
     let plain = url.len() <= MAX_URL_BYTES && !url.contains(|c: char| c.is_whitespace() || c.is_control());
     let parsed = plain.then(|| reqwest::Url::parse(url).ok()).flatten();
@@ -109,14 +123,18 @@ mod tests {
     use super::*;
 
     fn preview_of(answer: &Value) -> String {
-        preview(&ToolOutput::structured(answer, 0).expect("an answer"), answer)
+        preview(&ToolOutput::structured(answer, 0).expect("an answer"), answer, None)
     }
 
     #[test]
-    fn a_preview_says_how_many_or_which() {
+    fn preview_counts_items_or_names_one() {
         assert_eq!(preview_of(&json!({"results": [1, 2, 3]})), "3 results");
-        assert_eq!(preview_of(&json!({"tasks": [1]})), "1 task");
-        assert_eq!(preview_of(&json!({"tasks": [1, 2], "total": 12})), "2 of 12 tasks");
+        let letters = |answer: Value| {
+            let output = ToolOutput::structured(&answer, 0).expect("an answer");
+            preview(&output, &answer, Some(("letters", "letter")))
+        };
+        assert_eq!(letters(json!({"letters": [1]})), "1 letter");
+        assert_eq!(letters(json!({"letters": [1, 2], "total": 12})), "2 of 12 letters");
         assert_eq!(preview_of(&json!({"id": "x", "title": "Buy milk"})), "Buy milk");
         assert_eq!(
             preview_of(&json!({"status": "ok", "task": {"id": 1, "title": "Buy\n milk"}})),
@@ -128,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_shows_no_ids() {
+    fn preview_shows_no_ids() {
         let output =
             ToolOutput::from_json("{}".into(), 0).with_text("deleted 018f6b1e-7c1d-7aaa-8bbb-0123456789ab".into());
-        assert_eq!(preview(&output, &json!({})), "deleted …");
+        assert_eq!(preview(&output, &json!({}), None), "deleted …");
     }
 
     #[test]
-    fn an_answer_is_cited_by_what_it_names_or_else_by_the_first() {
+    fn only_named_citations_are_kept() {
         let cited = |number: usize| Citation {
             title: format!("Title {number:02}"),
             url: format!("https://example.org/{number:02}"),
@@ -150,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn citations_are_links_with_titles_each_once() {
+    fn citations_are_distinct_titled_links() {
         let mut citations = Vec::new();
         let answer = json!({
             "title": "Top", "url": "https://example.org/top",
@@ -171,15 +189,17 @@ mod tests {
             found,
             [("Top", "https://example.org/top"), ("One", "http://example.org/1")]
         );
-        let task = json!({"title": "Two", "url": "http://example.org/2"});
-        for own in [
-            json!({"tasks": [task]}),
-            json!({"title": "Two", "url": "http://example.org/2", "deleted": true}),
-        ] {
-            let mut citations = Vec::new();
-            collect_citations(&own, &mut citations);
-            assert_eq!(citations, []);
-        }
+    }
+
+    #[test]
+    fn objects_of_an_answer_are_named_by_id() {
+        let answer = json!({
+            "id": "a", "title": "A",
+            "one": {"id": "b", "title": "B"},
+            "many": [{"id": "c", "title": "C"}, {"id": 4, "title": "D"}, "text"],
+        });
+        let named: Vec<_> = named_objects(&answer).collect();
+        assert_eq!(named, [("a", "A"), ("b", "B"), ("c", "C")]);
     }
 
     #[test]

@@ -1,21 +1,18 @@
-//! What is sent of the rounds of a turn: all of it, or less if there is no room.
+//! Tool calls and results of earlier rounds, shortened to fit the budget.
 
 use std::borrow::Cow;
 
 use crate::model::request::{self, Message};
-use crate::text::Beginning;
+use crate::text::{Beginning, tokens};
 
-/// Tokens are counted roughly: three bytes are one. English has about four to a token, Chinese three, so that the
-/// count is rather too high than too low.
-pub(crate) const BYTES_PER_TOKEN: usize = 3;
-/// What a message takes beside its text.
+/// Tokens of a message beside its text.
 const MESSAGE_TOKENS: usize = 8;
-/// Results are not cut further than this: less would tell nothing.
+/// Results are not cut below this.
 pub(crate) const LEAST_RESULT_CHARS: usize = 200;
-/// Arguments that are no longer than this are not left out.
+/// Shorter arguments are never omitted.
 pub(crate) const LEAST_ARGUMENT_BYTES: usize = 200;
 
-/// A call that was answered, as the model is shown it again.
+/// A finished call, as the model sees it again.
 #[derive(Debug, Clone)]
 pub(crate) struct AnsweredCall {
     pub(crate) id: String,
@@ -25,11 +22,11 @@ pub(crate) struct AnsweredCall {
     pub(crate) result: Beginning,
 }
 
-/// How much is sent of a round.
+/// The part of a round that is sent.
 pub(crate) struct Share<'a> {
     round: &'a [AnsweredCall],
     result_chars: usize,
-    /// Long arguments are sent too.
+    /// Whether long arguments are included.
     all_arguments: bool,
 }
 
@@ -86,7 +83,7 @@ pub(crate) fn tokens_of(shares: &[Share<'_>]) -> usize {
     shares.iter().map(Share::tokens).sum()
 }
 
-/// Shortens what is oldest until all fits, or nothing is left to shorten.
+/// Shortens the oldest first until everything fits, or nothing can be shortened.
 pub(crate) fn fit(shares: &mut [Share<'_>], room: usize) {
     let mut taken = tokens_of(shares);
     let (earlier, last) = shares.split_at_mut(shares.len().saturating_sub(1));
@@ -102,10 +99,6 @@ pub(crate) fn fit(shares: &mut [Share<'_>], room: usize) {
             }
         }
     }
-}
-
-pub(crate) const fn tokens(bytes: usize) -> usize {
-    bytes.div_ceil(BYTES_PER_TOKEN)
 }
 
 pub(crate) const fn message(text: &str) -> usize {

@@ -1,32 +1,32 @@
-//! Which model, and how far a turn may go.
+//! The model, and the limits of a turn.
 
 use std::time::Duration;
 
 #[derive(Clone)]
 pub struct Settings {
-    /// Of an OpenAI-compatible endpoint, up to and without `/chat/completions`.
+    /// An OpenAI-compatible endpoint, without `/chat/completions`.
     pub base_url: String,
     pub model: String,
     pub api_key: Option<String>,
-    /// `None` leaves it to the endpoint.
+    /// `None` for the default of the endpoint.
     pub temperature: Option<f32>,
-    /// The longest answer that is asked of the model.
+    /// Maximum length of an answer.
     pub max_output_tokens: u32,
-    /// How much may be sent to the model in one request, counted roughly. Older messages and tool results give way.
+    /// Token budget of one request, estimated. Older messages and tool results are cut to fit.
     pub context_tokens: u32,
-    /// How much of one tool's result enters the context.
+    /// Maximum length of one tool result for the model.
     pub max_result_chars: usize,
     /// Rounds of tool calls in one turn.
     pub max_rounds: usize,
-    /// Messages of the conversation that go with a question.
+    /// Earlier messages sent with a question.
     pub history: usize,
-    /// After this long without a message, the next one begins a new conversation.
+    /// After this long without a message, a new conversation starts.
     pub idle_after: Duration,
-    /// How long the model may be silent: before its first word and between two.
+    /// Maximum time between two pieces of an answer.
     pub silence: Duration,
-    /// How long one request to the model may take.
+    /// Timeout of one request to the model.
     pub request_timeout: Duration,
-    /// How long a whole turn may take.
+    /// Timeout of a whole turn.
     pub turn_timeout: Duration,
     /// Added to the built-in instructions.
     pub instructions: Option<String>,
@@ -53,7 +53,7 @@ impl Settings {
     }
 }
 
-/// Without the key.
+/// Omits the key.
 impl std::fmt::Debug for Settings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Settings")

@@ -1,9 +1,16 @@
-//! Cutting text to a length, and ids out of it.
+//! Cutting text to a length, estimating tokens, and removing ids.
 
 use uuid::Uuid;
 
-/// How long an id is when it is written out.
+/// Length of a written UUID.
 const ID_CHARS: usize = 36;
+
+/// Tokens are estimated: English has about four bytes in a token, Chinese three, so that three overestimate.
+pub(crate) const BYTES_PER_TOKEN: usize = 3;
+
+pub(crate) const fn tokens(bytes: usize) -> usize {
+    bytes.div_ceil(BYTES_PER_TOKEN)
+}
 
 /// The first characters, with an ellipsis if there are more; never more than `max` in all.
 pub(crate) fn clip(text: &str, max: usize) -> String {
@@ -23,11 +30,11 @@ pub(crate) fn cut(text: &str, max: usize) -> String {
     Beginning::of(text, max).cut(max)
 }
 
-/// How a text begins, and how much of it is missing.
+/// The beginning of a text, and how much is missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Beginning {
     text: String,
-    /// In characters.
+    /// Missing characters.
     missing: usize,
 }
 
@@ -41,7 +48,7 @@ impl Beginning {
         }
     }
 
-    /// Without what is missing.
+    /// Characters that are present.
     pub(crate) fn chars(&self) -> usize {
         self.text.chars().count()
     }
@@ -60,7 +67,7 @@ impl Beginning {
     }
 }
 
-/// On one line, without characters that would steer a terminal, and with an ellipsis for each UUID.
+/// One line, without control characters, and with an ellipsis for each UUID.
 pub(crate) fn plain(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = line.replace(char::is_control, "");

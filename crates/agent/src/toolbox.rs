@@ -1,25 +1,26 @@
-//! The tools that the agent is given.
+//! The tools of the agent.
 
 use std::sync::Arc;
 
+use async_openai::types::chat::{ChatCompletionTool, ChatCompletionTools, FunctionObject};
 use async_trait::async_trait;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tribune_core::{CallContext, JsonObject, Result, ToolOutput, ToolSpec};
 
-use crate::model::request::function;
-use crate::rounds::tokens;
+use crate::text::tokens;
 
 /// What the model may call, for one caller.
 #[async_trait]
 pub trait Toolbox: Send + Sync {
-    /// Asked for once a turn: whoever has the same tools for many gives the same set.
+    /// Called once a turn; may return a shared set.
     fn tools(&self) -> Arc<ToolSet>;
 
     /// Checks the arguments and runs a tool as the caller of `cx`.
     async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput>;
 }
 
-/// Tools, and the words in which the model is shown them: written once, because schemas are long.
+/// Tools, and their definitions for the model: serialised once, because schemas are long.
 #[derive(Debug, Default)]
 pub struct ToolSet {
     specs: Vec<ToolSpec>,
@@ -28,10 +29,10 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// In the order in which the model is shown them.
+    /// In the order of the definitions.
     pub fn new(specs: Vec<ToolSpec>) -> Self {
         let functions: Vec<_> = specs.iter().map(function).collect();
-        // Names, texts and schemas always make JSON; if they did not, there would be nothing to show.
+        // Names, texts and schemas always serialise.
         let definitions = serde_json::value::to_raw_value(&functions).ok();
         Self {
             definitions: definitions.filter(|_| !specs.is_empty()),
@@ -51,9 +52,21 @@ impl ToolSet {
         self.definitions.as_deref()
     }
 
-    /// What the definitions take of the budget.
+    /// The size of the definitions.
     pub(crate) fn tokens(&self) -> usize {
         self.definitions()
             .map_or(0, |definitions| tokens(definitions.get().len()))
     }
+}
+
+/// A tool as the model sees it. Not `strict`: that supports only a part of JSON Schema.
+fn function(spec: &ToolSpec) -> ChatCompletionTools {
+    ChatCompletionTools::Function(ChatCompletionTool {
+        function: FunctionObject {
+            name: spec.name.clone(),
+            description: Some(spec.description.clone()),
+            parameters: Some(Value::Object(spec.input_schema.clone())),
+            strict: None,
+        },
+    })
 }

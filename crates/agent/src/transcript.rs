@@ -1,14 +1,14 @@
-//! What a model is sent in a turn, kept within what it may be sent.
+//! The messages for the model, within its token budget.
 
 use std::borrow::Cow;
 
-use tribune_core::store::{Message as Kept, Role};
+use tribune_storage::{Message as Kept, Role};
 
 use crate::model::request::{self, Message};
 use crate::rounds::{AnsweredCall, Share, fit, message, tokens_of};
 use crate::text::cut;
 
-/// The last exchange is always sent: "yes" and "the second one" mean nothing without it.
+/// The last exchange is always sent: "yes" means nothing without it.
 const LAST_EXCHANGE: usize = 2;
 /// It is not cut further than this.
 const LEAST_MESSAGE_CHARS: usize = 1000;
@@ -17,7 +17,7 @@ const LEAST_MESSAGE_CHARS: usize = 1000;
 pub(crate) struct Transcript {
     system: String,
     history: Vec<Kept>,
-    /// What the model is told just before the question.
+    /// A system message just before the question.
     notice: Option<String>,
     question: String,
     rounds: Vec<Vec<AnsweredCall>>,
@@ -50,9 +50,9 @@ impl Transcript {
         self.rounds.len()
     }
 
-    /// The messages of the next request, beside definitions of tools that take so many tokens. What does not fit gives
-    /// way: first the oldest of the history, down to the last exchange; then the ends of the results of earlier
-    /// rounds, and their arguments; then those of the last round. System prompt, notice and question never do.
+    /// The messages of the next request; tool definitions take `definitions` tokens. If they do not fit, the oldest
+    /// history is dropped first, down to the last exchange; then results and arguments of earlier rounds are cut, then
+    /// those of the last round. System prompt, notice and question are always complete.
     pub(crate) fn messages(&self, definitions: usize) -> Vec<Message> {
         let notice = self.notice.as_deref();
         let fixed = definitions + message(&self.system) + notice.map_or(0, message) + message(&self.question);
@@ -75,8 +75,7 @@ impl Transcript {
         messages
     }
 
-    /// The last messages that fit; the last exchange, cut if need be, even if it does not. An answer is not left
-    /// without its question.
+    /// The last messages that fit, at least the last exchange, cut if needed. No answer without its question.
     fn history_within(&self, room: usize) -> Vec<(Role, Cow<'_, str>)> {
         let last = self.history.len().saturating_sub(LAST_EXCHANGE);
         let fits = |from: usize| {
@@ -112,8 +111,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::rounds::{BYTES_PER_TOKEN, LEAST_ARGUMENT_BYTES, LEAST_RESULT_CHARS};
-    use crate::text::Beginning;
+    use crate::rounds::{LEAST_ARGUMENT_BYTES, LEAST_RESULT_CHARS};
+    use crate::text::{BYTES_PER_TOKEN, Beginning};
 
     fn kept(role: Role, content: &str) -> Kept {
         Kept {

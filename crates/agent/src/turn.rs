@@ -1,28 +1,39 @@
-//! One turn: the model is asked, calls tools, is asked again, and answers; question and answer are kept.
+//! One turn: the model answers a question, with tool calls in between; question and answer are stored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use jiff::Timestamp;
-use tribune_core::store::{ConversationState, Exchange, Message, Role};
-use tribune_core::{CallContext, Error, Result, UserId, id_of_time};
+use tribune_core::{CallContext, Clock, Error, Result, UserId, id_of_time};
+use tribune_storage::{ConversationState, ConversationStore, Exchange, Message, Role};
 use uuid::Uuid;
 
-use crate::agent::Shared;
 use crate::calls::{Caller, Work};
 use crate::chat::{ChatAnswer, Event, Events};
 use crate::claims::Claim;
 use crate::confirm::Confirmations;
 use crate::fallback;
+use crate::model::Model;
 use crate::model::failure::{Cause, Failure};
 use crate::model::request::ToolUse;
 use crate::prompt::system_prompt;
 use crate::results::behind;
+use crate::settings::Settings;
 use crate::toolbox::Toolbox;
 use crate::transcript::Transcript;
 
-/// A question that is to be answered. Owns what it needs, so that it can go on when whoever asked has gone.
+/// What all turns share.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) model: Model,
+    pub(crate) conversations: Arc<dyn ConversationStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Whether the log has said that the tools take too much of the budget.
+    pub(crate) warned: AtomicBool,
+}
+
+/// A question to be answered. It owns what it needs, so that it can go on after the caller hangs up.
 pub struct Turn {
     pub(crate) shared: Arc<Shared>,
     pub(crate) user: UserId,
@@ -30,14 +41,14 @@ pub struct Turn {
     pub(crate) question: String,
     pub(crate) asked_at: Timestamp,
     pub(crate) request_id: Option<Uuid>,
-    /// Nobody else answers this request meanwhile.
+    /// Keeps the same request from being answered twice at once.
     pub(crate) _answering: Option<Claim>,
 }
 
-/// How a conversation with the model ended.
+/// How the exchange with the model ended.
 enum End {
     Answered(String),
-    /// The model went on calling tools.
+    /// The model kept calling tools.
     Stopped,
     Failed(Failure),
 }
@@ -53,20 +64,20 @@ impl End {
 }
 
 impl Turn {
-    /// Where the exchange will be kept.
+    /// The conversation that will store the exchange.
     pub const fn conversation_id(&self) -> Uuid {
         self.conversation.id
     }
 
-    /// Answers the question. When this returns an answer, it has been kept; when it fails, nothing has.
+    /// Answers the question. An answer that is returned is stored; after an error nothing is.
     ///
     /// The texts of the [`Event::Delta`]s since the last [`Event::Discard`] are the answer's message, white space
     /// around it aside.
     pub async fn run(mut self, toolbox: Arc<dyn Toolbox>, cx: CallContext, events: &dyn Events) -> Result<ChatAnswer> {
         let shared = Arc::clone(&self.shared);
-        let begun = shared.clock.monotonic();
-        let cx = cx.until(begun.checked_add(shared.settings.turn_timeout).unwrap_or(cx.deadline));
-        let teller = Teller::new(events);
+        let started = shared.clock.monotonic();
+        let cx = cx.until(started.checked_add(shared.settings.turn_timeout).unwrap_or(cx.deadline));
+        let stream = TextStream::new(events);
         events.emit(Event::Started {
             conversation_id: self.conversation.id,
         });
@@ -79,35 +90,40 @@ impl Turn {
             notes: std::mem::take(&mut self.conversation.pending),
         };
         if confirmations.is_refused() {
-            // At once: a no counts even if this turn fails.
+            // At once, so that a no counts even if this turn fails.
             waiting.take(&shared).await;
         }
         let mut transcript = self.transcript(confirmations.notice());
         let max_result_chars = shared.settings.max_result_chars;
         let clock = Arc::clone(&shared.clock);
         let mut caller = Caller::new(toolbox, confirmations, events, clock, max_result_chars);
-        let end = converse(&shared, &mut transcript, &mut caller, &mut waiting, &cx, &teller).await;
+        let end = converse(&shared, &mut transcript, &mut caller, &mut waiting, &cx, &stream).await;
         let tools = caller.outcomes().count();
-        let (outcome, answer) = self.conclude(end, caller, &teller).await;
-        account(&shared, begun, &cx, outcome, transcript.rounds(), tools);
+        let (outcome, answer) = self.conclude(end, caller, &stream).await;
+        account(&shared, started, &cx, outcome, transcript.rounds(), tools);
         answer
     }
 
-    /// The answer, once it is kept, and what the metrics call this end.
-    async fn conclude(self, end: End, caller: Caller<'_>, teller: &Teller<'_>) -> (&'static str, Result<ChatAnswer>) {
+    /// The stored answer, and the outcome for the metrics.
+    async fn conclude(
+        self,
+        end: End,
+        caller: Caller<'_>,
+        stream: &TextStream<'_>,
+    ) -> (&'static str, Result<ChatAnswer>) {
         let outcome = end.as_str();
         let was_asked = matches!(end, End::Answered(_));
-        let message = match written(end, &caller, teller) {
+        let message = match written(end, &caller, stream) {
             Ok(message) => message,
-            // What waited for the user's word still does, unless it was used up.
+            // Pending confirmations stay, unless they were used.
             Err(error) => return (outcome, Err(error)),
         };
         let mut work = caller.into_work();
         if !was_asked {
-            // An answer of ours names nothing that could be confirmed.
+            // Our own answer asks for no confirmation.
             work.pending.clear();
         }
-        match self.keep(message, work, teller).await {
+        match self.store(message, work, stream).await {
             Ok(answer) => (outcome, Ok(answer)),
             Err(error) => ("not_kept", Err(error)),
         }
@@ -124,8 +140,8 @@ impl Turn {
         )
     }
 
-    /// Keeps the exchange, and only then gives the answer.
-    async fn keep(self, message: String, work: Work, teller: &Teller<'_>) -> Result<ChatAnswer> {
+    /// Stores the exchange, then returns the answer.
+    async fn store(self, message: String, work: Work, stream: &TextStream<'_>) -> Result<ChatAnswer> {
         let answered_at = self.shared.clock.now().max(self.asked_at);
         let said = |role, content, at| Message {
             id: id_of_time(at),
@@ -143,10 +159,10 @@ impl Turn {
         };
         let did_something = !work.summaries.is_empty();
         let kept = self.shared.conversations.record(&self.user, &exchange).await;
-        let kept = kept.map_err(|error| not_kept(error, did_something))?;
+        let kept = kept.map_err(|error| not_stored(error, did_something))?;
         if kept.answer.id != exchange.answer.id {
-            // Another process has answered the same request first: its answer is the one that stays.
-            teller.replace(&kept.answer.content);
+            // Another process answered the same request first: its answer stays.
+            stream.replace(&kept.answer.content);
         }
         let citations = behind(&kept.answer.content, work.citations);
         Ok(ChatAnswer {
@@ -158,18 +174,17 @@ impl Turn {
     }
 }
 
-/// What waits in the store for the user's word. A word is good for one turn: whoever acts on it takes what waits away
-/// first, so that no other turn, in this process or another, finds it there again.
+/// The confirmations that are pending in the store. A yes is good for one turn: a turn removes them from the store
+/// before it acts, so that no other turn, in this process or another, can act on the same yes.
 struct Waiting {
     user: UserId,
     conversation: Uuid,
-    /// Empty when it has been taken.
+    /// Empty once they are removed.
     notes: Vec<String>,
 }
 
 impl Waiting {
-    /// Whether it was still there, or was taken by this turn before. If that cannot be told, it was not: the user is
-    /// asked again.
+    /// Whether they were still there, or this turn removed them before. If the store fails, the user is asked again.
     async fn take(&mut self, shared: &Shared) -> bool {
         let notes = std::mem::take(&mut self.notes);
         if notes.is_empty() {
@@ -178,20 +193,20 @@ impl Waiting {
         let store = &shared.conversations;
         let taken = store.take_pending(&self.user, self.conversation, &notes).await;
         taken.unwrap_or_else(|error| {
-            tracing::warn!(%error, "whether a confirmation was used cannot be told");
+            tracing::warn!(%error, "could not check whether a confirmation was used");
             false
         })
     }
 }
 
-/// Asks the model and runs what it calls until it answers.
+/// Asks the model and runs its tool calls until it answers.
 async fn converse(
     shared: &Shared,
     transcript: &mut Transcript,
     caller: &mut Caller<'_>,
     waiting: &mut Waiting,
     cx: &CallContext,
-    teller: &Teller<'_>,
+    stream: &TextStream<'_>,
 ) -> End {
     let max_rounds = shared.settings.max_rounds;
     let tools = match max_rounds {
@@ -204,7 +219,7 @@ async fn converse(
         let last = transcript.rounds() >= max_rounds;
         let tool_use = if last { ToolUse::Over } else { ToolUse::Allowed };
         let messages = transcript.messages(definitions);
-        let on_text = |text: &str| teller.tell(text);
+        let on_text = |text: &str| stream.send(text);
         let reply = match shared.model.ask(messages, &tools, tool_use, cx, &on_text).await {
             Ok(reply) => reply,
             Err(failure) if last && max_rounds > 0 && failure.cause == Cause::Nothing => return End::Stopped,
@@ -213,12 +228,12 @@ async fn converse(
         if reply.calls.is_empty() {
             let mut text = reply.text;
             if reply.cut {
-                teller.tell(fallback::CUT_SHORT);
+                stream.send(fallback::CUT_SHORT);
                 text.push_str(fallback::CUT_SHORT);
             }
             return End::Answered(text);
         }
-        teller.discard();
+        stream.discard();
         if last {
             return End::Stopped;
         }
@@ -230,12 +245,12 @@ async fn converse(
     }
 }
 
-/// The answer that is kept: the model's, or one of ours if something was done that must be told.
-fn written(end: End, caller: &Caller<'_>, teller: &Teller<'_>) -> Result<String> {
+/// The final text: the model's, or our own if tools ran and the model failed.
+fn written(end: End, caller: &Caller<'_>, stream: &TextStream<'_>) -> Result<String> {
     let ours = match end {
         End::Answered(mut text) => {
-            if let Some(question) = fallback::missing_question(&text, &caller.asked_titles()) {
-                teller.tell(&question);
+            if let Some(question) = fallback::missing_question(&text, &caller.questions()) {
+                stream.send(&question);
                 text.push_str(&question);
             }
             return Ok(text.trim().to_owned());
@@ -245,15 +260,15 @@ fn written(end: End, caller: &Caller<'_>, teller: &Teller<'_>) -> Result<String>
             fallback::failed(&failure, caller.outcomes())
         }
         End::Failed(failure) => {
-            teller.discard();
+            stream.discard();
             return Err(failure.into_error());
         }
     };
-    teller.replace(&ours);
+    stream.replace(&ours);
     Ok(ours)
 }
 
-/// Tells the operator, once, that the model is left little room for anything but tools.
+/// Warns the operator, once, that tool definitions leave the model little room.
 fn warn_of_definitions(shared: &Shared, tools: usize, definitions: usize) {
     let budget = shared.settings.context_tokens as usize;
     if definitions > budget / 2 && !shared.warned.swap(true, Ordering::Relaxed) {
@@ -261,23 +276,23 @@ fn warn_of_definitions(shared: &Shared, tools: usize, definitions: usize) {
             tools,
             tokens = definitions,
             budget,
-            "the definitions of the tools take more than half of what the model may be sent: give the agent fewer \
-             tools, or raise context_tokens if the model takes more"
+            "tool definitions take more than half of agent.context_tokens: select fewer tools, or raise it if the \
+             model allows"
         );
     }
 }
 
-fn not_kept(error: Error, did_something: bool) -> Error {
+fn not_stored(error: Error, did_something: bool) -> Error {
     let message = if did_something {
-        "the answer could not be kept, though some of what you asked may have been done: look before you ask again"
+        "The answer could not be stored, but tools may have run: check before you ask again"
     } else {
-        "the answer could not be kept; try again in a moment"
+        "The answer could not be stored; try again in a moment"
     };
     Error::unavailable(message).caused_by(error)
 }
 
-fn account(shared: &Shared, begun: Instant, cx: &CallContext, outcome: &'static str, rounds: usize, tools: usize) {
-    let took = shared.clock.monotonic().saturating_duration_since(begun);
+fn account(shared: &Shared, started: Instant, cx: &CallContext, outcome: &'static str, rounds: usize, tools: usize) {
+    let took = shared.clock.monotonic().saturating_duration_since(started);
     metrics::counter!("tribune_chat_turns_total", "outcome" => outcome).increment(1);
     metrics::histogram!("tribune_chat_turn_seconds").record(took.as_secs_f64());
     tracing::info!(
@@ -290,34 +305,34 @@ fn account(shared: &Shared, begun: Instant, cx: &CallContext, outcome: &'static 
     );
 }
 
-/// Passes text on, and takes it back.
-struct Teller<'a> {
+/// Sends text to the client, and takes it back.
+struct TextStream<'a> {
     events: &'a dyn Events,
-    /// Text was told that has not been taken back.
-    told: AtomicBool,
+    /// Whether the client has text that was not taken back.
+    has_text: AtomicBool,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> TextStream<'a> {
     const fn new(events: &'a dyn Events) -> Self {
         Self {
             events,
-            told: AtomicBool::new(false),
+            has_text: AtomicBool::new(false),
         }
     }
 
-    fn tell(&self, text: &str) {
-        self.told.store(true, Ordering::Relaxed);
+    fn send(&self, text: &str) {
+        self.has_text.store(true, Ordering::Relaxed);
         self.events.emit(Event::Delta { text: text.to_owned() });
     }
 
     fn discard(&self) {
-        if self.told.swap(false, Ordering::Relaxed) {
+        if self.has_text.swap(false, Ordering::Relaxed) {
             self.events.emit(Event::Discard);
         }
     }
 
     fn replace(&self, text: &str) {
         self.discard();
-        self.tell(text);
+        self.send(text);
     }
 }

@@ -1,30 +1,13 @@
 //! Time as a parameter, so that everything that depends on it can be tested.
 
-use std::time::Instant;
+#![allow(
+    clippy::disallowed_methods,
+    reason = "`SystemClock` is where the machine's clock is read"
+)]
 
 use jiff::Timestamp;
+pub use tribune_clock::{Clock, SystemClock};
 use uuid::{Builder, Uuid};
-
-pub trait Clock: Send + Sync {
-    /// Wall-clock time, for people and records.
-    fn now(&self) -> Timestamp;
-    /// Monotonic time, for ages and deadlines.
-    fn monotonic(&self) -> Instant;
-}
-
-/// The machine's own clock.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn monotonic(&self) -> Instant {
-        Instant::now()
-    }
-}
 
 /// An id (UUID version 7) that sorts by the time of its making, to a quarter of a microsecond: two things made one after
 /// the other within a millisecond keep their order.

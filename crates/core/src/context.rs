@@ -13,14 +13,14 @@ use crate::user::UserId;
 pub enum Principal {
     /// The person at this machine: a shell, stdio, or a loopback listener without authentication.
     Local,
-    /// Somebody out there who has not said who they are.
+    /// A remote caller without a token.
     Anonymous,
     /// An authenticated user.
     User(UserId),
 }
 
 impl Principal {
-    /// Whose data this caller has; `None` for somebody who has not said who they are.
+    /// Whose data this caller has; `None` if anonymous.
     pub fn user(&self) -> Option<UserId> {
         match self {
             Self::Local => Some(UserId::local()),
@@ -30,12 +30,12 @@ impl Principal {
     }
 }
 
-/// Receives how far a long call has come.
+/// Receives the progress of a long call.
 pub trait ProgressSink: Send + Sync {
     fn report(&self, done: f64, total: Option<f64>, message: Option<&str>);
 }
 
-/// A caller's wish to hear about progress; silent when nobody asked.
+/// Reports progress to the caller, if the caller asked for it.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<dyn ProgressSink>>);
 
@@ -62,8 +62,8 @@ pub struct CallContext {
     pub progress: Progress,
     /// Ties every log line of the call together, and to the caller's own records.
     pub correlation_id: Arc<str>,
-    /// Whether what changes by itself is kept as it is answered, so that the answer can be cited. Not where a person
-    /// merely looks: records have a limit, and belong to answers.
+    /// Whether live data is recorded as it is answered, so that the answer can be cited. Off for pages: records are
+    /// limited, and belong to answers.
     pub cites: bool,
 }
 
@@ -79,7 +79,7 @@ impl CallContext {
         }
     }
 
-    /// The same call by somebody who only looks.
+    /// The same call without citation records.
     #[must_use]
     pub fn uncited(mut self) -> Self {
         self.cites = false;

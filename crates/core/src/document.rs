@@ -1,4 +1,4 @@
-//! What sources give back.
+//! What sources return.
 
 use jiff::Timestamp;
 
@@ -11,11 +11,11 @@ use crate::tool::JsonObject;
 pub struct Document {
     pub id: DocumentId,
     pub title: String,
-    /// Exactly as the source has it; outputs that must be smaller cut it at their own edge.
+    /// The complete text; outputs with a size limit cut it themselves.
     pub text: String,
     /// Where the original lives, when that is not Tribune itself.
     pub url: Option<String>,
-    /// The moment the content speaks for, when the source knows one.
+    /// When the content was true, if the source knows.
     pub as_of: Option<Timestamp>,
     /// Everything else the source knows, by the source's own field names.
     pub metadata: JsonObject,
@@ -24,18 +24,18 @@ pub struct Document {
 }
 
 impl Document {
-    /// The record that it is of, where what it shows changes under its id.
+    /// The citation record that it was read from, if any.
     pub fn record(&self) -> Option<&str> {
         Links::cited_record(self.url.as_deref()?)
     }
 }
 
-/// What is left of a citation of something that changes: a market, say.
+/// What a permalink leads to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cited {
     /// As it was at that time.
     Kept { document: Box<Document>, at: Timestamp },
-    /// It was kept for as long as the sentence says.
+    /// No longer kept; the sentence says for how long it was.
     Expired(String),
     /// There is no such record.
     Unknown,
@@ -52,10 +52,10 @@ pub struct Hit {
     pub url: Option<String>,
     /// Which passage of the document matched, counted from 0, when it has more than one.
     pub passage: Option<usize>,
-    /// The source's own score: says nothing beside another source's.
+    /// The source's own score, not comparable with other sources.
     pub score: f32,
-    /// How much of what was asked for the hit holds, from 0 to 1: this can be compared.
+    /// How much of the query the hit covers, from 0 to 1; comparable between sources.
     pub coverage: f32,
-    /// What else the source has to say of it, such as how the query was understood.
+    /// Additional fields, such as how the query was understood.
     pub metadata: Option<JsonObject>,
 }

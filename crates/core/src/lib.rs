@@ -5,41 +5,41 @@
 //! - [`id`]: [`DocumentId`], the name of one citable thing, exact through search, fetch and URL;
 //! - [`document`]: [`Document`] and [`Hit`], what sources give back;
 //! - [`source`]: the [`Source`] trait, anything that can be searched and fetched;
-//! - [`view`]: what a page shows of a document;
 //! - [`tool`]: [`Tool`], [`ToolSpec`] and [`ToolOutput`];
 //! - [`registry`]: the tools of one endpoint, in order, with their argument schemas compiled;
 //! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
 //! - [`links`]: [`Links`], the addresses that answers cite;
 //! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
 //! - [`user`]: [`UserId`], the name of whoever owns something;
-//! - [`store`]: what is kept for users, and the contract of whoever keeps it;
 //! - [`context`]: who calls, until when, and how to say "still working";
 //! - [`error`]: one error type with a kind that the edges map to MCP and HTTP;
-//! - [`clock`]: time as a parameter.
+//! - [`clock`]: time as a parameter;
+//! - [`environment`]: what sources are built with, and what their configuration types share.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 pub mod clock;
 pub mod context;
 pub mod document;
+pub mod environment;
 pub mod error;
 pub mod id;
 pub mod links;
 pub mod lint;
 pub mod registry;
 pub mod source;
-pub mod store;
 pub mod tool;
 pub mod user;
-pub mod view;
 pub mod wire;
 
 pub use clock::{Clock, SystemClock, id_of_time};
 pub use context::{CallContext, Principal, Progress, ProgressSink};
 pub use document::{Cited, Document, Hit};
+pub use environment::{Environment, Secret};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
 pub use links::Links;
 pub use registry::Registry;
-pub use source::{Query, Source, SourceFacts, SourceStatus};
-pub use tool::{Hints, JsonObject, Tool, ToolOutput, ToolSpec};
+pub use source::{Panel, Query, Source, SourceFacts, SourceStatus};
+pub use tool::{CallDisplay, Hints, JsonObject, Tool, ToolOutput, ToolSpec};
 pub use user::{InvalidUser, UserId};
-pub use view::View;

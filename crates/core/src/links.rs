@@ -36,6 +36,11 @@ impl Links {
         }
     }
 
+    /// The page of the document with this id, for links on pages; text that is no id leads to the start page.
+    pub fn href(&self, id: &str) -> String {
+        DocumentId::parse(id).map_or_else(|_| format!("{}/", self.base), |id| self.citation(&id, None))
+    }
+
     /// The record of a document as it was when it was cited.
     pub fn record(&self, id: &DocumentId, record: &str) -> String {
         format!("{}?at={record}", self.citation(id, None))

@@ -101,7 +101,7 @@ fn mentions(schema: &Value, keyword: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::Hints;
+    use crate::tool::{CallDisplay, Hints};
     use serde_json::json;
 
     fn good() -> ToolSpec {
@@ -118,6 +118,7 @@ mod tests {
             output_schema: object(json!({"type": "object"})),
             hints: Hints::READ,
             icon: Some("data:image/svg+xml;base64,PHN2Zy8+".to_owned()),
+            display: CallDisplay::default(),
             aliases: vec![],
         }
     }

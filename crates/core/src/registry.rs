@@ -31,9 +31,9 @@ struct Entry {
 #[derive(Default)]
 pub struct Registry {
     entries: IndexMap<String, Entry>,
-    /// Other names of tools, and theirs.
+    /// Older names of tools, and the current ones.
     also_called: HashMap<String, String>,
-    /// Whether other callers are shown other tools: then nobody may keep the list for others.
+    /// Whether the list depends on the caller, and so must not be cached for others.
     pub depends_on_caller: bool,
 }
 
@@ -134,10 +134,10 @@ fn leave_out_nulls(spec: &ToolSpec, args: &mut Value) {
     }
 }
 
-/// All that is wrong with a call, in one message, ending in what a right call looks like.
+/// Every fault of a call in one message that ends in a correct call.
 fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
     const MOST_FAULTS: usize = 4;
-    // What was given is part of some of them.
+    // Some quote the argument.
     const MAX_FAULT_CHARS: usize = 300;
     let given = args.as_object();
     let properties = spec.input_schema.get("properties").and_then(Value::as_object);
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
     use crate::context::CallContext;
     use crate::error::Result;
-    use crate::tool::{Hints, ToolOutput};
+    use crate::tool::{CallDisplay, Hints, ToolOutput};
     use serde_json::json;
 
     struct Echo(ToolSpec);
@@ -280,6 +280,7 @@ mod tests {
             output_schema: object(json!({"type": "object"})),
             hints: Hints::READ,
             icon: None,
+            display: CallDisplay::default(),
             aliases: vec![("q", "query")],
         }))
     }

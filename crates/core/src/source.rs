@@ -5,13 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use jiff::civil::Date;
+use tokio_util::sync::CancellationToken;
+use tribune_page::View;
 
 use crate::context::CallContext;
 use crate::document::{Cited, Document, Hit};
 use crate::error::Result;
 use crate::id::DocumentId;
 use crate::tool::Tool;
-use crate::view::View;
 
 /// What a caller looks for.
 #[derive(Debug, Clone)]
@@ -54,9 +55,12 @@ impl SourceFacts {
     pub fn counted(&self) -> Option<String> {
         let count = self.documents?;
         if count == 1 {
-            let singular = self.noun.strip_suffix("ches").map(|stem| format!("{stem}ch"));
-            let singular = singular.unwrap_or_else(|| self.noun.trim_end_matches('s').to_owned());
-            return Some(format!("1 {singular}"));
+            let endings = [("ches", "ch"), ("ies", "y"), ("s", "")];
+            let stem = |(plural, singular)| Some(format!("1 {}{singular}", self.noun.strip_suffix(plural)?));
+            return endings
+                .into_iter()
+                .find_map(stem)
+                .or_else(|| Some(format!("1 {}", self.noun)));
         }
         Some(format!("{} {}", thousands(count), self.noun))
     }
@@ -64,15 +68,7 @@ impl SourceFacts {
 
 /// `12345` as `12,345`.
 pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    tribune_page::number::grouped(&number.to_string())
 }
 
 /// Whether a source can answer now.
@@ -83,6 +79,22 @@ pub enum SourceStatus {
     Degraded(String),
     /// Cannot answer; the reason is for the operator.
     Unready(String),
+}
+
+/// A panel beside the chat. The markup, the style sheet and the script are part of the program, never data.
+#[derive(Debug, Clone, Copy)]
+pub struct Panel {
+    /// Its heading.
+    pub title: &'static str,
+    /// What the chat can do with it, after "I": `manage your tasks`.
+    pub ability: &'static str,
+    /// Example questions.
+    pub questions: &'static [&'static str],
+    pub markup: &'static str,
+    pub style: &'static str,
+    /// A module that exports `class Panel`: its constructor takes the API of the page, and its `refresh()` is called
+    /// at the start and after each tool call. It shows a count in the element `{source}-count`.
+    pub script: &'static str,
 }
 
 /// The contract of a source.
@@ -101,8 +113,7 @@ pub trait Source: Send + Sync {
         scheme == self.name()
     }
 
-    /// Whether it holds what belongs to users and shows each of them their own. Somebody who has not said who they
-    /// are is not told that it is there.
+    /// Whether each user sees their own data. Hidden from anonymous callers.
     fn is_personal(&self) -> bool {
         false
     }
@@ -118,9 +129,9 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// How a page shows a document of this source: as it is now, or, with the time of its record, as it was cited. What
-    /// is shown of a record comes from the record alone. `None` if there is nothing to show but its text. A page that is
-    /// live asks again and again with the same document: what is current is then read anew, and nothing is cited.
+    /// How a page shows a document: as it is now, or, with the time of its record, as it was cited, from the record
+    /// alone. `None` if there is only its text. Live pages ask repeatedly with the same document: current data is read
+    /// again, and nothing is cited.
     async fn view(&self, _document: &Document, _cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
         Ok(None)
     }
@@ -138,7 +149,7 @@ pub trait Source: Send + Sync {
 
     fn facts(&self) -> SourceFacts;
 
-    /// When what it holds last changed, or was last confirmed to be so; `None` if it does not know.
+    /// When its data last changed or was last confirmed; `None` if unknown.
     fn updated(&self) -> Option<Timestamp> {
         None
     }
@@ -147,10 +158,32 @@ pub trait Source: Send + Sync {
         SourceStatus::Ready
     }
 
+    /// Where its data comes from, for the operator: a folder, or an address without secrets.
+    fn origin(&self) -> Option<String> {
+        None
+    }
+
+    /// Finds what the operator should correct, such as a folder that does not exist, without connecting to anything.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Grows whenever [`Source::facts`] or [`Source::tools`] may have changed. Read on every
     /// request, so it must cost no more than an atomic load.
     fn revision(&self) -> u64 {
         0
+    }
+
+    /// The source's background task: follows a folder, polls a feed, keeps a connection open. It runs until `stop` is
+    /// cancelled; `Ok` before that means there is nothing left to do. The server restarts it after an error or a
+    /// panic, and reports the source as degraded until it runs again.
+    async fn run(self: Arc<Self>, _stop: CancellationToken) -> Result<()> {
+        Ok(())
+    }
+
+    /// A panel beside the chat, for signed-in users.
+    fn panel(&self) -> Option<Panel> {
+        None
     }
 
     /// Tools of its own, with specs rendered from the data as it is now.
@@ -180,6 +213,7 @@ mod tests {
             facts.counted()
         };
         assert_eq!(counted("speeches", Some(1)).as_deref(), Some("1 speech"));
+        assert_eq!(counted("entries", Some(1)).as_deref(), Some("1 entry"));
         assert_eq!(counted("documents", Some(1)).as_deref(), Some("1 document"));
         assert_eq!(
             counted("documents", Some(1_234_567)).as_deref(),

@@ -43,6 +43,21 @@ pub struct ToolSpec {
     pub icon: Option<String>,
     /// Other names that callers use for an argument: `(alias, argument)`. Renamed before validation.
     pub aliases: Vec<(&'static str, &'static str)>,
+    /// How a chat shows calls to a person; hosts do not see it.
+    pub display: CallDisplay,
+}
+
+/// How a chat shows calls of a tool to a person. What is not set follows from the tool's title.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallDisplay {
+    /// What a call does while it runs, and what it did: `("Adding a task", "Added a task")`.
+    pub progress: Option<(&'static str, &'static str)>,
+    /// The list that an answer holds, and what one item of it is called: `("tasks", "task")`.
+    pub items: Option<(&'static str, &'static str)>,
+    /// What the user confirms, and the argument that names the object: `("Delete the task", "task_id")`.
+    pub confirmation: Option<(&'static str, &'static str)>,
+    /// Its answers are not sources that can be cited, such as the user's own list or something that is gone.
+    pub is_uncitable: bool,
 }
 
 /// A tool's answer: one JSON object, serialised exactly once.
@@ -50,7 +65,7 @@ pub struct ToolSpec {
 pub struct ToolOutput {
     json: String,
     text: Option<String>,
-    /// How many things the answer holds, for the log line.
+    /// How many items the answer holds, for the log.
     pub count: usize,
 }
 
@@ -92,12 +107,12 @@ impl ToolOutput {
         &self.json
     }
 
-    /// The text that stands in for the JSON, if the tool gave one.
+    /// The text that replaces the JSON, if the tool gave one.
     pub fn own_text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// What the one text item of the answer says.
+    /// The text item of the answer.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or(&self.json)
     }
@@ -107,21 +122,21 @@ impl ToolOutput {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Names that callers of older servers know it by. They are answered to and never listed.
+    /// Names of older versions: accepted, never listed.
     fn also_called(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Turns other spellings of a value into the one that the schema knows, before it is checked.
+    /// Replaces spelling variants with the values of the schema, before arguments are checked.
     fn normalise(&self, _args: &mut JsonObject) {}
 
-    /// Whether it acts for a user: somebody who has not said who they are is neither shown it nor served by it.
-    /// What changes something always does.
+    /// Whether it acts for a user: hidden from and refused to anonymous callers. True for every tool that changes
+    /// something.
     fn needs_user(&self) -> bool {
         !self.spec().hints.read_only
     }
 
-    /// What its errors of a kind are called by, at the beginning of their text; `None` if they have no such name.
+    /// An error code for the beginning of an error's text; `None` for none.
     fn error_code(&self, _kind: ErrorKind) -> Option<&'static str> {
         None
     }

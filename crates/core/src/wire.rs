@@ -1,4 +1,4 @@
-//! What an answer takes on the wire, and how it is kept within what hosts take.
+//! The size of an answer on the wire, and how it is kept within the limits of hosts.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub fn clip(text: &str, max: usize) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// What an answer may take on the wire with everything in it.
+/// The largest answer on the wire, in bytes.
 pub const MAX_WIRE_BYTES: usize = 90_000;
 
 /// How many bytes a text takes in an answer, which holds its JSON twice: as structure, and as a
@@ -32,7 +32,7 @@ pub fn wire_bytes(text: &str) -> usize {
     text.bytes().map(wire_cost).sum()
 }
 
-/// Of the dearest byte: most texts need not be counted to be known to fit.
+/// The most that one byte costs: most texts are known to fit without counting.
 pub const MAX_WIRE_COST: usize = 13;
 
 const fn wire_cost(byte: u8) -> usize {
@@ -54,8 +54,7 @@ pub fn within_wire(text: &str, budget: usize) -> &str {
     end.map_or(text, |end| &text[..text.floor_char_boundary(end)])
 }
 
-/// Keeps fields in their order while there is room for them, and says so where there was not. Gives
-/// what they take.
+/// Keeps fields in order while they fit, and adds a note if some did not. Returns their size.
 pub fn bound_fields(fields: &mut JsonObject, max_bytes: usize) -> usize {
     let takes = |name: &str, value: &Value| wire_bytes(name) + wire_bytes(&value.to_string());
     let mut spent = 0;

@@ -1,34 +1,29 @@
-//! Making the vectors that an index lacks: in the background, in batches, so that a killed run goes
-//! on where it was.
+//! Builds missing vectors in the background, in batches, so that a killed run continues where it stopped.
+
+#![allow(clippy::disallowed_methods, reason = "it reports how long it took")]
 
 use std::collections::HashSet;
-use std::io;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use tantivy::schema::Value;
-use tantivy::{DocAddress, TantivyDocument};
 use tokio_util::sync::CancellationToken;
-use tribune_embed::{EmbedError, Role};
+use tribune_embed::{EmbedError, Embedder, Role};
 
-use crate::entry::ranked;
+use crate::engine::{Engine, EngineError, PassageId, VectorWriter, Version};
+use crate::passage::ranked_text;
 use crate::pool::Pool;
-use crate::snapshot::{Model, Snapshot};
-use crate::vectors::VectorWriter;
 
-/// Vectors are committed when so many wait, or so much time has passed.
+/// Vectors are committed after this many rows or this much time.
 const COMMIT_ROWS: usize = 20_000;
 const COMMIT_EVERY: Duration = Duration::from_secs(3);
-const LOOK_FOR_CANCEL: Duration = Duration::from_millis(200);
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How far embedding has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EmbedProgress {
     pub done: u64,
     pub total: u64,
 }
 
-/// What an embedding run did.
 #[derive(Debug, Clone, Default)]
 pub struct EmbedReport {
     pub model: String,
@@ -41,114 +36,93 @@ pub struct EmbedReport {
 
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddingError {
-    #[error("vectors for source `{0}` are being made by another process")]
+    #[error("another process is building the vectors for source `{0}`")]
     Busy(String),
-    #[error("making vectors for source `{0}` was stopped; what was made is kept")]
+    #[error("building vectors for source `{0}` was stopped; those built so far stay")]
     Cancelled(String),
-    #[error("vectors for source `{source_name}` could not be made; full text serves alone")]
+    #[error("vectors for source `{source_name}` could not be made; only keyword search works")]
     Model {
         source_name: String,
         #[source]
         cause: EmbedError,
     },
-    #[error("the model failed on a text of source `{0}`; full text serves alone, and the log has the details")]
+    #[error("the model failed on a text of source `{0}`; only keyword search works, and the log has the details")]
     Panicked(String),
-    #[error("vectors for source `{source_name}` could not be kept; full text serves alone")]
-    Disk {
-        source_name: String,
-        #[source]
-        cause: io::Error,
-    },
-    #[error("the index of source `{source_name}` could not be read")]
+    #[error("vectors for source `{source_name}` could not be stored; only keyword search works")]
     Index {
         source_name: String,
         #[source]
-        cause: tantivy::TantivyError,
+        cause: EngineError,
     },
 }
 
-/// One run over one state of the index.
+/// One run over one version of the index.
 pub(crate) struct Embedding<'a> {
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) model: &'a Model,
+    pub(crate) source: &'a str,
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) version: &'a dyn Version,
+    pub(crate) embedder: &'a Arc<dyn Embedder>,
     pub(crate) pool: &'a Pool,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) progress: &'a dyn Fn(EmbedProgress),
 }
 
 /// `None` if the model panicked.
-type Made = Option<Result<Vec<(u64, Vec<f32>)>, EmbedError>>;
+type BatchResult = Option<Result<Vec<(u64, Vec<f32>)>, EmbedError>>;
 
 impl Embedding<'_> {
     pub(crate) fn run(&self) -> Result<EmbedReport, EmbeddingError> {
         let started = Instant::now();
-        let store = &self.model.store;
-        let embedder = &*self.model.embedder;
-        let Some(mut writer) = self.kept(store.writer(embedder))? else {
-            return Err(EmbeddingError::Busy(self.source()));
+        let mut report = EmbedReport {
+            model: self.embedder.name().to_owned(),
+            passages: self.version.manifest().passages(),
+            ..EmbedReport::default()
         };
-        let needed = self.read(self.needed())?;
-        let missing: Vec<(u64, DocAddress)> = needed.iter().copied().filter(|(c, _)| !writer.holds(*c)).collect();
-        let embedded = missing.len() as u64;
-        let outcome = self.embed(&missing, &mut writer);
-        self.kept(writer.announce())?;
+        let Some(mut writer) = self.attempt(self.engine.vectors())? else {
+            return Ok(report);
+        };
+        let needed = self.attempt(self.version.contents())?;
+        let missing: Vec<(u64, PassageId)> = needed.iter().copied().filter(|(c, _)| !writer.holds(*c)).collect();
+        report.embedded = missing.len() as u64;
+        let outcome = self.embed(&missing, &mut *writer);
+        self.attempt(writer.publish())?;
         outcome?;
         let contents: HashSet<u64> = needed.iter().map(|(content, _)| *content).collect();
-        self.kept(writer.drop_stale(|content| contents.contains(&content)))?;
-        store.remove_others();
-        Ok(EmbedReport {
-            model: embedder.name().to_owned(),
-            embedded,
-            passages: self.snapshot.manifest().passages(),
-            elapsed: started.elapsed(),
-        })
+        self.attempt(writer.retain(&|content| contents.contains(&content)))?;
+        report.elapsed = started.elapsed();
+        Ok(report)
     }
 
-    /// Each different content once, with an entry that has its text.
-    fn needed(&self) -> tantivy::Result<Vec<(u64, DocAddress)>> {
-        let mut seen = HashSet::new();
-        let mut needed = Vec::new();
-        for (number, segment) in (0u32..).zip(self.snapshot.searcher.segment_readers()) {
-            let contents = segment.fast_fields().u64("content")?;
-            for doc in segment.doc_ids_alive() {
-                if let Some(content) = contents.first(doc)
-                    && seen.insert(content)
-                {
-                    needed.push((content, DocAddress::new(number, doc)));
-                }
-            }
-        }
-        Ok(needed)
-    }
-
-    fn embed(&self, missing: &[(u64, DocAddress)], writer: &mut VectorWriter) -> Result<(), EmbeddingError> {
+    fn embed(&self, missing: &[(u64, PassageId)], writer: &mut dyn VectorWriter) -> Result<(), EmbeddingError> {
         let total = missing.len() as u64;
         let mut state = EmbedProgress { done: 0, total };
         (self.progress)(state);
-        let (made, results) = mpsc::channel::<Made>();
-        let mut batches = missing.chunks(self.model.embedder.batch());
-        let mut under_way = 0;
-        let mut waiting: Vec<(u64, Vec<f32>)> = Vec::new();
+        let (sender, results) = mpsc::channel::<BatchResult>();
+        let mut batches = missing.chunks(self.embedder.batch());
+        let mut in_flight = 0;
+        let mut uncommitted: Vec<(u64, Vec<f32>)> = Vec::new();
         let mut committed = Instant::now();
         loop {
-            while under_way < self.pool.background_width() * 2
+            while in_flight < self.pool.background_width() * 2
                 && !self.cancel.is_cancelled()
                 && let Some(batch) = batches.next()
             {
-                self.hand_over(batch, made.clone())?;
-                under_way += 1;
+                self.submit(batch, sender.clone())?;
+                in_flight += 1;
             }
-            if under_way == 0 {
+            if in_flight == 0 {
                 break;
             }
-            let result = match results.recv_timeout(LOOK_FOR_CANCEL) {
+            let result = match results.recv_timeout(CANCEL_CHECK_INTERVAL) {
                 Ok(result) => result,
-                // A batch that hangs in somebody's endpoint must not hold up a stop.
-                Err(mpsc::RecvTimeoutError::Timeout) if self.cancel.is_cancelled() => break,
+                // A stop must not wait for a slow endpoint; a local batch ends soon and is kept.
+                Err(mpsc::RecvTimeoutError::Timeout) if self.cancel.is_cancelled() && self.embedder.is_remote() => {
+                    break;
+                }
                 Err(mpsc::RecvTimeoutError::Timeout) => continue,
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             };
-            under_way -= 1;
+            in_flight -= 1;
             let vectors = result
                 .ok_or_else(|| EmbeddingError::Panicked(self.source()))?
                 .map_err(|cause| EmbeddingError::Model {
@@ -156,16 +130,16 @@ impl Embedding<'_> {
                     cause,
                 })?;
             state.done += vectors.len() as u64;
-            waiting.extend(vectors);
+            uncommitted.extend(vectors);
             (self.progress)(state);
-            if waiting.len() >= COMMIT_ROWS || committed.elapsed() >= COMMIT_EVERY {
-                self.kept(writer.add(&waiting))?;
-                waiting.clear();
+            if uncommitted.len() >= COMMIT_ROWS || committed.elapsed() >= COMMIT_EVERY {
+                self.attempt(writer.add(&uncommitted))?;
+                uncommitted.clear();
                 committed = Instant::now();
             }
         }
-        if !waiting.is_empty() {
-            self.kept(writer.add(&waiting))?;
+        if !uncommitted.is_empty() {
+            self.attempt(writer.add(&uncommitted))?;
         }
         if self.cancel.is_cancelled() {
             return Err(EmbeddingError::Cancelled(self.source()));
@@ -173,44 +147,38 @@ impl Embedding<'_> {
         Ok(())
     }
 
-    fn hand_over(&self, batch: &[(u64, DocAddress)], made: mpsc::Sender<Made>) -> Result<(), EmbeddingError> {
+    fn submit(&self, batch: &[(u64, PassageId)], sender: mpsc::Sender<BatchResult>) -> Result<(), EmbeddingError> {
         let mut texts = Vec::with_capacity(batch.len());
-        for (content, address) in batch {
-            texts.push((*content, self.read(self.text(*address))?));
+        for (content, passage) in batch {
+            texts.push((*content, self.text(*passage)?));
         }
-        let embedder = self.model.embedder.clone();
+        let embedder = self.embedder.clone();
         self.pool.background(move || {
             let passages: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
             let embed = || embedder.embed(Role::Passage, &passages);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(embed));
             let keyed = |vectors: Vec<Vec<f32>>| texts.iter().map(|(content, _)| *content).zip(vectors).collect();
-            drop(made.send(outcome.ok().map(|outcome| outcome.map(keyed))));
+            drop(sender.send(outcome.ok().map(|outcome| outcome.map(keyed))));
         });
         Ok(())
     }
 
-    fn text(&self, address: DocAddress) -> tantivy::Result<String> {
-        let entry: TantivyDocument = self.snapshot.searcher.doc(address)?;
-        let fields = &self.snapshot.fields;
-        let text = |field| entry.get_first(field).and_then(|v| v.as_str()).unwrap_or_default();
-        Ok(ranked(text(fields.header), text(fields.passage)))
+    fn text(&self, passage: PassageId) -> Result<String, EmbeddingError> {
+        let stored = self.attempt(self.version.passage(passage))?;
+        Ok(ranked_text(&stored.header, &stored.text))
     }
 
     fn source(&self) -> String {
-        self.snapshot.source.clone()
+        self.source.to_owned()
     }
 
-    fn read<T>(&self, result: tantivy::Result<T>) -> Result<T, EmbeddingError> {
-        result.map_err(|cause| EmbeddingError::Index {
-            source_name: self.source(),
-            cause,
-        })
-    }
-
-    fn kept<T>(&self, result: io::Result<T>) -> Result<T, EmbeddingError> {
-        result.map_err(|cause| EmbeddingError::Disk {
-            source_name: self.source(),
-            cause,
+    fn attempt<T>(&self, result: Result<T, EngineError>) -> Result<T, EmbeddingError> {
+        result.map_err(|cause| match cause {
+            EngineError::Busy => EmbeddingError::Busy(self.source()),
+            cause => EmbeddingError::Index {
+                source_name: self.source(),
+                cause,
+            },
         })
     }
 }

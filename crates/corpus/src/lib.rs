@@ -1,58 +1,54 @@
-//! A folder of documents as a searchable [`tribune_core::Source`].
+//! A searchable corpus of documents, and the `documents` source on top of it.
 //!
-//! From folder to index:
-//! - [`read`]: Markdown, text, JSONL and CSV become [`read::Record`]s; what cannot be read becomes a [`read::Fault`];
-//! - [`speech`]: speeches in a parliament, also from Hansard XML: checked and normalised;
-//! - [`passage`]: long texts are split where sentences end;
-//! - [`schema`]: what one index holds, field by field; `entry` makes it of a record;
-//! - [`manifest`]: which files an index was made from, so that only changed ones are read again;
-//! - [`indexer`]: one incremental, atomic run from folder to index (`walk` finds the files, `intake` takes them in,
-//!   `claims` sees to it that ids and texts are held once);
-//! - `vectors`: the vectors of passages on disk, kept by what they stand for; [`embedding`] makes the missing ones.
+//! From provider to index:
+//! - [`provider`]: where records come from: a folder, or a provider of another crate;
+//! - [`format`](mod@format): reads files into [`format::Record`]s: Markdown, text, JSONL, CSV, or a format of another
+//!   crate;
+//! - [`collection`]: how a corpus treats its records: duplicates, counted fields, order;
+//! - [`passage`]: the parts of a document that are ranked and quoted;
+//! - [`engine`]: indexes and ranks: tantivy and vectors, or an engine of another crate;
+//! - [`manifest`]: the keys and fingerprints in an index, so that only changes are read again;
+//! - [`index`]: one incremental, atomic run from provider to engine;
+//! - [`embedding`]: builds the vectors that an index lacks;
+//! - [`source::follow`]: keeps a corpus up to date with its provider.
 //!
 //! From question to answer:
-//! - [`query`]: what people and models type, understood without ever failing; [`filter`]: conditions;
-//! - [`snapshot`]: one published state of an index, fetched from;
-//! - [`search`]: both legs (`lexical`, `dense`), each keeping the `best`, made one by `fusion`;
-//! - `related`: documents like a document; `view`: what a page shows around one;
-//! - [`snippet`]: the part of a passage that shows the match;
+//! - [`query`]: parses what people and models type, and never fails; filters;
+//! - [`snapshot`]: one published version of an index;
+//! - [`search`]: two legs, fused, with the best passage of each document quoted; related documents;
+//! - [`view`]: the contents of a document's page;
 //! - [`pool`]: the threads that searches and embedding run on;
-//! - [`source`]: the whole, behind the trait; [`speeches`]: the same for parliamentary speeches, with tools of its own.
+//! - [`source`]: the `documents` source;
+//! - [`config`]: its configuration, and how sources with a corpus are built.
 
-mod best;
-mod claims;
-mod dense;
-pub mod duplicates;
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
+
+pub mod collection;
+pub mod config;
 pub mod embedding;
-mod entry;
-pub mod filter;
-mod fusion;
-pub mod indexer;
-mod intake;
-mod lexical;
+pub mod engine;
+pub mod format;
+mod hash;
+pub mod index;
 pub mod manifest;
 pub mod passage;
 pub mod pool;
+pub mod provider;
 pub mod query;
-pub mod read;
-mod related;
-mod schema;
 pub mod search;
 pub mod snapshot;
-mod snippet;
 pub mod source;
-pub mod speech;
-pub mod speeches;
-mod vectors;
-mod view;
-mod walk;
+pub mod view;
 
+pub use collection::{Collection, Duplicates, Timeline, Transcripts};
+pub use config::embedder::{EmbedderChoice, EmbedderConfig, Embedders};
+pub use config::{Built, Environment};
 pub use embedding::{EmbedProgress, EmbedReport, EmbeddingError};
-pub use filter::{Condition, Filter};
-pub use indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
+pub use format::{FieldMap, Reading};
+pub use hash::{content_hash, stable as stable_hash};
+pub use index::{IndexError, IndexProgress, IndexReport, Indexing};
 pub use pool::Pool;
-pub use read::{Dialect, Duplicates, FieldMap, Reading};
-pub use search::{Ask, Legs};
-pub use source::{DocumentsSource, Settings};
-pub use speech::SpeechRules;
-pub use speeches::{SpeechesSource, Spellings, ToolNames};
+pub use provider::{Folder, Limits, Provider};
+pub use query::{Condition, Filter};
+pub use search::{Legs, SearchRequest};
+pub use source::{DocumentsSource, Settings, Upkeep, follow};

@@ -1,6 +1,6 @@
-//! Which files an index was made from, so that the next run reads only what changed.
+//! The provider's keys in an index, with their fingerprints, so that the next run reads only changed ones.
 //!
-//! Written beside the index before the commit that names it, so index and manifest change together.
+//! Written before the commit that names it, so that index and manifest change together.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,62 +10,31 @@ use std::path::{Path, PathBuf};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::read::Fault;
+use crate::format::Fault;
 
-/// What tells a changed file from an unchanged one without opening it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signature {
-    bytes: u64,
-    modified_ns: i128,
-    /// Inode and change time where the system has them: they catch a file that was replaced by
-    /// one of the same size and date.
-    identity: (u64, i128),
-}
-
-impl Signature {
-    pub fn of(metadata: &fs::Metadata) -> Self {
-        let modified_ns = metadata
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
-            .map_or(0, |age| age.as_nanos() as i128);
-        #[cfg(unix)]
-        let identity = {
-            use std::os::unix::fs::MetadataExt;
-            let changed_ns = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
-            (metadata.ino(), changed_ns)
-        };
-        #[cfg(not(unix))]
-        let identity = (0, 0);
-        Self {
-            bytes: metadata.len(),
-            modified_ns,
-            identity,
-        }
-    }
-}
-
-/// One file of the folder as it was when it was last read.
+/// The state of one key of the provider when it was last read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    pub signature: Signature,
+    /// The provider's fingerprint; absent in manifests of older releases.
+    #[serde(default)]
+    pub fingerprint: String,
     pub documents: u64,
     pub passages: u64,
     pub first_date: Option<Date>,
     pub last_date: Option<Date>,
-    /// How many documents of the file carry each field.
+    /// The number of documents with each field.
     pub fields: BTreeMap<String, u64>,
-    /// How many documents of the file have each value of the fields that are told to hosts.
+    /// The number of documents with each value of the counted fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, BTreeMap<String, u64>>,
     pub faults: Vec<Fault>,
     pub faults_in_all: u64,
-    /// Its outcome depended on another file (an id already taken there): read it again next time.
+    /// The outcome depended on another key, for example on an id that it has: read again in the next run.
     pub entangled: bool,
-    /// Documents left out because another has the same text.
+    /// Documents skipped because another has the same text.
     #[serde(default)]
     pub duplicates: u64,
-    /// Documents left out because something is wrong with them.
+    /// Documents skipped because of an error.
     #[serde(default)]
     pub failures: u64,
 }
@@ -79,7 +48,7 @@ impl FileEntry {
         } else if self.duplicates > 0 {
             Outcome::Skipped
         } else {
-            // A file of rows without a row: nothing is wrong with it.
+            // An empty file of rows is not an error.
             Outcome::Succeeded
         }
     }
@@ -92,24 +61,24 @@ enum Outcome {
     Failed,
 }
 
-/// How the files of a folder have fared.
+/// The number of files that succeeded, were skipped or failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub total_files: u64,
-    /// Files that gave a document.
+    /// Files with at least one document.
     pub succeeded: u64,
-    /// Files that gave none because every text in them is held already.
+    /// Files whose documents are all duplicates.
     pub skipped: u64,
-    /// Files that gave none because something is wrong with them.
+    /// Files without a document because of an error.
     pub failed: u64,
     /// Passages added by this run.
     pub total_chunks_created: u64,
 }
 
-/// All files of an index.
+/// All keys of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// How the files were read: when that changes, all of them are read again.
+    /// The fingerprint of provider and collection: when it changes, everything is read again.
     #[serde(default)]
     pub reading: String,
     pub files: BTreeMap<String, FileEntry>,
@@ -124,7 +93,7 @@ impl Manifest {
         self.files.values().map(|file| file.passages).sum()
     }
 
-    /// How the files have fared, in a run that added so many passages.
+    /// The outcome of a run that added so many passages.
     pub fn summary(&self, passages_added: u64) -> Summary {
         let count = |outcome: &Outcome| self.files.values().filter(|file| file.outcome() == *outcome).count() as u64;
         Summary {
@@ -142,7 +111,7 @@ impl Manifest {
         Some((first, last))
     }
 
-    /// Field names, those of most documents first.
+    /// Field names, most frequent first.
     pub fn fields(&self) -> Vec<String> {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for (name, count) in self.files.values().flat_map(|file| &file.fields) {
@@ -153,7 +122,7 @@ impl Manifest {
         names.into_iter().map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// The values of a field with the number of their documents, most first.
+    /// The values of a field with their number of documents, most frequent first.
     pub fn values(&self, field: &str) -> Vec<(String, u64)> {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for (value, count) in self.files.values().filter_map(|file| file.values.get(field)).flatten() {
@@ -171,7 +140,7 @@ impl Manifest {
         serde_json::from_slice(&fs::read(path)?).map_err(io::Error::other)
     }
 
-    /// Writes under a name of its own; returns the name, for the commit to carry.
+    /// Writes a new file and returns its name for the commit.
     pub fn save(&self, dir: &Path, generation: u64) -> io::Result<String> {
         use io::Write;
         let name = format!("manifest-{generation}.json");
@@ -181,7 +150,7 @@ impl Manifest {
         Ok(name)
     }
 
-    /// Removes the manifests that no commit names any more.
+    /// Removes manifests that no commit names.
     pub fn remove_others(dir: &Path, current: &str) {
         let stale = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

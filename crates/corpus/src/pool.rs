@@ -1,4 +1,4 @@
-//! The threads that CPU-heavy work runs on, so that it never delays the ones that serve connections.
+//! The threads for CPU-heavy work, so that it never delays the threads that serve connections.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use tokio::sync::oneshot;
 use tribune_core::{Error, Result};
 
-/// More than this many waiting jobs means answers would come too late to matter.
+/// With more waiting jobs than this, answers would come too late.
 const MAX_WAITING: usize = 1024;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -18,8 +18,7 @@ pub struct Pool(Arc<Owner>);
 
 struct Owner(Arc<Queue>);
 
-/// A lock and a condition: idle threads sleep instead of spinning, which on few cores would take
-/// the time from the threads that serve.
+/// With a condition variable, because idle threads that spin would slow down the serving threads on few cores.
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
@@ -29,7 +28,7 @@ struct Queue {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
-    /// Work that nobody waits for; done by the threads that searches leave over.
+    /// Work that no caller waits for; runs only while no search is queued.
     background: VecDeque<Job>,
     background_running: usize,
     background_limit: usize,
@@ -37,18 +36,24 @@ struct State {
 }
 
 impl Pool {
-    /// One thread a core; background work leaves one of them to searches.
+    /// One thread per core for searches; background work uses at most all cores but one.
     pub fn start() -> std::io::Result<Self> {
-        let threads = cores();
-        Self::with(threads, (threads - 1).max(1))
+        Self::serving(cores())
     }
 
-    /// All cores for background work: for programs that do nothing else.
+    /// Background work may use every core: for commands that only index.
     pub fn for_background() -> std::io::Result<Self> {
-        Self::with(cores(), cores())
+        Self::with(cores() + 1, cores())
     }
 
+    fn serving(cores: usize) -> std::io::Result<Self> {
+        Self::with(cores.max(2), (cores - 1).max(1))
+    }
+
+    /// A background job can wait minutes for an endpoint, so at least one thread never takes one: `threads` must be
+    /// greater than `background_limit`.
     fn with(threads: usize, background_limit: usize) -> std::io::Result<Self> {
+        debug_assert!(threads > background_limit);
         let queue = Arc::new(Queue::default());
         queue.lock().background_limit = background_limit;
         for number in 0..threads {
@@ -57,7 +62,8 @@ impl Pool {
                 .name(format!("search-{number}"))
                 .spawn(move || {
                     while let Some((job, background)) = queue.next() {
-                        job();
+                        // A panic must not end the thread; the caller sees a closed channel.
+                        drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)));
                         if background {
                             queue.background_done();
                         }
@@ -72,13 +78,13 @@ impl Pool {
         self.0.0.lock().background_limit
     }
 
-    /// Hands over work that must not delay searches. It must not panic.
+    /// Queues work that must not delay searches.
     pub fn background(&self, work: impl FnOnce() + Send + 'static) {
         self.0.0.lock().background.push_back(Box::new(work));
         self.0.0.work.notify_one();
     }
 
-    /// Runs `work` on a pool thread. If the caller goes away while it waits, it never starts.
+    /// Runs `work` on a pool thread. It never starts if the caller is gone by then.
     pub async fn run<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
@@ -113,7 +119,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `false` when too many jobs wait already.
+    /// `false` if too many jobs wait already.
     fn push(&self, job: Job) -> bool {
         let mut state = self.lock();
         if state.waiting.len() >= MAX_WAITING {
@@ -125,7 +131,7 @@ impl Queue {
         true
     }
 
-    /// Waits for a job and says whether it is of the background; `None` when there will be no more.
+    /// Waits for a job, and tells whether it is background work; `None` once the pool is closed.
     fn next(&self) -> Option<(Job, bool)> {
         let mut state = self.lock();
         loop {
@@ -164,12 +170,35 @@ mod tests {
     use tribune_core::ErrorKind;
 
     #[tokio::test]
-    async fn work_runs_and_a_panic_costs_only_its_own_job() {
+    async fn panic_costs_only_its_own_job() {
         let pool = Pool::start().expect("pool");
         for _ in 0..64 {
             let failed = pool.run(|| -> Result<()> { panic!("on purpose") }).await;
             assert_eq!(failed.expect_err("panicked").kind(), ErrorKind::Internal);
+            pool.background(|| panic!("on purpose"));
         }
         assert_eq!(pool.run(|| Ok(6 * 7)).await.expect("still alive"), 42);
+    }
+
+    #[tokio::test]
+    async fn searches_run_while_background_jobs_hang() {
+        for cores in 1..=4 {
+            let pool = Pool::serving(cores).expect("pool");
+            let (release, hang) = std::sync::mpsc::channel::<()>();
+            let hang = Arc::new(Mutex::new(hang));
+            let (started, mut running) = tokio::sync::mpsc::unbounded_channel();
+            for _ in 0..cores + 2 {
+                let (hang, started) = (hang.clone(), started.clone());
+                pool.background(move || {
+                    let _ = started.send(());
+                    let _ = hang.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                });
+            }
+            for _ in 0..pool.background_width() {
+                running.recv().await.expect("a background job has started");
+            }
+            assert_eq!(pool.run(move || Ok(cores)).await.expect("a free thread"), cores);
+            drop(release);
+        }
     }
 }

@@ -1,62 +1,73 @@
-//! A corpus behind the [`Source`] trait: searched on the pool, switched when a new index is committed.
+//! The `documents` source: a corpus searched on the pool, switched when a new index is committed.
+
+pub mod follow;
+mod serve;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use arc_swap::ArcSwapOption;
-use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
-use tribune_core::view::View;
-use tribune_core::{CallContext, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus};
+use tribune_core::{Error, Result};
 use tribune_embed::Embedder;
 
+use crate::collection::Collection;
 use crate::embedding::{EmbedProgress, EmbedReport, Embedding, EmbeddingError};
-use crate::indexer::{IndexError, IndexProgress, IndexReport, Indexing, Limits};
-use crate::manifest::Manifest;
+use crate::engine::embedded::Embedded;
+use crate::engine::{Engine, VersionMark};
+use crate::index::{IndexError, IndexProgress, IndexReport, Indexing};
 use crate::pool::Pool;
-use crate::read::Reading;
-use crate::snapshot::{Model, Snapshot};
-use crate::vectors::VectorStore;
-use crate::view::Subject;
+use crate::provider::Provider;
+use crate::snapshot::Snapshot;
 
-/// What the owner says about a corpus.
+/// What a corpus is made of.
 #[derive(Clone)]
 pub struct Settings {
+    /// The source's name, which is also its id scheme.
     pub name: String,
     pub title: String,
     pub description: Option<String>,
-    pub path: PathBuf,
+    /// The source's own folder below the data directory.
     pub index_dir: PathBuf,
-    pub limits: Limits,
-    pub reading: Reading,
-    /// What ranks by meaning beside full text; without one, full text serves alone.
+    /// Where its records come from.
+    pub provider: Arc<dyn Provider>,
+    pub collection: Collection,
+    /// Ranks by meaning beside keywords; without one, only keyword search works.
     pub embedder: Option<Arc<dyn Embedder>>,
 }
 
-/// A folder of documents.
+/// How the background task of a corpus keeps its index up to date.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Upkeep {
+    /// Publishes what other processes commit.
+    #[default]
+    Publish,
+    /// Reads the provider once as well.
+    IndexOnce,
+    /// Reads the provider whenever it reports a change as well.
+    Follow,
+}
+
+/// A searchable corpus, whatever provider its records come from.
 pub struct DocumentsSource {
     settings: Settings,
     indexing: Indexing,
-    model: Option<Model>,
+    engine: Arc<dyn Engine>,
     pool: Pool,
+    upkeep: Upkeep,
     current: ArcSwapOption<Snapshot>,
-    /// Which commit `current` is; held while a new one is opened, so that only one caller does.
-    opened: Mutex<Option<CommitMark>>,
+    /// Which version `current` is; locked while a new one is opened, so that only one caller opens it.
+    opened: Mutex<Option<VersionMark>>,
     /// When `current` was committed.
     committed: ArcSwapOption<Timestamp>,
     revision: AtomicU64,
-    /// Grows with every other state of the index, and not when only vectors came.
+    /// Grows with every version of the index, but not when only vectors were added.
     generation: AtomicU64,
-    /// What the last or present indexing run has to say, for the operator.
+    /// Progress or failure of the last indexing run, for the operator.
     activity: Mutex<Activity>,
 }
-
-/// Changes with every commit, of the index and of the vectors: both are made by a rename.
-type CommitMark = (FileMark, Option<FileMark>);
-type FileMark = (SystemTime, u64);
 
 #[derive(Default)]
 struct Activity {
@@ -67,23 +78,26 @@ struct Activity {
 }
 
 impl DocumentsSource {
+    /// With the embedded engine.
     pub fn new(settings: Settings, pool: Pool) -> Self {
+        let engine = Embedded::new(&settings.name, &settings.index_dir, settings.embedder.clone());
+        Self::with_engine(settings, Arc::new(engine), pool)
+    }
+
+    pub fn with_engine(settings: Settings, engine: Arc<dyn Engine>, pool: Pool) -> Self {
         let indexing = Indexing {
             source: settings.name.clone(),
-            path: settings.path.clone(),
+            provider: settings.provider.clone(),
+            collection: settings.collection.clone(),
+            engine: engine.clone(),
             index_dir: settings.index_dir.clone(),
-            limits: settings.limits.clone(),
-            reading: settings.reading.clone(),
         };
-        let model = settings.embedder.clone().map(|embedder| Model {
-            store: VectorStore::new(&settings.index_dir, &*embedder),
-            embedder,
-        });
         Self {
             settings,
             indexing,
-            model,
+            engine,
             pool,
+            upkeep: Upkeep::default(),
             current: ArcSwapOption::empty(),
             opened: Mutex::new(None),
             committed: ArcSwapOption::empty(),
@@ -93,16 +107,15 @@ impl DocumentsSource {
         }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.settings.path
+    /// Sets what the background task does.
+    #[must_use]
+    pub fn with_upkeep(mut self, upkeep: Upkeep) -> Self {
+        self.upkeep = upkeep;
+        self
     }
 
-    pub fn reading(&self) -> &Reading {
-        &self.settings.reading
-    }
-
-    pub fn limits(&self) -> &Limits {
-        &self.settings.limits
+    pub fn provider(&self) -> &Arc<dyn Provider> {
+        &self.settings.provider
     }
 
     pub fn index_dir(&self) -> &Path {
@@ -111,45 +124,40 @@ impl DocumentsSource {
 
     /// Whether passages are ranked by meaning too, and so need vectors.
     pub fn has_model(&self) -> bool {
-        self.model.is_some()
+        self.settings.embedder.is_some()
     }
 
-    /// Which state of the index is published, whatever has become of its vectors since.
+    /// Which version of the index is published, not counting added vectors.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// How far the embedding that is under way here has come.
+    /// Progress of the embedding run in this process, if there is one.
     pub fn embedding(&self) -> Option<EmbedProgress> {
         self.activity().embedding
     }
 
-    /// Publishes the newest commit, whoever made it. Blocks on the disk; cheap when nothing changed.
+    /// Publishes the newest commit of any process. Blocks on the disk; cheap when nothing changed.
     pub fn refresh(&self) -> Result<bool> {
-        let dir = self.indexing.dir();
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let vectors = self
-            .model
-            .as_ref()
-            .and_then(|model| file_mark(&model.store.ready_file()));
-        let Some(mark) = file_mark(&dir.join("meta.json")).map(|index| Some((index, vectors))) else {
+        let Some(mark) = self.engine.published() else {
             return Ok(false);
         };
-        if *opened == mark {
+        if *opened == Some(mark) {
             return Ok(false);
         }
-        let snapshot = Snapshot::open(&self.settings.name, &dir, self.model.as_ref()).map_err(|e| {
+        let version = self.engine.open().map_err(|e| {
             Error::unavailable(format!("the index of `{}` cannot be opened", self.settings.name)).caused_by(e)
         })?;
-        let same_index = opened.map(|(index, _)| index) == mark.map(|(index, _)| index);
-        let committed = mark.and_then(|((at, _), _)| Timestamp::try_from(at).ok());
-        self.committed.store(committed.map(Arc::new));
-        *opened = mark;
-        let Some(snapshot) = snapshot else {
+        let same_index = opened.is_some_and(|opened| opened.index == mark.index);
+        self.committed.store(mark.committed.map(Arc::new));
+        *opened = Some(mark);
+        let Some(version) = version else {
             return Ok(false);
         };
+        let snapshot = Snapshot::new(&self.settings.name, version, self.settings.embedder.clone());
         if !same_index {
-            // Whatever went wrong before, somebody has made a whole index since.
+            // A whole index was committed since the last failure.
             self.activity().failure = None;
         }
         self.current.store(Some(Arc::new(snapshot)));
@@ -160,7 +168,7 @@ impl DocumentsSource {
         Ok(true)
     }
 
-    /// Reads what changed in the folder and publishes it. Blocks; not for async threads.
+    /// Reads what the provider has changed and publishes it. Blocks; not for async threads.
     pub fn update(
         &self,
         cancel: &CancellationToken,
@@ -174,7 +182,7 @@ impl DocumentsSource {
         let mut activity = self.activity();
         activity.running = None;
         activity.failure = match &outcome {
-            // Another process does the same work: that is no failure.
+            // Another process does the same work: not a failure.
             Ok(_) | Err(IndexError::Busy(_) | IndexError::Cancelled(_)) => None,
             Err(error) => Some(error.to_string()),
         };
@@ -182,7 +190,7 @@ impl DocumentsSource {
         let report = outcome?;
         self.refresh().map_err(|e| IndexError::Failed {
             source_name: self.settings.name.clone(),
-            doing: "opening the new index",
+            doing: "opening the new index".into(),
             cause: Box::new(e),
         })?;
         Ok(report)
@@ -195,12 +203,14 @@ impl DocumentsSource {
         cancel: &CancellationToken,
         progress: &dyn Fn(EmbedProgress),
     ) -> Result<Option<EmbedReport>, EmbeddingError> {
-        let (Some(model), Some(snapshot)) = (&self.model, self.current.load_full()) else {
+        let (Some(embedder), Some(snapshot)) = (&self.settings.embedder, self.current.load_full()) else {
             return Ok(None);
         };
         let embedding = Embedding {
-            snapshot: &snapshot,
-            model,
+            source: &self.settings.name,
+            engine: &*self.engine,
+            version: &*snapshot.version,
+            embedder,
             pool: &self.pool,
             cancel,
             progress: &|state| {
@@ -226,11 +236,6 @@ impl DocumentsSource {
         Ok(Some(report))
     }
 
-    /// The published state, to search with conditions.
-    pub fn published(&self) -> Result<Arc<Snapshot>> {
-        self.snapshot()
-    }
-
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -239,22 +244,8 @@ impl DocumentsSource {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the published state says of a document of ours, read on the pool.
-    async fn of_document<T, F>(&self, id: &DocumentId, read: F) -> Result<Option<T>>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Snapshot, &str) -> tantivy::Result<Option<T>> + Send + 'static,
-    {
-        if !self.owns(id.scheme()) {
-            return Ok(None);
-        }
-        let key = id.key().to_owned();
-        let snapshot = self.snapshot()?;
-        let unreadable = |e| Error::internal("the index could not be read").caused_by(e);
-        self.pool.run(move || read(&snapshot, &key).map_err(unreadable)).await
-    }
-
-    fn snapshot(&self) -> Result<Arc<Snapshot>> {
+    /// The published version.
+    pub fn published(&self) -> Result<Arc<Snapshot>> {
         self.current.load_full().ok_or_else(|| {
             let name = &self.settings.name;
             Error::unavailable(match &self.activity().failure {
@@ -262,104 +253,5 @@ impl DocumentsSource {
                 None => format!("`{name}` is still being indexed for the first time; try again shortly"),
             })
         })
-    }
-}
-
-fn file_mark(path: &Path) -> Option<FileMark> {
-    let metadata = std::fs::metadata(path).ok()?;
-    #[cfg(unix)]
-    let identity = std::os::unix::fs::MetadataExt::ino(&metadata);
-    #[cfg(not(unix))]
-    let identity = metadata.len();
-    Some((metadata.modified().ok()?, identity))
-}
-
-#[async_trait]
-impl Source for DocumentsSource {
-    fn name(&self) -> &str {
-        &self.settings.name
-    }
-
-    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
-        let snapshot = self.snapshot()?;
-        let failed = |e| Error::internal("the index could not be searched").caused_by(e);
-        if let Some(hits) = snapshot.known(&query.text, query.limit) {
-            return Ok(hits);
-        }
-        if snapshot.is_small() {
-            return snapshot.search(&query.text, query.limit).map_err(failed);
-        }
-        let (text, limit) = (query.text.clone(), query.limit);
-        let cancel = cx.cancel.clone();
-        self.pool
-            .run(move || {
-                if cancel.is_cancelled() {
-                    return Ok(Arc::default());
-                }
-                snapshot.search(&text, limit).map_err(failed)
-            })
-            .await
-    }
-
-    async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
-        self.of_document(id, Snapshot::fetch).await
-    }
-
-    async fn related(&self, id: &DocumentId, limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
-        let related = move |snapshot: &Snapshot, key: &str| snapshot.related(key, limit);
-        Ok(self.of_document(id, related).await?.map(Arc::from))
-    }
-
-    /// Documents do not change under their ids, so nothing is ever shown as it was cited.
-    async fn view(&self, document: &Document, _cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
-        let subject = Subject::new(document, &self.settings.title, self.settings.reading.is_speeches());
-        let view = move |snapshot: &Snapshot, _: &str| snapshot.view(&subject);
-        self.of_document(&document.id, view).await
-    }
-
-    fn relates(&self) -> bool {
-        true
-    }
-
-    fn facts(&self) -> SourceFacts {
-        let snapshot = self.current.load();
-        let manifest = snapshot.as_deref().map(Snapshot::manifest);
-        SourceFacts {
-            name: self.settings.name.clone(),
-            title: self.settings.title.clone(),
-            description: self.settings.description.clone(),
-            noun: self.settings.reading.noun().to_owned(),
-            documents: manifest.map(Manifest::documents),
-            dates: manifest.and_then(Manifest::dates),
-            example_id: None,
-            live: false,
-            fields: manifest.map(Manifest::fields).unwrap_or_default(),
-        }
-    }
-
-    fn updated(&self) -> Option<Timestamp> {
-        self.committed.load().as_deref().copied()
-    }
-
-    fn status(&self) -> SourceStatus {
-        let activity = self.activity();
-        if self.current.load().is_none() {
-            return SourceStatus::Unready(match (&activity.running, &activity.failure) {
-                (Some(state), _) => format!(
-                    "indexing for the first time: {} of {} files, {} documents so far",
-                    state.files_done, state.files_total, state.documents
-                ),
-                (None, Some(failure)) => failure.clone(),
-                (None, None) => "waiting to be indexed".to_owned(),
-            });
-        }
-        match activity.failure.as_ref().or(activity.embedding_failure.as_ref()) {
-            Some(failure) => SourceStatus::Degraded(failure.clone()),
-            None => SourceStatus::Ready,
-        }
-    }
-
-    fn revision(&self) -> u64 {
-        self.revision.load(Ordering::Acquire)
     }
 }

@@ -1,4 +1,5 @@
 //! How fast this machine embeds and scans, on one thread.
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
 #![allow(clippy::print_stdout, reason = "its purpose")]
 
 use std::error::Error;

@@ -1,4 +1,6 @@
-//! Any endpoint that answers `/v1/embeddings` as OpenAI's does.
+//! Any endpoint with OpenAI's `/v1/embeddings` API.
+
+#![allow(clippy::disallowed_methods, reason = "queries pause for a while after a failure")]
 
 use std::io::Read;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -17,26 +19,25 @@ use crate::{EmbedError, Embedder, Role};
 
 const MAX_BATCH: usize = 64;
 const MAX_DIMENSIONS: usize = 16_384;
-/// More than 64 vectors of the most dimensions, written out, ever take.
+/// More than 64 vectors of the largest size take as JSON.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 const MAX_ATTEMPTS: u32 = 5;
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE_AFTER_FAILED_QUERY: Duration = Duration::from_secs(10);
-const MAX_WAIT: Duration = Duration::from_secs(30);
-/// As much of an endpoint's own words as an error repeats.
+const MAX_RETRY_WAIT: Duration = Duration::from_secs(30);
+/// Errors quote at most this much of the endpoint's message.
 const MAX_QUOTED_CHARS: usize = 200;
 
-/// Where vectors come from.
 pub struct Settings {
-    /// Up to and with `/v1`.
+    /// The URL up to `/v1`.
     pub base_url: String,
     pub model: String,
     pub key: Option<String>,
-    /// Asks for vectors of so many dimensions, which not every model has.
+    /// Requests vectors of this size; not every model supports it.
     pub dimensions: Option<usize>,
     pub timeout: Duration,
-    /// How long the first repetition waits; each later one twice as long.
-    pub first_wait: Duration,
+    /// The wait before the first retry; it doubles each time.
+    pub first_retry_wait: Duration,
 }
 
 impl Settings {
@@ -47,24 +48,24 @@ impl Settings {
             key: None,
             dimensions: None,
             timeout: Duration::from_secs(60),
-            first_wait: Duration::from_millis(500),
+            first_retry_wait: Duration::from_millis(500),
         }
     }
 }
 
-/// An embeddings endpoint. Its dimensions are known after the first answer, which [`Api::connect`] asks for.
+/// An embeddings endpoint. Without configured dimensions, it learns them from the first answer.
 pub struct Api {
     name: String,
     fingerprint: String,
     url: Url,
-    /// The URL for errors: without what may be secret in its query.
-    place: String,
+    /// The URL without its query, which may hold secrets.
+    shown_url: String,
     key: Option<HeaderValue>,
     settings: Settings,
     client: OnceLock<Client>,
-    learnt: OnceLock<usize>,
-    /// When a query last went wrong, unless one has gone well since.
-    query_failed: Mutex<Option<Instant>>,
+    learnt_dimensions: OnceLock<usize>,
+    /// When the last query failed; `None` after a success.
+    query_failed_at: Mutex<Option<Instant>>,
 }
 
 #[derive(Deserialize)]
@@ -78,26 +79,29 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-/// Why one request brought nothing, and whether the next may.
 enum Failure {
-    Final(EmbedError),
-    Passing { error: EmbedError, wait: Option<Duration> },
+    Permanent(EmbedError),
+    /// May succeed later; `wait` is what the endpoint asked for.
+    Transient {
+        error: EmbedError,
+        wait: Option<Duration>,
+    },
 }
 
 impl Api {
-    /// Checks the settings; nothing is sent.
+    /// Checks the settings without a request.
     pub fn new(mut settings: Settings) -> Result<Self, EmbedError> {
-        let fault = |what: String| EmbedError::Endpoint(what);
+        let invalid = |what: String| EmbedError::Endpoint(what);
         let base = settings.base_url.trim_end_matches('/');
         let url = Url::parse(&format!("{base}/embeddings"))
-            .map_err(|error| fault(format!("the base URL of the embeddings endpoint is not one: {error}")))?;
+            .map_err(|error| invalid(format!("the base URL of the embeddings endpoint is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(fault(
+            return Err(invalid(
                 "the base URL of the embeddings endpoint must begin with https:// or http://".into(),
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(fault(
+            return Err(invalid(
                 "give the key of the embeddings endpoint as its key, not in its URL".into(),
             ));
         }
@@ -105,12 +109,12 @@ impl Api {
             .dimensions
             .is_some_and(|dimensions| !(1..=MAX_DIMENSIONS).contains(&dimensions))
         {
-            return Err(fault(format!("dimensions must be from 1 to {MAX_DIMENSIONS}")));
+            return Err(invalid(format!("dimensions must be from 1 to {MAX_DIMENSIONS}")));
         }
         let key = match settings.key.take() {
             Some(key) => {
                 let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
-                    fault("the key of the embeddings endpoint has characters no header can carry".into())
+                    invalid("the key of the embeddings endpoint has characters that HTTP headers do not allow".into())
                 })?;
                 value.set_sensitive(true);
                 Some(value)
@@ -125,68 +129,69 @@ impl Api {
         Ok(Self {
             name: format!("{} ({})", settings.model, url.host_str().unwrap_or_default()),
             fingerprint: short_hex(hash),
-            place: format!("{}{}", url.origin().ascii_serialization(), url.path()),
+            shown_url: format!("{}{}", url.origin().ascii_serialization(), url.path()),
             url,
             key,
             settings,
             client: OnceLock::new(),
-            learnt: OnceLock::new(),
-            query_failed: Mutex::new(None),
+            learnt_dimensions: OnceLock::new(),
+            query_failed_at: Mutex::new(None),
         })
     }
 
-    /// An endpoint that has answered: its dimensions are known.
+    /// Sends one request to learn the dimensions.
     pub fn connect(settings: Settings) -> Result<Self, EmbedError> {
         let api = Self::new(settings)?;
         api.embed(Role::Query, &["dimensions"])?;
         Ok(api)
     }
 
-    /// Made when first needed: it cannot be made where nothing may block.
+    /// Created on first use, because a blocking client cannot be created on an async thread.
     fn client(&self) -> Result<&Client, EmbedError> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        // An error means that the program has chosen its provider already.
+        // Fails if the program has installed a provider already, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
             .timeout(self.settings.timeout)
             .redirect(reqwest::redirect::Policy::none())
             .build()
-            .map_err(|error| EmbedError::Endpoint(format!("no HTTP client can be made: {error}")))?;
+            .map_err(|error| EmbedError::Endpoint(format!("cannot create an HTTP client: {error}")))?;
         Ok(self.client.get_or_init(|| client))
     }
 
-    /// A query has somebody waiting for it: asked once, for a short time, and not at all soon after a
-    /// failure, so that whoever asks can go on without.
-    fn query(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let failed_at = || self.query_failed.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A search waits for a query, so it is sent once with a short timeout, and not at all soon after a failure.
+    fn embed_query(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let failed_at = || self.query_failed_at.lock().unwrap_or_else(PoisonError::into_inner);
         if failed_at().is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILED_QUERY) {
-            return Err(self.error("it failed just now and is left alone for a moment"));
+            return Err(self.error("it failed a moment ago and is not used for some seconds"));
         }
         let timeout = QUERY_TIMEOUT.min(self.settings.timeout);
-        let asked = self.request(self.client()?, texts, timeout);
-        *failed_at() = asked.is_err().then(Instant::now);
-        asked.map_err(|failure| match failure {
-            Failure::Final(error) | Failure::Passing { error, .. } => error,
+        let result = self.request(self.client()?, texts, timeout);
+        *failed_at() = result.is_err().then(Instant::now);
+        result.map_err(|failure| match failure {
+            Failure::Permanent(error) | Failure::Transient { error, .. } => error,
         })
     }
 
-    fn patiently(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+    /// Retries transient failures.
+    fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let client = self.client()?;
-        let mut wait = self.settings.first_wait;
-        for attempt in 1.. {
+        let mut wait = self.settings.first_retry_wait;
+        let mut attempt = 1;
+        loop {
             match self.request(client, texts, self.settings.timeout) {
                 Ok(vectors) => return Ok(vectors),
-                Err(Failure::Final(error)) => return Err(error),
-                Err(Failure::Passing { error, .. }) if attempt == MAX_ATTEMPTS => return Err(error),
-                Err(Failure::Passing { wait: asked, .. }) => {
-                    std::thread::sleep(asked.unwrap_or(wait).min(MAX_WAIT));
+                Err(Failure::Permanent(error)) => return Err(error),
+                Err(Failure::Transient { error, .. }) if attempt == MAX_ATTEMPTS => return Err(error),
+                Err(Failure::Transient { wait: requested, .. }) => {
+                    std::thread::sleep(requested.unwrap_or(wait).min(MAX_RETRY_WAIT));
                     wait *= 2;
+                    attempt += 1;
                 }
             }
         }
-        Ok(Vec::new())
     }
 
     fn request(&self, client: &Client, texts: &[&str], timeout: Duration) -> Result<Vec<Vec<f32>>, Failure> {
@@ -203,33 +208,33 @@ impl Api {
         if let Some(key) = &self.key {
             request = request.header(AUTHORIZATION, key.clone());
         }
-        let passing = |what: String| Failure::Passing {
+        let transient = |what: String| Failure::Transient {
             error: self.error(&what),
             wait: None,
         };
-        let response = request.send().map_err(|error| passing(reason(&error)))?;
+        let response = request.send().map_err(|error| transient(reason(&error)))?;
         let status = response.status();
         let wait = retry_after(&response);
-        let answer = bounded(response).map_err(|error| passing(format!("the answer broke off: {error}")))?;
+        let answer = read_bounded(response).map_err(|error| transient(format!("the answer broke off: {error}")))?;
         let Some(answer) = answer else {
-            return Err(Failure::Final(self.error("the answer is larger than any should be")));
+            return Err(Failure::Permanent(self.error("the answer is larger than 64 MiB")));
         };
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            // Not in its own words: some repeat the key.
-            return Err(Failure::Final(
+            // Without the endpoint's message, because some repeat the key in it.
+            return Err(Failure::Permanent(
                 self.error(&format!("it answered {status}; check the key")),
             ));
         }
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
             let error = self.error(&format!("it answered {status}{}", self.quoted(&answer)));
-            return Err(Failure::Passing { error, wait });
+            return Err(Failure::Transient { error, wait });
         }
         if !status.is_success() {
-            return Err(Failure::Final(
+            return Err(Failure::Permanent(
                 self.error(&format!("it answered {status}{}", self.quoted(&answer))),
             ));
         }
-        self.vectors(&answer, texts.len()).map_err(Failure::Final)
+        self.vectors(&answer, texts.len()).map_err(Failure::Permanent)
     }
 
     fn vectors(&self, answer: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -240,15 +245,15 @@ impl Api {
         }
         let mut vectors = vec![Vec::new(); count];
         for (at, item) in answer.data.into_iter().enumerate() {
-            let place = vectors
+            let vector = vectors
                 .get_mut(item.index.unwrap_or(at))
-                .filter(|place| place.is_empty());
-            let Some(place) = place else {
-                return Err(self.error("the vectors it sent are numbered wrongly"));
+                .filter(|vector| vector.is_empty());
+            let Some(vector) = vector else {
+                return Err(self.error("it sent vectors with wrong indexes"));
             };
-            *place = item.embedding;
-            self.check_dimensions(place.len())?;
-            normalise(place).map_err(|_| self.error("it sent a vector that is no numbers"))?;
+            *vector = item.embedding;
+            self.check_dimensions(vector.len())?;
+            normalise(vector).map_err(|_| self.error("it sent a vector with NaN or infinity"))?;
         }
         Ok(vectors)
     }
@@ -260,7 +265,7 @@ impl Api {
         let expected = self
             .settings
             .dimensions
-            .unwrap_or_else(|| *self.learnt.get_or_init(|| found));
+            .unwrap_or_else(|| *self.learnt_dimensions.get_or_init(|| found));
         if found != expected {
             return Err(self.error(&format!(
                 "it sent a vector of {found} dimensions instead of {expected}; check the model and its dimensions"
@@ -269,7 +274,7 @@ impl Api {
         Ok(())
     }
 
-    /// What an endpoint says about an error, if it says it the usual way and without the key.
+    /// The message in an error answer, unless it contains the key.
     fn quoted(&self, answer: &[u8]) -> String {
         let message = serde_json::from_slice::<serde_json::Value>(answer).ok();
         let message = message
@@ -288,7 +293,7 @@ impl Api {
     }
 
     fn error(&self, what: &str) -> EmbedError {
-        EmbedError::Endpoint(format!("the embeddings endpoint at {}: {what}", self.place))
+        EmbedError::Endpoint(format!("the embeddings endpoint at {}: {what}", self.shown_url))
     }
 }
 
@@ -301,11 +306,11 @@ impl Embedder for Api {
         &self.fingerprint
     }
 
-    /// 0 until the first answer, if the settings do not say.
+    /// 0 until the first answer, unless configured.
     fn dimensions(&self) -> usize {
         self.settings
             .dimensions
-            .or_else(|| self.learnt.get().copied())
+            .or_else(|| self.learnt_dimensions.get().copied())
             .unwrap_or_default()
     }
 
@@ -313,32 +318,36 @@ impl Embedder for Api {
         MAX_BATCH
     }
 
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(MAX_BATCH) {
             vectors.append(&mut match role {
-                Role::Query => self.query(batch)?,
-                Role::Passage => self.patiently(batch)?,
+                Role::Query => self.embed_query(batch)?,
+                Role::Passage => self.embed_passages(batch)?,
             });
         }
         Ok(vectors)
     }
 }
 
-/// Seconds, as endpoints send them; a date is as good as nothing.
+/// In seconds, as endpoints send it; a date is ignored.
 fn retry_after(response: &Response) -> Option<Duration> {
     let value = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     value.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// `None` when there is more of it than there may be.
-fn bounded(response: Response) -> std::io::Result<Option<Vec<u8>>> {
+/// `None` if the body is larger than `MAX_ANSWER_BYTES`.
+fn read_bounded(response: Response) -> std::io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     response.take(MAX_ANSWER_BYTES + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= MAX_ANSWER_BYTES).then_some(bytes))
 }
 
-/// The innermost cause, which is the one that says something.
+/// The root cause, which is the specific one.
 fn reason(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {

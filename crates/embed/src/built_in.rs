@@ -1,4 +1,4 @@
-//! all-MiniLM-L6-v2, which comes with the program.
+//! The models in the binary: all-MiniLM-L6-v2 and a static table made from it.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -7,6 +7,7 @@ use crate::bert::Pooling;
 use crate::folder::{Files, ModelFile, Settings, TokenizerFile, assemble};
 use crate::sentence::{Prompts, Sentence};
 use crate::static_table::StaticTable;
+use crate::tokens::BUILT_IN_TOKENIZER;
 use crate::{EmbedError, Embedder};
 
 macro_rules! model_file {
@@ -19,14 +20,13 @@ macro_rules! model_file {
     };
 }
 
-pub(crate) static TOKENIZER: &[u8] = model_file!("tokenizer.json");
 static CONFIG: &[u8] = model_file!("config.json");
 static MODEL: &[u8] = model_file!("model.safetensors");
 
-/// As the model was trained for; `models/all-MiniLM-L6-v2/sentence_bert_config.json` says the same.
-pub(crate) const LONGEST: usize = 256;
+/// As in `models/all-MiniLM-L6-v2/sentence_bert_config.json`.
+pub(crate) const MAX_TOKENS: usize = 256;
 
-/// A table of word vectors that imitate the model's: far faster, and weaker. Loaded when it is first asked for.
+/// A table of token vectors distilled from the model: far faster and less accurate. Loaded on first use.
 pub fn static_table() -> Result<Arc<dyn Embedder>, EmbedError> {
     static TABLE: &[u8] = include_bytes!(concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -43,13 +43,13 @@ pub fn static_table() -> Result<Arc<dyn Embedder>, EmbedError> {
     Ok(LOADED.get_or_init(|| loaded).clone())
 }
 
-/// The embedder that comes with the program, loaded when it is first asked for.
+/// The sentence encoder. Loaded on first use.
 pub fn built_in() -> Result<Arc<dyn Embedder>, EmbedError> {
     static LOADED: OnceLock<Arc<Sentence>> = OnceLock::new();
     if let Some(loaded) = LOADED.get() {
         return Ok(loaded.clone());
     }
-    // Two that come first at the same time both load; one of them is kept.
+    // Two first callers may both load it; one copy is dropped.
     let loaded = Arc::new(load()?);
     Ok(LOADED.get_or_init(|| loaded).clone())
 }
@@ -57,11 +57,11 @@ pub fn built_in() -> Result<Arc<dyn Embedder>, EmbedError> {
 fn load() -> Result<Sentence, EmbedError> {
     let files = Files {
         config: Cow::Borrowed(CONFIG),
-        tokenizer: TokenizerFile::Json(Cow::Borrowed(TOKENIZER)),
+        tokenizer: TokenizerFile::Json(Cow::Borrowed(BUILT_IN_TOKENIZER)),
         model: ModelFile::SafeTensors(Cow::Borrowed(MODEL)),
         settings: Settings {
             pooling: Pooling::Mean,
-            longest: Some(LONGEST),
+            max_tokens: Some(MAX_TOKENS),
             prompts: Prompts::default(),
         },
     };

@@ -1,4 +1,4 @@
-//! Any local sentence-transformer folder.
+//! Loads a sentence-transformer folder.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -15,15 +15,15 @@ use crate::bert::{Config, Encoder, Pooling};
 use crate::sentence::{Prompts, Sentence};
 use crate::tokens::Tokens;
 use crate::weights::onnx::Onnx;
-use crate::weights::safetensors::{SafeTensors, Written, write};
+use crate::weights::safetensors::SafeTensors;
 use crate::weights::{QUANTISATION_VERSION, Tensors};
 
-/// No text is taken further, whatever a model says: attention grows with the square of it.
+/// Most tokens per text, whatever a model allows: attention grows with their square.
 const MAX_TOKENS: usize = 512;
 const MAX_MODEL_BYTES: u64 = 8 << 30;
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// The files a model is made of.
+/// The files of a model.
 pub(crate) struct Files {
     pub config: Cow<'static, [u8]>,
     pub tokenizer: TokenizerFile,
@@ -41,15 +41,15 @@ pub(crate) enum ModelFile {
     Onnx(Vec<u8>),
 }
 
-/// What the small files beside the model say.
+/// The settings in the small files beside the weights.
 pub(crate) struct Settings {
     pub pooling: Pooling,
-    pub longest: Option<usize>,
+    pub max_tokens: Option<usize>,
     pub prompts: Prompts,
 }
 
-/// Loads the sentence transformer of a folder as it is downloaded: `config.json`, `tokenizer.json` or `vocab.txt`,
-/// and `model.safetensors` or an ONNX file.
+/// Loads a folder as downloaded: `config.json`, `tokenizer.json` or `vocab.txt`, and `model.safetensors` or an ONNX
+/// file.
 pub fn load(folder: &Path) -> Result<Sentence, EmbedError> {
     let name = folder
         .file_name()
@@ -65,32 +65,34 @@ pub fn load(folder: &Path) -> Result<Sentence, EmbedError> {
         .map_err(|error| EmbedError::model(format!("{}: {error}", folder.display())))
 }
 
-/// The embedder that `files` make.
 pub(crate) fn assemble(name: String, files: Files) -> Result<Sentence, EmbedError> {
     let config = Config::parse(&files.config)?;
     let Settings {
         pooling,
-        longest,
+        max_tokens,
         prompts,
     } = files.settings;
-    let longest = longest.unwrap_or(MAX_TOKENS).min(config.longest()).min(MAX_TOKENS);
-    if longest < 3 {
+    let max_tokens = max_tokens
+        .unwrap_or(MAX_TOKENS)
+        .min(config.max_tokens())
+        .min(MAX_TOKENS);
+    if max_tokens < 3 {
         return Err(EmbedError::model(format!(
-            "texts of {longest} tokens are too short to be of use"
+            "the model allows texts of {max_tokens} tokens; at least 3 are needed"
         )));
     }
     let mut hash = Sha256::new();
-    let settings = format!("{QUANTISATION_VERSION} {config:?} {pooling:?} {longest} {prompts:?}");
+    let settings = format!("{QUANTISATION_VERSION} {config:?} {pooling:?} {max_tokens} {prompts:?}");
     hash.update(settings.as_bytes());
     let tokens = match &files.tokenizer {
         TokenizerFile::Json(json) => {
             hash.update(json);
-            Tokens::parse(json, longest)?
+            Tokens::parse(json, max_tokens)?
         }
         TokenizerFile::Vocabulary { lines, lowercase } => {
             hash.update([u8::from(*lowercase)]);
             hash.update(lines.as_bytes());
-            Tokens::from_vocabulary(lines, *lowercase, longest)?
+            Tokens::from_vocabulary(lines, *lowercase, max_tokens)?
         }
     };
     let tensors: Box<dyn Tensors> = match files.model {
@@ -114,7 +116,7 @@ pub(crate) fn assemble(name: String, files: Files) -> Result<Sentence, EmbedErro
     })
 }
 
-/// Enough of a hash that two models never share it.
+/// The first 64 bits of a hash, in hexadecimal.
 pub(crate) fn short_hex(hash: Sha256) -> String {
     hash.finalize()
         .iter()
@@ -124,21 +126,21 @@ pub(crate) fn short_hex(hash: Sha256) -> String {
 }
 
 fn tokenizer_file(folder: &Path) -> Result<TokenizerFile, EmbedError> {
-    if let Some(json) = read_if_there(&folder.join("tokenizer.json"), MAX_FILE_BYTES)? {
+    if let Some(json) = read_optional(&folder.join("tokenizer.json"), MAX_FILE_BYTES)? {
         return Ok(TokenizerFile::Json(Cow::Owned(json)));
     }
     #[derive(Deserialize, Default)]
     struct TokenizerConfig {
         do_lower_case: Option<bool>,
     }
-    let Some(lines) = read_if_there(&folder.join("vocab.txt"), MAX_FILE_BYTES)? else {
+    let Some(lines) = read_optional(&folder.join("vocab.txt"), MAX_FILE_BYTES)? else {
         return Err(EmbedError::model(format!(
             "{} has neither tokenizer.json nor vocab.txt; download the model with its tokenizer",
             folder.display()
         )));
     };
     let lines = String::from_utf8(lines).map_err(|_| EmbedError::model("vocab.txt is not UTF-8"))?;
-    let config: TokenizerConfig = json_if_there(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
+    let config: TokenizerConfig = json_optional(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
     Ok(TokenizerFile::Vocabulary {
         lines,
         lowercase: config.do_lower_case.unwrap_or(true),
@@ -146,11 +148,11 @@ fn tokenizer_file(folder: &Path) -> Result<TokenizerFile, EmbedError> {
 }
 
 fn model_file(folder: &Path) -> Result<ModelFile, EmbedError> {
-    if let Some(bytes) = read_if_there(&folder.join("model.safetensors"), MAX_MODEL_BYTES)? {
+    if let Some(bytes) = read_optional(&folder.join("model.safetensors"), MAX_MODEL_BYTES)? {
         return Ok(ModelFile::SafeTensors(Cow::Owned(bytes)));
     }
     for name in ["model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx"] {
-        if let Some(bytes) = read_if_there(&folder.join(name), MAX_MODEL_BYTES)? {
+        if let Some(bytes) = read_optional(&folder.join(name), MAX_MODEL_BYTES)? {
             return Ok(ModelFile::Onnx(bytes));
         }
     }
@@ -158,14 +160,13 @@ fn model_file(folder: &Path) -> Result<ModelFile, EmbedError> {
         return Ok(ModelFile::SafeTensors(Cow::Owned(read(only, MAX_MODEL_BYTES)?)));
     }
     let onnx = folder.join("onnx");
-    for place in [folder, &onnx] {
-        if let [only] = with_extension(place, "onnx")?.as_slice() {
+    for folder in [folder, &onnx] {
+        if let [only] = with_extension(folder, "onnx")?.as_slice() {
             return Ok(ModelFile::Onnx(read(only, MAX_MODEL_BYTES)?));
         }
     }
     Err(EmbedError::model(format!(
-        "{} has no model.safetensors, and no model.onnx or only other ONNX file; models in several parts or in \
-         PyTorch's own format are not supported",
+        "{} has neither model.safetensors nor a single ONNX file; sharded models and PyTorch files are not supported",
         folder.display()
     )))
 }
@@ -201,7 +202,7 @@ fn settings(folder: &Path) -> Result<Settings, EmbedError> {
         #[serde(default)]
         prompts: std::collections::HashMap<String, String>,
     }
-    let modules: Vec<Module> = json_if_there(&folder.join("modules.json"))?.unwrap_or_default();
+    let modules: Vec<Module> = json_optional(&folder.join("modules.json"))?.unwrap_or_default();
     let mut pooling_at = "1_Pooling".to_owned();
     for module in modules {
         match module.kind.rsplit('.').next() {
@@ -209,16 +210,16 @@ fn settings(folder: &Path) -> Result<Settings, EmbedError> {
             Some("Pooling") if is_plain_name(&module.path) => pooling_at = module.path,
             _ => {
                 return Err(EmbedError::model(format!(
-                    "{}: modules.json asks for {}, which is not supported; Transformer, Pooling and Normalize are",
+                    "{}: modules.json has {}, which is not supported; supported are Transformer, Pooling and Normalize",
                     folder.display(),
                     module.kind
                 )));
             }
         }
     }
-    let limits: Limits = json_if_there(&folder.join("sentence_bert_config.json"))?.unwrap_or_default();
+    let limits: Limits = json_optional(&folder.join("sentence_bert_config.json"))?.unwrap_or_default();
     let more: SentenceTransformers =
-        json_if_there(&folder.join("config_sentence_transformers.json"))?.unwrap_or_default();
+        json_optional(&folder.join("config_sentence_transformers.json"))?.unwrap_or_default();
     let prompt = |names: [&str; 2]| {
         names
             .iter()
@@ -227,7 +228,7 @@ fn settings(folder: &Path) -> Result<Settings, EmbedError> {
     };
     Ok(Settings {
         pooling: pooling(&folder.join(pooling_at).join("config.json"))?,
-        longest: limits.max_seq_length,
+        max_tokens: limits.max_seq_length,
         prompts: Prompts {
             query: prompt(["query", "search_query"]),
             passage: prompt(["passage", "document"]),
@@ -235,7 +236,7 @@ fn settings(folder: &Path) -> Result<Settings, EmbedError> {
     })
 }
 
-/// A folder right inside the model's own.
+/// Whether the path names a direct subfolder.
 fn is_plain_name(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     matches!(
@@ -255,21 +256,21 @@ fn pooling(path: &Path) -> Result<Pooling, EmbedError> {
         pooling_mode_weightedmean_tokens: bool,
         pooling_mode_lasttoken: bool,
     }
-    // A folder without the file is a bare encoder, which is usually meant to be averaged.
-    let Some(modes) = json_if_there::<Modes>(path)? else {
+    // Without the file it is a plain encoder, for which the mean is usual.
+    let Some(modes) = json_optional::<Modes>(path)? else {
         return Ok(Pooling::Mean);
     };
     let others = modes.pooling_mode_max_tokens
         || modes.pooling_mode_weightedmean_tokens
         || modes.pooling_mode_lasttoken
         || (modes.pooling_mode_mean_sqrt_len_tokens && modes.pooling_mode_mean_tokens);
-    // The mean by the square root of the length is the mean, once its own length is 1.
+    // Dividing by the square root of the length instead makes no difference after normalisation.
     let mean = modes.pooling_mode_mean_tokens || modes.pooling_mode_mean_sqrt_len_tokens;
     match (modes.pooling_mode_cls_token, mean, others) {
         (false, true, false) => Ok(Pooling::Mean),
         (true, false, false) => Ok(Pooling::First),
         _ => Err(EmbedError::model(format!(
-            "{} asks for a pooling that is not supported; the mean of all tokens or the first token alone are",
+            "{} has an unsupported pooling mode; supported are the mean of all tokens and the first token",
             path.display()
         ))),
     }
@@ -295,7 +296,7 @@ fn read(path: &Path, most: u64) -> Result<Vec<u8>, EmbedError> {
     Ok(bytes)
 }
 
-fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedError> {
+fn read_optional(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedError> {
     match read(path, most) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(EmbedError::Read { source, .. })
@@ -307,44 +308,14 @@ fn read_if_there(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedError> 
     }
 }
 
-fn json_if_there<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
-    let Some(bytes) = read_if_there(path, MAX_FILE_BYTES)? else {
+fn json_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
+    let Some(bytes) = read_optional(path, MAX_FILE_BYTES)? else {
         return Ok(None);
     };
     let parsed = serde_json::from_slice(&bytes);
     parsed
         .map(Some)
         .map_err(|error| EmbedError::model(format!("{}: {error}", path.display())))
-}
-
-/// Rewrites the weights of a folder as our own: matrices in bytes with scales, all else in 32-bit floats, without what
-/// is not needed to embed. For making a model small, not needed to use one.
-pub fn pack(folder: &Path) -> Result<Vec<u8>, EmbedError> {
-    let ModelFile::SafeTensors(bytes) = model_file(folder)? else {
-        return Err(EmbedError::model("only safetensors files can be packed"));
-    };
-    let tensors = SafeTensors::parse(bytes)?;
-    let mut names = tensors.names();
-    names.sort_unstable();
-    let mut written = Vec::new();
-    for name in names {
-        // The head for another task, and numbers from 0 to 511.
-        if name.contains("pooler.") || name.ends_with("position_ids") {
-            continue;
-        }
-        let Some(tensor) = tensors.lookup(name)? else { continue };
-        // Few and added to everything: these stay exact.
-        let small = name.contains("position_embeddings") || name.contains("token_type_embeddings");
-        if tensor.shape.len() == 2 && !small {
-            let matrix = tensor.into_bytes(name)?;
-            written.push(Written::bytes(name, &[matrix.rows, matrix.columns], &matrix.values));
-            written.push(Written::floats(format!("{name}.scale"), &[matrix.rows], &matrix.scales));
-        } else {
-            let shape = tensor.shape.clone();
-            written.push(Written::floats(name, &shape, &tensor.into_floats()));
-        }
-    }
-    Ok(write(&written))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Texts as vectors.
+//! Models that turn text into vectors.
 //!
 //! - [`built_in`]: a sentence encoder that comes with the program;
 //! - [`folder`]: any local sentence-transformer folder;
@@ -7,6 +7,8 @@
 //! - [`scan`]: the comparison of one vector with many.
 //!
 //! Within: [`bert`] is the encoder, [`simd`] its arithmetic, [`weights`] reads model files, [`tokens`] splits texts.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 pub mod api;
 mod bert;
@@ -25,39 +27,43 @@ pub use error::EmbedError;
 pub use sentence::Sentence;
 pub use static_table::StaticTable;
 
-/// What a text is: some models want to know.
+/// Some models embed queries and passages differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Query,
     Passage,
 }
 
-/// Something that makes vectors of texts.
+/// A model that turns text into vectors.
 pub trait Embedder: Send + Sync {
-    /// For people.
+    /// The name that people see.
     fn name(&self) -> &str;
 
-    /// A short hexadecimal number that changes whenever vectors would.
+    /// A short hexadecimal id that changes whenever the vectors of the same texts change.
     fn fingerprint(&self) -> &str;
 
-    /// How many numbers a vector has.
     fn dimensions(&self) -> usize;
 
-    /// How much its ranking counts beside full text, from 0 to 1.
+    /// The weight of vector search in the fused ranking, from 0 to 1.
     fn weight(&self) -> f32 {
         0.5
     }
 
-    /// How many passages are best given at once.
+    /// The best number of passages per call.
     fn batch(&self) -> usize {
         8
     }
 
-    /// One vector of unit length for each text, in order. Blocks, and may be called from several threads at once.
+    /// Whether it waits for a network, so that it must not block a compute thread.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Returns one vector of unit length per text, in order. Blocks; may be called from several threads at once.
     fn embed(&self, role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
-/// Which instructions the arithmetic uses on this processor.
+/// The SIMD instructions in use on this processor.
 pub fn instructions() -> &'static str {
     simd::Level::best().name()
 }

@@ -1,9 +1,9 @@
-//! The flat scan: one query against vectors of bytes, as fast as memory delivers them.
+//! Exhaustive vector search: one query against int8 vectors, at memory speed.
 
 pub use crate::simd::Rows;
 use crate::simd::{self, Level};
 
-/// A vector in signed bytes: `value ≈ scale · byte`.
+/// Quantises a vector to int8: `value ≈ scale · byte`.
 pub fn quantise(vector: &[f32]) -> (Vec<i8>, f32) {
     let greatest = vector.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
     if greatest == 0.0 || !greatest.is_finite() {
@@ -16,7 +16,7 @@ pub fn quantise(vector: &[f32]) -> (Vec<i8>, f32) {
     (bytes, greatest / 127.0)
 }
 
-/// A query ready to be compared with rows.
+/// A quantised query.
 pub struct ScanQuery {
     bytes: Vec<i8>,
     dimensions: usize,
@@ -38,20 +38,20 @@ impl ScanQuery {
         self.dimensions
     }
 
-    /// What a dot of [`dots`] times the row's own scale is to be multiplied by: then it is the cosine.
+    /// The cosine is a result of [`dots`] times the row's scale times this.
     pub fn scale(&self) -> f32 {
         self.scale
     }
 }
 
-/// `out` becomes the exact product of the query's bytes with each row's.
+/// Writes the exact dot product of the query with each row to `out`.
 ///
 /// # Panics
-/// If the rows have other dimensions than the query, do not fit their records, or are not as many as `out`.
+/// If the dimensions differ, the rows exceed their records, or `out` has another length than there are rows.
 pub fn dots(query: &ScanQuery, rows: Rows<'_>, out: &mut [i32]) {
     assert_eq!(
         query.dimensions, rows.dimensions,
-        "a query of other dimensions than the rows"
+        "query and rows have different dimensions"
     );
     simd::dots(Level::best(), &query.bytes, rows, out);
 }
@@ -63,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_level_gives_the_exact_products(
+        fn every_level_computes_exact_products(
             dimensions in 1usize..400, count in 0usize..20, offset in 0usize..9, after in 0usize..5, seed: u64
         ) {
             let mut state = seed | 1;
@@ -91,7 +91,7 @@ mod tests {
         }
 
         #[test]
-        fn a_dot_times_both_scales_is_near_the_product(values in prop::collection::vec(-1.0f32..1.0, 1..100)) {
+        fn scaled_dot_is_close_to_cosine(values in prop::collection::vec(-1.0f32..1.0, 1..100)) {
             let (bytes, scale) = quantise(&values);
             let query = ScanQuery::new(&values);
             let records: Vec<u8> = bytes.iter().map(|&byte| byte as u8).collect();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_quantised_to_zeros() {
+    fn zero_and_infinite_vectors_quantise_to_zero() {
         assert_eq!(quantise(&[0.0, 0.0]), (vec![0, 0], 0.0));
         assert_eq!(quantise(&[f32::NAN, f32::INFINITY]).1, 0.0);
     }

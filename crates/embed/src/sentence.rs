@@ -6,13 +6,13 @@ use crate::bert::{Encoder, Pooling, Scratch};
 use crate::tokens::Tokens;
 use crate::{EmbedError, Embedder, Role};
 
-/// Tokens that go through the encoder in one pass, if one text has not more: enough that weights are read once for
-/// many, few enough that what lies between the layers stays near.
+/// Tokens per pass through the encoder, unless one text has more: enough to share each read of the weights, few
+/// enough that activations stay in the cache.
 const PASS_TOKENS: usize = 256;
-/// Arrays of so many passes at a time are kept for later ones.
-const KEPT_SCRATCH: usize = 16;
+/// Scratch buffers kept for reuse.
+const MAX_SCRATCH: usize = 16;
 
-/// What stands before a text, by what it is for.
+/// The prefixes that a model wants before queries and passages.
 #[derive(Default, Clone, Debug, PartialEq, Eq)]
 pub struct Prompts {
     pub query: String,
@@ -60,11 +60,11 @@ impl Embedder for Sentence {
         for pass in passes(&sequences) {
             vectors.append(&mut self.encoder.run(&pass, self.pooling, &mut scratch));
         }
-        let mut kept = self.lock();
-        if kept.len() < KEPT_SCRATCH {
-            kept.push(scratch);
+        let mut free = self.lock();
+        if free.len() < MAX_SCRATCH {
+            free.push(scratch);
         }
-        drop(kept);
+        drop(free);
         for vector in &mut vectors {
             normalise(vector)?;
         }
@@ -80,12 +80,12 @@ impl Sentence {
     fn ids(&self, text: &str) -> Result<Vec<u32>, EmbedError> {
         let mut ids = self.tokens.encode(text)?;
         if ids.is_empty() {
-            // A tokenizer without start and end tokens gives nothing for an empty text.
+            // A tokenizer without start and end tokens has no token for an empty text.
             ids.push(0);
         }
         match ids.iter().find(|&&id| id as usize >= self.encoder.vocabulary()) {
             Some(id) => Err(EmbedError::model(format!(
-                "the tokenizer knows token {id}, the model only {}; their files do not belong together",
+                "the tokenizer has token {id}, but the model only {} tokens; they belong to different models",
                 self.encoder.vocabulary()
             ))),
             None => Ok(ids),
@@ -93,7 +93,7 @@ impl Sentence {
     }
 }
 
-/// Sequences in their order, in groups of about as many tokens as a pass takes.
+/// Groups consecutive sequences into passes of at most `PASS_TOKENS`.
 fn passes(sequences: &[Vec<u32>]) -> Vec<Vec<&[u32]>> {
     let mut passes: Vec<Vec<&[u32]>> = Vec::new();
     let mut tokens = 0;
@@ -110,12 +110,12 @@ fn passes(sequences: &[Vec<u32>]) -> Vec<Vec<&[u32]>> {
     passes
 }
 
-/// To unit length.
+/// Scales a vector to unit length.
 pub fn normalise(vector: &mut [f32]) -> Result<(), EmbedError> {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if !length.is_finite() {
         return Err(EmbedError::model(
-            "the model gives vectors that are no numbers; its weights are broken",
+            "the model returns vectors with NaN or infinity; its weights are broken",
         ));
     }
     if length > 0.0 {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_refused() {
+    fn nan_vectors_are_refused() {
         assert!(normalise(&mut [f32::NAN, 1.0]).is_err());
         let mut vector = [3.0, 4.0];
         normalise(&mut vector).expect("is fine");

@@ -1,4 +1,4 @@
-//! Vectors from a table alone: the mean of a row for each token. Far weaker than an encoder, and far faster.
+//! Vectors from a table: the mean of one row per token. Far faster than an encoder, and less accurate.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ use sha2::{Digest, Sha256};
 
 use crate::folder::short_hex;
 use crate::sentence::normalise;
-use crate::tokens::Tokens;
+use crate::tokens::{BUILT_IN_TOKENIZER, Tokens};
 use crate::weights::safetensors::SafeTensors;
 use crate::weights::{ByteMatrix, Tensors};
-use crate::{EmbedError, Embedder, Role, built_in};
+use crate::{EmbedError, Embedder, Role};
 
-/// There is no attention to pay for: passages are taken whole.
-const LONGEST: usize = 4096;
+/// Without attention the cost grows linearly, so that whole passages are embedded.
+const MAX_TOKENS: usize = 4096;
 
 /// A table with a row for each token of the built-in model's vocabulary.
 pub struct StaticTable {
@@ -24,12 +24,12 @@ pub struct StaticTable {
 
 impl StaticTable {
     /// From a safetensors file with `rows` (I8, tokens × dimensions) and `rows.scale` (F32, one for each token), or
-    /// `rows` in floats. What weight a token has is part of its row.
+    /// `rows` in floats. Rows are already scaled by the weight of their token.
     pub fn parse(name: &str, table: Cow<'static, [u8]>) -> Result<Self, EmbedError> {
         let mut hash = Sha256::new();
-        hash.update(built_in::TOKENIZER);
+        hash.update(BUILT_IN_TOKENIZER);
         hash.update(&table);
-        let tokens = Tokens::parse(built_in::TOKENIZER, LONGEST)?;
+        let tokens = Tokens::parse(BUILT_IN_TOKENIZER, MAX_TOKENS)?;
         Self::assemble(name, short_hex(hash), tokens, table)
     }
 
@@ -72,17 +72,17 @@ impl Embedder for StaticTable {
         self.rows.columns
     }
 
-    /// Equal weights lose to full text alone; these do not (docs/retrieval.md).
+    /// With equal weights, results are worse than keyword search alone (docs/retrieval.md).
     fn weight(&self) -> f32 {
         0.3
     }
 
-    /// A passage takes microseconds: few of them are not worth handing over.
+    /// A passage takes microseconds, so that small batches are not worth a thread switch.
     fn batch(&self) -> usize {
         256
     }
 
-    /// A text without any token has a vector of zeros, which is like no other.
+    /// A text without tokens has a zero vector, which matches nothing.
     fn embed(&self, _role: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let width = self.rows.columns;
         let vector = |text: &&str| {
@@ -104,7 +104,7 @@ impl Embedder for StaticTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::weights::safetensors::{Written, write};
+    use crate::weights::safetensors::tests::{Written, write};
 
     fn tokens() -> Tokens {
         Tokens::from_vocabulary("[UNK]\n[CLS]\n[SEP]\nwater\nprice\n", true, 64).expect("is a vocabulary")
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_is_the_mean_of_its_rows() {
+    fn vector_is_mean_of_token_rows() {
         let table = StaticTable::assemble("tiny", "f".into(), tokens(), table(5)).expect("is a table");
         assert_eq!(table.dimensions(), 2);
         let vectors = table.embed(Role::Query, &["Water", "water price", ""]).expect("embeds");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_another_vocabulary_is_refused() {
+    fn table_of_another_vocabulary_is_refused() {
         let error = StaticTable::assemble("tiny", "f".into(), tokens(), table(4))
             .err()
             .expect("is refused");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fingerprint_is_of_the_table() {
+    fn fingerprint_depends_on_the_table() {
         let big = |byte: u8| {
             Cow::Owned(write(&[
                 Written::bytes("rows", &[30522, 1], &vec![byte; 30522]),

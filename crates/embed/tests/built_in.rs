@@ -1,5 +1,7 @@
 //! The built-in model against vectors of the weights it was made from (`minilm_reference.py` says how).
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
+
 use serde_json::Value;
 use tribune_embed::{Role, built_in, static_table};
 
@@ -24,7 +26,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[test]
-fn vectors_are_those_of_the_reference() {
+fn vectors_match_the_reference() {
     let model = built_in().expect("loads");
     let reference = reference();
     let texts: Vec<&str> = reference.iter().map(|(text, _)| text.as_str()).collect();
@@ -44,7 +46,7 @@ fn vectors_are_those_of_the_reference() {
 }
 
 #[test]
-fn a_text_has_the_same_vector_alone_and_among_others() {
+fn vector_does_not_depend_on_the_batch() {
     let model = built_in().expect("loads");
     let reference = reference();
     let texts: Vec<&str> = reference.iter().map(|(text, _)| text.as_str()).collect();
@@ -57,7 +59,7 @@ fn a_text_has_the_same_vector_alone_and_among_others() {
 }
 
 #[test]
-fn it_says_what_it_is_and_serves_threads_at_once() {
+fn model_is_described_and_thread_safe() {
     let model = built_in().expect("loads");
     assert_eq!(model.name(), "all-MiniLM-L6-v2 (int8, built in)");
     assert_eq!(model.dimensions(), 384);
@@ -76,7 +78,7 @@ fn it_says_what_it_is_and_serves_threads_at_once() {
 
 /// `static_reference.json` was made by the numpy program that made the table.
 #[test]
-fn the_static_table_gives_the_vectors_of_its_maker() {
+fn static_table_matches_its_reference() {
     let table = static_table().expect("loads");
     let reference: Vec<Value> =
         serde_json::from_str(include_str!("static_reference.json")).expect("the reference is JSON");

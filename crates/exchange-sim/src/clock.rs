@@ -1,4 +1,4 @@
-//! The exchange's clock: started at a given time, at a given pace, which replay changes as it goes.
+//! The exchange's clock. It starts at a given time and runs at a given pace, which a replay changes.
 
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ struct Anchor {
 pub struct Clock(RwLock<Anchor>);
 
 impl Clock {
-    /// A pace of 0 stands still.
+    /// A pace of 0 stops the clock.
     pub fn starting_at(time: Nanos, pace: f64) -> Self {
         Self(RwLock::new(Anchor {
             real: Instant::now(),
@@ -51,7 +51,7 @@ impl Clock {
         self.nanos() / 1_000_000
     }
 
-    /// How long until it will be `time`; `None` if it stands still before it.
+    /// How long until it is `time`; `None` if the clock is stopped before it.
     pub fn until(&self, time: Nanos) -> Option<Duration> {
         let ahead = time.saturating_sub(self.nanos()).max(0);
         let pace = self.anchor().pace;

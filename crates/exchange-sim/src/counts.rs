@@ -1,4 +1,4 @@
-//! What the exchange has counted so far.
+//! Counters of the exchange, as tests and `/sim/state` read them.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -12,32 +12,32 @@ use crate::venue::Venue;
 pub struct Counts {
     /// Requests by path.
     pub requests: BTreeMap<String, u64>,
-    /// The weight of all of them.
+    /// Their total weight.
     pub weight: u64,
-    /// Answers 429 and 418 because a client was really over the limit.
+    /// Answers 429 and 418 because a client really was over the limit.
     pub organic_429: u64,
     pub organic_418: u64,
-    /// Answers that a fault rejected.
+    /// Answers rejected by an injected fault.
     pub injected_rejections: u64,
-    /// Stream connections that are open, and that ever were.
+    /// Open stream connections, and all that were ever accepted.
     pub connections: usize,
     pub connections_accepted: u64,
     pub messages_sent: u64,
 }
 
 impl Counts {
-    pub(crate) fn of(venue: &Venue) -> Self {
+    pub(crate) fn current(venue: &Venue) -> Self {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let tally = &venue.tally;
+        let counters = &venue.counters;
         Self {
-            requests: tally.requests.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            weight: load(&tally.weight_total),
-            organic_429: load(&tally.organic_429),
-            organic_418: load(&tally.organic_418),
-            injected_rejections: load(&tally.injected),
-            connections: venue.hub.connections(),
-            connections_accepted: venue.hub.connections_accepted(),
-            messages_sent: venue.hub.messages_sent(),
+            requests: counters.requests.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            weight: load(&counters.weight_total),
+            organic_429: load(&counters.organic_429),
+            organic_418: load(&counters.organic_418),
+            injected_rejections: load(&counters.injected),
+            connections: venue.markets.hub.connections(),
+            connections_accepted: venue.markets.hub.connections_accepted(),
+            messages_sent: venue.markets.hub.messages_sent(),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The sixteen candle lengths. All are aligned to UTC (or to an offset from it); weeks begin on Monday and
-//! months are calendar months.
+//! The sixteen candle intervals, aligned to UTC or to an offset from it. Weeks begin on Monday; months are calendar
+//! months.
 
 use std::str::FromStr;
 
@@ -15,26 +15,21 @@ pub const MINUTE: Millis = 60 * SECOND;
 pub const HOUR: Millis = 60 * MINUTE;
 pub const DAY: Millis = 24 * HOUR;
 
+const WEEK: Millis = 7 * DAY;
 /// 1970-01-05 was the first Monday.
 const FIRST_MONDAY: Millis = 4 * DAY;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Length {
-    Fixed(Millis),
-    Week,
-    Month,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Interval {
     name: &'static str,
-    length: Length,
+    /// `None` for a calendar month.
+    length: Option<Millis>,
 }
 
 const fn fixed(name: &'static str, length: Millis) -> Interval {
     Interval {
         name,
-        length: Length::Fixed(length),
+        length: Some(length),
     }
 }
 
@@ -54,13 +49,10 @@ impl Interval {
         fixed("12h", 12 * HOUR),
         fixed("1d", DAY),
         fixed("3d", 3 * DAY),
-        Self {
-            name: "1w",
-            length: Length::Week,
-        },
+        fixed("1w", WEEK),
         Self {
             name: "1M",
-            length: Length::Month,
+            length: None,
         },
     ];
 
@@ -68,18 +60,18 @@ impl Interval {
         self.name
     }
 
-    /// Shorter than a minute: made from seconds, not from minutes.
+    /// Whether candles are made from seconds and not from minutes.
     pub const fn is_second(self) -> bool {
-        matches!(self.length, Length::Fixed(SECOND))
+        matches!(self.length, Some(SECOND))
     }
 
-    /// When the candle that holds `time` opened. `offset` is the time zone's, east positive.
+    /// When the candle that contains `time` opened. `offset` is the time zone's, east positive.
     pub fn open_of(self, time: Millis, offset: Millis) -> Millis {
         let local = time.saturating_add(offset);
         let open = match self.length {
-            Length::Fixed(length) => local - local.rem_euclid(length),
-            Length::Week => local - (local - FIRST_MONDAY).rem_euclid(7 * DAY),
-            Length::Month => month_open(local),
+            Some(WEEK) => local - (local - FIRST_MONDAY).rem_euclid(WEEK),
+            Some(length) => local - local.rem_euclid(length),
+            None => month_open(local),
         };
         open.saturating_sub(offset)
     }
@@ -87,10 +79,9 @@ impl Interval {
     /// When the candle after the one opened at `open` opens.
     pub fn next_open(self, open: Millis, offset: Millis) -> Millis {
         match self.length {
-            Length::Fixed(length) => open.saturating_add(length),
-            Length::Week => open.saturating_add(7 * DAY),
-            // Every month has ended 31 days later, and the next one has not.
-            Length::Month => self.open_of(open.saturating_add(31 * DAY), offset),
+            Some(length) => open.saturating_add(length),
+            // 31 days later is always in the next month.
+            None => self.open_of(open.saturating_add(31 * DAY), offset),
         }
     }
 }
@@ -157,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_moves_the_days() {
+    fn zone_shifts_days() {
         let day: Interval = "1d".parse().expect("an interval");
         let open = day.open_of(millis("2026-11-15T20:21:40Z"), 8 * HOUR);
         assert_eq!(open, millis("2026-11-15T16:00:00Z"));
@@ -165,7 +156,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_time_lies_in_its_candle(time in 0i64..4_000_000_000_000, index in 0usize..16, hours in -12i64..=14) {
+        fn time_lies_in_its_candle(time in 0i64..4_000_000_000_000, index in 0usize..16, hours in -12i64..=14) {
             let interval = Interval::ALL[index];
             let offset = hours * HOUR;
             let open = interval.open_of(time, offset);

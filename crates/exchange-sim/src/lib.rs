@@ -1,36 +1,44 @@
-//! A Binance-compatible exchange on loopback, to test and to show Tribune with: REST and WebSocket with the shapes,
-//! weights, headers, errors, update ids, pings and limits of the real one, and faults on demand. It shares no code
-//! with the client that is tested against it.
+//! A Binance-compatible exchange on loopback, for tests and demos of Tribune: REST and WebSocket with the shapes, weights,
+//! headers, errors, update ids, pings and limits of the real one, and faults on demand. It shares no code with the client
+//! that is tested against it.
 //!
-//! ```no_run
+//! `examples/exchange.rs` is a program that runs one:
+//!
+//! ```text
 //! use tribune_exchange_sim::{Fault, Settings, start};
 //!
-//! # async fn example() -> Result<(), tribune_exchange_sim::StartError> {
 //! let exchange = start(Settings::default()).await?;
 //! println!("{} {}", exchange.rest_url(), exchange.stream_url());
 //! exchange.faults().set(&Fault::DropConnections);
 //! assert_eq!(exchange.counts().organic_429, 0);
-//! # Ok(())
-//! # }
 //! ```
 //!
-//! In reading order:
-//! - `settings`: what it is started with
-//! - `number`, `interval`, `clock`: exact numbers, candle lengths, time as a parameter
-//! - `market`: one symbol as clients see it: book, trades, candles, tickers, and their messages
-//! - `simulated`: seeded order flow over matching books
-//! - `replay`: recorded messages, played again
-//! - `stream`: WebSocket connections and who listens to what
-//! - `rest`, `weight`, `account`: endpoints, what they cost, and the signed ones
-//! - `faults`: what can go wrong on demand
-//! - `venue`, `server`: everything together, and the listener
+//! Modules in reading order:
+//! - `number`, `interval`, `clock`: exact numbers, candle intervals, the exchange's clock
+//! - `settings`: what an exchange is started with
+//! - `faults`, `hub`: what can go wrong on demand, and how messages reach their subscribers
+//! - `market`: one symbol as clients see it: order book, trades, candles, tickers, and their stream messages
+//! - `simulated`: seeded order flow over matching books, and a generated history that continues into it
+//! - `markets`: all of them, with the clock that moves them
+//! - `replay`: recordings: their format, the check before they are played, and the player
+//! - `api`, `account`, `weight`: requests and errors, signed endpoints, request weight
+//! - `venue`, `counts`: the whole state and its counters
+//! - `rest`, `stream`, `listener`, `server`: endpoints, WebSocket connections, the listener and the routes
+//!
+//! A module uses only modules listed before it.
+
+#![allow(clippy::disallowed_methods, reason = "the simulator is the clock of its own market")]
 
 mod account;
+mod api;
 mod clock;
 mod counts;
 mod faults;
+mod hub;
 mod interval;
+mod listener;
 mod market;
+mod markets;
 mod number;
 mod replay;
 mod rest;
@@ -44,15 +52,18 @@ mod weight;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 pub use counts::Counts;
 pub use faults::Fault;
+use markets::Markets;
+pub use replay::RecordingError;
 pub use settings::{ApiKey, Limits, Mode, Settings, Simulation};
 use venue::Venue;
 
-/// Why the exchange did not start.
+/// Why an exchange did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("cannot listen on {address}: {source}; choose another address or port")]
@@ -60,8 +71,8 @@ pub enum StartError {
         address: SocketAddr,
         source: std::io::Error,
     },
-    #[error("cannot replay: {0}")]
-    Replay(String),
+    #[error("cannot replay {0}")]
+    Replay(#[from] RecordingError),
 }
 
 /// A running exchange. Dropping it stops it.
@@ -72,7 +83,7 @@ pub struct Exchange {
     server: Option<JoinHandle<()>>,
 }
 
-/// Makes things go wrong.
+/// Injects faults.
 #[derive(Debug, Clone)]
 pub struct FaultHandle(Arc<Venue>);
 
@@ -86,24 +97,62 @@ impl FaultHandle {
     }
 }
 
-/// Starts an exchange, ready to be asked when this returns.
+/// Starts an exchange; it serves requests when this returns.
 pub async fn start(settings: Settings) -> Result<Exchange, StartError> {
     let listener = TcpListener::bind(settings.listen).await;
     let address = settings.listen;
     let listen = |source| StartError::Listen { address, source };
-    let listener = listener.map_err(listen)?;
-    let address = listener.local_addr().map_err(listen)?;
+    start_on(listener.map_err(listen)?, settings).await
+}
+
+/// The same on a listener that is bound already; `settings.listen` is ignored.
+pub async fn start_on(listener: TcpListener, settings: Settings) -> Result<Exchange, StartError> {
+    let address = settings.listen;
+    let address = listener
+        .local_addr()
+        .map_err(|source| StartError::Listen { address, source })?;
     let venue = open(settings).await?;
-    let doorman = server::Doorman::new(listener, venue.faults.clone());
-    let server = Some(tokio::spawn(server::serve(doorman, venue.clone())));
+    let listener = listener::FaultyListener::new(listener, venue.markets.faults.clone());
+    let server = Some(tokio::spawn(server::serve(listener, venue.clone())));
     Ok(Exchange { address, venue, server })
 }
 
 async fn open(settings: Settings) -> Result<Arc<Venue>, StartError> {
     match settings.mode.clone() {
-        Mode::Simulated(simulation) => Ok(simulated::run::open(&settings, simulation).await),
-        Mode::Replay { files, speed } => replay::open(&settings, files, speed).await.map_err(StartError::Replay),
+        Mode::Simulated(simulation) => Ok(open_simulation(&settings, simulation).await),
+        Mode::Replay { files, speed } => {
+            let pace = replay::Pace {
+                speed,
+                client_wait: settings.limits.client_wait,
+            };
+            let (player, progress) = replay::open(files, pace).await?;
+            let venue = Arc::new(Venue::new(&settings, player.markets(), Some(progress)));
+            tokio::spawn(player.run(venue.stopping.clone()));
+            Ok(venue)
+        }
     }
+}
+
+/// Generating the markets takes a moment, on a blocking thread.
+async fn open_simulation(settings: &Settings, simulation: Simulation) -> Arc<Venue> {
+    let start = simulation.start.unwrap_or_else(|| Timestamp::now().as_millisecond());
+    let generate = move || {
+        let faults = Arc::new(faults::Faults::new(simulation.seed));
+        let hub = hub::Hub::new(faults.clone());
+        Markets {
+            instruments: simulated::open_markets(&simulation, &hub, start),
+            hub,
+            faults,
+            clock: clock::Clock::starting_at(start.saturating_mul(1_000_000), 1.0),
+        }
+    };
+    let markets = match tokio::task::spawn_blocking(generate).await {
+        Ok(markets) => Arc::new(markets),
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    };
+    let venue = Arc::new(Venue::new(settings, markets.clone(), None));
+    tokio::spawn(markets.run(venue.stopping.clone()));
+    venue
 }
 
 impl Exchange {
@@ -111,12 +160,12 @@ impl Exchange {
         self.address
     }
 
-    /// The base of REST, `http://127.0.0.1:PORT`.
+    /// The base URL of REST, `http://127.0.0.1:PORT`.
     pub fn rest_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The base of the streams, `ws://127.0.0.1:PORT`.
+    /// The base URL of the streams, `ws://127.0.0.1:PORT`.
     pub fn stream_url(&self) -> String {
         format!("ws://{}", self.address)
     }
@@ -126,20 +175,20 @@ impl Exchange {
     }
 
     pub fn counts(&self) -> Counts {
-        Counts::of(&self.venue)
+        Counts::current(&self.venue)
     }
 
-    /// Whether a recording has been played to its end; a simulation never ends.
+    /// Whether a replay has ended; a simulation never does.
     pub fn finished(&self) -> bool {
-        self.venue.replay.as_ref().is_some_and(|replay| replay.finished())
+        self.venue.replay.as_ref().is_some_and(|replay| replay.is_finished())
     }
 
-    /// Tells the listener, the markets and every connection to end.
+    /// Tells the listener, the markets and every connection to stop.
     pub fn stop(&self) {
         self.venue.stopping.cancel();
     }
 
-    /// Stops, and waits until the address is free again.
+    /// Stops and waits until the address is free.
     pub async fn shut_down(mut self) {
         self.stop();
         if let Some(server) = self.server.take() {

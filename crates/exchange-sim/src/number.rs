@@ -1,4 +1,4 @@
-//! Exact numbers of the wire: prices and quantities as integers of 10⁻⁸, money as integers of 10⁻¹⁶.
+//! Exact numbers: prices and quantities are integers of 10⁻⁸, money is an integer of 10⁻¹⁶.
 
 /// A price in 10⁻⁸ of the quote asset.
 pub type Price = i64;
@@ -9,10 +9,10 @@ pub type Money = i128;
 
 pub const UNIT: i128 = 100_000_000;
 const PLACES: usize = 8;
-/// Longer texts are no number of an exchange.
+/// Longer texts are not numbers of an exchange.
 const MAX_DIGITS: usize = 28;
 
-/// A decimal text without sign, in 10⁻⁸. `None` if it is no such number or cannot be kept exactly.
+/// Parses a decimal text without sign into 10⁻⁸; `None` if it is malformed or not exact.
 pub fn parse(text: &str) -> Option<i128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -33,7 +33,7 @@ pub fn parse_price(text: &str) -> Option<Price> {
     parse(text).and_then(|units| Price::try_from(units).ok())
 }
 
-/// Appends a number of 10⁻⁸ with its eight places, as the exchange writes all of them.
+/// Appends a number of 10⁻⁸ with eight places, as the exchange writes them.
 pub fn push(text: &mut String, units: i128) {
     use std::fmt::Write as _;
     let sign = if units < 0 { "-" } else { "" };
@@ -41,7 +41,7 @@ pub fn push(text: &mut String, units: i128) {
     let unit = UNIT as u128;
     // Writing to a String cannot fail.
     let _ = match (u64::try_from(units / unit), u64::try_from(units % unit)) {
-        // 64-bit formatting is several times faster and holds nearly every number there is.
+        // 64-bit formatting is several times faster and fits nearly every number.
         (Ok(whole), Ok(fraction)) => write!(text, "{sign}{whole}.{fraction:08}"),
         _ => write!(text, "{sign}{}.{:08}", units / unit, units % unit),
     };
@@ -57,12 +57,12 @@ pub fn fixed_price(price: Price) -> String {
     fixed(i128::from(price))
 }
 
-/// Money with eight places; what is smaller is cut off, as the exchange does.
+/// Money with eight places, truncated like the exchange does.
 pub fn fixed_money(money: Money) -> String {
     fixed(money / UNIT)
 }
 
-/// `part` of `whole` in percent with three places, rounded half away from zero; nothing of nothing is 0.
+/// `part` of `whole` in percent with three places, rounded half away from zero; 0 if `whole` is 0.
 pub fn percent(part: i128, whole: i128) -> String {
     let thousandths = match whole {
         0 => 0,
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_become_units_and_back() {
+    fn texts_round_trip() {
         assert_eq!(parse("65000.01"), Some(6_500_001_000_000));
         assert_eq!(parse("0.00000001"), Some(1));
         assert_eq!(parse("1.000000000000"), Some(UNIT));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn malformed_numbers_are_none() {
         for text in [
             "",
             ".",
@@ -119,7 +119,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn every_number_survives_its_text(units in 0i128..1_000_000_000_000_000_000_000_000) {
+        fn every_number_round_trips(units in 0i128..1_000_000_000_000_000_000_000_000) {
             proptest::prop_assert_eq!(parse(&fixed(units)), Some(units));
         }
 

@@ -1,4 +1,4 @@
-//! What an exchange is started with.
+//! Settings of an exchange.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use crate::interval::Millis;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where it listens; port 0 takes a free one.
+    /// The address to listen on; port 0 takes a free port.
     pub listen: SocketAddr,
     pub mode: Mode,
     pub limits: Limits,
-    /// Keys that may sign requests, each with its own balances. Simulated mode only.
+    /// API keys that may trade, each with its own balances. Simulated mode only.
     pub api_keys: Vec<ApiKey>,
 }
 
@@ -30,10 +30,10 @@ impl Default for Settings {
 #[derive(Debug, Clone)]
 pub enum Mode {
     Simulated(Simulation),
-    /// Recorded lines, `<receive_ns> <json>`, of plain or gzipped files, merged by time.
+    /// Files of recorded lines, `<receive_ns> <json>`, plain or gzipped, merged by time.
     Replay {
         files: Vec<PathBuf>,
-        /// 1 is the recorded pace; 0 or infinity is as fast as clients take it.
+        /// 1 is the recorded pace; 0 or infinity is as fast as clients can read.
         speed: f64,
     },
 }
@@ -41,19 +41,19 @@ pub enum Mode {
 #[derive(Debug, Clone)]
 pub struct Simulation {
     pub seed: u64,
-    /// What the clock says at the start; `None` is the machine's own time.
+    /// The clock's time at the start; `None` takes the machine's.
     pub start: Option<Millis>,
-    /// Orders, cancellations and market orders of each well-known symbol.
+    /// Orders and cancellations per second of each well-known symbol.
     pub events_per_second: f64,
-    /// Prices with orders on each side of a well-known symbol's first book.
+    /// Levels per side of a well-known symbol's first book.
     pub levels: usize,
-    /// Further symbols with made-up names.
+    /// Additional quiet symbols with invented names.
     pub extra_symbols: usize,
     pub extra_events_per_second: f64,
     pub extra_levels: usize,
-    /// Candles from before the start.
+    /// Minutes of generated history before the start.
     pub history_minutes: usize,
-    /// How long the market has been running when the exchange opens.
+    /// How long the markets have traded when the exchange opens.
     pub warm_up: Duration,
 }
 
@@ -73,21 +73,23 @@ impl Default for Simulation {
     }
 }
 
-/// The exchange's limits. The defaults are the real ones.
+/// Limits of the exchange. The defaults are Binance's.
 #[derive(Debug, Clone)]
 pub struct Limits {
     pub weight_per_minute: u32,
-    /// So many 429s in a row, then comes the ban.
+    /// Rejections with 429 in one minute before the address is banned with 418.
     pub rejections_before_ban: u32,
     pub ban: Duration,
     pub ping_every: Duration,
     pub pong_within: Duration,
     pub connection_lifetime: Duration,
-    /// How long before its end a connection is told `serverShutdown`.
+    /// How long before its end a connection receives `serverShutdown`.
     pub shutdown_notice: Duration,
     pub inbound_per_second: usize,
     pub streams_per_connection: usize,
     pub connects_per_five_minutes: usize,
+    /// How long a replay at full speed waits for a client: to fetch its first snapshot, or to read what it was sent.
+    pub client_wait: Duration,
 }
 
 impl Default for Limits {
@@ -103,11 +105,12 @@ impl Default for Limits {
             inbound_per_second: 5,
             streams_per_connection: 1_024,
             connects_per_five_minutes: 300,
+            client_wait: Duration::from_secs(10),
         }
     }
 }
 
-/// A key, its secret and what it owns: asset and amount, as decimal texts.
+/// An API key, its secret and its balances: asset and decimal amount.
 #[derive(Clone)]
 pub struct ApiKey {
     pub key: String,

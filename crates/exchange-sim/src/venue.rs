@@ -1,74 +1,41 @@
-//! The exchange's whole state, shared by REST, streams and whatever moves the markets.
+//! The exchange's whole state, shared by REST and streams.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::{Clock, Nanos};
-use crate::faults::Faults;
-use crate::interval::Millis;
-use crate::market::Market;
+use crate::account::Accounts;
+use crate::clock::Clock;
+use crate::markets::Markets;
 use crate::replay::Progress;
-use crate::settings::Limits;
-use crate::simulated::engine::Engine;
-use crate::stream::hub::Hub;
-use crate::weight::Meter;
+use crate::settings::{Limits, Settings};
+use crate::weight::WeightMeter;
 
-/// One listed symbol: what clients see, and in simulated mode what moves it.
-#[derive(Debug)]
-pub struct Listed {
-    pub market: Market,
-    pub engine: Option<Engine>,
-}
-
-pub type Shared = Arc<Mutex<Listed>>;
-
-pub fn lock(listed: &Shared) -> MutexGuard<'_, Listed> {
-    listed.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The word of the `X-Tribune-Simulated` header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Label {
-    Simulated,
-    Replay,
-}
-
-impl Label {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Simulated => "simulated",
-            Self::Replay => "replay",
-        }
-    }
-}
-
-/// What was asked and how it was answered.
+/// Requests and how they were answered.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct Counters {
     pub requests: Mutex<BTreeMap<String, u64>>,
     pub weight_total: AtomicU64,
     pub weight_used: AtomicU64,
-    /// Rejections because a client was really over the limit.
+    /// Rejections because a client really was over the limit.
     pub organic_429: AtomicU64,
     pub organic_418: AtomicU64,
-    /// Rejections that were asked for as a fault.
+    /// Rejections by an injected fault.
     pub injected: AtomicU64,
 }
 
-impl Tally {
-    /// Paths that are counted by name; the rest are one.
+impl Counters {
+    /// Further paths are counted as `other`.
     const MAX_PATHS: usize = 100;
 
-    pub fn count(&self, path: &str) {
+    pub fn count_request(&self, path: &str) {
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = requests.contains_key(path) || requests.len() < Self::MAX_PATHS;
-        let path = if known { path } else { "other" };
+        let has_room = requests.contains_key(path) || requests.len() < Self::MAX_PATHS;
+        let path = if has_room { path } else { "other" };
         *requests.entry(path.to_owned()).or_default() += 1;
     }
 
@@ -79,70 +46,49 @@ impl Tally {
 
 #[derive(Debug)]
 pub struct Venue {
-    pub label: Label,
-    pub listed: IndexMap<String, Shared>,
-    pub hub: Hub,
-    pub faults: Arc<Faults>,
-    pub clock: Clock,
-    /// Weight is counted by real minutes, however fast a recording is played.
+    pub markets: Arc<Markets>,
+    /// Weight is counted in real minutes, however fast a recording is played.
     pub meter_clock: Clock,
-    pub meter: Meter,
+    pub meter: WeightMeter,
     pub limits: Limits,
-    pub tally: Tally,
+    pub counters: Counters,
     pub stopping: CancellationToken,
     pub replay: Option<Arc<Progress>>,
-    pub accounts: crate::account::Accounts,
+    pub accounts: Accounts,
     connects: Mutex<HashMap<IpAddr, VecDeque<Instant>>>,
 }
 
 const FIVE_MINUTES: Duration = Duration::from_secs(300);
-
-/// What both modes bring to a new exchange.
-pub struct Opening {
-    pub label: Label,
-    pub listed: IndexMap<String, Shared>,
-    pub start: Nanos,
-    /// How fast the clock goes at first.
-    pub pace: f64,
-    pub replay: Option<Arc<Progress>>,
-}
+/// Addresses whose connections are counted; on loopback there is one.
+const MAX_ADDRESSES: usize = 10_000;
 
 impl Venue {
-    pub fn open(opening: Opening, hub: Hub, faults: Arc<Faults>, settings: &crate::settings::Settings) -> Self {
+    /// `replay` is the progress of a recording; without one the markets are simulated.
+    pub fn new(settings: &Settings, markets: Arc<Markets>, replay: Option<Arc<Progress>>) -> Self {
         Self {
-            label: opening.label,
-            listed: opening.listed,
-            hub,
-            faults,
-            clock: Clock::starting_at(opening.start, opening.pace),
-            meter_clock: Clock::starting_at(opening.start, 1.0),
-            meter: Meter::new(&settings.limits),
+            meter_clock: Clock::starting_at(markets.clock.nanos(), 1.0),
+            markets,
+            meter: WeightMeter::new(&settings.limits),
             limits: settings.limits.clone(),
-            tally: Tally::default(),
+            counters: Counters::default(),
             stopping: CancellationToken::new(),
-            replay: opening.replay,
-            accounts: crate::account::Accounts::new(&settings.api_keys),
+            replay,
+            accounts: Accounts::new(&settings.api_keys),
             connects: Mutex::default(),
         }
     }
 
-    pub fn lookup(&self, symbol: &str) -> Option<&Shared> {
-        self.listed.get(symbol)
+    /// The value of the `X-Tribune-Simulated` header.
+    pub fn label(&self) -> &'static str {
+        if self.replay.is_some() { "replay" } else { "simulated" }
     }
 
-    /// The time without skew, by which markets move.
-    pub fn now(&self) -> Millis {
-        self.clock.millis()
-    }
-
-    /// The time as clients are told it.
-    pub fn told_time(&self) -> Millis {
-        self.hub.event_time(self.now())
-    }
-
-    /// Counts a new connection; false if there were too many from this address.
+    /// Counts a new connection; returns false if there were too many from this address.
     pub fn admit(&self, address: IpAddr) -> bool {
         let mut connects = self.connects.lock().unwrap_or_else(PoisonError::into_inner);
+        if connects.len() >= MAX_ADDRESSES && !connects.contains_key(&address) {
+            connects.clear();
+        }
         let times = connects.entry(address).or_default();
         let now = Instant::now();
         while times
@@ -151,10 +97,10 @@ impl Venue {
         {
             times.pop_front();
         }
-        let admitted = times.len() < self.limits.connects_per_five_minutes;
-        if admitted {
+        let is_admitted = times.len() < self.limits.connects_per_five_minutes;
+        if is_admitted {
             times.push_back(now);
         }
-        admitted
+        is_admitted
     }
 }

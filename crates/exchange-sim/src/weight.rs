@@ -1,4 +1,4 @@
-//! Request weight, counted for each address and minute: 429 above the limit, 418 for whoever goes on.
+//! Request weight per address and minute: 429 above the limit, 418 for clients that continue.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::settings::Limits;
 pub enum Verdict {
     Within,
     /// 429
-    TooMuch {
+    OverLimit {
         retry_after_secs: u64,
     },
     /// 418
@@ -20,8 +20,9 @@ pub enum Verdict {
     },
 }
 
+/// What one address has used.
 #[derive(Debug, Default)]
-struct Account {
+struct Usage {
     minute: Millis,
     used: u32,
     rejected: u32,
@@ -29,62 +30,62 @@ struct Account {
 }
 
 #[derive(Debug)]
-pub struct Meter {
+pub struct WeightMeter {
     limit: u32,
     rejections_before_ban: u32,
     ban: Millis,
-    accounts: Mutex<HashMap<IpAddr, Account>>,
+    usage: Mutex<HashMap<IpAddr, Usage>>,
 }
 
-/// Addresses that are remembered; on loopback there is one.
+/// Addresses whose weight is counted; on loopback there is one.
 const MAX_ADDRESSES: usize = 10_000;
 
-impl Meter {
+impl WeightMeter {
     pub fn new(limits: &Limits) -> Self {
         Self {
             limit: limits.weight_per_minute,
             rejections_before_ban: limits.rejections_before_ban,
             ban: limits.ban.as_millis().try_into().unwrap_or(Millis::MAX / 2),
-            accounts: Mutex::default(),
+            usage: Mutex::default(),
         }
     }
 
-    /// Charges a request; also says what the minute has used so far.
+    /// Charges a request; returns the verdict and what the minute has used so far.
     pub fn charge(&self, address: IpAddr, weight: u32, now: Millis) -> (Verdict, u32) {
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        if accounts.len() >= MAX_ADDRESSES && !accounts.contains_key(&address) {
-            accounts.clear();
+        let mut addresses = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        if addresses.len() >= MAX_ADDRESSES && !addresses.contains_key(&address) {
+            addresses.clear();
         }
-        let account = accounts.entry(address).or_default();
-        let verdict = self.judge(account, weight, now);
-        (verdict, account.used)
+        let usage = addresses.entry(address).or_default();
+        let verdict = self.judge(usage, weight, now);
+        (verdict, usage.used)
     }
 
-    fn judge(&self, account: &mut Account, weight: u32, now: Millis) -> Verdict {
-        if now < account.banned_until {
-            let retry_after_secs = seconds_until(account.banned_until, now);
+    fn judge(&self, usage: &mut Usage, weight: u32, now: Millis) -> Verdict {
+        if now < usage.banned_until {
+            let retry_after_secs = seconds_until(usage.banned_until, now);
             return Verdict::Banned { retry_after_secs };
         }
         let minute = now.div_euclid(MINUTE);
-        if account.minute != minute {
-            *account = Account {
+        if usage.minute != minute {
+            *usage = Usage {
                 minute,
-                ..Account::default()
+                ..Usage::default()
             };
         }
-        // What is refused counts too: the exchange's counter goes on above the limit.
-        account.used = account.used.saturating_add(weight);
-        if account.used <= self.limit {
+        // Rejected requests count too, as on the exchange.
+        usage.used = usage.used.saturating_add(weight);
+        if usage.used <= self.limit {
             return Verdict::Within;
         }
-        account.rejected += 1;
-        if account.rejected > self.rejections_before_ban {
-            account.banned_until = now.saturating_add(self.ban);
-            let retry_after_secs = seconds_until(account.banned_until, now);
+        usage.rejected += 1;
+        if usage.rejected > self.rejections_before_ban {
+            usage.banned_until = now.saturating_add(self.ban);
+            let retry_after_secs = seconds_until(usage.banned_until, now);
             return Verdict::Banned { retry_after_secs };
         }
         let retry_after_secs = seconds_until((minute + 1) * MINUTE, now);
-        Verdict::TooMuch { retry_after_secs }
+        Verdict::OverLimit { retry_after_secs }
     }
 }
 
@@ -99,8 +100,8 @@ mod tests {
 
     use super::*;
 
-    fn meter() -> Meter {
-        Meter::new(&Limits {
+    fn meter() -> WeightMeter {
+        WeightMeter::new(&Limits {
             weight_per_minute: 100,
             rejections_before_ban: 2,
             ..Limits::default()
@@ -108,23 +109,23 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_has_its_limit_and_the_next_is_new() {
+    fn limit_applies_per_minute() {
         let meter = meter();
         let home = IpAddr::from(Ipv4Addr::LOCALHOST);
         assert_eq!(meter.charge(home, 100, 61_000), (Verdict::Within, 100));
         let (verdict, used) = meter.charge(home, 1, 90_500);
-        assert_eq!(verdict, Verdict::TooMuch { retry_after_secs: 30 });
+        assert_eq!(verdict, Verdict::OverLimit { retry_after_secs: 30 });
         assert_eq!(used, 101);
         assert_eq!(meter.charge(home, 5, 120_000), (Verdict::Within, 5));
     }
 
     #[test]
-    fn whoever_goes_on_is_banned() {
+    fn persistent_client_is_banned() {
         let meter = meter();
         let home = IpAddr::from(Ipv4Addr::LOCALHOST);
         meter.charge(home, 100, 60_000);
         for _ in 0..2 {
-            assert!(matches!(meter.charge(home, 1, 60_000).0, Verdict::TooMuch { .. }));
+            assert!(matches!(meter.charge(home, 1, 60_000).0, Verdict::OverLimit { .. }));
         }
         assert_eq!(
             meter.charge(home, 1, 60_000).0,

@@ -11,29 +11,32 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tribune_market_parts::exchange_error;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, ErrorKind, Result};
 
-use crate::book::{Depth, Snapshot};
-use crate::feed::{self, BookState, BookView, Feed, Published};
-use crate::model::{Symbol, SymbolStatus};
-use crate::moment::Moment;
-use crate::rest::{self, Governor, Rest};
-use crate::symbols::SymbolTable;
+use crate::resolve::SymbolTable;
 pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
+use tribune_analytics::{Feed, Published};
+use tribune_binance::book::Depth;
+use tribune_binance::feed::{self, BookState, BookView};
+use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::moment::Moment;
+use tribune_binance::rest::{self, Governor, Rest};
+pub(crate) use tribune_market_parts::book::NOT_KEPT;
 
 /// How long a caller waits for the list of symbols when the server has just started.
 const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
 /// A difference between the clocks that is worth a word.
 const NOTABLE_OFFSET_MS: i64 = 1_000;
-/// Why figures that take a book that is watched are not there.
-pub(crate) const NOT_KEPT: &str = "this book is not kept live: as many books as may be are kept already";
+/// Levels of a book that an order is estimated by.
+const ORDER_LEVELS: u32 = 1_000;
 /// Why a book is not live, of one that never will be while others are wanted.
-pub(crate) const ASKED_EACH_TIME: &str = "as many books as may be are kept already; this one is asked for each time";
+pub(crate) const ASKED_EACH_TIME: &str = "live-book limit reached; this book is fetched per request";
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -47,8 +50,8 @@ pub struct Settings {
 
 pub struct Market {
     pub(crate) rest: Rest,
-    pub(crate) feed: Arc<Feed>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub feed: Arc<Feed>,
+    pub clock: Arc<dyn Clock>,
     known: Arc<Known>,
 }
 
@@ -70,11 +73,10 @@ struct Known {
     /// How each symbol ranks by what is traded of it in a day; 0 is the most traded.
     ranks: ArcSwap<HashMap<Arc<str>, usize>>,
     deep: deep::DeepLooks,
-    stop: CancellationToken,
 }
 
 /// Where a reading comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Kept by the exchange's streams.
@@ -108,11 +110,10 @@ impl BookReading {
 }
 
 impl Market {
-    /// Starts the feed and loads what the exchange trades, both in the background. Must be called
-    /// within a runtime.
-    pub fn start(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
-        let rest = Rest::governed(settings.rest.clone(), governor, clock.clone())?;
-        let feed = Feed::start(settings.feed.clone(), rest.in_background(), clock.clone());
+    /// Asks nothing of the exchange before [`Market::run`].
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
+        let rest = Rest::new(settings.rest.clone(), clock.clone()).map_err(exchange_error)?;
+        let feed = Feed::new(settings.feed.clone(), rest.in_background(), clock.clone());
         let known = Known {
             settings,
             table: ArcSwapOption::empty(),
@@ -124,16 +125,20 @@ impl Market {
             revision: AtomicU64::new(0),
             ranks: ArcSwap::default(),
             deep: deep::DeepLooks::default(),
-            stop: CancellationToken::new(),
         };
-        let market = Arc::new(Self {
+        Ok(Arc::new(Self {
             rest,
             feed,
             clock,
             known: Arc::new(known),
-        });
-        tokio::spawn(listing::keep_symbols(market.clone(), market.known.stop.clone()));
-        Ok(market)
+        }))
+    }
+
+    /// Keeps the connection and the list of symbols until `stop` is cancelled.
+    pub async fn run(&self, stop: CancellationToken) {
+        self.feed.connect();
+        listing::keep_symbols(self, stop).await;
+        self.feed.stop();
     }
 
     /// The same market for pages that renew themselves: what they ask of the exchange has a small share of the budget.
@@ -146,9 +151,9 @@ impl Market {
         }
     }
 
-    pub fn stop(&self) {
-        self.known.stop.cancel();
-        self.feed.stop();
+    /// The request budget that every client of this exchange shares.
+    pub fn governor(&self) -> &Arc<Governor> {
+        self.rest.governor()
     }
 
     /// Grows with every change of what is traded.
@@ -196,19 +201,19 @@ impl Market {
     }
 
     /// The symbols that are tracked whether or not somebody asks.
-    pub(crate) fn always_tracked(&self) -> Vec<Arc<str>> {
+    pub fn always_tracked(&self) -> Vec<Arc<str>> {
         let books = self.feed.books();
         let pinned = books.iter().filter(|book| book.is_pinned());
         pinned.map(|book| book.symbol.clone()).collect()
     }
 
     /// Whether the configuration says that anything is always tracked.
-    pub(crate) fn is_to_track(&self) -> bool {
+    pub fn is_to_track(&self) -> bool {
         self.known.settings.track_top > 0 || !self.known.settings.symbols.is_empty()
     }
 
     /// Whether the configuration says that the symbol is always tracked.
-    pub(crate) fn is_to_be_tracked(&self, symbol: &str) -> bool {
+    pub fn is_to_be_tracked(&self, symbol: &str) -> bool {
         self.known.settings.symbols.iter().any(|name| name == symbol)
     }
 
@@ -300,15 +305,28 @@ impl Market {
         }
     }
 
+    /// A traded symbol's book that is at most so old by its last confirmation, else asked for now; with its age in
+    /// milliseconds.
+    pub async fn current_book(&self, symbol: &str, max_age_ms: u64) -> Result<(Depth, u64)> {
+        let symbol = self.traded(symbol).await?;
+        let live = self
+            .watched(&symbol)
+            .and_then(|tracked| Some((tracked.live()?, tracked.confirmed())));
+        if let Some((view, confirmed)) = live {
+            let age = self.clock.monotonic().saturating_duration_since(confirmed);
+            let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            if age_ms <= max_age_ms {
+                return Ok((view.depth.clone(), age_ms));
+            }
+        }
+        let view = self.snapshot_of(&symbol, ORDER_LEVELS).await?.view;
+        Ok((view.depth.clone(), view.received.age_ms(&*self.clock)))
+    }
+
     /// The book as the exchange gives it when asked.
     pub async fn snapshot_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
-        let answer = self.rest.depth(&symbol.name, levels).await?;
-        let depth = Depth::from(Snapshot {
-            last_update_id: answer.value.last_update_id,
-            bids: answer.value.bids.clone(),
-            asks: answer.value.asks.clone(),
-            limit: answer.value.limit as usize,
-        });
+        let answer = self.rest.depth(&symbol.name, levels).await.map_err(exchange_error)?;
+        let depth = Depth::from(answer.value.clone());
         if depth.bids.is_empty() && depth.asks.is_empty() {
             return Err(Error::unavailable(format!(
                 "The exchange's book of {} is empty: nobody bids or offers now.",
@@ -365,12 +383,6 @@ impl Market {
             rest::Simulation::Simulated => "SIMULATED: from a simulated exchange, not from a real market",
             rest::Simulation::Replay => "SIMULATED: a replay of recorded market data, not the market now",
         })
-    }
-}
-
-impl Drop for Known {
-    fn drop(&mut self) {
-        self.stop.cancel();
     }
 }
 

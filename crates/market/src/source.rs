@@ -1,150 +1,73 @@
 //! The market as a source: searched by what people say, fetched by id, cited by record.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
-use tribune_core::view::View;
+use tokio_util::sync::CancellationToken;
 use tribune_core::wire::clip;
 use tribune_core::{
-    CallContext, Cited, Clock, Document, DocumentId, Error, ErrorKind, Hit, JsonObject, Query, Result, Source,
-    SourceFacts, SourceStatus, Tool,
+    CallContext, Cited, Clock, Document, DocumentId, Hit, JsonObject, Query, Result, Source, SourceFacts, SourceStatus,
+    Tool,
 };
+use tribune_page::{Board, View};
 
-use crate::answers::{self, Answer, candles::Range, flow::FLOW_SECS};
-use crate::brief::{self, Brief};
-use crate::market::{self, Market};
-use crate::model::Symbol;
-use crate::records::Records;
-use crate::rest::{self, Governor, Rest};
-use crate::symbols::{AnalyticsKind, Kind, MarketId, Match, search};
+use crate::citing::Citing;
+use crate::id::{Kind, MarketId};
+use crate::kinds::{self, Found};
+use crate::market::Market;
+use crate::page;
+use crate::resolve::{Match, search};
 use crate::tools;
-use crate::trading::{self, CurrentBook};
-use crate::view;
+use tribune_citations::records::Records;
 
 /// The name of the source, and its profile.
 pub const NAME: &str = "market";
 /// Snippets of search results.
 const SNIPPET_CHARS: usize = 200;
-/// What documents show, where tools can be told.
-const DOCUMENT_LEVELS: usize = 50;
-const DOCUMENT_CANDLES: usize = 120;
-const DOCUMENT_TRADES: usize = 100;
-const DOCUMENT_HOURS: u32 = 24;
-const DOCUMENT_DEPTH_LEVELS: usize = 20;
-/// To reckon an order by, where the book has to be asked for.
-const ORDER_LEVELS: u32 = 1_000;
-
-/// Account and order tools, and the address of an exchange that has accounts.
-pub type Trading = (trading::Settings, rest::Settings);
 
 pub struct MarketSource {
-    /// Set once the market has been started.
-    running: Arc<Running>,
-    governor: Arc<Governor>,
-    records: Records,
-    trading_tools: Vec<Arc<dyn Tool>>,
-    pages: view::Pages,
+    citing: Arc<Citing>,
+    admin_tools: Vec<Arc<dyn Tool>>,
+    /// Where the exchange is, for the operator.
+    origin: Option<String>,
+    pages: page::Pages,
     clock: Arc<dyn Clock>,
 }
 
-#[derive(Default)]
-struct Running(OnceLock<Arc<Market>>);
-
-impl Running {
-    fn market(&self) -> Result<&Arc<Market>> {
-        self.0
-            .get()
-            .ok_or_else(|| Error::unavailable("The market has not been started yet; ask again in a second."))
-    }
-}
-
 impl MarketSource {
-    /// Nothing is asked of the exchange before [`MarketSource::begin`].
-    pub fn new(records: Records, trading: Option<Trading>, clock: Arc<dyn Clock>) -> Result<Self> {
-        let running = Arc::<Running>::default();
-        let governor = Governor::new(clock.clone());
-        let trading_tools = match trading {
-            Some((trading, rest)) => {
-                let rest = Rest::governed(rest, governor.clone(), clock.clone())?.for_orders();
-                trading::tools(trading, rest, running.clone())?
-            }
-            None => Vec::new(),
-        };
-        Ok(Self {
-            running,
-            governor,
-            records,
-            trading_tools,
-            pages: view::Pages::default(),
-            clock,
-        })
-    }
-
-    /// Connects to the exchange, in the background. Must be called within a runtime, and once.
-    pub fn begin(&self, settings: market::Settings) -> Result<Arc<Market>> {
-        let market = Market::start(settings, self.governor.clone(), self.clock.clone())?;
-        let _ = self.running.0.set(market.clone());
-        Ok(market)
-    }
-
-    /// Lets go of the exchange.
-    pub fn end(&self) {
-        if let Some(market) = self.running.0.get() {
-            market.stop();
+    pub fn new(market: Arc<Market>, records: Records) -> Self {
+        Self {
+            clock: market.clock.clone(),
+            citing: Arc::new(Citing::new(market, records)),
+            admin_tools: Vec::new(),
+            origin: None,
+            pages: page::Pages::default(),
         }
     }
 
-    pub(crate) fn market(&self) -> Result<&Arc<Market>> {
-        self.running.market()
+    /// Tools about the same exchange that only those who may trade see.
+    #[must_use]
+    pub fn with_admin_tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
+        self.admin_tools = tools;
+        self
     }
 
-    /// What pages keep between looks.
-    pub(crate) fn pages(&self) -> &view::Pages {
-        &self.pages
+    /// Names the exchange to the operator.
+    #[must_use]
+    pub fn with_origin(mut self, origin: String) -> Self {
+        self.origin = Some(origin);
+        self
     }
 
-    pub(crate) fn cite(&self, document: &Document) -> String {
-        self.records.cite(document)
+    pub fn market(&self) -> &Arc<Market> {
+        &self.citing.market
     }
 
-    /// The answer as a document, cited if the call cites.
-    fn document(&self, answer: Answer, cx: &CallContext) -> Document {
-        let mut document = answer.into_document();
-        document.url = cx.cites.then(|| self.cite(&document));
-        document
-    }
-
-    pub(crate) async fn answer(&self, id: &MarketId) -> Result<Answer> {
-        Self::answer_by(self.market()?, id).await
-    }
-
-    /// The answer by a market that may be one for pages.
-    pub(crate) async fn answer_by(market: &Market, id: &MarketId) -> Result<Answer> {
-        let symbol = id.symbol();
-        match id.kind() {
-            Kind::Ticker => answers::ticker::ticker(market, symbol).await,
-            Kind::OrderBook => answers::book::levels(market, symbol, DOCUMENT_LEVELS).await,
-            Kind::OrderBookL1 => answers::book::l1(market, symbol).await,
-            Kind::OrderBookL2 => answers::book::l2(market, symbol, DOCUMENT_DEPTH_LEVELS).await,
-            Kind::Klines(interval) => {
-                answers::candles::candles(market, symbol, Range::newest(interval, DOCUMENT_CANDLES)).await
-            }
-            Kind::Trades => answers::trades::trades(market, symbol, DOCUMENT_TRADES).await,
-            Kind::ExchangeInfo => answers::info::info(market, symbol).await,
-            Kind::Analytics(AnalyticsKind::OrderFlow) => answers::flow::order_flow(market, symbol, FLOW_SECS).await,
-            Kind::Analytics(AnalyticsKind::VolumeProfile) => {
-                answers::profile::profile(market, symbol, DOCUMENT_HOURS, None).await
-            }
-            Kind::Analytics(AnalyticsKind::LiquidityVacuums) => {
-                answers::profile::liquidity_vacuums(market, symbol, DOCUMENT_HOURS).await
-            }
-            Kind::Analytics(AnalyticsKind::Anomalies) => answers::anomalies::anomalies(market, symbol).await,
-            Kind::Analytics(AnalyticsKind::Health) => answers::anomalies::health_score(market, symbol).await,
-            Kind::Markets => answers::ranking::overview(market, symbol).await,
-            Kind::Report => Err(Error::not_found("reports are a source of their own")),
-        }
+    #[cfg(test)]
+    pub(crate) async fn kept(&self, document: &Document) -> Result<Option<Document>> {
+        self.citing.kept(document).await
     }
 
     /// The id that is meant: one of ours, or a bare symbol, which means its price.
@@ -152,30 +75,47 @@ impl MarketSource {
         if id.scheme() != NAME {
             return Ok(MarketId::parse(id)?.filter(|id| id.kind() != Kind::Report));
         }
-        let known = self.running.0.get().and_then(|market| market.known_symbols());
+        let known = self.market().known_symbols();
         let symbol = known.and_then(|table| table.lookup(id.key()).map(|symbol| symbol.name.clone()));
-        Ok(symbol.map(MarketId::Ticker))
+        Ok(symbol.map(|symbol| MarketId::new(Kind::Ticker, symbol)))
+    }
+
+    async fn cited_board(&self, document: &Document) -> Result<Option<Board>> {
+        let Some(kept) = self.citing.kept(document).await? else {
+            return Ok(None);
+        };
+        let mut board = page::then(&kept);
+        if let (Some(board), Some(id)) = (&mut board, self.meant(&document.id)?) {
+            page::add_history(self.market(), &self.pages, &id, &kept, board).await;
+        }
+        Ok(board)
     }
 
     /// What is found, as it is now, all of it cited at once if the call cites.
-    fn hits(&self, found: Vec<(Brief, &Match)>, cx: &CallContext) -> Arc<[Hit]> {
-        let (documents, matches): (Vec<Document>, Vec<&Match>) = found
+    async fn hits(&self, found: Vec<(Found, &Match)>, cx: &CallContext) -> Arc<[Hit]> {
+        let (found, matches): (Vec<_>, Vec<&Match>) = found
             .into_iter()
-            .map(|(brief, found)| (in_brief(brief, found), found))
+            .map(|(found, matched)| {
+                let document = in_brief(&found, matched);
+                ((found, document), matched)
+            })
             .unzip();
         let urls = match cx.cites {
-            true => self.records.cite_all(&documents).into_iter().map(Some).collect(),
-            false => vec![None; documents.len()],
+            true => {
+                let urls = self.citing.cite_hits(&found).await;
+                urls.into_iter().map(Some).collect()
+            }
+            false => vec![None; found.len()],
         };
-        let found = documents.into_iter().zip(matches).zip(urls);
-        let hit = |((document, found), url): ((Document, &Match), Option<String>)| Hit {
+        let found = found.into_iter().zip(matches).zip(urls);
+        let hit = |(((_, document), matched), url): (((Found, Document), &Match), Option<String>)| Hit {
             url,
             id: document.id,
             title: document.title,
             snippet: document.text,
             passage: None,
-            score: found.score,
-            coverage: found.coverage,
+            score: matched.score,
+            coverage: matched.coverage,
             metadata: Some(document.metadata),
         };
         found.map(hit).collect()
@@ -183,22 +123,22 @@ impl MarketSource {
 }
 
 /// What a search finds, as a document of a few words.
-fn in_brief(brief: Brief, found: &Match) -> Document {
+fn in_brief(found: &Found, matched: &Match) -> Document {
     let mut metadata = JsonObject::new();
-    let resolved = match found.kind {
+    let resolved = match matched.kind {
         Kind::Markets => "quote_asset",
         _ => "resolved_symbol",
     };
-    metadata.insert(resolved.to_owned(), json!(&*found.symbol));
-    metadata.insert("matched_on".to_owned(), json!(found.matched_on.as_str()));
-    let alternatives: Vec<&str> = found.alternatives.iter().take(5).map(|name| &**name).collect();
+    metadata.insert(resolved.to_owned(), json!(&*matched.symbol));
+    metadata.insert("matched_on".to_owned(), json!(matched.matched_on.as_str()));
+    let alternatives: Vec<&str> = matched.alternatives.iter().take(5).map(|name| &**name).collect();
     metadata.insert("alternatives".to_owned(), json!(alternatives));
     Document {
-        id: found.id.clone(),
-        title: brief.title,
-        text: clip(&brief.text, SNIPPET_CHARS - 1).into_owned(),
+        id: matched.id.clone(),
+        title: found.title.clone(),
+        text: clip(&found.snippet, SNIPPET_CHARS - 1).into_owned(),
         url: None,
-        as_of: Some(brief.as_of),
+        as_of: Some(found.as_of),
         metadata,
         passages: Vec::new(),
     }
@@ -215,37 +155,43 @@ impl Source for MarketSource {
     }
 
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
-        let market = self.market()?;
+        let market = self.market();
         let table = market.symbols().await?;
-        let found = search(&table, &query.text, query.limit);
+        let today = self.clock.now().to_zoned(TimeZone::UTC).date();
+        let found = search(&table, &query.text, query.limit, today);
         // Reports are a source of their own.
         let found = found.iter().filter(|found| found.kind != Kind::Report);
         let hits = found.filter_map(|found| {
-            let brief = match found.kind {
-                Kind::Markets => brief::of_all(market, &found.symbol)?,
-                kind => brief::brief(market, table.lookup(&found.symbol)?, kind),
+            let known = match found.kind {
+                Kind::Markets => kinds::found_all(market, &found.symbol)?,
+                kind => kinds::found(market, table.lookup(&found.symbol)?, kind),
             };
-            Some((brief, found))
+            Some((known, found))
         });
-        Ok(self.hits(hits.collect(), cx))
+        Ok(self.hits(hits.collect(), cx).await)
     }
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
-        match self.meant(id)? {
-            Some(id) => Ok(Some(self.document(self.answer(&id).await?, cx))),
-            None => Ok(None),
+        let Some(id) = self.meant(id)? else {
+            return Ok(None);
+        };
+        let answer = kinds::load(self.market(), &id).await?;
+        let mut document = answer.document();
+        if cx.cites {
+            document.url = Some(self.citing.cite(&answer).await);
         }
+        Ok(Some(document))
     }
 
     async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
-        self.records.cited(id, record)
+        self.citing.cited(id, record).await
     }
 
     async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
         let board = match cited {
-            Some(_) => view::then(document),
+            Some(_) => self.cited_board(document).await?,
             None => match self.meant(&document.id)? {
-                Some(id) => Some(view::now(self, &id).await?),
+                Some(id) => Some(page::now(self.market(), &self.pages, &id).await?),
                 None => None,
             },
         };
@@ -253,8 +199,8 @@ impl Source for MarketSource {
     }
 
     fn facts(&self) -> SourceFacts {
-        let market = self.running.0.get();
-        let simulated = market.is_some_and(|market| market.simulated().is_some());
+        let market = self.market();
+        let simulated = market.simulated().is_some();
         SourceFacts {
             name: NAME.to_owned(),
             title: if simulated {
@@ -267,7 +213,7 @@ impl Source for MarketSource {
                     .to_owned(),
             ),
             noun: "symbols".to_owned(),
-            documents: market.and_then(|market| market.known_symbols()).map(|table| table.len() as u64),
+            documents: market.known_symbols().map(|table| table.len() as u64),
             dates: None,
             example_id: Some("ticker:BTCUSDT".to_owned()),
             live: true,
@@ -277,7 +223,7 @@ impl Source for MarketSource {
 
     /// When the exchange last confirmed the freshest book.
     fn updated(&self) -> Option<Timestamp> {
-        let books = self.running.0.get()?.feed.books();
+        let books = self.market().feed.books();
         let live = books.iter().filter(|book| book.live().is_some());
         let confirmed = live.map(|book| book.confirmed()).max()?;
         let since = self.clock.monotonic().saturating_duration_since(confirmed);
@@ -287,9 +233,7 @@ impl Source for MarketSource {
     /// An exchange that cannot be reached must not take the other sources with it: only the first moments
     /// count as unready.
     fn status(&self) -> SourceStatus {
-        let Some(market) = self.running.0.get() else {
-            return SourceStatus::Unready("not started".to_owned());
-        };
+        let market = self.market();
         match (market.known_symbols(), market.current_trouble()) {
             (_, Some(trouble)) if market.has_tried() => SourceStatus::Degraded(trouble),
             // It was ready without them, and is not less so when they come.
@@ -299,48 +243,24 @@ impl Source for MarketSource {
         }
     }
 
+    fn origin(&self) -> Option<String> {
+        self.origin.clone()
+    }
+
     fn revision(&self) -> u64 {
-        self.running.0.get().map_or(0, |market| 1 + market.revision())
+        self.market().revision()
+    }
+
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<()> {
+        self.market().run(stop).await;
+        Ok(())
     }
 
     fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
-        tools::all(&self)
+        tools::all(&self.citing)
     }
 
     fn admin_tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
-        self.trading_tools.clone()
-    }
-}
-
-#[async_trait]
-impl trading::Market for Running {
-    async fn symbol(&self, name: &str) -> Result<Option<Symbol>> {
-        match self.market()?.symbol(name).await {
-            Ok(symbol) => Ok(Some(symbol)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Live and confirmed of late, or asked for now.
-    async fn book(&self, symbol: &str) -> Result<CurrentBook> {
-        let market = self.market()?;
-        let symbol = market.traded(symbol).await?;
-        let live = market
-            .watched(&symbol)
-            .and_then(|tracked| Some((tracked.live()?, tracked.confirmed())));
-        if let Some((view, confirmed)) = live {
-            let age = market.clock.monotonic().saturating_duration_since(confirmed);
-            let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-            if age_ms <= trading::MAX_PRICE_AGE_MS {
-                let depth = view.depth.clone();
-                return Ok(CurrentBook { depth, age_ms });
-            }
-        }
-        let view = market.snapshot_of(&symbol, ORDER_LEVELS).await?.view;
-        Ok(CurrentBook {
-            depth: view.depth.clone(),
-            age_ms: view.received.age_ms(&*market.clock),
-        })
+        self.admin_tools.clone()
     }
 }

@@ -1,4 +1,4 @@
-// Everything the chat asks of the server. All addresses are on the page's own origin, below its base path.
+// Requests of the chat to the server. All addresses are on the page's own origin, below its base path.
 
 import { sentence } from './chat-dom.js';
 
@@ -8,7 +8,7 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
-/** What went wrong, in words for a person, and whether the same request may succeed later. */
+/** An error for a person; `passing` if the same request may succeed later. */
 export class Failure extends Error {
   constructor(message, { status = 0, passing = true } = {}) {
     super(message);
@@ -17,7 +17,7 @@ export class Failure extends Error {
   }
 }
 
-/** A name for a request, so that it can be sent twice and count once. (`crypto.randomUUID` needs HTTPS.) */
+/** An idempotency key. (`crypto.randomUUID` needs HTTPS.) */
 export function requestId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -34,7 +34,7 @@ export class Api {
     this.#base = base;
   }
 
-  /** Yields `{name, data}` for each event of an answer in the making. */
+  /** Yields `{name, data}` for each event of a turn. */
   async *chat(request, signal) {
     const headers = { 'Content-Type': 'application/json', Accept: 'text/event-stream' };
     const response = await this.#send('/chat', { method: 'POST', headers, body: JSON.stringify(request), signal });
@@ -42,11 +42,11 @@ export class Api {
       yield* events(response);
     } catch (error) {
       if (signal.aborted || !(error instanceof TypeError)) throw error;
-      throw new Failure('The connection broke off before the answer was complete.');
+      throw new Failure('The connection broke before the answer was complete.');
     }
   }
 
-  /** A page of a list: `{items, next}`, where `next` asks for the following page. */
+  /** A page of a list: `{items, next}`; `next` are the parameters of the next page. */
   async page(path, parameters) {
     const response = await this.#send(`${path}?${new URLSearchParams(parameters)}`, {
       headers: { Accept: 'application/json' },
@@ -54,7 +54,7 @@ export class Api {
     return { items: await json(response), next: nextPage(response.headers.get('Link')) };
   }
 
-  /** Runs a tool as programs do, over MCP, and gives its structured result. */
+  /** Calls a tool over MCP and returns its structured result. */
   async tool(profile, name, args) {
     this.#calls += 1;
     const params = { _meta: META, name, arguments: args };
@@ -71,7 +71,7 @@ export class Api {
     });
     const { result, error } = await rpcAnswer(response);
     if (error) throw new Failure(sentence(error.message));
-    if (result.isError) throw new Failure(sentence(result.content?.[0]?.text ?? 'that did not work'));
+    if (result.isError) throw new Failure(sentence(result.content?.[0]?.text ?? 'the tool failed'));
     return result.structuredContent;
   }
 
@@ -90,7 +90,7 @@ export class Api {
       response = await fetch(this.#base + path, { ...options, credentials: 'same-origin' });
     } catch (error) {
       if (options.signal?.aborted) throw error;
-      throw new Failure('Tribune cannot be reached. Look whether it runs and you are connected.');
+      throw new Failure('Tribune is unreachable. Check that it runs and that you are online.');
     }
     if (!response.ok) throw await refusal(response);
     return response;
@@ -99,7 +99,7 @@ export class Api {
 
 async function refusal(response) {
   const { status } = response;
-  // A request that is wrong stays wrong, except for those that came too early or too often.
+  // Client errors are permanent, except for timeouts, conflicts and rate limits.
   const passing = status >= 500 || status === 408 || status === 409 || status === 429;
   const body = await response.json().catch(() => null);
   const message = body?.error?.message ?? `the server answered ${status}`;
@@ -110,7 +110,7 @@ async function json(response) {
   try {
     return await response.json();
   } catch {
-    throw new Failure('The server’s answer could not be read.');
+    throw new Failure('The server sent an unreadable answer.');
   }
 }
 
@@ -120,10 +120,10 @@ async function rpcAnswer(response) {
   for await (const { data } of events(response)) {
     if (data.result || data.error) return data;
   }
-  throw new Failure('The server’s answer was incomplete.');
+  throw new Failure('The server sent an incomplete answer.');
 }
 
-/** Server-sent events as they arrive; comments keep the connection alive and say nothing. */
+/** Server-sent events as they arrive; comments are keep-alives. */
 async function* events(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -156,7 +156,7 @@ function readField(event, line) {
   if (field === 'data') event.data.push(value);
 }
 
-/** The parameters of the `rel="next"` link. Only these: the page may be reached at another address than it knows. */
+/** The parameters of the `rel="next"` link, without its address: the page may be open at another one. */
 function nextPage(link) {
   const found = /<([^>]*)>\s*;[^,]*\brel="?next"?/.exec(link ?? '');
   return found && Object.fromEntries(new URL(found[1], document.baseURI).searchParams);

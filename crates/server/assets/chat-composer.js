@@ -1,9 +1,9 @@
-// Where messages are written.
+// The message field.
 
 import { byId } from './chat-dom.js';
 
 const MAX_CHARS = 4000;
-/** From here on it is said how many are left. */
+/** From here on the remaining characters are shown. */
 const COUNT_FROM = 3600;
 
 export class Composer {
@@ -14,7 +14,7 @@ export class Composer {
   #count = byId('count');
   #busy = false;
 
-  /** `say(text)` is called with each message, `stop()` when the answer is not to be waited for. */
+  /** Calls `say(text)` with each message, and `stop()` when the user stops waiting. */
   constructor(say, stop) {
     const submit = () => {
       const text = this.#field.value.trim();
@@ -27,7 +27,7 @@ export class Composer {
       submit();
     });
     this.#field.addEventListener('keydown', (event) => {
-      // Enter also ends the input of a Japanese or Chinese word.
+      // Enter also confirms a word in a Japanese or Chinese input method.
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       submit();
@@ -46,7 +46,7 @@ export class Composer {
     return this.#field.value.trim() === '';
   }
 
-  /** Writing goes on while an answer is made; sending waits. */
+  /** The user can write during a turn, but not send. */
   set busy(busy) {
     const focused = document.activeElement === this.#stop || document.activeElement === this.#send;
     this.#busy = busy;
@@ -60,7 +60,7 @@ export class Composer {
     this.#field.focus({ preventScroll: true });
   }
 
-  /** Counted as the server counts: whole characters, not halves of an emoji. */
+  /** Counts code points, as the server does. */
   #left() {
     return MAX_CHARS - [...this.#field.value.trim()].length;
   }

@@ -1,4 +1,4 @@
-// The list of conversations at the side, newest first.
+// The list of conversations, newest first.
 
 import { ago, byId, element } from './chat-dom.js';
 
@@ -14,7 +14,7 @@ export class Conversations {
   #note = byId('conversations-note');
   #more = byId('more-conversations');
 
-  /** `open(id)` is called when one is chosen. */
+  /** Calls `open(id)` when the user chooses one. */
   constructor(api, open) {
     this.#api = api;
     this.#open = open;
@@ -22,7 +22,7 @@ export class Conversations {
     this.#list.addEventListener('click', (event) => this.#chosen(event));
   }
 
-  /** Reads the newest ones; those that were read before stay. */
+  /** Reads the newest ones; older ones stay in the list. */
   async refresh() {
     await this.#load({ limit: PAGE });
   }
@@ -38,12 +38,12 @@ export class Conversations {
       const first = this.#known.size === 0 || 'after' in parameters;
       const { items, next } = await this.#api.page('/conversations', parameters);
       for (const item of items) this.#known.set(item.id, item);
-      // Reading the newest ones again must not forget how far down the list goes.
+      // Refreshing must not forget the position of the last page.
       if (first) this.#next = next;
       this.#draw();
       this.#note.textContent = this.#known.size === 0 ? 'None yet.' : '';
     } catch (error) {
-      this.#note.textContent = `Conversations could not be read. ${error.message}`;
+      this.#note.textContent = `Could not load conversations. ${error.message}`;
     } finally {
       this.#more.disabled = false;
       this.#more.hidden = !this.#next;
@@ -68,7 +68,7 @@ export class Conversations {
 
   #chosen(event) {
     const link = event.target.closest('a');
-    // Opening in another tab or window is left to the browser.
+    // The browser opens other tabs and windows itself.
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     this.#open(link.dataset.conversation);

@@ -1,4 +1,4 @@
-// Building nodes. Text only ever becomes text: no HTML is parsed anywhere in the chat.
+// Builds DOM nodes. Text stays text: the chat never parses HTML.
 
 /** An element with properties and children; a child that is a string becomes text. */
 export function element(name, properties = {}, ...children) {
@@ -13,7 +13,7 @@ export function element(name, properties = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** An address that may become a link: http, https, or relative to this page. Anything else is `null`. */
+/** An http, https or relative address; `null` for anything else. */
 export function safeAddress(address) {
   try {
     const url = new URL(address, document.baseURI);
@@ -30,7 +30,7 @@ export function sentence(text) {
   return ended.charAt(0).toUpperCase() + ended.slice(1);
 }
 
-/** `5 minutes ago`, `yesterday`; the date for what is older than a week. */
+/** `5 minutes ago`, `yesterday`; the date if it is older than a week. */
 export function ago(when, now = new Date()) {
   const seconds = (now - when) / 1000;
   if (!Number.isFinite(seconds)) return '';

@@ -1,16 +1,16 @@
-// The messages. What grows is kept from screen readers until it is complete; then it is read out once.
+// The messages. A growing answer is hidden from screen readers until it is complete.
 
 import { element, safeAddress } from './chat-dom.js';
 import { markdown } from './chat-markdown.js';
-import { described, outcomeOf, stateOf } from './chat-tools.js';
+import { outcomeOf, stateOf } from './chat-tools.js';
 
-/** Nearer to the end than this, the view follows what is added. */
+/** Closer to the end than this, the view follows new messages. */
 const FOLLOW_PX = 80;
 
 export class Log {
   #box;
   #newest;
-  /** Whether the end was in view when something was last added or scrolled. */
+  /** Whether the end was in view at the last change. */
   #follows = true;
 
   constructor(box, newest) {
@@ -33,14 +33,14 @@ export class Log {
     this.toEnd();
   }
 
-  /** A note with buttons; each is `[label, action]`. The note goes when one is pressed. */
+  /** A note with buttons `[label, action]`; pressing one removes the note. */
   note(text, actions, kind = '') {
     const node = element('div', { className: `notice ${kind}`.trim() }, element('p', {}, text));
     node.append(...buttons(actions, () => node.remove()));
     this.#add(node);
   }
 
-  /** Asks for a yes or a no, which are said like any other message. */
+  /** Buttons that send yes or no as a message. */
   confirmation(say) {
     const node = element('div', { className: 'confirm', role: 'group', 'aria-label': 'Your confirmation' });
     const yes = ['Yes, go ahead', () => say('Yes, go ahead')];
@@ -49,19 +49,19 @@ export class Log {
     this.#add(node);
   }
 
-  /** When the talk goes on, what could be pressed before is past; what was said stays. */
+  /** Removes the buttons of earlier messages. */
   withdrawOffers() {
     for (const node of this.#box.querySelectorAll('.confirm, .notice button')) node.remove();
   }
 
-  /** An answer in the making. */
+  /** Starts a growing answer. */
   begin() {
     const answer = new GrowingAnswer(() => this.#follow());
     this.#add(answer.node);
     return answer;
   }
 
-  /** Puts the complete answer in the place of the growing one, as one new thing to be read out. */
+  /** Replaces the growing answer by the complete one, which screen readers announce. */
   complete(growing, { message, tool_calls: calls, citations }) {
     const follows = this.#atEnd();
     growing.node.replaceWith(completed(message, calls ?? [], citations ?? []));
@@ -69,13 +69,13 @@ export class Log {
     else this.#showNewest();
   }
 
-  /** Messages that were kept, newest at the end; they are not read out. */
+  /** Stored messages, newest last; screen readers do not announce them. */
   history(messages) {
     this.#silently(() => this.#box.append(...messages.map(kept)));
     this.toEnd();
   }
 
-  /** Older ones above, without moving what is in view. */
+  /** Adds older messages above without scrolling the view. */
   earlier(messages, more) {
     const below = this.#box.scrollHeight - this.#box.scrollTop;
     this.#silently(() => {
@@ -92,7 +92,7 @@ export class Log {
       button.disabled = true;
       more().catch(() => {
         button.disabled = false;
-        button.textContent = 'Earlier messages could not be read. Try again';
+        button.textContent = 'Could not load earlier messages. Try again';
       });
     });
     this.#box.prepend(button);
@@ -159,8 +159,8 @@ class GrowingAnswer {
     this.#draw();
   }
 
-  toolStarted(call, tool) {
-    const line = element('li', { className: 'running' }, described(tool, 'running'));
+  toolStarted(call, label) {
+    const line = element('li', { className: 'running' }, `${label}…`);
     this.#calls.set(call, line);
     this.#tools.append(line);
     this.#changed();
@@ -172,7 +172,7 @@ class GrowingAnswer {
     this.#calls.set(call, line);
   }
 
-  /** What is there stays, and grows no more. */
+  /** Ends the answer as it is. */
   stop() {
     this.#draw();
     for (const line of this.#tools.querySelectorAll('.running')) line.remove();
@@ -181,7 +181,7 @@ class GrowingAnswer {
     if (!this.begun) this.node.remove();
   }
 
-  /** Once a frame, however many words arrive in between. */
+  /** At most once per frame. */
   #draw() {
     if (!this.#drawn) return;
     this.#drawn = false;
@@ -220,12 +220,12 @@ function citation({ title: text, url }) {
 function toolLine(call) {
   const state = stateOf(call);
   const outcome = outcomeOf(call);
-  const words = element('span', {}, described(call.tool, state));
+  const words = element('span', {}, call.label);
   if (outcome) words.append(': ', element('span', { className: 'outcome' }, outcome));
   return element('li', { className: state }, words);
 }
 
-/** A heading that only screen readers see, to go from message to message by. */
+/** A heading for screen readers, for moving between messages. */
 function title(text) {
   return element('h3', { className: 'unseen' }, text);
 }

@@ -1,9 +1,9 @@
-// Markdown as models write it, built into nodes. What it does not know stays text, and so does all HTML:
-// an answer may quote anything that a document says.
+// Renders Markdown of models as DOM nodes. Unknown syntax and all HTML stay text, because an answer may quote any
+// document.
 
 import { element, safeAddress } from './chat-dom.js';
 
-/** Deeper nesting than a person would write is shown as text. */
+/** Deeper nesting is shown as text. */
 const MAX_DEPTH = 8;
 const MAX_LINK_TEXT = 500;
 const MAX_ADDRESS = 2000;
@@ -12,11 +12,11 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([\w+#.-]*)/;
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(.*)$/;
 const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const QUOTE = /^ {0,3}> ?/;
-/** An address, and perhaps a title, which is left out. */
+/** An address with an optional title, which is ignored. */
 const TARGET = /^(\S+)(?:\s+(?:"[^"]*"|'[^']*'))?$/;
 const ITEM = /^([ \t]*)([-*+•]|\d{1,9}[.)])[ \t]+(.*)$/;
 
-/** The nodes that `text` stands for. */
+/** Renders `text`. */
 export function markdown(text) {
   const fragment = document.createDocumentFragment();
   fragment.append(...blocks(text.replace(/\r\n?/g, '\n').split('\n'), 0));
@@ -47,7 +47,7 @@ function code(lines, at) {
   while (end < lines.length && !ends(lines[end])) end += 1;
   const text = lines.slice(at + 1, end).join('\n');
   const label = language ? `Code: ${language}` : 'Code';
-  // It may be wider than the page: whoever has no mouse scrolls it by focusing it.
+  // Focusable, so that keyboard users can scroll it.
   const node = element('pre', { tabIndex: 0, role: 'group', 'aria-label': label }, element('code', {}, text));
   return [node, end + 1];
 }
@@ -55,7 +55,7 @@ code.begins = (lines, at) => FENCE.test(lines[at]);
 
 function heading(lines, at) {
   const [, marks, text] = HEADING.exec(lines[at]);
-  // The page's own headings are above those of an answer.
+  // Below the headings of the page.
   const level = Math.min(6, marks.length + 3);
   return [element(`h${level}`, {}, ...inline(text.trimEnd().replace(/[ \t]#+$/, ''))), at + 1];
 }
@@ -115,7 +115,7 @@ function list(lines, at, depth) {
   while (end < lines.length) {
     const marked = ITEM.exec(lines[end]);
     if (lines[end].trim() === '') {
-      // A list goes on after an empty line if what follows still belongs to it.
+      // A list continues after an empty line if the next line belongs to it.
       const next = lines[end + 1] ?? '';
       const goesOn = next.trim() !== '' && (indent(next) > edge || (ITEM.test(next) && indent(next) === edge));
       if (!goesOn) break;
@@ -141,7 +141,7 @@ function listItem([first, ...others], depth) {
   const inner = others.filter((line) => line.trim() !== '').map(indent);
   const edge = inner.length > 0 ? Math.min(...inner) : 0;
   const nodes = blocks([first, ...others.map((line) => line.slice(edge))], depth + 1);
-  // An item that begins with a paragraph reads as that text.
+  // Unwraps a leading paragraph.
   if (nodes[0]?.localName === 'p') nodes.splice(0, 1, ...nodes[0].childNodes);
   return element('li', {}, ...nodes);
 }
@@ -163,10 +163,10 @@ function paragraph(lines, at) {
 
 const EMPHASIS = [['**', 'strong'], ['__', 'strong'], ['~~', 's'], ['*', 'em'], ['_', 'em']];
 
-/** The nodes of a run of text. */
+/** Renders inline text. */
 function inline(text, depth = 0) {
   const nodes = [];
-  // Markers without an end, so that each is looked for once and not at every place where it could begin.
+  // Markers without an end, so that each is searched only once.
   const hopeless = new Set();
   let plain = '';
   const push = (node) => {
@@ -190,7 +190,7 @@ function inline(text, depth = 0) {
   return nodes;
 }
 
-/** What begins at `at`, as `{node, end}`; `null` if it is only a character. */
+/** The span at `at` as `{node, end}`; `null` for a plain character. */
 function spanAt(text, at, depth, hopeless) {
   switch (text[at]) {
     case '\n':
@@ -200,7 +200,7 @@ function spanAt(text, at, depth, hopeless) {
     case '`':
       return codeSpan(text, at);
     case '!':
-      // A picture would be loaded from wherever the text says: it is a link instead.
+      // Images become links: they would load from any address.
       return text[at + 1] === '[' ? link(text, at + 1, depth) : null;
     case '[':
       return link(text, at, depth);
@@ -241,7 +241,7 @@ function link(text, at, depth) {
   return { node: anchor(href, inline(label, depth + 1).map(withoutLink)), end: end + 1 };
 }
 
-/** A link within a link is only its text. */
+/** Nested links become text. */
 function withoutLink(node) {
   return node.localName === 'a' ? node.textContent : node;
 }
@@ -259,7 +259,7 @@ function bareLink(text, at) {
   return { node: anchor(href, [address]), end: from + address.length + (bracketed ? 1 : 0) };
 }
 
-/** Without what belongs to the sentence around it rather than to an address. */
+/** Strips punctuation of the surrounding sentence. */
 function withoutEnding(address) {
   const trimmed = address.replace(/[.,;:!?'"*_~]+$/, '');
   return trimmed.endsWith(')') && !trimmed.includes('(') ? trimmed.slice(0, -1) : trimmed;
@@ -269,7 +269,7 @@ function anchor(href, children) {
   return element('a', { href, rel: 'noreferrer noopener' }, ...children);
 }
 
-/** Where the bracket at `at` closes, within so many characters; -1 if it does not. */
+/** The index of the closing bracket within `limit` characters, or -1. */
 function matching(text, at, open, close, limit) {
   let depth = 0;
   const last = Math.min(text.length, at + limit);
@@ -306,7 +306,7 @@ function closing(text, from, marker) {
   for (let end = text.indexOf(marker, from + 1); end >= 0; end = text.indexOf(marker, end + 1)) {
     const after = text[end + marker.length] ?? '';
     if (/\s/.test(text[end - 1]) || text[end - 1] === '\\') continue;
-    // One star does not end at one of two; of three, the inner one is not ours.
+    // A single star does not match one of a pair.
     if (marker.length === 1 && (after === mark || text[end - 1] === mark)) continue;
     if (marker.length === 2 && after === mark) continue;
     if (mark === '_' && /[\p{L}\p{N}]/u.test(after)) continue;

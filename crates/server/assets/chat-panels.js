@@ -1,4 +1,4 @@
-// On narrow screens the lists at the sides are drawers. CSS decides what is narrow and how they look.
+// On narrow screens the side lists are drawers.
 
 import { byId } from './chat-dom.js';
 
@@ -19,13 +19,14 @@ export class Panels {
     NARROW.addEventListener('change', () => this.close());
   }
 
-  /** Closes the open one and says whether there was one. */
+  /** Closes the open drawer; returns whether there was one. */
   close() {
     if (!this.#button) return false;
     const button = this.#button;
     this.#button = null;
     button.setAttribute('aria-expanded', 'false');
     delete this.#chat.dataset.open;
+    byId(button.getAttribute('aria-controls')).classList.remove('open');
     this.#shutOff(null);
     button.focus();
     return true;
@@ -36,11 +37,12 @@ export class Panels {
     const panel = byId(button.getAttribute('aria-controls'));
     button.setAttribute('aria-expanded', 'true');
     this.#chat.dataset.open = panel.id;
+    panel.classList.add('open');
     this.#shutOff(panel);
     panel.querySelector('h2').focus();
   }
 
-  /** Nothing behind an open drawer can be reached. */
+  /** Makes everything behind an open drawer inert. */
   #shutOff(panel) {
     const behind = [...this.#chat.children, document.querySelector('header'), byId('served')];
     for (const part of behind) part.inert = panel !== null && part !== panel && part.id !== 'backdrop';

@@ -1,4 +1,4 @@
-// Signing in with an API token, and out again. The server keeps who it is in a cookie that scripts cannot read.
+// Signs in with an API token, and out. The server sets a cookie that scripts cannot read.
 
 import { byId } from './chat-dom.js';
 

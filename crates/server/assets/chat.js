@@ -1,4 +1,4 @@
-// The chat on the start page: brings its parts together and leads one conversation at a time.
+// The chat on the start page: one conversation at a time.
 
 import { Api, Failure, requestId } from './chat-api.js';
 import { Composer } from './chat-composer.js';
@@ -7,11 +7,9 @@ import { byId, sentence } from './chat-dom.js';
 import { Log } from './chat-log.js';
 import { Panels } from './chat-panels.js';
 import { offerSignIn, offerSignOut } from './chat-session.js';
-import { Tasks } from './chat-tasks.js';
-import { described, stateOf } from './chat-tools.js';
 
 const MESSAGES_PAGE = 50;
-/** How often, and how long, an answer is asked for that the server is still making. */
+/** How often, and how many times, to ask for an answer that is still in progress. */
 const PATIENCE_MS = 1_500;
 const MAX_ASKED = 60;
 
@@ -20,18 +18,18 @@ class Chat {
   #log = new Log(byId('log'), byId('newest'));
   #composer = byId('composer') && new Composer((text) => this.say(text), () => this.#stop());
   #conversations;
-  #tasks;
   #panels;
+  /** What sources show beside the chat. */
+  #extras = [];
   #conversation = null;
-  /** Whether the server has kept anything of it: a new one whose first answer fails never came to be. */
+  /** Whether the server stores it: a new conversation whose first answer fails is not stored. */
   #kept = false;
-  /** The answer that is being made, as the switch that stops showing it. */
+  /** Aborts showing the current answer. */
   #turn = null;
 
   constructor(api, root) {
     this.#api = api;
     this.#panels = new Panels(root);
-    this.#tasks = new Tasks(api);
     this.#conversations = new Conversations(api, (id) => this.#choose(id));
     byId('new-conversation')?.addEventListener('click', () => this.#choose(null));
     for (const button of document.querySelectorAll('.suggestions button')) {
@@ -44,13 +42,24 @@ class Chat {
   }
 
   async start() {
-    await Promise.all([this.#show(linked()), this.#conversations.refresh(), this.#tasks.refresh()]);
+    await Promise.all([this.#show(linked()), this.#conversations.refresh(), this.#loadExtras()]);
+  }
+
+  async #loadExtras() {
+    const names = [...document.querySelectorAll('[data-panel]')].map((node) => node.dataset.panel);
+    const modules = await Promise.all(names.map((name) => import(`./panel-${name}.js`)));
+    this.#extras = modules.map(({ Panel }) => new Panel(this.#api));
+    await this.#refreshExtras();
+  }
+
+  #refreshExtras() {
+    return Promise.all(this.#extras.map((extra) => extra.refresh()));
   }
 
   async say(message) {
     if (this.#turn) return;
     const request = { message, request_id: requestId() };
-    // What looks like an empty page is a new conversation, however recent the last one is.
+    // An empty page always starts a new conversation.
     if (this.#conversation) request.conversation_id = this.#conversation;
     else request.new_conversation = true;
     this.#log.withdrawOffers();
@@ -60,7 +69,7 @@ class Chat {
     await this.#ask(request);
   }
 
-  /** Sends a request, perhaps not for the first time, and shows what comes of it. */
+  /** Sends or repeats a request and shows the answer. */
   async #ask(request, repeated = false) {
     const turn = new AbortController();
     this.#turn = turn;
@@ -96,13 +105,13 @@ class Chat {
           growing.discard();
           break;
         case 'tool_start':
-          growing.toolStarted(data.call, data.tool);
-          announce(described(data.tool, 'running'));
+          growing.toolStarted(data.call, data.label);
+          announce(`${data.label}…`);
           break;
         case 'tool_end':
           growing.toolEnded(data.call, data);
-          announce(described(data.tool, stateOf(data)));
-          this.#tasks.refresh();
+          announce(data.label);
+          this.#refreshExtras();
           break;
         case 'answer':
           this.#keep(data.conversation_id);
@@ -111,7 +120,7 @@ class Chat {
           throw new Failure(sentence(data.error.message));
       }
     }
-    throw new Failure('The connection broke off before the answer was complete.');
+    throw new Failure('The connection broke before the answer was complete.');
   }
 
   async *#events(request, repeated, signal) {
@@ -124,7 +133,7 @@ class Chat {
         if (error.status === 404 && asked.conversation_id && !this.#kept) {
           asked = { message: asked.message, request_id: asked.request_id, new_conversation: true };
         } else if (error.status === 503 && repeated && tries < MAX_ASKED) {
-          // Most likely the server is still at it: it goes on with an answer that nobody watches.
+          // The server is probably still working on the answer.
           await pause(PATIENCE_MS, signal);
         } else {
           throw error;
@@ -133,11 +142,11 @@ class Chat {
     }
   }
 
-  /** Says what went wrong and what can be done: the same request again, or other words. */
+  /** Shows the error and offers a retry. */
   #explain(error, request, growing) {
     const known = error instanceof Failure;
     if (!known) console.warn(error);
-    const message = known ? error.message : 'The answer could not be read.';
+    const message = known ? error.message : 'The answer is unreadable.';
     if (error.status === 401) {
       this.#log.note('You are signed out.', [['Sign in', () => location.reload()]], 'failed');
     } else if (!known || error.passing) {
@@ -149,7 +158,7 @@ class Chat {
   }
 
   #offerAgain(request, growing) {
-    const text = 'You stopped watching. The answer is kept once it is complete.';
+    const text = 'You stopped waiting. The answer is stored once it is complete.';
     this.#log.note(text, [['Show the answer', () => this.#again(request, growing)]]);
   }
 
@@ -164,7 +173,7 @@ class Chat {
     this.#turn?.abort('stopped');
   }
 
-  /** The server has the conversation: from now on the page's address leads to it. */
+  /** The server stores the conversation: puts it into the address of the page. */
   #keep(id) {
     this.#conversation = id;
     this.#kept = true;
@@ -179,7 +188,7 @@ class Chat {
     this.#composer?.focus();
   }
 
-  /** Leaves what is shown and shows the conversation, or the empty page if `id` is `null`. */
+  /** Shows a conversation, or the empty page if `id` is `null`. */
   async #show(id) {
     this.#turn?.abort('left');
     this.#turn = null;
@@ -205,7 +214,7 @@ class Chat {
 
   #explainMissing(error, id) {
     if (error.status === 404) {
-      const text = 'There is no such conversation here.';
+      const text = 'This conversation does not exist.';
       this.#log.note(text, [['New conversation', () => this.#choose(null)]], 'failed');
     } else {
       this.#log.note(error.message, [['Try again', () => this.#show(id)]], 'failed');
@@ -232,7 +241,7 @@ class Chat {
   }
 }
 
-/** The conversation that the page's address names. */
+/** The conversation in the address of the page. */
 function linked() {
   return new URLSearchParams(location.search).get('conversation');
 }
@@ -241,7 +250,7 @@ function addressOf(id) {
   return id ? `?conversation=${encodeURIComponent(id)}` : location.pathname;
 }
 
-/** Waits, unless the signal says that nobody does. */
+/** Waits, unless the signal aborts. */
 function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
@@ -252,7 +261,7 @@ function pause(milliseconds, signal) {
   });
 }
 
-/** Tells screen readers what goes on while an answer is made. */
+/** Announces progress to screen readers. */
 function announce(text) {
   byId('progress').textContent = text;
 }

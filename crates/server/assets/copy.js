@@ -1,18 +1,18 @@
-// Buttons that copy what stands elsewhere on the page: <button class="needs-script" data-copy="#id">Copy</button>.
+// Buttons that copy text of the page: <button class="needs-script" data-copy="#id">Copy</button>.
 
 const SHOWN_MS = 1600;
 
-/** Told to screen readers, once for the page. */
-const told = document.createElement('p');
-told.className = 'unseen';
-told.setAttribute('role', 'status');
-document.body.append(told);
+/** Announces to screen readers. */
+const announcer = document.createElement('p');
+announcer.className = 'unseen';
+announcer.setAttribute('role', 'status');
+document.body.append(announcer);
 
 async function copy(button) {
   const source = document.querySelector(button.dataset.copy);
   if (!source) return;
   const text = 'value' in source ? source.value : source.textContent;
-  // A page that is not served over HTTPS or from this machine has no clipboard: what is selected can be copied by hand.
+  // Without HTTPS or localhost there is no clipboard: select the text instead.
   const copied = await write(text);
   if (!copied) getSelection()?.selectAllChildren(source);
   say(button, copied ? 'Copied' : 'Selected');
@@ -31,10 +31,10 @@ function say(button, word) {
   button.dataset.label ??= button.textContent;
   clearTimeout(Number(button.dataset.timer));
   button.textContent = word;
-  told.textContent = word;
+  announcer.textContent = word;
   button.dataset.timer = setTimeout(() => {
     button.textContent = button.dataset.label;
-    told.textContent = '';
+    announcer.textContent = '';
   }, SHOWN_MS);
 }
 

@@ -1,17 +1,17 @@
-// Keeps a page up to date: the server says which parts have become others, and what they are now.
+// Keeps a page up to date: the server sends the regions that changed.
 
 import { build, patch } from './patch.js';
 
 const subject = document.querySelector('[data-live]');
 const state = document.querySelector('#live-state');
 const button = document.querySelector('#live-pause');
-/** Browsers open six connections to a server at most, and other pages need some: so many pages hold a stream, ... */
+/** Browsers allow six connections to a server: this many pages hold a stream ... */
 const STREAMS = 3;
-/** ... and the others ask again and again. */
+/** ... and the others poll. */
 const PERIOD = 4000;
 
 let isPaused = false;
-/** Ends what was begun last; null while nothing is. */
+/** Stops the current stream or poll; null if there is none. */
 let stop = null;
 
 function say(words, tone) {
@@ -20,7 +20,7 @@ function say(words, tone) {
   state.className = `badge ${tone}`;
 }
 
-/** Panels come, change and go with what the server shows: none may stay that is no longer there. */
+/** Adds, changes and removes panels. */
 function show({ keys, changed }) {
   for (const region of document.querySelectorAll('[data-region]')) {
     if (!keys.includes(region.dataset.region)) region.remove();
@@ -38,8 +38,8 @@ function take(name, data) {
   say('updating', '');
 }
 
-/** One of the places for streams that all pages of this browser share: a way to give it back, or null. */
-async function takePlace() {
+/** Takes one of the stream slots that all pages of this browser share; returns its release function, or null. */
+async function takeSlot() {
   if (!navigator.locks) return () => {};
   for (let number = 0; number < STREAMS; number += 1) {
     const release = await new Promise((resolve) => {
@@ -57,7 +57,7 @@ function stream() {
   const source = new EventSource(subject.dataset.live);
   for (const name of ['regions', 'trouble']) source.addEventListener(name, (event) => take(name, event.data));
   source.addEventListener('error', () => {
-    // The browser tries again by itself unless it was refused.
+    // The browser reconnects unless it was refused.
     const isOver = source.readyState === EventSource.CLOSED;
     say(isOver ? 'not live: reload to try again' : 'not live: the connection is lost, trying again', 'bad');
   });
@@ -91,7 +91,7 @@ async function follow() {
   stop = () => {
     isOver = true;
   };
-  const release = await takePlace();
+  const release = await takeSlot();
   if (isOver) return release?.();
   const end = release ? stream() : poll();
   stop = () => {
@@ -115,7 +115,7 @@ button?.addEventListener('click', () => {
     follow();
   }
 });
-// A page that nobody sees costs nothing.
+// Hidden pages do not stream.
 document.addEventListener('visibilitychange', () => (document.hidden ? leave() : follow()));
 addEventListener('pagehide', leave);
 addEventListener('pageshow', follow);

@@ -1,5 +1,5 @@
-// Makes an element into what a tree says, `[name, {attributes}, child, …]` or a text, touching only what differs: what
-// is focused, scrolled or unfolded stays so. Elements and attributes are of two lists; text is text.
+// Patches an element to match a tree, `[name, {attributes}, child, …]` or text. It changes only what differs, so that
+// focus, scroll position and open details stay. Only listed elements are created.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const SVG_NAMES = new Set(['svg', 'g', 'path', 'line', 'rect', 'circle', 'polyline', 'polygon', 'text', 'tspan', 'title', 'desc', 'defs', 'clipPath', 'pattern']);
@@ -18,7 +18,7 @@ function isSafe(name, value) {
   return name !== 'href' || value.startsWith('/') || value.startsWith('#') || /^https?:/.test(value);
 }
 
-/** Children that do not fit are made anew; the others are patched in place. */
+/** Patches children in place, or replaces them. */
 function patchChildren(element, children) {
   children.forEach((tree, at) => {
     const old = element.childNodes[at];
@@ -53,7 +53,7 @@ export function build(tree) {
 
 export function patch(element, [, attributes, ...children]) {
   for (const { name } of [...element.attributes]) {
-    // Whether something is unfolded is for the reader to say.
+    // The reader decides which details are open.
     if (!(name in attributes) && name !== 'open') element.removeAttribute(name);
   }
   for (const [name, value] of Object.entries(attributes)) {

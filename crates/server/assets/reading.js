@@ -1,4 +1,4 @@
-// A citation whose address has lost its fragment still opens at the cited passage, and the keyboard goes on from there.
+// Scrolls to the cited passage if the address has lost its fragment.
 
 if (document.getElementById('passage') && !location.hash) {
   location.replace('#passage');

@@ -1,11 +1,11 @@
-// Results while somebody types. Without this the form works as forms do.
+// Results while typing. The form also works without this script.
 
 const form = document.querySelector('form.search');
 const input = form?.querySelector('input');
 const WAIT = 150;
 const MOST = 8;
 
-/** An element with a class and what is in it; strings are text. */
+/** An element with a class and children; strings are text. */
 function made(name, className, ...content) {
   const element = document.createElement(name);
   if (className) element.className = className;
@@ -38,7 +38,7 @@ function begin() {
       link.href = hit.href;
       return link;
     });
-    // A word is found when it is whole.
+    // Words match only when they are complete.
     if (items.length === 0) items.push(made('p', 'soft', `Nothing found for “${query}” so far.`));
     for (const { source, reason } of found.missing ?? []) items.push(made('p', 'problem', `${source} could not answer: ${reason}`));
     list.replaceChildren(...items);
@@ -47,7 +47,7 @@ function begin() {
   }
 
   function fail(message) {
-    list.replaceChildren(made('p', 'problem', message ?? 'The search failed; press Enter to try it as a page.'));
+    list.replaceChildren(made('p', 'problem', message ?? 'Search failed; press Enter to open the results page.'));
     list.hidden = false;
   }
 

@@ -1,6 +1,6 @@
-//! How each host is connected: the exact text to paste, for the page and for the command line alike.
+//! How to connect each host: the text to paste, for the start page and the command line.
 
-/// One program that people connect from.
+/// A program that connects to MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
     ChatGpt,
@@ -11,7 +11,7 @@ pub enum Host {
     Other,
 }
 
-/// What to do in a host.
+/// How to connect one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guide {
     pub host: Host,
@@ -21,7 +21,7 @@ pub struct Guide {
     /// What to paste there: `(what it is, the text)`.
     pub paste: Vec<(&'static str, String)>,
     pub note: Option<String>,
-    /// Whether it connects from its own servers, and so needs an address that the whole internet reaches.
+    /// Whether it connects from its own servers and needs a public address.
     pub needs_public: bool,
 }
 
@@ -35,7 +35,7 @@ impl Host {
         Self::Other,
     ];
 
-    /// `base` is the public address, without a slash at the end; `needs_token` if nobody unknown is served.
+    /// `base` is the public address without a trailing slash; `needs_token` if anonymous callers are refused.
     pub fn guide(self, base: &str, needs_token: bool) -> Guide {
         let mut guide = self.open_guide(base);
         if needs_token {
@@ -81,7 +81,7 @@ impl Host {
             ),
             Self::VsCode => guide(
                 "VS Code",
-                "Put this into .vscode/mcp.json:",
+                "Add this to .vscode/mcp.json:",
                 vec![(
                     ".vscode/mcp.json",
                     format!(
@@ -91,7 +91,7 @@ impl Host {
             ),
             Self::Cursor => guide(
                 "Cursor",
-                "Put this into ~/.cursor/mcp.json, or into .cursor/mcp.json of a project:",
+                "Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json of a project:",
                 vec![(
                     ".cursor/mcp.json",
                     format!("{{\n  \"mcpServers\": {{\n    \"tribune\": {{ \"url\": \"{mcp}\" }}\n  }}\n}}"),
@@ -99,7 +99,7 @@ impl Host {
             ),
             Self::Other => guide(
                 "Other clients",
-                "Any client of the Model Context Protocol takes one of these:",
+                "Any MCP client accepts one of these addresses:",
                 vec![
                     ("Streamable HTTP", mcp),
                     ("HTTP with SSE, for older clients", format!("{base}/sse")),
@@ -110,7 +110,7 @@ impl Host {
 }
 
 impl Guide {
-    /// TOKEN stands for what `tribune token create` has shown.
+    /// `TOKEN` is a placeholder for a token from `tribune token create`.
     fn add_token(&mut self) {
         const HEADER: &str = "Authorization: Bearer TOKEN";
         let headers = r#""headers": { "Authorization": "Bearer TOKEN" } }"#;
@@ -124,19 +124,19 @@ impl Guide {
         self.paste.retain(|(label, _)| *label != "Authentication");
         self.note = Some(match self.host {
             Host::ChatGpt | Host::Claude => format!(
-                "This server serves known users alone, by the header `{HEADER}`, which {} cannot send: it will be refused.",
+                "This server requires the header `{HEADER}`, which {} cannot send.",
                 self.name
             ),
-            Host::Other => format!("Each has to send the header `{HEADER}`. {TOKENS}"),
+            Host::Other => format!("Send the header `{HEADER}`. {TOKENS}"),
             _ => TOKENS.to_owned(),
         });
     }
 }
 
 const TOKENS: &str =
-    "For TOKEN put the token of a user; whoever runs this server makes one with `tribune token create --user NAME`.";
+    "Replace TOKEN with a user's token; the operator creates one with `tribune token create --user NAME`.";
 
-/// From where an address can be reached, as far as it says so itself.
+/// How far an address reaches, judging by its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// A loopback address.
@@ -145,7 +145,7 @@ pub enum Reach {
     ThisNetwork,
     /// A public name, without encryption.
     NotHttps,
-    /// HTTPS at a public name. Whether something answers there is not known here.
+    /// HTTPS at a public name; nobody has tried to connect.
     Public,
 }
 
@@ -173,16 +173,16 @@ impl Reach {
         self == Self::Public
     }
 
-    /// What a host on the internet makes of it, in a sentence; `None` if nothing stands in its way.
+    /// Why hosts on the internet cannot connect; `None` if they can.
     pub fn warning(self, base: &str) -> Option<String> {
         let why = match self {
-            Self::ThisMachine => "only programs on this machine reach it",
-            Self::ThisNetwork => "only programs on its own network reach it",
+            Self::ThisMachine => "only this machine can reach it",
+            Self::ThisNetwork => "only its own network can reach it",
             Self::NotHttps => "it is not HTTPS",
             Self::Public => return None,
         };
         Some(format!(
-            "ChatGPT and Claude connect from their own servers and need a public HTTPS address. This server's is {base}: {why}. Put a reverse proxy or a tunnel in front and set public_url in [server] to its address."
+            "ChatGPT and Claude need a public HTTPS address. This server has {base}: {why}. Put a reverse proxy or a tunnel in front and set public_url in [server] to its address."
         ))
     }
 }
@@ -198,7 +198,7 @@ fn is_private(address: std::net::IpAddr) -> bool {
     }
 }
 
-/// Addresses behind a provider's own translation, 100.64.0.0/10.
+/// Carrier-grade NAT, 100.64.0.0/10.
 fn is_shared(address: std::net::Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     first == 100 && (64..128).contains(&second)
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_says_how_far_it_reaches() {
+    fn address_form_decides_its_reach() {
         for (base, reach) in [
             ("http://127.0.0.1:8080", Reach::ThisMachine),
             ("http://[::1]:8080", Reach::ThisMachine),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pasted_holds_the_address_and_is_valid() {
+    fn pasted_text_is_valid_and_has_the_address() {
         for host in Host::ALL {
             for needs_token in [false, true] {
                 let guide = host.guide("https://tribune.example.org", needs_token);
@@ -244,8 +244,8 @@ mod tests {
                 for (_, text) in guide.paste.iter().filter(|(_, text)| text.starts_with('{')) {
                     serde_json::from_str::<serde_json::Value>(text).expect("JSON");
                 }
-                let told = format!("{all} {}", guide.note.unwrap_or_default());
-                assert_eq!(told.contains("Bearer TOKEN"), needs_token, "{told}");
+                let text = format!("{all} {}", guide.note.unwrap_or_default());
+                assert_eq!(text.contains("Bearer TOKEN"), needs_token, "{text}");
             }
         }
     }

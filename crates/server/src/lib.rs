@@ -1,31 +1,45 @@
-//! Sources and tools, served: MCP over Streamable HTTP, HTTP+SSE and stdio, pages for people,
-//! operations. The only crate that knows rmcp and axum.
+//! Serves sources and tools: MCP over Streamable HTTP, HTTP+SSE and stdio, pages for people, a JSON API for the chat,
+//! and endpoints for operators. The only crate that knows rmcp and axum.
 //!
-//! - [`settings`]: what can be set, with its defaults;
-//! - [`service`]: the sources and profiles behind every transport;
-//! - [`profile`]: one selection of tools, rendered from the data as it is now;
-//! - [`contract`]: the tools `search` and `fetch`, exactly as hosts require them;
-//! - [`identity`]: who calls, by the token that a request carries;
-//! - [`call`]: one tool call with its deadline, log line and metrics;
-//! - [`chat`]: the agent, with the tools of a profile;
+//! In reading order; a module depends only on those above it:
+//! - [`settings`]: what can be configured, with its defaults;
+//! - `address`: host names of requests;
 //! - [`connect`]: what to paste into each host;
+//! - [`contract`]: the tools `search`, `fetch` and `find_related`;
+//! - `response`: every response the server makes itself: JSON, problems, JSON-RPC errors, pages;
+//! - `request`: reading bodies and paths;
+//! - [`identity`]: who is calling;
+//! - [`supervisor`]: the background tasks of sources, restarted when they fail;
+//! - [`service`]: sources, profiles, tool calls and the chat agent, behind every transport;
 //! - [`mcp`]: the protocol, both eras, each transport;
-//! - [`http`]: the router, what guards it, pages and operations.
+//! - `api`: the chat and its conversations as JSON;
+//! - `pages`: pages for people;
+//! - `ops`: health, readiness, metrics;
+//! - `router`: which path leads where, and the server's start and stop.
 
-pub mod call;
-pub mod chat;
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
+
+mod address;
+mod api;
 pub mod connect;
 pub mod contract;
-pub mod http;
 pub mod identity;
 pub mod mcp;
-pub mod profile;
+mod metrics;
+mod ops;
+mod pages;
+mod request;
+mod response;
+mod router;
 pub mod service;
 pub mod settings;
+pub mod supervisor;
 
-pub use chat::Chat;
-pub use http::serve;
 pub use mcp::stdio::serve_stdio;
-pub use profile::{Profile, ProfileSpec};
-pub use service::Service;
+pub use metrics::METRICS;
+pub use router::{router, serve};
+pub use service::{Chat, Profile, ProfileSpec, Service};
 pub use settings::Settings;
+
+/// Whether the fixtures of the MCP conformance suite are compiled in.
+pub const HAS_CONFORMANCE: bool = cfg!(feature = "conformance");

@@ -1,4 +1,4 @@
-//! What can be set about serving, with its defaults.
+//! Settings of the server, with their defaults.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,33 +6,33 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
-    /// The address people and hosts reach this server at, without a slash at the end.
+    /// The public address, without a trailing slash.
     pub public_url: String,
-    /// Further names the server answers to, beside loopback and the public address.
+    /// Host names that the server accepts, besides loopback and the public address.
     pub allowed_hosts: Vec<String>,
-    /// Further origins whose pages may call it from a browser.
+    /// Origins whose pages may call the server from a browser.
     pub allowed_origins: Vec<String>,
     /// Whether clients of the `initialize` era get sessions.
     pub sessions: bool,
     pub session_idle: Duration,
     pub max_sessions: usize,
     pub max_body_bytes: usize,
-    /// A tool call that takes longer is answered with an error.
+    /// Timeout of a tool call.
     pub call_timeout: Duration,
-    /// A source that takes longer is left out of a search, which says so.
+    /// Timeout of one source in a search; the answer names it as missing.
     pub source_timeout: Duration,
     pub keep_alive: Duration,
-    /// An HTTP+SSE connection is closed after this long; clients connect again.
+    /// Maximum age of an HTTP+SSE connection; clients reconnect.
     pub max_sse: Duration,
-    /// On stop, calls under way get this long to finish.
+    /// How long running calls may take after a stop.
     pub drain: Duration,
-    /// Also put `results` at the top level of a tool result, for hosts of 2025 that look there.
+    /// Also put `results` at the top level of a tool result, for hosts of 2025.
     pub legacy_results: bool,
-    /// What callers of the profile `admin` must show. Without one it is closed to the network.
+    /// The token for the profile `admin`. `None` closes it to the network.
     pub admin_token: Option<String>,
-    /// Whether nobody is served who has not said who they are.
+    /// Whether anonymous callers are refused.
     pub auth_required: bool,
-    /// Serve the fixtures of the protocol's conformance suite.
+    /// Serve the fixtures of the protocol's conformance suite, where they are compiled in: [`crate::HAS_CONFORMANCE`].
     pub conformance: bool,
 }
 

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use tribune_core::store::{Priority, Task};
-use tribune_core::view::{Amount, Badge, Board, Content, Figure, Panel, Tone, Width};
+use tribune_page::{Amount, Badge, Board, Content, Figure, Panel, Tone, Width};
+use tribune_storage::{Priority, Task};
 
 use crate::view;
 

@@ -6,10 +6,13 @@
 //! - [`view`]: a task as answers show it; `board`: as its page does;
 //! - [`words`]: which tasks a query is about.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
+
 mod board;
 mod source;
 mod tools;
 mod view;
 mod words;
 
-pub use source::{NAME, SCHEME, TasksSource};
+pub use source::{NAME, TasksSource};
+pub use view::SCHEME;

@@ -1,73 +1,82 @@
 //! Tasks, searched and fetched by their owner.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::Value;
-use tribune_core::store::{Task, TaskFilter, TaskStore};
-use tribune_core::view::View;
+use tokio_util::sync::CancellationToken;
 use tribune_core::wire::clip;
 use tribune_core::{
-    CallContext, Clock, Document, DocumentId, Error, Hit, JsonObject, Links, Query, Result, Source, SourceFacts,
+    CallContext, Clock, Document, DocumentId, Hit, JsonObject, Links, Panel, Query, Result, Source, SourceFacts,
     SourceStatus, Tool, UserId,
 };
+use tribune_page::View;
+use tribune_storage::{Task, TaskFilter, TaskStore};
 use uuid::Uuid;
 
-use crate::{board, tools, view, words};
+use crate::tools::{self, Tasks};
+use crate::view::{self, SCHEME};
+use crate::{board, words};
 
 /// The source's name, and its profile's.
 pub const NAME: &str = "tasks";
-/// What ids begin with.
-pub const SCHEME: &str = "task";
 
 /// More tasks than these are not ranked.
 const MAX_CANDIDATES: usize = 500;
 const SNIPPET_CHARS: usize = 200;
+/// How often the database is checked.
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 
-/// The tasks of whoever calls.
+/// The caller's tasks.
 pub struct TasksSource {
-    pub(crate) store: Arc<dyn TaskStore>,
-    pub(crate) links: Links,
-    pub(crate) clock: Arc<dyn Clock>,
-    /// Why the database cannot be used now, if it cannot.
-    trouble: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    tasks: Tasks,
+    /// Where the database is, for the operator.
+    origin: Option<String>,
+    /// Why the database cannot be used, as of the last check.
+    unavailable: Mutex<Option<String>>,
 }
 
 impl TasksSource {
     pub fn new(store: Arc<dyn TaskStore>, links: Links, clock: Arc<dyn Clock>) -> Self {
         Self {
-            store,
-            links,
-            clock,
-            trouble: Arc::new(|| None),
+            tasks: Tasks { store, links, clock },
+            origin: None,
+            unavailable: Mutex::default(),
         }
     }
 
-    /// Readiness is told by what `trouble` says.
+    /// Names the database to the operator.
     #[must_use]
-    pub fn reporting(mut self, trouble: impl Fn() -> Option<String> + Send + Sync + 'static) -> Self {
-        self.trouble = Arc::new(trouble);
+    pub fn with_origin(mut self, origin: String) -> Self {
+        self.origin = Some(origin);
         self
     }
 
-    /// Whose tasks a call is about.
-    pub(crate) fn owner(cx: &CallContext) -> Result<UserId> {
-        cx.principal.user().ok_or_else(|| {
-            Error::forbidden("tasks belong to users, and this call does not say whose it is: send an API token as `Authorization: Bearer TOKEN` (the operator makes one with `tribune token create --user NAME`)")
-        })
+    /// Reads a task that does not exist, so that readiness reflects whether the database answers.
+    async fn check_database(&self) {
+        let answer = self.tasks.store.get(&UserId::local(), Uuid::nil()).await;
+        let now = answer.err().map(|error| error.message().to_owned());
+        let mut unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&*unavailable, &now) {
+            (None, Some(reason)) => tracing::error!(reason, "the database is unavailable"),
+            (Some(_), None) => tracing::info!("the database is available again"),
+            _ => {}
+        }
+        *unavailable = now;
     }
 
-    /// With nothing in particular asked for, what is open.
+    /// The tasks that match, or open tasks if the query has no words.
     async fn candidates(&self, owner: &UserId, asked: &[String], limit: usize) -> Result<Vec<Task>> {
         if !asked.is_empty() {
-            return self.store.find(owner, asked, MAX_CANDIDATES).await;
+            return self.tasks.store.find(owner, asked, MAX_CANDIDATES).await;
         }
         let open = TaskFilter {
             completed: Some(false),
             ..TaskFilter::default()
         };
-        Ok(self.store.list(owner, &open, limit, None).await?.tasks)
+        Ok(self.tasks.store.list(owner, &open, limit, None).await?.tasks)
     }
 
     /// The task of an id, if it is the caller's.
@@ -78,7 +87,7 @@ impl TasksSource {
         let (Some(key), Some(owner)) = (key, cx.principal.user()) else {
             return Ok(None);
         };
-        self.store.get(&owner, key).await
+        self.tasks.store.get(&owner, key).await
     }
 
     fn hit(&self, task: &Task, coverage: f32) -> Hit {
@@ -138,15 +147,15 @@ impl Source for TasksSource {
             text: view::text(&task),
             url: None,
             as_of: Some(task.updated_at),
-            metadata: metadata(&task, &self.links),
+            metadata: metadata(&task, &self.tasks.links),
             passages: Vec::new(),
         }))
     }
 
-    /// Read again, by the same rule as a fetch: whoever is not its owner sees nothing, whatever document they hold.
+    /// Reads the task again with the caller as owner, so that other users see nothing.
     async fn view(&self, document: &Document, _cited: Option<Timestamp>, cx: &CallContext) -> Result<Option<View>> {
         let task = self.own(&document.id, cx).await?;
-        Ok(task.map(|task| View::Board(Box::new(board::board(&task, self.clock.now())))))
+        Ok(task.map(|task| View::Board(Box::new(board::board(&task, self.tasks.clock.now())))))
     }
 
     fn facts(&self) -> SourceFacts {
@@ -165,14 +174,39 @@ impl Source for TasksSource {
     }
 
     fn status(&self) -> SourceStatus {
-        match (self.trouble)() {
-            None => SourceStatus::Ready,
-            Some(reason) => SourceStatus::Unready(reason),
-        }
+        let unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
+        unavailable.clone().map_or(SourceStatus::Ready, SourceStatus::Unready)
+    }
+
+    fn origin(&self) -> Option<String> {
+        self.origin.clone()
+    }
+
+    /// Checks the database until it is stopped.
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<()> {
+        let check = async {
+            loop {
+                self.check_database().await;
+                tokio::time::sleep(CHECK_EVERY).await;
+            }
+        };
+        stop.run_until_cancelled(check).await;
+        Ok(())
+    }
+
+    fn panel(&self) -> Option<Panel> {
+        Some(Panel {
+            title: "Tasks",
+            ability: "manage your tasks",
+            questions: &["What is on my list?", "What should I do first?"],
+            markup: include_str!("../assets/panel.html"),
+            style: include_str!("../assets/panel.css"),
+            script: include_str!("../assets/panel.js"),
+        })
     }
 
     fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
-        tools::all(&self)
+        tools::all(&self.tasks)
     }
 }
 
@@ -196,8 +230,8 @@ mod tests {
     use std::task::{Context, Poll, Waker};
     use std::time::{Duration, Instant};
 
-    use tribune_core::store::{Priority, TaskChanges, TaskCursor, TaskPage};
-    use tribune_core::{Principal, SystemClock};
+    use tribune_core::{Error, Principal, SystemClock};
+    use tribune_storage::{Priority, TaskChanges, TaskCursor, TaskPage};
 
     use super::*;
 

@@ -4,12 +4,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_core::store::{Priority, Task};
 use tribune_core::wire::object;
 use tribune_core::{DocumentId, JsonObject, Links};
+use tribune_storage::{Priority, Task};
 use uuid::Uuid;
 
-use crate::source::SCHEME;
+/// What ids begin with.
+pub const SCHEME: &str = "task";
 
 #[derive(Debug, Serialize)]
 pub struct TaskView<'a> {

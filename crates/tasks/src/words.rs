@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tribune_core::store::Task;
+use tribune_storage::Task;
 
 /// Words that say that tasks are meant, or nothing at all.
 const IDLE: [&str; 46] = [

@@ -1,5 +1,7 @@
 //! The allocator, and how it gives memory back.
 
+#![allow(clippy::disallowed_methods, reason = "memory is given back at real intervals")]
+
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 

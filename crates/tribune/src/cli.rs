@@ -48,7 +48,7 @@ pub enum Command {
     Stdio(Stdio),
     /// Write a commented tribune.toml
     Init(Init),
-    /// Check the configuration and say what would be served
+    /// Check the configuration and show what would be served
     Check(Check),
     /// Bring the search indexes up to date: only files that changed are read
     Index(Index),
@@ -66,7 +66,7 @@ pub enum Command {
     Token(Token),
     /// Run a simulated Binance exchange on this machine, or replay a recording of the real one
     Sim(Sim),
-    /// Print exactly what to paste where, to connect a host
+    /// Show how to connect a host, with the text to paste
     Connect(Connect),
     /// Print a shell's completion script
     Completions(Completions),
@@ -87,10 +87,10 @@ pub struct Serve {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Point Tribune at it with `[market]`, `rest_url = \"http://ADDR\"` in tribune.toml. \
-A recording has one message a line, `<receive_ns> <json>`: combined-stream messages as Binance sends them, and \
-REST depth snapshots and exchangeInfo where they were taken; files may be gzipped. Replay begins with the first subscription. \
-GET /sim/state says how far it is, POST /sim/faults makes things go wrong."
+    after_help = "Set `rest_url = \"http://ADDR\"` in the section `[market]` of tribune.toml to use it. \
+A recording has one message per line, `<receive_ns> <json>`: combined-stream messages (depth, trade, aggTrade, bookTicker, \
+kline) and REST depth snapshots; files may be gzipped. A recording that cannot be played is refused with the line and the \
+reason. The replay starts with the first subscription. GET /sim/state shows its progress, POST /sim/faults injects faults."
 )]
 pub struct Sim {
     /// Address and port to listen on
@@ -101,15 +101,15 @@ pub struct Sim {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "replay")]
     pub seed: u64,
 
-    /// Play these recordings instead of simulating
+    /// Replay these recordings instead of simulating
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub replay: Vec<PathBuf>,
 
-    /// Lets this API key trade, with a made-up balance of 100,000 USDT and 1 BTC
+    /// Let this API key trade, with a balance of 100,000 USDT and 1 BTC
     #[arg(long, value_name = "KEY:SECRET", conflicts_with = "replay")]
     pub key: Vec<String>,
 
-    /// How fast a recording is played: 1 is the recorded pace, 0 as fast as clients take it
+    /// Replay speed: 1 is the recorded pace, 0 is as fast as clients can read
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "replay")]
     pub speed: f64,
 }
@@ -144,7 +144,7 @@ pub struct Index {
     /// Which sources; all if none is named
     pub sources: Vec<String>,
 
-    /// Go on: follow the folders, and bring the index up to date whenever something changes
+    /// Keep running and update the index after every change
     #[arg(long)]
     pub watch: bool,
 

@@ -1,6 +1,8 @@
 //! Log lines on standard error. They are gathered and written by a thread of their own a few times
 //! a second, so that neither a slow reader nor the writing itself delays an answer.
 
+#![allow(clippy::disallowed_methods, reason = "the last lines are written within real time")]
+
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -11,8 +13,8 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::cli::{Common, LogFormat};
 
-/// rmcp and tantivy may put messages and paths into their lines, and a certificate that is not
-/// trusted is told with each attempt; what an operator needs is in ours.
+/// rmcp and tantivy may log messages and paths, and TLS logs each failed certificate check; our own lines have what an
+/// operator needs.
 const OTHERS: &str = "rmcp=off,tantivy=warn,notify=error,rustls_platform_verifier=off";
 const WRITE_EVERY: Duration = Duration::from_millis(100);
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(2);
@@ -128,7 +130,7 @@ impl Drop for LogGuard {
         self.gathered.lock().closed = true;
         let Some(thread) = self.thread.take() else { return };
         thread.thread().unpark();
-        // If nobody reads standard error the thread may never finish; a stop must.
+        // If standard error is not read, the thread may never finish; the process must still stop.
         let until = Instant::now() + LAST_LINES_WITHIN;
         while !thread.is_finished() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));

@@ -1,4 +1,6 @@
-//! The binary: what was typed becomes what it means, and runs.
+//! The binary: parses the command line and runs the command.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 mod allocator;
 mod cli;
@@ -6,8 +8,8 @@ mod commands;
 mod compose;
 mod config;
 mod demo;
-mod follow;
 mod logging;
+mod metrics;
 
 use std::io::Write;
 use std::process::ExitCode;

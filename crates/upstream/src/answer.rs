@@ -1,22 +1,26 @@
-//! What a tool answered, bounded, as one JSON object.
+//! The result of a tool call as one JSON object of bounded size.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 use tribune_core::{Error, Result, ToolOutput};
 
-use crate::words::{clean, cut, line};
+use crate::sanitize::{clean, single_line, truncate};
 
 const MAX_ANSWER_BYTES: usize = 1_000_000;
 const MAX_ERROR_CHARS: usize = 2_000;
-const CUT: &str = "\n[cut here: the answer was longer]";
+const TRUNCATED: &str = "\n[cut here: the answer was longer]";
 
-/// The structure if there is one, else the text; a failure is an error that keeps its words.
+/// The structured content if there is any, else the text. A failed call is an error with the server's message.
 pub(crate) fn read(server: &str, tool: &str, result: CallToolResult) -> Result<ToolOutput> {
     if result.is_error == Some(true) {
-        let said = cut(text(&result.content).trim(), MAX_ERROR_CHARS);
-        let said = if said.is_empty() { "it did not say why" } else { &said };
+        let message = truncate(text(&result.content).trim(), MAX_ERROR_CHARS);
+        let reason = if message.is_empty() {
+            "it did not say why"
+        } else {
+            &message
+        };
         return Err(Error::invalid_argument(format!(
-            "`{tool}` of server `{server}` failed: {said}"
+            "`{tool}` of server `{server}` failed: {reason}"
         )));
     }
     if let Some(structure @ Value::Object(_)) = &result.structured_content {
@@ -30,13 +34,13 @@ pub(crate) fn read(server: &str, tool: &str, result: CallToolResult) -> Result<T
 }
 
 fn as_text(text: &str) -> ToolOutput {
-    let object = serde_json::json!({ "text": bounded(text) });
+    let object = serde_json::json!({ "text": fit(text) });
     ToolOutput::from_json(object.to_string(), 1)
 }
 
-/// As much of the text as fits when it is written as JSON.
-fn bounded(text: &str) -> String {
-    let room = MAX_ANSWER_BYTES - CUT.len() - 64;
+/// As much of the text as fits into `MAX_ANSWER_BYTES` with JSON escapes.
+fn fit(text: &str) -> String {
+    let room = MAX_ANSWER_BYTES - TRUNCATED.len() - 64;
     let mut used = 0_usize;
     let end = text.char_indices().find_map(|(at, c)| {
         used += if matches!(c, '"' | '\\' | '\n' | '\t') {
@@ -47,12 +51,12 @@ fn bounded(text: &str) -> String {
         (used > room).then_some(at)
     });
     match end {
-        Some(end) => format!("{}{CUT}", &text[..end]),
+        Some(end) => format!("{}{TRUNCATED}", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// Text items one after another; anything else is named, not embedded.
+/// All text items; other content is only named.
 fn text(content: &[ContentBlock]) -> String {
     let items: Vec<String> = content.iter().map(item).collect();
     items.join("\n")
@@ -61,28 +65,30 @@ fn text(content: &[ContentBlock]) -> String {
 fn item(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => clean(&text.text),
-        ContentBlock::Image(image) => named("image", Some(&image.mime_type), decoded(&image.data)),
-        ContentBlock::Audio(audio) => named("audio", Some(&audio.mime_type), decoded(&audio.data)),
+        ContentBlock::Image(image) => placeholder("image", Some(&image.mime_type), decoded_len(&image.data)),
+        ContentBlock::Audio(audio) => placeholder("audio", Some(&audio.mime_type), decoded_len(&audio.data)),
         ContentBlock::Resource(embedded) => match &embedded.resource {
             ResourceContents::TextResourceContents { text, .. } => clean(text),
             ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
-                named("resource", mime_type.as_deref(), decoded(blob))
+                placeholder("resource", mime_type.as_deref(), decoded_len(blob))
             }
             _ => "[resource]".to_owned(),
         },
-        ContentBlock::ResourceLink(link) => format!("[link, {}]", line(&link.uri, 500)),
-        _ => "[something that is not text]".to_owned(),
+        ContentBlock::ResourceLink(link) => format!("[link, {}]", single_line(&link.uri, 500)),
+        _ => "[content that is not text]".to_owned(),
     }
 }
 
-fn named(kind: &str, mime: Option<&str>, bytes: usize) -> String {
-    let mime = mime.map(|mime| format!("{}, ", line(mime, 60))).unwrap_or_default();
+fn placeholder(kind: &str, mime: Option<&str>, bytes: usize) -> String {
+    let mime = mime
+        .map(|mime| format!("{}, ", single_line(mime, 60)))
+        .unwrap_or_default();
     format!("[{kind}, {mime}{}]", size(bytes))
 }
 
-/// How many bytes base64 stands for.
-fn decoded(base64: &str) -> usize {
-    base64.trim_end_matches('=').len() / 4 * 3 + [0, 0, 1, 2][base64.trim_end_matches('=').len() % 4]
+/// How many bytes a base64 text decodes to.
+fn decoded_len(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
 }
 
 fn size(bytes: usize) -> String {
@@ -109,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_taken_as_it_is() {
+    fn structured_content_is_returned_unchanged() {
         let result = json!({"content": [{"type": "text", "text": "{}"}], "structuredContent": {"b": 1, "a": [2]}});
         assert_eq!(answer(result).expect("an answer").json(), r#"{"b":1,"a":[2]}"#);
     }
 
     #[test]
-    fn anything_else_is_text() {
+    fn other_content_becomes_text() {
         let result = json!({"content": [
             {"type": "text", "text": "one\u{1b}"},
             {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
@@ -130,21 +136,21 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_its_words() {
-        let said = json!({"content": [{"type": "text", "text": format!("no\u{7} such {}", "x".repeat(3_000))}], "isError": true});
-        let error = answer(said).expect_err("a failure");
+    fn failure_keeps_the_server_message() {
+        let failed = json!({"content": [{"type": "text", "text": format!("no\u{7} such {}", "x".repeat(3_000))}], "isError": true});
+        let error = answer(failed).expect_err("a failure");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(
             error.message().starts_with("`t` of server `x` failed: no such xxx"),
             "{error}"
         );
         assert!(error.message().chars().count() <= 2_100);
-        let mute = answer(json!({"content": [], "isError": true})).expect_err("a failure");
-        assert!(mute.message().ends_with("it did not say why"));
+        let silent = answer(json!({"content": [], "isError": true})).expect_err("a failure");
+        assert!(silent.message().ends_with("it did not say why"));
     }
 
     #[test]
-    fn huge_answers_are_cut() {
+    fn huge_answers_are_truncated() {
         for huge in [
             json!({"content": [{"type": "text", "text": "\"".repeat(2_000_000)}]}),
             json!({"content": [], "structuredContent": {"a": "b".repeat(2_000_000)}}),
@@ -158,10 +164,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sizes_of_base64_are_right(bytes in 0_usize..1000) {
+        fn base64_sizes_are_exact(bytes in 0_usize..1000) {
             let full = bytes / 3;
             let base64 = format!("{}{}", "AAAA".repeat(full), ["", "AA==", "AAA="][bytes % 3]);
-            prop_assert_eq!(decoded(&base64), bytes);
+            prop_assert_eq!(decoded_len(&base64), bytes);
         }
     }
 }

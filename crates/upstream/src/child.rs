@@ -1,4 +1,4 @@
-//! A server that is a program of its own: little environment, a group to end, and its last words.
+//! A server that Tribune starts as a child process: minimal environment, its own process group, bounded stderr.
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
 use tokio_util::sync::CancellationToken;
 
-use crate::spec::Reach;
-use crate::words::{cut, line};
+use crate::sanitize::{single_line, truncate};
+use crate::spec::ChildCommand;
 
-/// What programs need to run at all. Anything else, keys above all, is given to a server by name.
+/// What programs need to run at all. Everything else, secrets above all, is passed explicitly (`env`).
 const INHERITED: [&str; 12] = [
     "PATH",
     "HOME",
@@ -29,106 +29,99 @@ const INHERITED: [&str; 12] = [
     "TEMP",
 ];
 const MAX_LINE_BYTES: usize = 1_000;
-const MAX_LAST_WORDS_CHARS: usize = 200;
-const A_MOMENT: Duration = Duration::from_millis(200);
+const MAX_REASON_CHARS: usize = 200;
+/// How long to wait for the rest of stderr after a child has ended.
+const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The last line that a child wrote to its standard error: mostly why it ended.
+/// The last line that a child wrote to stderr, which mostly says why it ended.
 #[derive(Clone, Default)]
-pub(crate) struct LastWords(Option<Arc<Words>>);
+pub(crate) struct LastStderrLine(Option<Arc<Stderr>>);
 
 #[derive(Default)]
-struct Words {
-    last: Mutex<String>,
-    /// Cancelled when there will be no more.
-    ended: CancellationToken,
+struct Stderr {
+    last_line: Mutex<String>,
+    /// Cancelled at the end of stderr.
+    closed: CancellationToken,
 }
 
-impl LastWords {
-    /// What happened, and the last words if there are any. What was said is read a moment later than heard.
-    pub(crate) async fn after(&self, what: &str) -> String {
-        let Some(words) = &self.0 else {
-            return what.to_owned();
+impl LastStderrLine {
+    /// Appends the line, if there is one, to the reason of a failure.
+    pub(crate) async fn append_to(&self, reason: &str) -> String {
+        let Some(stderr) = &self.0 else {
+            return reason.to_owned();
         };
-        drop(tokio::time::timeout(A_MOMENT, words.ended.cancelled()).await);
-        let last = words.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_empty() {
-            what.to_owned()
+        // The end of the connection is noticed before the last bytes of stderr have been read.
+        drop(tokio::time::timeout(STDERR_TIMEOUT, stderr.closed.cancelled()).await);
+        let line = stderr.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.is_empty() {
+            reason.to_owned()
         } else {
-            format!("{what}; its last words: {last}")
+            format!("{reason}; last line on stderr: {line}")
         }
     }
 }
 
-/// Starts the program. It ends when its standard input closes, as it does when we die, or when it is killed,
-/// as it is when the transport is dropped.
-pub(crate) fn spawn(server: &str, reach: &Reach) -> std::io::Result<(TokioChildProcess, LastWords)> {
-    let mut command = CommandWrap::from(command(reach)?);
+/// Starts the program. It ends when its standard input closes (also when Tribune dies), and is killed when the
+/// transport is dropped.
+pub(crate) fn spawn(server: &str, child: &ChildCommand) -> std::io::Result<(TokioChildProcess, LastStderrLine)> {
+    let mut command = CommandWrap::from(command(child));
     command.wrap(KillOnDrop);
-    // What it starts itself (`npx`, `uvx`, a shell) goes with it.
+    // Launchers (`npx`, `uvx`, a shell) start the actual server; the group makes sure it is killed too.
     #[cfg(unix)]
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
-    let (child, stderr) = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn()?;
-    let words = stderr.map(|stderr| {
-        let words = Arc::new(Words::default());
-        tokio::spawn(follow(server.to_owned(), stderr, Arc::clone(&words)));
-        words
+    let (child, pipe) = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn()?;
+    let stderr = pipe.map(|pipe| {
+        let stderr = Arc::new(Stderr::default());
+        tokio::spawn(read_stderr(server.to_owned(), pipe, Arc::clone(&stderr)));
+        stderr
     });
-    Ok((child, LastWords(words)))
+    Ok((child, LastStderrLine(stderr)))
 }
 
-fn command(reach: &Reach) -> std::io::Result<Command> {
-    let Reach::Command {
-        program,
-        args,
-        env,
-        cwd,
-    } = reach
-    else {
-        return Err(std::io::Error::other("not a command"));
-    };
-    let mut command = Command::new(program);
-    command.args(args).env_clear();
+fn command(child: &ChildCommand) -> Command {
+    let mut command = Command::new(&child.program);
+    command.args(&child.args).env_clear();
     command.envs(
         INHERITED
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?))),
     );
-    command.envs(env.iter().map(|(name, value)| (name, value)));
-    if let Some(cwd) = cwd {
+    command.envs(child.env.iter().map(|(name, value)| (name, value)));
+    if let Some(cwd) = &child.cwd {
         command.current_dir(cwd);
     }
-    Ok(command)
+    command
 }
 
-/// Everything a child says there goes to the log, a line at a time.
-async fn follow(server: String, stderr: ChildStderr, words: Arc<Words>) {
-    let _until_here = words.ended.clone().drop_guard();
-    let mut reader = BufReader::new(stderr);
-    while let Some(said) = next_line(&mut reader).await {
-        let said = line(&said, MAX_LINE_BYTES);
-        if !said.is_empty() {
-            tracing::debug!(%server, "stderr: {said}");
-            *words.last.lock().unwrap_or_else(PoisonError::into_inner) = cut(&said, MAX_LAST_WORDS_CHARS);
+/// Logs stderr line by line and remembers the last one.
+async fn read_stderr(server: String, pipe: ChildStderr, stderr: Arc<Stderr>) {
+    let _closed_on_return = stderr.closed.clone().drop_guard();
+    let mut reader = BufReader::new(pipe);
+    while let Some(line) = next_line(&mut reader).await {
+        let line = single_line(&line, MAX_LINE_BYTES);
+        if !line.is_empty() {
+            tracing::debug!(%server, "stderr: {line}");
+            *stderr.last_line.lock().unwrap_or_else(PoisonError::into_inner) = truncate(&line, MAX_REASON_CHARS);
         }
     }
 }
 
-/// The beginning of the next line; the rest of a long one is read and dropped.
+/// The first `MAX_LINE_BYTES` of the next line; the rest of a longer one is discarded.
 async fn next_line(reader: &mut (impl AsyncBufRead + Unpin)) -> Option<String> {
-    let mut kept = Vec::new();
+    let mut line = Vec::new();
     loop {
         let available = reader.fill_buf().await.ok()?;
         if available.is_empty() {
-            return (!kept.is_empty()).then(|| String::from_utf8_lossy(&kept).into_owned());
+            return (!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned());
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let part = &available[..end.unwrap_or(available.len())];
-        let room = MAX_LINE_BYTES.saturating_sub(kept.len());
-        kept.extend_from_slice(&part[..part.len().min(room)]);
+        let room = MAX_LINE_BYTES.saturating_sub(line.len());
+        line.extend_from_slice(&part[..part.len().min(room)]);
         let used = end.map_or(available.len(), |end| end + 1);
         reader.consume(used);
         if end.is_some() {
-            return Some(String::from_utf8_lossy(&kept).into_owned());
+            return Some(String::from_utf8_lossy(&line).into_owned());
         }
     }
 }
@@ -138,7 +131,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn long_lines_are_kept_from_growing() {
+    async fn long_lines_are_truncated() {
         let text = format!("{}\nshort\n\nlast", "x".repeat(100_000));
         let mut reader = BufReader::with_capacity(64, text.as_bytes());
         let mut lines = Vec::new();
@@ -149,14 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_little_and_what_was_asked_for() {
-        let reach = Reach::Command {
+    fn environment_is_minimal_plus_configured() {
+        let command = command(&ChildCommand {
             program: "p".to_owned(),
             args: vec!["a".to_owned()],
             env: vec![("KEY".to_owned(), "v".to_owned())],
             cwd: None,
-        };
-        let command = command(&reach).expect("a command");
+        });
         let names: Vec<String> = command
             .as_std()
             .get_envs()

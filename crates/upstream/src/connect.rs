@@ -1,4 +1,4 @@
-//! The handshake in both eras of the protocol, and which one a server speaks.
+//! The handshake in both eras of the protocol, and how Tribune finds out which one a server speaks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,27 +14,28 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Notify;
 
-use crate::child::{self, LastWords};
-use crate::http::{self, Trouble};
+use crate::child::{self, LastStderrLine};
+use crate::http::{self, HttpError};
+use crate::sanitize::single_line;
 use crate::server::Era;
-use crate::spec::{Reach, ServerSpec};
-use crate::words::line;
+use crate::spec::{ServerSpec, Transport};
 
 const MAX_REASON_CHARS: usize = 400;
 const NOT_MCP: &str = "it answered with something that is not MCP";
-/// How long rmcp waits for a first word in the modern era before it tries the old one on the same connection.
-const DISCOVER_PATIENCE: Duration = Duration::from_secs(10);
+const CLOSED_EARLY: &str = "it ended before it answered";
+/// How long rmcp waits for an answer to `server/discover` before it sends `initialize` on the same connection.
+const DISCOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server that has answered.
+/// A server that has completed the handshake.
 pub(crate) struct Connection {
-    pub running: RunningService<RoleClient, Listener>,
+    pub service: RunningService<RoleClient, Client>,
     pub era: Era,
-    /// The server has said that its list of tools is another now.
-    pub changed: Arc<Notify>,
-    pub last_words: LastWords,
+    /// Notified when the server announces a change of its tool list.
+    pub list_changed: Arc<Notify>,
+    pub last_stderr_line: LastStderrLine,
 }
 
-/// Why there is no connection, for the operator.
+/// Why connecting failed, for the operator.
 #[derive(Debug)]
 pub(crate) struct Failure {
     reason: String,
@@ -43,32 +44,62 @@ pub(crate) struct Failure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Nobody is there, or nobody who would talk to us.
-    Absent,
-    /// Somebody was there and said nothing.
-    Silent,
-    /// Somebody did not like how they were spoken to.
-    Refusal,
-    /// The same, after both ways have been tried.
-    FinalRefusal,
-    /// Somebody answered the modern question after rmcp had ceased to wait for it: slow to start, not old.
-    Late,
+    /// Cannot be reached, or wants another token: another handshake would not help.
+    Unreachable,
+    /// Reached, but it timed out or closed the connection before answering.
+    NoAnswer,
+    /// It rejected the handshake.
+    Rejected,
+    /// It rejected the handshakes of both eras.
+    RejectedBoth,
+    /// It answered `server/discover` after rmcp had stopped waiting: slow to start, but modern.
+    LateDiscover,
 }
 
 impl Failure {
     fn new(kind: Kind, reason: &str) -> Self {
         Self {
-            reason: line(reason, MAX_REASON_CHARS),
+            reason: single_line(reason, MAX_REASON_CHARS),
             kind,
         }
     }
 
-    pub(crate) fn is_refusal(&self) -> bool {
-        matches!(self.kind, Kind::Refusal | Kind::FinalRefusal)
+    fn from_handshake(error: &ClientInitializeError) -> Self {
+        match error {
+            ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+                let mut failure = Self::from_handshake(fallback);
+                if failure.is_rejection() {
+                    failure.kind = Kind::RejectedBoth;
+                }
+                failure
+            }
+            ClientInitializeError::ConflictInitResponseId(..) => Self::new(Kind::LateDiscover, "it answered too late"),
+            ClientInitializeError::ConnectionClosed(_) => Self::new(Kind::NoAnswer, CLOSED_EARLY),
+            ClientInitializeError::TransportError { error, .. } => match http_error(error) {
+                Some(error) if error.may_accept_other_handshake() => Self::new(Kind::Rejected, &error.to_string()),
+                Some(error) => Self::new(Kind::Unreachable, &error.to_string()),
+                // The child has closed its standard input.
+                None if error.error.is::<std::io::Error>() => Self::new(Kind::NoAnswer, CLOSED_EARLY),
+                None => Self::new(Kind::Rejected, NOT_MCP),
+            },
+            ClientInitializeError::JsonRpcError(error) => {
+                Self::new(Kind::Rejected, &format!("it refused to connect: {}", error.message))
+            }
+            ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+                let versions: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
+                let reason = format!("it speaks only these versions of MCP: {}", versions.join(", "));
+                Self::new(Kind::Rejected, &reason)
+            }
+            _ => Self::new(Kind::Rejected, NOT_MCP),
+        }
     }
 
-    fn may_like_the_old_way(&self) -> bool {
-        matches!(self.kind, Kind::Silent | Kind::Refusal)
+    pub(crate) fn is_rejection(&self) -> bool {
+        matches!(self.kind, Kind::Rejected | Kind::RejectedBoth)
+    }
+
+    fn may_be_legacy(&self) -> bool {
+        matches!(self.kind, Kind::NoAnswer | Kind::Rejected)
     }
 }
 
@@ -78,31 +109,31 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What we tell servers of ourselves, which is nothing about users, and what we hear from them.
-pub(crate) struct Listener {
-    changed: Arc<Notify>,
+/// Tribune as an MCP client. It sends nothing about the user.
+pub(crate) struct Client {
+    list_changed: Arc<Notify>,
 }
 
-impl ClientHandler for Listener {
+impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
-        let us = Implementation::new("tribune", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), us)
+        let tribune = Implementation::new("tribune", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), tribune)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.list_changed.notify_one();
     }
 }
 
-/// Connects as the server is known to want it; one that is not known is asked in the modern way first, which
-/// old servers refuse, and then in the old way.
-pub(crate) async fn connect(spec: &ServerSpec, known: Option<Era>) -> Result<Connection, Failure> {
+/// Uses the handshake of the server's era. While that is unknown, tries the modern handshake first, which legacy
+/// servers reject, then the legacy one.
+pub(crate) async fn connect(spec: &ServerSpec, era: Option<Era>) -> Result<Connection, Failure> {
     let modern = vec![ProtocolVersion::LATEST];
     let discover = ClientLifecycleMode::Discover {
         preferred_versions: modern.clone(),
     };
-    match known {
+    match era {
         Some(Era::Modern) => attempt(spec, discover).await,
         Some(Era::Legacy) => attempt(spec, ClientLifecycleMode::Initialize).await,
         None => {
@@ -111,9 +142,9 @@ pub(crate) async fn connect(spec: &ServerSpec, known: Option<Era>) -> Result<Con
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             };
             match attempt(spec, auto).await {
-                // Some take the modern question for a reason to say nothing more, or to end.
-                Err(failure) if failure.may_like_the_old_way() => attempt(spec, ClientLifecycleMode::Initialize).await,
-                Err(failure) if failure.kind == Kind::Late => attempt(spec, discover).await,
+                // Some legacy servers stop answering, or exit, after `server/discover`.
+                Err(failure) if failure.may_be_legacy() => attempt(spec, ClientLifecycleMode::Initialize).await,
+                Err(failure) if failure.kind == Kind::LateDiscover => attempt(spec, discover).await,
                 other => other,
             }
         }
@@ -121,110 +152,71 @@ pub(crate) async fn connect(spec: &ServerSpec, known: Option<Era>) -> Result<Con
 }
 
 async fn attempt(spec: &ServerSpec, lifecycle: ClientLifecycleMode) -> Result<Connection, Failure> {
-    let changed = Arc::new(Notify::new());
-    let listener = Listener {
-        changed: Arc::clone(&changed),
+    let list_changed = Arc::new(Notify::new());
+    let client = Client {
+        list_changed: Arc::clone(&list_changed),
     };
-    // With that much time the old way has been tried on the same connection.
-    let tries_both = matches!(lifecycle, ClientLifecycleMode::Auto { .. }) && spec.timeout > DISCOVER_PATIENCE * 2;
-    let (handshake, last_words) = match &spec.reach {
-        Reach::Url { url, bearer } => {
-            let transport = http::transport(url, bearer.as_deref(), spec.timeout)
-                .map_err(|reason| Failure::new(Kind::Absent, &reason))?;
-            let handshake = listener.serve_with_lifecycle(transport, lifecycle);
-            (
-                tokio::time::timeout(spec.timeout, handshake).await,
-                LastWords::default(),
-            )
+    // With this much time rmcp has tried `initialize` too.
+    let tries_both = matches!(lifecycle, ClientLifecycleMode::Auto { .. }) && spec.timeout > DISCOVER_TIMEOUT * 2;
+    let mut last_stderr_line = LastStderrLine::default();
+    let handshake = match &spec.transport {
+        Transport::Http(endpoint) => {
+            let transport =
+                http::transport(endpoint, spec.timeout).map_err(|reason| Failure::new(Kind::Unreachable, &reason))?;
+            tokio::time::timeout(spec.timeout, client.serve_with_lifecycle(transport, lifecycle)).await
         }
-        reach @ Reach::Command { program, .. } => {
-            let (transport, last_words) = child::spawn(&spec.name, reach)
-                .map_err(|error| Failure::new(Kind::Absent, &format!("`{program}` could not be started: {error}")))?;
-            let handshake = listener.serve_with_lifecycle(transport, lifecycle);
-            (tokio::time::timeout(spec.timeout, handshake).await, last_words)
+        Transport::Stdio(command) => {
+            let (transport, last_line) = child::spawn(&spec.name, command).map_err(|error| {
+                let reason = format!("`{}` could not be started: {error}", command.program);
+                Failure::new(Kind::Unreachable, &reason)
+            })?;
+            last_stderr_line = last_line;
+            tokio::time::timeout(spec.timeout, client.serve_with_lifecycle(transport, lifecycle)).await
         }
     };
     let failure = match handshake {
-        Ok(Ok(running)) => {
-            // Lists are read when they may have changed: a stored one would hide that, or that the server is gone.
-            running.set_response_cache_config(ClientCacheConfig::disabled()).await;
+        Ok(Ok(service)) => {
+            // A cached list would hide that the tools have changed or the server is gone.
+            service.set_response_cache_config(ClientCacheConfig::disabled()).await;
             return Ok(Connection {
-                era: era(&running),
-                running,
-                changed,
-                last_words,
+                era: negotiated_era(&service),
+                service,
+                list_changed,
+                last_stderr_line,
             });
         }
-        Ok(Err(error)) => failure(&error),
-        Err(_) if tries_both => Failure::new(Kind::Absent, "it did not answer in time"),
-        Err(_) => Failure::new(Kind::Silent, "it did not answer in time"),
+        Ok(Err(error)) => Failure::from_handshake(&error),
+        Err(_) if tries_both => Failure::new(Kind::Unreachable, "it did not answer in time"),
+        Err(_) => Failure::new(Kind::NoAnswer, "it did not answer in time"),
     };
-    Err(Failure::new(failure.kind, &last_words.after(&failure.reason).await))
+    let reason = last_stderr_line.append_to(&failure.reason).await;
+    Err(Failure::new(failure.kind, &reason))
 }
 
-fn era(running: &RunningService<RoleClient, Listener>) -> Era {
-    match running.peer_info() {
+fn negotiated_era(service: &RunningService<RoleClient, Client>) -> Era {
+    match service.peer_info() {
         Some(info) if !info.protocol_version.has_initialize() => Era::Modern,
         _ => Era::Legacy,
     }
 }
 
-fn failure(error: &ClientInitializeError) -> Failure {
-    match error {
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
-            let last = failure(fallback);
-            let kind = if last.is_refusal() {
-                Kind::FinalRefusal
-            } else {
-                last.kind
-            };
-            Failure { kind, ..last }
-        }
-        ClientInitializeError::ConflictInitResponseId(..) => Failure::new(Kind::Late, "it answered too late"),
-        ClientInitializeError::ConnectionClosed(_) => Failure::new(Kind::Silent, "it ended before it answered"),
-        ClientInitializeError::TransportError { error, .. } => of_transport(error),
-        ClientInitializeError::JsonRpcError(said) => {
-            Failure::new(Kind::Refusal, &format!("it refused to connect: {}", said.message))
-        }
-        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-            let versions: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
-            let versions = versions.join(", ");
-            Failure::new(
-                Kind::Refusal,
-                &format!("it speaks only these versions of MCP: {versions}"),
-            )
-        }
-        _ => Failure::new(Kind::Refusal, NOT_MCP),
-    }
-}
-
-fn of_transport(error: &DynamicTransportError) -> Failure {
-    match trouble_in(error) {
-        Some(trouble) if trouble.is_an_answer() => Failure::new(Kind::Refusal, &trouble.to_string()),
-        Some(trouble) => Failure::new(Kind::Absent, &trouble.to_string()),
-        // A pipe that nobody reads any more.
-        None if error.error.is::<std::io::Error>() => Failure::new(Kind::Silent, "it ended before it answered"),
-        None => Failure::new(Kind::Refusal, NOT_MCP),
-    }
-}
-
-fn trouble_in(error: &DynamicTransportError) -> Option<&Trouble> {
-    match error.error.downcast_ref::<StreamableHttpError<Trouble>>() {
-        Some(StreamableHttpError::Client(trouble)) => Some(trouble),
+fn http_error(error: &DynamicTransportError) -> Option<&HttpError> {
+    match error.error.downcast_ref::<StreamableHttpError<HttpError>>() {
+        Some(StreamableHttpError::Client(error)) => Some(error),
         _ => None,
     }
 }
 
-/// Why something failed that had been connected, for the operator.
-pub(crate) fn reason_of(error: &ServiceError) -> String {
+/// Why reading the tool list failed, for the operator.
+pub(crate) fn list_failure(error: &ServiceError) -> String {
     let reason = match error {
-        ServiceError::TransportSend(error) => match trouble_in(error) {
-            Some(trouble) => trouble.to_string(),
+        ServiceError::TransportSend(error) => match http_error(error) {
+            Some(error) => error.to_string(),
             None => "the connection failed".to_owned(),
         },
-        ServiceError::McpError(said) => format!("it does not say which tools it has: {}", said.message),
+        ServiceError::McpError(error) => format!("it could not list its tools: {}", error.message),
         ServiceError::TransportClosed => "the connection ended".to_owned(),
         _ => NOT_MCP.to_owned(),
     };
-    line(&reason, MAX_REASON_CHARS)
+    single_line(&reason, MAX_REASON_CHARS)
 }

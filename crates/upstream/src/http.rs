@@ -1,4 +1,4 @@
-//! A server behind a URL: streamable HTTP, with a bound on everything that is read.
+//! A server behind a URL: streamable HTTP, with a limit on everything that is read.
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -20,99 +20,96 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Error as SseError, Sse, SseStream};
 
+use crate::sanitize::single_line;
+use crate::spec::HttpEndpoint;
+
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// Enough for an error of the protocol; nobody needs the rest of an error page.
+/// Enough for a JSON-RPC error; the rest of an error page is not needed.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 const MAX_REDIRECTS: usize = 3;
-/// Shorter than servers keep one (five seconds is common): a call never meets one that is being closed.
-const IDLE_CONNECTION: Duration = Duration::from_secs(4);
-const LONGEST_CONNECT: Duration = Duration::from_secs(10);
+/// Shorter than the keep-alive of common servers (five seconds), so that no call uses a closing connection.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+const MAX_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const EITHER: &str = "text/event-stream, application/json";
+const ACCEPTED_TYPES: &str = "text/event-stream, application/json";
 
-type Posted = Result<StreamableHttpPostResponse, StreamableHttpError<Trouble>>;
+type PostResult = Result<StreamableHttpPostResponse, StreamableHttpError<HttpError>>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// What went wrong, in words for the operator. No address: it may hold a key.
+/// For the operator. Without the URL, which may hold a key.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
+pub(crate) enum HttpError {
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
     #[error("it answered HTTP {0}; it wants a (different) bearer token")]
     Unauthorized(u16),
     #[error("it answered HTTP {0}; is this the address of an MCP server?")]
-    Refused(u16),
+    ClientError(u16),
     #[error("it answered HTTP {0}")]
-    Broken(u16),
+    ServerError(u16),
     #[error("it answered with {0}, which is not MCP; is this the address of an MCP server?")]
-    Foreign(String),
+    ContentType(String),
     #[error("it answered with more than {MAX_MESSAGE_BYTES} bytes")]
     TooLong,
     #[error("its answer is not JSON-RPC")]
-    Unreadable,
+    NotJsonRpc,
 }
 
-impl Trouble {
-    /// Whether somebody was there who might answer otherwise to another question.
-    pub(crate) fn is_an_answer(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Foreign(_) | Self::Unreadable)
+impl HttpError {
+    /// Whether a server was there that may accept the other era's handshake.
+    pub(crate) fn may_accept_other_handshake(&self) -> bool {
+        matches!(self, Self::ClientError(_) | Self::ContentType(_) | Self::NotJsonRpc)
     }
 
-    fn of(error: &reqwest::Error) -> Self {
-        let mut deepest: &dyn StdError = error;
-        while let Some(cause) = deepest.source() {
-            deepest = cause;
-        }
-        if deepest.is::<reqwest::Error>() {
-            return Self::Unreachable(
-                if error.is_timeout() {
-                    "it took too long"
-                } else {
-                    "no answer"
-                }
-                .to_owned(),
-            );
-        }
-        Self::Unreachable(deepest.to_string())
-    }
-
-    fn of_status(status: StatusCode) -> Self {
+    fn from_status(status: StatusCode) -> Self {
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Self::Unauthorized(status.as_u16()),
-            StatusCode::TOO_MANY_REQUESTS => Self::Broken(status.as_u16()),
-            status if status.is_server_error() => Self::Broken(status.as_u16()),
-            status => Self::Refused(status.as_u16()),
+            StatusCode::TOO_MANY_REQUESTS => Self::ServerError(status.as_u16()),
+            status if status.is_server_error() => Self::ServerError(status.as_u16()),
+            status => Self::ClientError(status.as_u16()),
         }
     }
 }
 
-impl From<Trouble> for StreamableHttpError<Trouble> {
-    fn from(trouble: Trouble) -> Self {
-        Self::Client(trouble)
+impl From<reqwest::Error> for HttpError {
+    /// Reports the root cause: reqwest's own message repeats the URL.
+    fn from(error: reqwest::Error) -> Self {
+        let mut root: &dyn StdError = &error;
+        while let Some(cause) = root.source() {
+            root = cause;
+        }
+        if !root.is::<reqwest::Error>() {
+            return Self::Unreachable(root.to_string());
+        }
+        Self::Unreachable(if error.is_timeout() { "timed out" } else { "no answer" }.to_owned())
     }
 }
 
-/// The way to one server.
+impl From<HttpError> for StreamableHttpError<HttpError> {
+    fn from(error: HttpError) -> Self {
+        Self::Client(error)
+    }
+}
+
 pub(crate) fn transport(
-    url: &str,
-    bearer: Option<&str>,
+    endpoint: &HttpEndpoint,
     timeout: Duration,
 ) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
-    // Fails if there is one already, which is as good.
+    // Fails if a provider is installed already, which is fine.
     drop(rustls::crypto::ring::default_provider().install_default());
     let mut builder = reqwest::Client::builder()
-        .connect_timeout(timeout.min(LONGEST_CONNECT))
-        .pool_idle_timeout(IDLE_CONNECTION)
-        .redirect(within_the_server())
+        .connect_timeout(timeout.min(MAX_CONNECT_TIMEOUT))
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .redirect(same_origin_redirects())
         .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
-    if is_local(url) {
+    if is_local(&endpoint.url) {
         builder = builder.no_proxy();
     }
     let client = builder
         .build()
-        .map_err(|error| format!("no HTTP client could be made: {}", Trouble::of(&error)))?;
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url).max_sse_event_size(MAX_MESSAGE_BYTES);
-    if let Some(bearer) = bearer {
+        .map_err(|error| format!("cannot create an HTTP client: {}", HttpError::from(error)))?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
+    if let Some(bearer) = &endpoint.bearer {
         config = config.auth_header(bearer);
     }
     Ok(StreamableHttpClientTransport::with_client(
@@ -127,17 +124,16 @@ fn is_local(url: &str) -> bool {
     matches!(host, Some("localhost" | "127.0.0.1" | "[::1]"))
 }
 
-/// Follows from `/mcp` to `/mcp/`, and nowhere else: the token is for the server that it was given for, and other
-/// redirects lose the question.
-fn within_the_server() -> Policy {
+/// Follows redirects such as `/mcp` to `/mcp/`. Other origins must not get the token, and other statuses drop the body.
+fn same_origin_redirects() -> Policy {
     Policy::custom(|attempt| {
         let keeps_body = matches!(
             attempt.status(),
             StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
         );
-        let asked = attempt.previous().first();
-        let is_same = asked.is_some_and(|asked| asked.origin() == attempt.url().origin());
-        if keeps_body && is_same && attempt.previous().len() <= MAX_REDIRECTS {
+        let original = attempt.previous().first();
+        let same_origin = original.is_some_and(|original| original.origin() == attempt.url().origin());
+        if keeps_body && same_origin && attempt.previous().len() <= MAX_REDIRECTS {
             attempt.follow()
         } else {
             attempt.stop()
@@ -145,12 +141,12 @@ fn within_the_server() -> Policy {
     })
 }
 
-/// rmcp's own client reads answers whole, however long they are.
+/// rmcp's own client has no limit on the length of JSON answers.
 #[derive(Clone)]
 pub(crate) struct BoundedClient(reqwest::Client);
 
 impl StreamableHttpClient for BoundedClient {
-    type Error = Trouble;
+    type Error = HttpError;
 
     async fn post_message(
         &self,
@@ -159,10 +155,10 @@ impl StreamableHttpClient for BoundedClient {
         session: Option<Arc<str>>,
         bearer: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Posted {
+    ) -> PostResult {
         let has_session = session.is_some();
-        let request = prepared(self.0.post(uri.as_ref()), session, bearer, headers).json(&message);
-        let response = sent(request).await?;
+        let request = with_headers(self.0.post(uri.as_ref()), session, bearer, headers).json(&message);
+        let response = send(request).await?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -171,9 +167,9 @@ impl StreamableHttpClient for BoundedClient {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !status.is_success() {
-            return refused(response, &message, has_session).await;
+            return read_error(response, &message, has_session).await;
         }
-        answered(response, &message).await
+        read_answer(response, &message).await
     }
 
     async fn delete_session(
@@ -182,13 +178,19 @@ impl StreamableHttpClient for BoundedClient {
         session: Arc<str>,
         bearer: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), StreamableHttpError<Trouble>> {
-        let response = sent(prepared(self.0.delete(uri.as_ref()), Some(session), bearer, headers)).await?;
+    ) -> Result<(), StreamableHttpError<HttpError>> {
+        let response = send(with_headers(
+            self.0.delete(uri.as_ref()),
+            Some(session),
+            bearer,
+            headers,
+        ))
+        .await?;
         match response.status() {
-            // It need not offer this.
+            // It need not listing this.
             StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             status if status.is_success() => Ok(()),
-            status => Err(Trouble::of_status(status).into()),
+            status => Err(HttpError::from_status(status).into()),
         }
     }
 
@@ -199,28 +201,30 @@ impl StreamableHttpClient for BoundedClient {
         last_event: Option<String>,
         bearer: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, StreamableHttpError<Trouble>> {
-        let mut request = prepared(self.0.get(uri.as_ref()), session, bearer, headers);
+    ) -> Result<Events, StreamableHttpError<HttpError>> {
+        let mut request = with_headers(self.0.get(uri.as_ref()), session, bearer, headers);
         if let Some(last_event) = last_event {
             request = request.header("last-event-id", last_event);
         }
-        let response = sent(request).await?;
+        let response = send(request).await?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            status if !status.is_success() => Err(Trouble::of_status(status).into()),
-            _ if is_of(&response, "text/event-stream") => Ok(events(response)),
-            _ => Err(Trouble::Foreign(content_type(&response)).into()),
+            status if !status.is_success() => Err(HttpError::from_status(status).into()),
+            _ if has_type(&response, "text/event-stream") => Ok(events(response)),
+            _ => Err(HttpError::ContentType(content_type(&response)).into()),
         }
     }
 }
 
-fn prepared(
+fn with_headers(
     request: RequestBuilder,
     session: Option<Arc<str>>,
     bearer: Option<String>,
     headers: HashMap<HeaderName, HeaderValue>,
 ) -> RequestBuilder {
-    let mut request = request.header(ACCEPT, EITHER).headers(headers.into_iter().collect());
+    let mut request = request
+        .header(ACCEPT, ACCEPTED_TYPES)
+        .headers(headers.into_iter().collect());
     if let Some(session) = session {
         request = request.header(SESSION, session.as_ref());
     }
@@ -230,107 +234,115 @@ fn prepared(
     }
 }
 
-async fn sent(request: RequestBuilder) -> Result<Response, Trouble> {
-    request.send().await.map_err(|error| Trouble::of(&error))
+async fn send(request: RequestBuilder) -> Result<Response, HttpError> {
+    Ok(request.send().await?)
 }
 
-/// A message, or a stream of them.
-async fn answered(response: Response, message: &ClientJsonRpcMessage) -> Posted {
+/// Reads a message, or a stream of them.
+async fn read_answer(response: Response, message: &ClientJsonRpcMessage) -> PostResult {
     let session = response
         .headers()
         .get(SESSION)
         .and_then(|id| id.to_str().ok())
         .map(str::to_owned);
-    if is_of(&response, "text/event-stream") {
+    if has_type(&response, "text/event-stream") {
         return Ok(StreamableHttpPostResponse::Sse(events(response), session));
     }
     let expected = matches!(message, ClientJsonRpcMessage::Request(_));
-    if !is_of(&response, "application/json") {
-        // Some answer what needs no answer with an empty page.
+    if !has_type(&response, "application/json") {
+        // Some servers answer notifications with an empty page.
         return match expected {
-            true => Err(Trouble::Foreign(content_type(&response)).into()),
+            true => Err(HttpError::ContentType(content_type(&response)).into()),
             false => Ok(StreamableHttpPostResponse::Accepted),
         };
     }
-    let body = body_of(response, MAX_MESSAGE_BYTES).await?;
+    let body = read_body(response, MAX_MESSAGE_BYTES).await?;
     match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
         Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
         Err(_) if !expected => Ok(StreamableHttpPostResponse::Accepted),
-        Err(_) => Err(Trouble::Unreadable.into()),
+        Err(_) => Err(HttpError::NotJsonRpc.into()),
     }
 }
 
-/// An error of the protocol if the page holds one, else the bare status.
-async fn refused(response: Response, message: &ClientJsonRpcMessage, has_session: bool) -> Posted {
-    let status = response.status();
-    let trouble = Trouble::of_status(status);
-    if !matches!(trouble, Trouble::Refused(_)) {
-        return Err(trouble.into());
+/// The JSON-RPC error in the body if there is one, else the HTTP status.
+async fn read_error(response: Response, message: &ClientJsonRpcMessage, has_session: bool) -> PostResult {
+    let status_error = HttpError::from_status(response.status());
+    if !matches!(status_error, HttpError::ClientError(_)) {
+        return Err(status_error.into());
     }
-    let body = body_of(response, MAX_ERROR_BYTES).await.unwrap_or_default();
-    let said = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
-        Ok(said @ ServerJsonRpcMessage::Error(_)) => Some(said),
+    let body = read_body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
+    let error = match serde_json::from_slice(&body) {
+        Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
         _ => None,
     };
-    match (message, said) {
-        // Old servers refuse the modern question before they have read whose it is, some of them in words
-        // that are not the protocol's: it is the answer to it all the same.
-        (ClientJsonRpcMessage::Request(request), said)
+    match (message, error) {
+        // Legacy servers reject `server/discover` without its request id, or without JSON-RPC at all. rmcp needs
+        // an answer to that id to fall back to `initialize`.
+        (ClientJsonRpcMessage::Request(request), error)
             if !has_session && matches!(request.request, ClientRequest::DiscoverRequest(_)) =>
         {
-            let error = match said {
-                Some(ServerJsonRpcMessage::Error(said)) => said.error,
-                _ => ErrorData::invalid_request(trouble.to_string(), None),
-            };
+            let error = error.map_or_else(
+                || ErrorData::invalid_request(status_error.to_string(), None),
+                |error| error.error,
+            );
             let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
             Ok(StreamableHttpPostResponse::Json(answer, None))
         }
-        (_, Some(said)) => Ok(StreamableHttpPostResponse::Json(said, None)),
-        (_, None) => Err(trouble.into()),
+        (_, Some(error)) => Ok(StreamableHttpPostResponse::Json(
+            ServerJsonRpcMessage::Error(error),
+            None,
+        )),
+        (_, None) => Err(status_error.into()),
     }
 }
 
-async fn body_of(mut response: Response, most: usize) -> Result<Vec<u8>, Trouble> {
+async fn read_body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, HttpError> {
     let mut body = Vec::new();
-    while let Some(part) = response.chunk().await.map_err(|error| Trouble::of(&error))? {
-        if body.len() + part.len() > most {
-            return Err(Trouble::TooLong);
+    while let Some(part) = response.chunk().await? {
+        if body.len() + part.len() > max_bytes {
+            return Err(HttpError::TooLong);
         }
         body.extend_from_slice(&part);
     }
     Ok(body)
 }
 
-fn is_of(response: &Response, kind: &str) -> bool {
-    let given = response
+fn has_type(response: &Response, media_type: &str) -> bool {
+    let header = response
         .headers()
         .get(CONTENT_TYPE)
         .map(HeaderValue::as_bytes)
         .unwrap_or_default();
-    given.len() >= kind.len() && given[..kind.len()].eq_ignore_ascii_case(kind.as_bytes())
+    header
+        .get(..media_type.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(media_type.as_bytes()))
 }
 
 fn content_type(response: &Response) -> String {
-    match response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()) {
-        Some(kind) => format!("`{}`", crate::words::line(kind, 60)),
+    match response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+    {
+        Some(value) => format!("`{}`", single_line(value, 60)),
         None => "something without a content type".to_owned(),
     }
 }
 
 fn events(response: Response) -> Events {
-    SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE_BYTES)).boxed()
+    SseStream::from_bytes_stream(limit_events(response.bytes_stream(), MAX_MESSAGE_BYTES)).boxed()
 }
 
-/// Ends with an error where an event grows longer than `most` bytes.
-fn bounded<E: Into<Box<dyn StdError + Send + Sync>>>(
+/// Yields an error when an event grows longer than `max_bytes`.
+fn limit_events<E: Into<Box<dyn StdError + Send + Sync>>>(
     stream: impl Stream<Item = Result<Bytes, E>>,
-    most: usize,
+    max_bytes: usize,
 ) -> impl Stream<Item = Result<Bytes, io::Error>> {
     let mut event = EventLength::default();
     stream.map(move |part| {
         let part = part.map_err(io::Error::other)?;
-        if event.longest_with(&part) > most {
-            return Err(io::Error::other(Trouble::TooLong));
+        if event.add(&part) > max_bytes {
+            return Err(io::Error::other(HttpError::TooLong));
         }
         Ok(part)
     })
@@ -344,8 +356,8 @@ struct EventLength {
 }
 
 impl EventLength {
-    /// The longest that any event has been within or until the end of `part`.
-    fn longest_with(&mut self, part: &[u8]) -> usize {
+    /// The greatest length that an event had within `part`.
+    fn add(&mut self, part: &[u8]) -> usize {
         let mut longest = 0;
         for byte in part {
             match byte {
@@ -368,19 +380,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_ends_at_an_empty_line() {
+    fn empty_line_ends_an_event() {
         let mut event = EventLength::default();
-        assert_eq!(event.longest_with(b"data: a\r"), 7);
-        assert_eq!(event.longest_with(b"\n\r\ndata: bc\n"), 8);
-        assert_eq!(event.longest_with(b"data: d"), 15);
-        assert_eq!(event.longest_with(b"\n\n:\n\n"), 1);
+        assert_eq!(event.add(b"data: a\r"), 7);
+        assert_eq!(event.add(b"\n\r\ndata: bc\n"), 8);
+        assert_eq!(event.add(b"data: d"), 15);
+        assert_eq!(event.add(b"\n\n:\n\n"), 1);
     }
 
     #[tokio::test]
-    async fn an_endless_event_is_ended() {
+    async fn endless_event_is_an_error() {
         let part = || Ok::<_, io::Error>(Bytes::from_static(b"data: 0123456789"));
         let parts = futures::stream::repeat_with(part);
-        let mut parts = std::pin::pin!(bounded(parts, 40));
+        let mut parts = std::pin::pin!(limit_events(parts, 40));
         assert!(parts.next().await.expect("a part").is_ok());
         assert!(parts.next().await.expect("a part").is_ok());
         assert!(parts.next().await.expect("a part").is_err());

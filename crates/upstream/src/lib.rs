@@ -1,32 +1,37 @@
 //! Tools of other MCP servers, as tools of ours.
 //!
-//! - [`spec`]: which servers, and how they are reached;
-//! - [`upstreams`]: all of them together, and the tools they have now;
-//! - [`server`]: what is known of one server;
-//! - `life`: how one server is connected to, watched, lost and found again;
-//! - `connect`: the two eras of the protocol, and which one a server speaks;
-//! - `child`, `http`: the two ways to a server, with bounds;
-//! - `catalogue`: what a server offers, made fit for models;
-//! - `naming`, `words`: names and sentences of strangers;
-//! - `tool`: one tool of theirs as one of ours;
-//! - `answer`: what it answered.
+//! - [`config`]: one server in the configuration;
+//! - [`spec`]: a server's name, transport and limits;
+//! - [`upstreams`]: all servers together; `directory`: the servers and their published tools;
+//! - [`server`]: the current state of one server;
+//! - `supervisor`: connects to one server, watches it and reconnects;
+//! - `connect`: the handshake, in both eras of the protocol;
+//! - `child`, `http`: the two transports, with bounds;
+//! - `catalogue`: a server's tool list, checked and sanitised;
+//! - `naming`, `sanitize`: tool names and text from other servers;
+//! - `tool`: calls one remote tool;
+//! - `answer`: its result as one JSON object.
 //!
-//! One dead, slow or mad server costs its own tools and nothing else. Nothing of who is asking is
-//! passed on to any of them.
+//! A failing server affects only its own tools. Tribune passes nothing about the caller to any of them.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 mod answer;
 mod catalogue;
 mod child;
+pub mod config;
 mod connect;
+mod directory;
 mod http;
-mod life;
 mod naming;
+mod sanitize;
 pub mod server;
 pub mod spec;
+mod supervisor;
 mod tool;
 pub mod upstreams;
-mod words;
 
+pub use config::Config;
 pub use server::{Era, Status};
-pub use spec::{DEFAULT_TIMEOUT, Reach, ServerSpec};
+pub use spec::{ChildCommand, DEFAULT_TIMEOUT, HttpEndpoint, ServerSpec, Transport};
 pub use upstreams::Upstreams;

@@ -1,33 +1,33 @@
-//! Names that every host takes: `[a-z][a-z0-9_]*`, at most 50 characters, no two the same.
+//! Tool names that every host accepts: `[a-z][a-z0-9_]*`, at most 50 characters, unique.
 
 use std::collections::HashSet;
 
 use tribune_core::lint::MAX_NAME_CHARS;
 
-/// The name that a tool would have if no other had it: its server's, then its own in snake case.
-pub(crate) fn fitted(server: &str, tool: &str) -> String {
-    let own = snake(tool);
+/// The preferred name of a tool: the server's name, then the tool's own in snake case.
+pub(crate) fn prefixed(server: &str, tool: &str) -> String {
+    let own = snake_case(tool);
     let own = if own.is_empty() { "tool" } else { &own };
     let mut name = format!("{server}_{own}");
     name.truncate(MAX_NAME_CHARS);
     name.trim_end_matches('_').to_owned()
 }
 
-/// `wanted`, or with the first number that makes it unlike all that are `taken`; then it is taken too.
+/// `wanted`, with a number appended if it is in `taken`; adds the result to `taken`.
 pub(crate) fn unique(wanted: &str, taken: &mut HashSet<String>) -> String {
     let mut name = wanted.to_owned();
     let mut number = 2_u32;
     while !taken.insert(name.clone()) {
         let suffix = format!("_{number}");
-        let kept = wanted.len().min(MAX_NAME_CHARS.saturating_sub(suffix.len()));
-        name = format!("{}{suffix}", &wanted[..kept]);
+        let length = wanted.len().min(MAX_NAME_CHARS.saturating_sub(suffix.len()));
+        name = format!("{}{suffix}", &wanted[..length]);
         number = number.saturating_add(1);
     }
     name
 }
 
-/// `getUser-by.ID` is `get_user_by_id`. Pure ASCII, so that bytes are characters.
-fn snake(name: &str) -> String {
+/// `getUser-by.ID` becomes `get_user_by_id`. The result is ASCII, so it can be cut at any byte.
+fn snake_case(name: &str) -> String {
     let mut snake = String::new();
     let mut before = '_';
     for c in name.chars() {
@@ -50,18 +50,18 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn own_names_become_snake_case() {
-        assert_eq!(fitted("gh", "search_issues"), "gh_search_issues");
-        assert_eq!(fitted("gh", "getUser-by.ID"), "gh_get_user_by_id");
-        assert_eq!(fitted("gh", "HTTPGet"), "gh_httpget");
-        assert_eq!(fitted("gh", "__x__"), "gh_x");
-        assert_eq!(fitted("gh", "2048"), "gh_2048");
-        assert_eq!(fitted("gh", "поиск"), "gh_tool");
-        assert_eq!(fitted("a", &"x".repeat(99)), format!("a_{}", "x".repeat(48)));
+    fn remote_names_become_snake_case() {
+        assert_eq!(prefixed("gh", "search_issues"), "gh_search_issues");
+        assert_eq!(prefixed("gh", "getUser-by.ID"), "gh_get_user_by_id");
+        assert_eq!(prefixed("gh", "HTTPGet"), "gh_httpget");
+        assert_eq!(prefixed("gh", "__x__"), "gh_x");
+        assert_eq!(prefixed("gh", "2048"), "gh_2048");
+        assert_eq!(prefixed("gh", "поиск"), "gh_tool");
+        assert_eq!(prefixed("a", &"x".repeat(99)), format!("a_{}", "x".repeat(48)));
     }
 
     #[test]
-    fn the_second_of_a_name_gets_a_number() {
+    fn duplicate_names_get_a_number() {
         let mut taken = HashSet::new();
         let long = "y".repeat(MAX_NAME_CHARS);
         let names: Vec<String> = ["a_b", "a_b", "a_b_2", "a_b", &long, &long]
@@ -76,7 +76,7 @@ mod tests {
         #[test]
         fn names_always_fit(server in "[a-z][a-z0-9_]{0,19}", tools in prop::collection::vec(any::<String>(), 1..20)) {
             let mut taken = HashSet::new();
-            let names: Vec<String> = tools.iter().map(|tool| unique(&fitted(&server, tool), &mut taken)).collect();
+            let names: Vec<String> = tools.iter().map(|tool| unique(&prefixed(&server, tool), &mut taken)).collect();
             for name in &names {
                 prop_assert!(name.len() <= MAX_NAME_CHARS);
                 prop_assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{}", name);

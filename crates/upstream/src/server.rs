@@ -1,4 +1,4 @@
-//! What is known of one server, for those who call its tools and those who look after it.
+//! The current state of one server, shared by its supervisor and its tools.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 use crate::catalogue::Catalogue;
 use crate::spec::ServerSpec;
 
-/// Which half of MCP's history a server speaks.
+/// The generation of MCP that a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
-    /// `server/discover`, and no sessions: from 2026-07-28 on.
+    /// `server/discover` and no sessions: protocol 2026-07-28 and later.
     Modern,
     /// The `initialize` handshake.
     Legacy,
@@ -29,35 +29,35 @@ impl fmt::Display for Era {
     }
 }
 
-/// How a server is, for the operator.
+/// A server's state, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     Connected {
         tools: usize,
         era: Era,
     },
-    /// For the first time; nothing has been heard yet.
+    /// The first attempt has not finished.
     Connecting,
-    /// Why; it is being tried again.
+    /// Why it is down; Tribune keeps reconnecting.
     Down(String),
 }
 
 pub(crate) struct Server {
     pub spec: ServerSpec,
-    /// Where calls go: nowhere while there is no connection.
+    /// `None` while there is no connection.
     peer: ArcSwapOption<Peer<RoleClient>>,
-    known: Mutex<Known>,
-    /// A call has found the connection wanting.
-    pub doubt: Notify,
+    state: Mutex<State>,
+    /// Notified when a call failed in a way that may mean a lost connection.
+    pub suspect: Notify,
     in_flight: AtomicUsize,
 }
 
-struct Known {
+struct State {
     status: Status,
     catalogue: Arc<Catalogue>,
 }
 
-/// A call that is under way, for as long as it lives.
+/// Counts a call as in flight until dropped.
 pub(crate) struct InFlight<'a>(&'a AtomicUsize);
 
 impl Drop for InFlight<'_> {
@@ -71,11 +71,11 @@ impl Server {
         Self {
             spec,
             peer: ArcSwapOption::empty(),
-            known: Mutex::new(Known {
+            state: Mutex::new(State {
                 status: Status::Connecting,
                 catalogue: Arc::default(),
             }),
-            doubt: Notify::new(),
+            suspect: Notify::new(),
             in_flight: AtomicUsize::new(0),
         }
     }
@@ -85,14 +85,14 @@ impl Server {
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.known().status.clone()
+        self.state().status.clone()
     }
 
     pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
-        Arc::clone(&self.known().catalogue)
+        Arc::clone(&self.state().catalogue)
     }
 
-    pub(crate) fn call_begins(&self) -> InFlight<'_> {
+    pub(crate) fn begin_call(&self) -> InFlight<'_> {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         InFlight(&self.in_flight)
     }
@@ -101,24 +101,24 @@ impl Server {
         self.in_flight.load(Ordering::Relaxed) > 0
     }
 
-    pub(crate) fn is_up(&self, peer: &Arc<Peer<RoleClient>>, era: Era, catalogue: Catalogue) {
+    pub(crate) fn set_connected(&self, peer: &Arc<Peer<RoleClient>>, era: Era, catalogue: Catalogue) {
         self.peer.store(Some(Arc::clone(peer)));
-        let mut known = self.known();
-        known.status = Status::Connected {
-            tools: catalogue.offers.len(),
+        let mut state = self.state();
+        state.status = Status::Connected {
+            tools: catalogue.tools.len(),
             era,
         };
-        known.catalogue = Arc::new(catalogue);
+        state.catalogue = Arc::new(catalogue);
     }
 
-    pub(crate) fn is_down(&self, reason: String) {
+    pub(crate) fn set_down(&self, reason: String) {
         self.peer.store(None);
-        let mut known = self.known();
-        known.status = Status::Down(reason);
-        known.catalogue = Arc::default();
+        let mut state = self.state();
+        state.status = Status::Down(reason);
+        state.catalogue = Arc::default();
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,123 +1,132 @@
-//! One tool of another server as one of ours.
+//! Calls one tool of another server.
+
+#![allow(clippy::disallowed_methods, reason = "a call ends at its deadline")]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
-use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Result, Tool, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, CallDisplay, Error, ErrorKind, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
 use crate::answer;
-use crate::catalogue::Offer;
+use crate::catalogue::ToolListing;
+use crate::sanitize::single_line;
 use crate::server::{Server, Status};
-use crate::words::line;
 
 const MAX_ERROR_CHARS: usize = 2_000;
 
 pub(crate) struct UpstreamTool {
     spec: ToolSpec,
-    /// What the server calls it.
-    own_name: String,
+    /// The server's own name for it.
+    remote_name: String,
     server: Arc<Server>,
 }
 
-/// Why there is no answer, as far as time goes.
-enum Ended {
+/// Why a call ended without an answer.
+enum Interruption {
     Cancelled,
-    OutOfTime,
-    TooSlow,
+    /// The caller's deadline passed.
+    Deadline,
+    /// The server's timeout passed.
+    Timeout,
 }
 
 impl UpstreamTool {
-    pub(crate) fn new(server: Arc<Server>, offer: &Offer, name: String) -> Self {
+    pub(crate) fn new(server: Arc<Server>, listing: &ToolListing, name: String) -> Self {
         let mut output_schema = JsonObject::new();
         output_schema.insert("type".to_owned(), Value::from("object"));
         Self {
             spec: ToolSpec {
                 name,
-                title: offer.title.clone(),
-                description: offer.description.clone(),
-                input_schema: offer.input_schema.clone(),
+                title: listing.title.clone(),
+                description: listing.description.clone(),
+                input_schema: listing.input_schema.clone(),
                 output_schema,
-                hints: offer.hints,
+                hints: listing.hints,
                 icon: None,
+                display: CallDisplay::default(),
                 aliases: Vec::new(),
             },
-            own_name: offer.own_name.clone(),
+            remote_name: listing.remote_name.clone(),
             server,
         }
     }
 
-    /// Waits for the answer, the caller's end, or the end of patience. A future that is dropped here tells
-    /// the server that its work is no longer wanted.
-    async fn ask(
+    /// Waits for the answer, cancellation, the deadline or the timeout. Dropping rmcp's future cancels the request at
+    /// the server.
+    async fn send(
         &self,
         peer: &Peer<RoleClient>,
         args: JsonObject,
         cx: &CallContext,
-    ) -> Result<Result<CallToolResponse, ServiceError>, Ended> {
+    ) -> Result<Result<CallToolResponse, ServiceError>, Interruption> {
         let left = cx.time_left(Instant::now());
-        let patience = self.server.spec.timeout;
-        let params = CallToolRequestParams::new(self.own_name.clone()).with_arguments(args);
+        let timeout = self.server.spec.timeout;
+        let params = CallToolRequestParams::new(self.remote_name.clone()).with_arguments(args);
         tokio::select! {
             biased;
-            () = cx.cancel.cancelled() => Err(Ended::Cancelled),
+            () = cx.cancel.cancelled() => Err(Interruption::Cancelled),
             answer = peer.call_tool_once(params) => Ok(answer),
-            () = tokio::time::sleep(left.min(patience)) => {
-                Err(if left <= patience { Ended::OutOfTime } else { Ended::TooSlow })
+            () = tokio::time::sleep(left.min(timeout)) => {
+                Err(if left <= timeout { Interruption::Deadline } else { Interruption::Timeout })
             }
         }
     }
 
-    fn ended(&self, why: &Ended) -> Error {
-        if matches!(why, Ended::TooSlow) {
-            // Slow work or a server that hangs: whoever looks after it finds out.
-            self.server.doubt.notify_one();
-        }
+    fn interrupted(&self, interruption: &Interruption) -> Error {
         let server = &self.server.spec.name;
-        match why {
-            Ended::Cancelled => Error::new(ErrorKind::Cancelled, "the caller cancelled the call"),
-            Ended::OutOfTime => Error::new(
+        match interruption {
+            Interruption::Cancelled => Error::new(ErrorKind::Cancelled, "the caller cancelled the call"),
+            Interruption::Deadline => Error::new(
                 ErrorKind::DeadlineExceeded,
-                format!("server `{server}` did not answer before the call ran out of time; ask for less"),
+                format!("server `{server}` did not answer before the call's deadline; ask for less"),
             ),
-            Ended::TooSlow => Error::unavailable(format!(
-                "server `{server}` did not answer within {}; try again later or ask for less",
-                shown(self.server.spec.timeout)
-            )),
+            Interruption::Timeout => {
+                // The supervisor finds out whether the server hangs or only this call is slow.
+                self.server.suspect.notify_one();
+                Error::unavailable(format!(
+                    "server `{server}` did not answer within {} s; try again later or ask for less",
+                    self.server.spec.timeout.as_secs()
+                ))
+            }
         }
     }
 
-    fn refused(&self, error: ServiceError) -> Error {
+    fn failed(&self, error: ServiceError) -> Error {
         let server = &self.server.spec.name;
         match error {
-            ServiceError::McpError(said) => self.said_no(&said),
-            ServiceError::UnexpectedResponse => Error::unavailable(format!(
-                "server `{server}` answered with something that is no result; tell its operator"
-            )),
-            trouble => {
-                // Whoever looks after the server finds out whether it is still there.
-                self.server.doubt.notify_one();
+            ServiceError::McpError(error) => self.rejected(&error),
+            ServiceError::UnexpectedResponse => {
+                Error::unavailable(format!("server `{server}` sent an invalid result; tell its operator"))
+            }
+            error => {
+                // The supervisor finds out whether the server is gone.
+                self.server.suspect.notify_one();
                 Error::unavailable(format!(
                     "server `{server}` did not answer: the connection failed; try again in a moment"
                 ))
-                .caused_by(trouble)
+                .caused_by(error)
             }
         }
     }
 
-    fn said_no(&self, said: &ErrorData) -> Error {
-        let (server, tool) = (&self.server.spec.name, &self.own_name);
-        let words = line(&said.message, MAX_ERROR_CHARS);
-        let tool = line(tool, 60);
-        match said.code {
+    fn rejected(&self, error: &ErrorData) -> Error {
+        let (server, tool) = (&self.server.spec.name, self.shown_name());
+        let message = single_line(&error.message, MAX_ERROR_CHARS);
+        match error.code {
             ErrorCode::INVALID_PARAMS => {
-                Error::invalid_argument(format!("server `{server}` did not take the call of `{tool}`: {words}"))
+                Error::invalid_argument(format!("server `{server}` rejected the call of `{tool}`: {message}"))
             }
-            _ => Error::unavailable(format!("server `{server}` could not run `{tool}`: {words}")),
+            _ => Error::unavailable(format!("server `{server}` could not run `{tool}`: {message}")),
         }
+    }
+
+    /// The remote name, safe to show.
+    fn shown_name(&self) -> String {
+        single_line(&self.remote_name, 60)
     }
 
     fn not_connected(&self) -> Error {
@@ -127,7 +136,7 @@ impl UpstreamTool {
                 Error::unavailable(format!("server `{server}` is not connected yet; try again in a moment"))
             }
             _ => Error::unavailable(format!(
-                "server `{server}` is not there at the moment; it is being connected again, try later"
+                "server `{server}` is not connected; Tribune is reconnecting, try again later"
             )),
         }
     }
@@ -142,32 +151,24 @@ impl Tool for UpstreamTool {
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         cx.check(Instant::now())?;
         let peer = self.server.peer().ok_or_else(|| self.not_connected())?;
-        let _under_way = self.server.call_begins();
+        let _in_flight = self.server.begin_call();
         let server = &self.server.spec.name;
         let response = self
-            .ask(&peer, args, cx)
+            .send(&peer, args, cx)
             .await
-            .map_err(|why| self.ended(&why))?
-            .map_err(|error| self.refused(error))?;
+            .map_err(|interruption| self.interrupted(&interruption))?
+            .map_err(|error| self.failed(error))?;
         match response {
-            CallToolResponse::Complete(result) => answer::read(server, &line(&self.own_name, 60), result),
+            CallToolResponse::Complete(result) => answer::read(server, &self.shown_name(), result),
             CallToolResponse::InputRequired(_) => Err(Error::unavailable(format!(
                 "`{}` of server `{server}` wants to ask the user something, which is not possible here; \
                  call it with everything it needs",
-                line(&self.own_name, 60)
+                self.shown_name()
             ))),
             _ => Err(Error::unavailable(format!(
                 "`{}` of server `{server}` wants to answer later, which is not possible here",
-                line(&self.own_name, 60)
+                self.shown_name()
             ))),
         }
-    }
-}
-
-fn shown(timeout: Duration) -> String {
-    if timeout.as_secs() == 0 {
-        format!("{} ms", timeout.as_millis())
-    } else {
-        format!("{} s", timeout.as_secs())
     }
 }

@@ -1,4 +1,4 @@
-//! All servers together, and the tools they have now.
+//! All servers together, and their tools.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,35 +11,23 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{Error, Result, Tool};
 
-use crate::life;
-use crate::naming;
+use crate::directory::Directory;
 use crate::server::{Server, Status};
 use crate::spec::ServerSpec;
-use crate::tool::UpstreamTool;
+use crate::supervisor::Supervisor;
 
-/// The MCP servers of others that we use. Dropping it ends what it started, as [`stop`](Self::stop) does,
-/// without waiting for it.
+/// The configured MCP servers. Dropping it ends all connections like [`stop`](Self::stop), without waiting.
 pub struct Upstreams {
-    board: Arc<Board>,
-    keepers: Mutex<Vec<JoinHandle<()>>>,
+    directory: Arc<Directory>,
+    supervisors: Mutex<Vec<JoinHandle<()>>>,
     stopping: CancellationToken,
 }
 
-/// What those who look after servers report to, and everybody else reads.
-pub(crate) struct Board {
-    /// In the order of the configuration.
-    servers: Vec<Arc<Server>>,
-    tools: ArcSwap<Vec<Arc<dyn Tool>>>,
-    /// Counts publications, and wakes who waits for one. Its lock makes them one after another.
-    published: watch::Sender<u64>,
-}
-
 impl Upstreams {
-    /// Nothing is connected to yet. Refuses bad and doubled names, and what cannot be an address.
+    /// Connects to nothing yet. Refuses two servers of the same name.
     pub fn new(specs: Vec<ServerSpec>) -> Result<Self> {
         let mut names = HashSet::new();
         for spec in &specs {
-            spec.check()?;
             if !names.insert(&spec.name) {
                 return Err(Error::invalid_argument(format!(
                     "two MCP servers are named `{}`; rename one of them",
@@ -48,82 +36,67 @@ impl Upstreams {
             }
         }
         Ok(Self {
-            board: Arc::new(Board {
+            directory: Arc::new(Directory {
                 servers: specs.into_iter().map(|spec| Arc::new(Server::new(spec))).collect(),
                 tools: ArcSwap::default(),
                 published: watch::Sender::new(0),
             }),
-            keepers: Mutex::default(),
+            supervisors: Mutex::default(),
             stopping: CancellationToken::new(),
         })
     }
 
-    /// Connects to all in the background, and again whenever one is lost. Must be called within a Tokio runtime;
+    /// Connects to all servers in the background and reconnects to lost ones. Must be called within a Tokio runtime;
     /// a second call changes nothing.
     pub fn start(&self) {
-        let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
-        if !keepers.is_empty() || self.stopping.is_cancelled() {
+        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
+        if !supervisors.is_empty() || self.stopping.is_cancelled() {
             return;
         }
-        for server in &self.board.servers {
-            let keeper = life::keep(Arc::clone(server), Arc::clone(&self.board), self.stopping.clone());
-            keepers.push(tokio::spawn(keeper));
+        for server in &self.directory.servers {
+            let supervisor = Supervisor {
+                server: Arc::clone(server),
+                directory: Arc::clone(&self.directory),
+                stopping: self.stopping.clone(),
+            };
+            supervisors.push(tokio::spawn(supervisor.run()));
         }
     }
 
-    /// Of the servers that are connected now, in the order of the configuration.
+    /// The tools of all connected servers, in the order of the configuration.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        self.board.tools.load().to_vec()
+        self.directory.tools.load().to_vec()
     }
 
-    /// How each server is, in the order of the configuration.
+    /// The state of each server, in the order of the configuration.
     pub fn statuses(&self) -> Vec<(String, Status)> {
-        let servers = self.board.servers.iter();
+        let servers = self.directory.servers.iter();
         servers
             .map(|server| (server.spec.name.clone(), server.status()))
             .collect()
     }
 
-    /// Waits until each server is connected or has failed once, but no longer than `within`.
+    /// Waits until each server is connected or has failed once, at most `within`.
     pub async fn ready(&self, within: Duration) {
-        let mut published = self.board.published.subscribe();
-        let heard_of_all = published.wait_for(|_| {
-            let mut servers = self.board.servers.iter();
+        let mut published = self.directory.published.subscribe();
+        let none_connecting = published.wait_for(|_| {
+            let mut servers = self.directory.servers.iter();
             servers.all(|server| server.status() != Status::Connecting)
         });
-        // Time that is up is an answer too: the statuses say who is still connecting.
-        drop(tokio::time::timeout(within, heard_of_all).await);
+        // On a timeout the statuses show which servers are still connecting.
+        drop(tokio::time::timeout(within, none_connecting).await);
     }
 
-    /// Ends sessions and children: politely, and by force those that do not go within seconds.
+    /// Closes all sessions and child processes; kills children that do not exit within seconds.
     pub async fn stop(&self) {
         self.stopping.cancel();
-        let keepers = std::mem::take(&mut *self.keepers.lock().unwrap_or_else(PoisonError::into_inner));
-        join_all(keepers).await;
+        let supervisors = std::mem::take(&mut *self.supervisors.lock().unwrap_or_else(PoisonError::into_inner));
+        join_all(supervisors).await;
     }
 }
 
 impl Drop for Upstreams {
     fn drop(&mut self) {
         self.stopping.cancel();
-    }
-}
-
-impl Board {
-    /// Makes the list of all tools anew. Names that collide are numbered in the order of the configuration,
-    /// so that the same servers always give the same names.
-    pub(crate) fn publish(&self) {
-        self.published.send_modify(|count| {
-            let mut taken = HashSet::new();
-            let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
-            for server in &self.servers {
-                for offer in &server.catalogue().offers {
-                    let name = naming::unique(&offer.name, &mut taken);
-                    tools.push(Arc::new(UpstreamTool::new(Arc::clone(server), offer, name)));
-                }
-            }
-            self.tools.store(Arc::new(tools));
-            *count = count.wrapping_add(1);
-        });
     }
 }

@@ -1,4 +1,4 @@
-//! How a model can fail, as its user, its operator and the metrics are told.
+//! How a model can fail: causes, messages for users, labels for metrics.
 
 use serde_json::Value;
 use tribune_core::{Error, ErrorKind};
@@ -14,7 +14,7 @@ pub(crate) enum Cause {
     UnknownModel,
     /// 402, or a quota that is used up.
     OutOfCredit,
-    /// More than the model takes at once.
+    /// The request is longer than the model accepts.
     TooLong,
     /// 429.
     TooManyRequests,
@@ -22,18 +22,18 @@ pub(crate) enum Cause {
     ServerError,
     /// Any other status that is not success.
     Rejected,
-    /// No answer began.
+    /// No response began.
     Unreachable,
-    /// The connection broke before the answer was whole.
+    /// The connection broke before the answer was complete.
     HalfAnAnswer,
     Garbage,
-    /// An answer that neither says nor calls anything.
+    /// An answer without text and calls.
     Nothing,
-    /// Nothing came for longer than the model may be silent.
+    /// Nothing arrived within `settings.silence`.
     Silence,
-    /// The request took longer than one may.
+    /// The request exceeded its timeout.
     RequestTimeout,
-    /// The turn took longer than it may.
+    /// The turn exceeded its timeout.
     TurnTimeout,
     Cancelled,
 }
@@ -60,8 +60,8 @@ impl Cause {
         }
     }
 
-    /// Some codes say more than the status that they come with.
-    fn of_status(status: u16, code: Option<&str>) -> Self {
+    /// Some codes say more than their status.
+    fn from_status(status: u16, code: Option<&str>) -> Self {
         match (status, code) {
             (402, _) | (_, Some("insufficient_quota")) => Self::OutOfCredit,
             (413, _) | (_, Some("context_length_exceeded")) => Self::TooLong,
@@ -73,35 +73,35 @@ impl Cause {
         }
     }
 
-    /// What the user is told happened; goes on after "the language model".
+    /// What happened, for the user.
     const fn happened(self) -> &'static str {
         match self {
-            Self::KeyRefused => "refused the key that this server has for it",
-            Self::UnknownModel => "is not known at the address that this server has for it",
-            Self::OutOfCredit => "is not answering because its account is used up",
-            Self::TooLong => "cannot take a conversation of this length",
-            Self::TooManyRequests => "has more requests than it takes",
-            Self::ServerError => "has an error of its own",
-            Self::Rejected => "did not accept the request",
-            Self::Unreachable => "cannot be reached",
-            Self::HalfAnAnswer => "broke off in the middle of its answer",
-            Self::Garbage => "answered with something that cannot be read",
-            Self::Nothing => "gave no answer",
-            Self::Silence => "has been silent for too long",
-            Self::RequestTimeout | Self::TurnTimeout => "took too long",
-            Self::Cancelled => "was stopped",
+            Self::KeyRefused => "The model server rejected the API key",
+            Self::UnknownModel => "The model server does not have this model or address",
+            Self::OutOfCredit => "The account of the model has no credit left",
+            Self::TooLong => "The conversation is too long for the model",
+            Self::TooManyRequests => "The model server is rate limiting requests",
+            Self::ServerError => "The model server failed",
+            Self::Rejected => "The model server rejected the request",
+            Self::Unreachable => "The model server is unreachable",
+            Self::HalfAnAnswer => "The model's answer broke off",
+            Self::Garbage => "The model server sent an unreadable answer",
+            Self::Nothing => "The model sent an empty answer",
+            Self::Silence => "The model sent nothing for too long",
+            Self::RequestTimeout | Self::TurnTimeout => "The model timed out",
+            Self::Cancelled => "The request was cancelled",
         }
     }
 
     const fn remedy(self) -> &'static str {
         match self {
             Self::KeyRefused | Self::UnknownModel | Self::OutOfCredit => {
-                "ask whoever runs this server to look at its model settings"
+                "Ask the operator of this server to check the model settings."
             }
-            Self::TooLong => "begin a new one",
-            Self::Rejected => "try another question or a new conversation",
-            Self::TooManyRequests | Self::ServerError | Self::Unreachable => "try again in a minute",
-            _ => "try again",
+            Self::TooLong => "Start a new conversation.",
+            Self::Rejected => "Try another question or a new conversation.",
+            Self::TooManyRequests | Self::ServerError | Self::Unreachable => "Try again in a minute.",
+            _ => "Try again.",
         }
     }
 }
@@ -109,33 +109,31 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) cause: Cause,
-    /// For the log.
     pub(crate) status: Option<u16>,
-    /// The endpoint's own name of the error, for the log: short, and never its message, which may repeat what was
-    /// said.
+    /// The endpoint's error code: a short word, never its message, which may quote the conversation.
     pub(crate) code: Option<String>,
 }
 
 impl Failure {
-    pub(crate) fn of_status(status: u16, body: &Value) -> Self {
+    pub(crate) fn from_status(status: u16, body: &Value) -> Self {
         let code = code(body);
         Self {
-            cause: Cause::of_status(status, code.as_deref()),
+            cause: Cause::from_status(status, code.as_deref()),
             status: Some(status),
             code,
         }
     }
 
-    /// An error that came with a status of success: some endpoints notice late that something is wrong.
+    /// An error inside a response with a success status.
     pub(crate) fn reported(body: &Value) -> Self {
         let status = body["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
         Self {
             status,
-            ..Self::of_status(status.unwrap_or(500), body)
+            ..Self::from_status(status.unwrap_or(500), body)
         }
     }
 
-    /// May work a moment later.
+    /// Whether a retry may succeed.
     pub(crate) const fn is_passing(&self) -> bool {
         matches!(
             self.cause,
@@ -143,8 +141,14 @@ impl Failure {
         )
     }
 
+    /// What happened, with the status and code of the model server.
     pub(crate) fn happened(&self) -> String {
-        format!("the language model {}", self.cause.happened())
+        let code = self.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+        match (self.status, self.cause) {
+            (Some(status), Cause::ServerError) => format!("The model server answered {status}{code}."),
+            (Some(status), cause) => format!("{} (HTTP {status}).", cause.happened()),
+            (None, cause) => format!("{}.", cause.happened()),
+        }
     }
 
     pub(crate) fn into_error(self) -> Error {
@@ -153,7 +157,7 @@ impl Failure {
             Cause::Cancelled => ErrorKind::Cancelled,
             _ => ErrorKind::Unavailable,
         };
-        Error::new(kind, format!("{}; {}", self.happened(), self.cause.remedy()))
+        Error::new(kind, format!("{} {}", self.happened(), self.cause.remedy()))
     }
 }
 
@@ -189,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_tells_the_cause() {
+    fn status_decides_the_cause() {
         for (status, cause) in [
             (400, Cause::Rejected),
             (401, Cause::KeyRefused),
@@ -201,14 +205,14 @@ mod tests {
             (402, Cause::OutOfCredit),
             (413, Cause::TooLong),
         ] {
-            assert_eq!(Failure::of_status(status, &Value::Null).cause, cause, "{status}");
+            assert_eq!(Failure::from_status(status, &Value::Null).cause, cause, "{status}");
         }
-        let used_up = Failure::of_status(429, &json!({"error": {"code": "insufficient_quota"}}));
+        let used_up = Failure::from_status(429, &json!({"error": {"code": "insufficient_quota"}}));
         assert!(used_up.cause == Cause::OutOfCredit && !used_up.is_passing());
     }
 
     #[test]
-    fn only_a_plain_word_is_taken_for_a_code() {
+    fn only_plain_words_are_codes() {
         let body = |code: &str| json!({"error": {"message": "secret", "code": code, "type": "invalid_request"}});
         assert_eq!(code(&body("quota.exceeded")).as_deref(), Some("quota.exceeded"));
         assert_eq!(code(&body("you said: secret")).as_deref(), Some("invalid_request"));
@@ -216,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_a_stream_tells_its_status_if_it_can() {
+    fn error_in_a_stream_may_have_a_status() {
         assert_eq!(
             Failure::reported(&json!({"error": {"code": 429}})).cause,
             Cause::TooManyRequests

@@ -1,13 +1,12 @@
 //! A model behind an OpenAI-compatible endpoint.
 //!
-//! `async-openai` gives the words of the protocol. Its client is not used: it logs what an endpoint answers when that
-//! cannot be read, which may be what a user said; it reads events of any size; it tries again for minutes; it takes
-//! keys from the environment; and an endpoint that answers a request for a stream with plain JSON is to it an empty
-//! stream.
+//! `async-openai` provides the types of the protocol. Its client is not used: it logs unreadable responses, which may
+//! quote users; it reads events of any size; it retries for minutes; it takes keys from the environment; and it treats
+//! a plain JSON response to a streaming request as an empty stream.
 //!
-//! - [`request`]: what is sent;
+//! - [`request`]: what the agent sends;
 //! - [`sse`]: the events of a stream;
-//! - [`reply`]: what the model says, put together;
+//! - [`reply`]: assembles the reply from its pieces;
 //! - [`failure`]: how it can fail.
 
 pub(crate) mod failure;
@@ -34,22 +33,21 @@ use request::{Message, OutputLimit, ToolUse};
 use sse::EventReader;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tries after the first.
+/// Retries after the first attempt.
 const MAX_RETRIES: u32 = 2;
 const FIRST_RETRY_AFTER: Duration = Duration::from_millis(500);
-/// An endpoint that wants to be left alone for longer is not asked again.
+/// A longer `Retry-After` is not waited for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(10);
-/// The longest answer that is no stream: an answer at its limits, escaped.
+/// Largest response without streaming.
 const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
-/// How much of an error is read.
+/// Largest error body that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
-/// An endpoint that has said what matters may take so long for the end of its stream, after which the connection can
-/// be used again.
+/// How long to wait for the end of a stream after the answer, so that the connection can be reused.
 const GOODBYE: Duration = Duration::from_millis(500);
-/// One that has refused may take so long for the particulars, which tell the operator what to do.
+/// How long to wait for the body of an error, which tells the operator what to do.
 const PARTICULARS: Duration = Duration::from_millis(2500);
 
-/// Is told text as it comes.
+/// Called with text as it arrives.
 pub(crate) type OnText<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 pub(crate) struct Model {
@@ -64,7 +62,7 @@ pub(crate) struct Model {
     clock: Arc<dyn Clock>,
 }
 
-/// One try that failed, and when the endpoint wants to be asked again.
+/// A failed attempt, and when to retry.
 struct Failed {
     failure: Failure,
     retry_after: Option<Duration>,
@@ -117,7 +115,7 @@ impl Model {
         })
     }
 
-    /// Asks, and asks again if that may help and nothing of an answer has been told yet.
+    /// Sends the request, with retries while no text has arrived.
     pub(crate) async fn ask(
         &self,
         messages: Vec<Message>,
@@ -129,9 +127,9 @@ impl Model {
         let tools = tools.definitions();
         let body = request::body(&self.name, self.temperature, self.limit, messages, tools, tool_use);
         let body = Bytes::from(serde_json::to_vec(&body).map_err(|_| Cause::Rejected)?);
-        let told = AtomicBool::new(false);
+        let has_text = AtomicBool::new(false);
         let on_text = |text: &str| {
-            told.store(true, Ordering::Relaxed);
+            has_text.store(true, Ordering::Relaxed);
             on_text(text);
         };
         let mut backoff = FIRST_RETRY_AFTER;
@@ -143,7 +141,7 @@ impl Model {
             };
             let wait = failed.retry_after.unwrap_or(backoff);
             let may_help = failed.failure.is_passing() && retries < MAX_RETRIES && wait <= MAX_RETRY_AFTER;
-            if !may_help || told.load(Ordering::Relaxed) || wait >= cx.time_left(self.clock.monotonic()) {
+            if !may_help || has_text.load(Ordering::Relaxed) || wait >= cx.time_left(self.clock.monotonic()) {
                 return Err(failed.failure);
             }
             tokio::select! {
@@ -155,10 +153,10 @@ impl Model {
         }
     }
 
-    /// One request, within its time and the turn's; counted and, if it fails, logged.
+    /// One request within its timeout; counted, and logged if it fails.
     async fn try_once(&self, body: &Bytes, cx: &CallContext, on_text: OnText<'_>) -> Result<Reply, Failed> {
-        let begun = self.clock.monotonic();
-        let left = cx.time_left(begun);
+        let started = self.clock.monotonic();
+        let left = cx.time_left(started);
         let out_of_time = if left <= self.request_timeout {
             Cause::TurnTimeout
         } else {
@@ -169,12 +167,12 @@ impl Model {
             answered = timeout(left.min(self.request_timeout), self.exchange(body, on_text)) =>
                 answered.unwrap_or_else(|_| Err(out_of_time.into())),
         };
-        self.account(begun, answered.as_ref().map_err(|failed| &failed.failure), cx);
+        self.account(started, answered.as_ref().map_err(|failed| &failed.failure), cx);
         answered
     }
 
-    fn account(&self, begun: Instant, answered: Result<&Reply, &Failure>, cx: &CallContext) {
-        let took = self.clock.monotonic().saturating_duration_since(begun);
+    fn account(&self, started: Instant, answered: Result<&Reply, &Failure>, cx: &CallContext) {
+        let took = self.clock.monotonic().saturating_duration_since(started);
         let outcome = answered.map_or_else(|failure| failure.cause.as_str(), |_| "ok");
         metrics::counter!("tribune_model_requests_total", "outcome" => outcome).increment(1);
         metrics::histogram!("tribune_model_request_seconds").record(took.as_secs_f64());
@@ -235,12 +233,12 @@ impl Model {
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Failed {
-            failure: Failure::of_status(status, &body),
+            failure: Failure::from_status(status, &body),
             retry_after,
         }
     }
 
-    /// A whole answer: some servers do not stream.
+    /// A complete response: some servers do not stream.
     async fn read_json(&self, response: Response, on_text: OnText<'_>) -> Result<Reply, Failure> {
         let body = self.read_whole(response, MAX_JSON_BYTES).await?;
         if body.is_empty() {
@@ -284,7 +282,7 @@ impl Model {
         stream.end()
     }
 
-    /// Any byte is a sign of life, also a comment that only keeps the connection open.
+    /// Any byte resets the timeout, also a keep-alive comment.
     async fn next_chunk(&self, response: &mut Response) -> Result<Option<Bytes>, Cause> {
         timeout(self.silence, response.chunk())
             .await

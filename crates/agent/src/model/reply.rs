@@ -1,17 +1,16 @@
-//! What a model says, put together from the pieces of a stream or taken from a whole answer.
+//! Assembles a reply from the pieces of a stream or from a complete response.
 //!
-//! Endpoints differ in what they leave out, so nothing is required of a piece: fields may be missing, null, unknown or
-//! of another type.
+//! Endpoints differ: any field of a piece may be missing, null, unknown or of another type.
 
 use serde_json::Value;
 
 use super::failure::{Cause, Failure};
 
-/// The longest text that is taken of an answer.
+/// Maximum length of an answer.
 pub(crate) const MAX_TEXT_BYTES: usize = 100 * 1024;
-/// The longest arguments that are taken of a call.
+/// Maximum length of a call's arguments.
 pub(crate) const MAX_ARGUMENT_BYTES: usize = 64 * 1024;
-/// A model that calls more tools at once is not working as it should.
+/// More calls at once mean a broken model.
 const MAX_CALLS: usize = 64;
 const MAX_NAME_BYTES: usize = 128;
 
@@ -21,38 +20,37 @@ pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: String,
-    /// There was more of the arguments than is taken.
+    /// The arguments exceed the limit.
     pub(crate) too_long: bool,
-    /// The model had said as much as it may before it was done with this: what is here may be a part, even if it
-    /// can be read.
+    /// The answer reached its limit during this call: the arguments may be incomplete even if they parse.
     pub(crate) cut_off: bool,
 }
 
-/// A whole answer of a model.
+/// A complete reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) text: String,
     pub(crate) calls: Vec<Call>,
-    /// The text ends before the model was done.
+    /// The text is incomplete.
     pub(crate) cut: bool,
 }
 
-/// A reply that is being put together.
+/// A reply under construction.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     reply: Reply,
-    /// The number that the endpoint gives each call, beside `reply.calls`.
+    /// The endpoint's index of each call, parallel to `reply.calls`.
     numbers: Vec<Option<u64>>,
     /// The call that the last piece belonged to.
     writing: usize,
-    /// The model was stopped because it had said as much as it may.
+    /// The model stopped at its length limit.
     out_of_length: bool,
-    /// The model said that it is done.
+    /// The model said that it finished.
     pub(super) finished: bool,
 }
 
 impl Builder {
-    /// Takes a piece of a stream or a whole answer; gives the text that it adds.
+    /// Adds a piece of a stream or a complete response; returns the new text.
     pub(super) fn add(&mut self, piece: &Value) -> Result<String, Failure> {
         if !piece["error"].is_null() {
             return Err(Failure::reported(piece));
@@ -78,7 +76,7 @@ impl Builder {
         Ok(text)
     }
 
-    /// There was more text than is taken: what follows would stand behind a gap.
+    /// The text exceeded the limit: what follows is dropped.
     pub(super) const fn is_full(&self) -> bool {
         self.reply.cut && !self.finished
     }
@@ -126,8 +124,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Which call a piece belongs to: that of its number, else that of its id, else the last one. A piece that
-    /// cannot go on with that one begins a new one: some endpoints give every call the same number, or none.
+    /// The call of a piece: by index, else by id, else the last one. A piece that does not fit starts a new call, because
+    /// some endpoints give every call the same index, or none.
     fn place_of(&mut self, piece: &Value, name: &str) -> Result<usize, Failure> {
         let number = piece["index"].as_u64();
         let id = piece["id"].as_str().filter(|id| !id.is_empty());
@@ -165,7 +163,7 @@ impl Call {
     }
 }
 
-/// Text, or the texts of a list of parts; without zeros, which not every database keeps.
+/// Text, or the texts of a list of parts, without NUL characters.
 fn text_of(content: &Value) -> String {
     let text = match content {
         Value::String(text) => text.clone(),

@@ -1,15 +1,13 @@
-//! What is sent to a model, in the words of the OpenAI protocol.
+//! Requests to a model, in the OpenAI protocol.
 
 use async_openai::types::chat::{
     ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestAssistantMessage,
     ChatCompletionRequestMessage, ChatCompletionRequestSystemMessage, ChatCompletionRequestToolMessage,
-    ChatCompletionRequestUserMessage, ChatCompletionTool, ChatCompletionToolChoiceOption, ChatCompletionTools,
-    CreateChatCompletionRequest, FunctionCall, FunctionObject, ToolChoiceOptions,
+    ChatCompletionRequestUserMessage, ChatCompletionToolChoiceOption, CreateChatCompletionRequest, FunctionCall,
+    ToolChoiceOptions,
 };
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
-use tribune_core::ToolSpec;
 
 pub(crate) type Message = ChatCompletionRequestMessage;
 
@@ -17,11 +15,11 @@ pub(crate) type Message = ChatCompletionRequestMessage;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolUse {
     Allowed,
-    /// It must answer with what it has.
+    /// It must answer without further calls.
     Over,
 }
 
-/// Which field limits an answer: OpenAI's own models refuse the old one, other servers do not know the new one.
+/// The field that limits an answer: OpenAI's models refuse the old one, other servers do not know the new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputLimit {
     MaxTokens(u32),
@@ -49,7 +47,7 @@ pub(crate) fn assistant(text: &str) -> Message {
     })
 }
 
-/// What the model called: `(id, name, arguments)`.
+/// The model's calls: `(id, name, arguments)`.
 pub(crate) fn calls<'a>(calls: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Message {
     let call = |(id, name, arguments): (&str, &str, &str)| {
         ChatCompletionMessageToolCalls::Function(ChatCompletionMessageToolCall {
@@ -73,19 +71,7 @@ pub(crate) fn result(call_id: &str, text: &str) -> Message {
     })
 }
 
-/// A tool as the model is shown it. Not `strict`: that takes a part of JSON Schema only.
-pub(crate) fn function(spec: &ToolSpec) -> ChatCompletionTools {
-    ChatCompletionTools::Function(ChatCompletionTool {
-        function: FunctionObject {
-            name: spec.name.clone(),
-            description: Some(spec.description.clone()),
-            parameters: Some(Value::Object(spec.input_schema.clone())),
-            strict: None,
-        },
-    })
-}
-
-/// A request, with tools as they were written once.
+/// A request with tools that are serialised already.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     #[serde(flatten)]
@@ -94,7 +80,7 @@ pub(super) struct Body<'a> {
     tools: Option<&'a RawValue>,
 }
 
-/// The old name of the limit is the only one that every compatible server knows.
+/// Every compatible server knows the old name of the limit.
 #[allow(deprecated)]
 pub(super) fn body<'a>(
     model: &str,

@@ -1,24 +1,24 @@
-//! Server-sent events, read from bytes as they come: split anywhere, never more than a bounded event at a time.
+//! Parses server-sent events incrementally, with bounded events.
 
 use super::failure::Cause;
 
-/// The longest event; what a model says in one is a few bytes.
+/// Largest event.
 pub(super) const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
-/// Takes bytes, gives the data of events. Only `data` matters here: other fields and comments are passed over.
+/// From bytes to the `data` of events; other fields and comments are ignored.
 #[derive(Debug, Default)]
 pub(super) struct EventReader {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// The last byte ended a line as `\r`: a `\n` after it belongs to it.
+    /// The last byte was `\r`: a following `\n` belongs to the same line end.
     after_return: bool,
-    /// A line that is no field of an event: this may not be a stream at all.
+    /// Whether a line was not a field: this may not be an event stream.
     pub(super) strange: bool,
 }
 
 impl EventReader {
-    /// The events that are whole with these bytes.
+    /// The events that these bytes complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Cause> {
         let mut events = Vec::new();
         for &byte in bytes {
@@ -39,7 +39,7 @@ impl EventReader {
         Ok(events)
     }
 
-    /// The last event, if the stream ended without the empty line after it: some servers leave it out.
+    /// The last event, if the stream ended without the final empty line.
     pub(super) fn finish(&mut self) -> Option<Vec<u8>> {
         let mut events = Vec::new();
         if !self.line.is_empty() {

@@ -1,7 +1,5 @@
 //! The agent against a server that others wrote.
 
-use std::time::{Duration, Instant};
-
 use tribune_agent::{Event, Settings};
 use tribune_core::ErrorKind;
 
@@ -53,17 +51,16 @@ async fn it_talks_and_calls_tools() {
 }
 
 #[tokio::test]
-async fn its_faults_are_told_plainly() {
+async fn faults_have_plain_messages() {
     let (_model, chat) = chat(&["faults.json"]);
-    let begun = Instant::now();
     for (message, says) in [
-        ("wrong key", "refused the key"),
-        ("no such fixture", "is not known at the address"),
-        ("always dropped", "has an error of its own"),
-        ("always limited", "has more requests than it takes"),
-        ("malformed", "cannot be read"),
-        ("disconnected", "cannot be reached"),
-        ("half a stream", "broke off in the middle"),
+        ("wrong key", "rejected the API key"),
+        ("no such fixture", "does not have this model or address"),
+        ("always dropped", "The model server answered"),
+        ("always limited", "is rate limiting requests"),
+        ("malformed", "unreadable answer"),
+        ("disconnected", "is unreachable"),
+        ("half a stream", "broke off"),
     ] {
         let error = chat.fails(message).await;
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{message}");
@@ -75,10 +72,9 @@ async fn its_faults_are_told_plainly() {
     assert_eq!(chat.ask("busy once").await.unwrap().message, "Here I am.");
     let told = chat.ask("done, then down").await.unwrap();
     assert!(
-        told.message.starts_with("I cannot finish my answer"),
+        told.message.starts_with("I could not finish this answer"),
         "{}",
         told.message
     );
     assert!(told.message.contains("Looked up: 2 tasks"), "{}", told.message);
-    assert!(begun.elapsed() < Duration::from_secs(60));
 }

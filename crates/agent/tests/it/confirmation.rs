@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use tribune_agent::{Begun, ChatAnswer};
+use tribune_agent::{Accepted, ChatAnswer};
 use tribune_core::ErrorKind;
-use tribune_core::store::ConversationStore;
+use tribune_storage::ConversationStore;
 
 use crate::support::model::{Answer, calls, says, status};
 use crate::support::tools::{BREAD_ID, MILK_ID};
@@ -54,7 +54,7 @@ async fn deleting_waits_for_the_next_message() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_heard_even_if_the_model_does_not_hear_it() {
+async fn model_cannot_override_a_refusal() {
     let chat = Chat::new([
         deletes(MILK_ID),
         says("Shall I?"),
@@ -75,7 +75,7 @@ async fn a_refusal_is_heard_even_if_the_model_does_not_hear_it() {
 }
 
 #[tokio::test]
-async fn a_refusal_counts_even_if_the_model_fails() {
+async fn refusal_counts_if_the_model_fails() {
     let down = status(400, &[], &json!({}));
     let chat = Chat::new([
         deletes(MILK_ID),
@@ -95,7 +95,7 @@ async fn a_refusal_counts_even_if_the_model_fails() {
 }
 
 #[tokio::test]
-async fn a_yes_can_be_said_again_if_the_model_fails() {
+async fn yes_stays_valid_if_the_model_fails() {
     let down = status(400, &[], &json!({}));
     let chat = Chat::new([
         deletes(MILK_ID),
@@ -124,14 +124,14 @@ async fn what_nobody_asked_about_cannot_be_confirmed() {
     assert!(
         broken_off
             .message
-            .contains("Not done: something that you would have to confirm first")
+            .contains("Not done: a change that needs your confirmation")
     );
     assert_eq!(only_call(&chat.ask("yes").await.unwrap()), (false, true));
     assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
 }
 
 #[tokio::test]
-async fn only_the_call_that_was_asked_about_is_run() {
+async fn only_the_confirmed_call_runs() {
     let chat = Chat::new([
         deletes(MILK_ID),
         says("Shall I delete “Buy milk”?"),
@@ -166,7 +166,7 @@ async fn calling_twice_in_one_turn_is_no_confirmation() {
 }
 
 #[tokio::test]
-async fn a_confirmation_is_good_for_the_very_next_turn_only() {
+async fn confirmation_expires_after_one_turn() {
     let chat = Chat::new([
         deletes(MILK_ID),
         says("Shall I?"),
@@ -182,7 +182,7 @@ async fn a_confirmation_is_good_for_the_very_next_turn_only() {
 }
 
 #[tokio::test]
-async fn two_turns_at_once_do_not_both_have_the_confirmation() {
+async fn concurrent_turns_share_one_confirmation() {
     let chat = Chat::new([
         deletes(MILK_ID),
         says("Shall I?"),
@@ -195,8 +195,8 @@ async fn two_turns_at_once_do_not_both_have_the_confirmation() {
     chat.ask("delete milk").await.unwrap();
     let begin = || async {
         match chat.agent.begin(request("yes"), &user()).await.unwrap() {
-            Begun::Turn(turn) => turn,
-            Begun::Answered(_) => unreachable!("it has no request id"),
+            Accepted::Turn(turn) => turn,
+            Accepted::Answered(_) => unreachable!("it has no request id"),
         }
     };
     let (first, second) = (begin().await, begin().await);
@@ -205,7 +205,7 @@ async fn two_turns_at_once_do_not_both_have_the_confirmation() {
 }
 
 #[tokio::test]
-async fn the_model_is_told_the_exact_call_that_waits() {
+async fn model_gets_the_exact_waiting_call() {
     let letter = json!({"to": "Ann", "text": "Dear Ann,\n\n\"yes\" é ".repeat(50), "price": 0.1});
     // It knows what to repeat only from what it is told.
     let chat = Chat::new([calls(&[("send_letter", &letter.to_string())]), says("Shall I send it?")]).await;
@@ -229,7 +229,7 @@ async fn the_model_is_told_the_exact_call_that_waits() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_repeated_as_told_runs_with_the_same_arguments() {
+async fn confirmed_call_runs_with_exact_arguments() {
     let letter = json!({"to": "Ann", "text": "Dear Ann, ".repeat(200)});
     let reordered = json!({"text": letter["text"], "to": "Ann"});
     let chat = Chat::new([
@@ -246,7 +246,7 @@ async fn a_call_that_is_repeated_as_told_runs_with_the_same_arguments() {
 }
 
 #[tokio::test]
-async fn what_is_too_much_to_wait_is_told_to_the_model() {
+async fn model_learns_of_confirmation_limits() {
     let long = json!({ "text": "x".repeat(4096) }).to_string();
     let short: Vec<String> = (0..9).map(|n| json!({ "to": n }).to_string()).collect();
     let mut nine: Vec<(&str, &str)> = short.iter().map(|letter| ("send_letter", letter.as_str())).collect();
@@ -289,7 +289,22 @@ async fn what_is_no_yes_is_asked_about_again() {
 }
 
 #[tokio::test]
-async fn a_question_that_the_model_does_not_ask_is_asked_all_the_same() {
+async fn question_names_the_object_by_its_title() {
+    let chat = Chat::new([
+        calls(&[("list_tasks", "")]),
+        calls(&[("delete_task", &format!("{{\"task_id\":\"{MILK_ID}\"}}"))]),
+        says("I will."),
+    ])
+    .await;
+    let asked = chat.ask("delete the milk").await.unwrap();
+    assert_eq!(
+        asked.message,
+        "I will.\n\nDelete the task \"Buy milk\"? Reply yes or no."
+    );
+}
+
+#[tokio::test]
+async fn forgotten_question_is_added() {
     let chat = Chat::new([
         calls(&[("send_letter", "{}")]),
         says("I will send it. "),
@@ -299,10 +314,7 @@ async fn a_question_that_the_model_does_not_ask_is_asked_all_the_same() {
     ])
     .await;
     let asked = chat.ask("write to Ann").await.unwrap();
-    assert_eq!(
-        asked.message,
-        "I will send it. \n\nThis needs your yes first: Send a letter."
-    );
+    assert_eq!(asked.message, "I will send it. \n\nSend a letter? Reply yes or no.");
     assert_eq!(chat.heard.text(), asked.message);
     assert_eq!(chat.store.exchanges()[0].answer.content, asked.message);
     assert_eq!(chat.ask("hm").await.unwrap().message, "送りますか？");
@@ -314,7 +326,7 @@ async fn a_question_that_the_model_does_not_ask_is_asked_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_yes_is_used_up_even_if_the_answer_cannot_be_kept() {
+async fn unstored_answer_uses_the_yes() {
     let chat = Chat::new([
         calls(&[("send_letter", "{}")]),
         says("Shall I?"),
@@ -334,7 +346,7 @@ async fn a_yes_is_used_up_even_if_the_answer_cannot_be_kept() {
 }
 
 #[tokio::test]
-async fn a_yes_is_used_up_even_if_the_turn_is_given_up() {
+async fn cancelled_turn_uses_the_yes() {
     let chat = Chat::new([
         calls(&[("send_letter", "{}")]),
         says("Shall I?"),
@@ -343,7 +355,7 @@ async fn a_yes_is_used_up_even_if_the_turn_is_given_up() {
     ])
     .await;
     chat.ask("write to Ann").await.unwrap();
-    let Ok(Begun::Turn(turn)) = chat.agent.begin(request("yes"), &user()).await else {
+    let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("yes"), &user()).await else {
         panic!("a turn");
     };
     let sent = async {
@@ -355,8 +367,8 @@ async fn a_yes_is_used_up_even_if_the_turn_is_given_up() {
         _ = chat.run(turn) => panic!("the model is silent"),
         () = sent => {}
     }
-    // Begun again, it has nothing that was confirmed.
-    let Ok(Begun::Turn(again)) = chat.agent.begin(request("yes"), &user()).await else {
+    // Started again, it has nothing that was confirmed.
+    let Ok(Accepted::Turn(again)) = chat.agent.begin(request("yes"), &user()).await else {
         panic!("a turn");
     };
     let told = chat.requests().len();
@@ -373,7 +385,7 @@ async fn a_yes_is_used_up_even_if_the_turn_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_yes_that_another_process_has_used_is_asked_for_again() {
+async fn yes_used_elsewhere_is_asked_again() {
     let chat = Chat::new([
         deletes(MILK_ID),
         says("Shall I delete “Buy milk”?"),
@@ -391,7 +403,7 @@ async fn a_yes_that_another_process_has_used_is_asked_for_again() {
             .await
             .unwrap()
     );
-    let Begun::Turn(turn) = begun else { panic!("a turn") };
+    let Accepted::Turn(turn) = begun else { panic!("a turn") };
     let answer = chat.run(turn).await.unwrap();
     assert_eq!(only_call(&answer), (false, true));
     assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);

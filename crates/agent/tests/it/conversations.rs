@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use tribune_agent::{Begun, ChatRequest, Event, Events};
+use tribune_agent::{Accepted, ChatRequest, Event, Events};
 use tribune_core::{ErrorKind, UserId};
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ use crate::support::model::{Answer, calls, says};
 use crate::support::{Chat, context, request, user};
 
 #[tokio::test]
-async fn the_model_sees_the_last_ten_messages_and_the_question_once() {
+async fn model_gets_ten_messages_and_the_question() {
     let chat = Chat::new((0..8).map(|n| says(&format!("answer {n}")))).await;
     for n in 0..7 {
         chat.ask(&format!("question {n}")).await.unwrap();
@@ -152,11 +152,11 @@ async fn anothers_conversation_is_one_that_does_not_exist() {
         let error = chat.agent.begin(asked, &bob).await.err().unwrap();
         assert_eq!(
             (error.kind(), error.message()),
-            (ErrorKind::NotFound, "there is no such conversation")
+            (ErrorKind::NotFound, "Unknown conversation")
         );
     }
     // Without an id, he begins one of his own.
-    let Ok(Begun::Turn(turn)) = chat.agent.begin(request("hello"), &bob).await else {
+    let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("hello"), &bob).await else {
         panic!("a turn");
     };
     assert_ne!(turn.conversation_id(), anns);
@@ -194,17 +194,17 @@ async fn a_request_sent_twice_is_answered_once() {
     assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 1);
     // Another user's request of the same name is another request.
     let bob = UserId::new("bob").unwrap();
-    assert!(matches!(chat.agent.begin(named, &bob).await, Ok(Begun::Turn(_))));
+    assert!(matches!(chat.agent.begin(named, &bob).await, Ok(Accepted::Turn(_))));
 }
 
 #[tokio::test]
-async fn a_request_sent_twice_at_once_is_told_to_wait() {
+async fn concurrent_duplicate_request_must_wait() {
     let chat = Chat::new([says("Hi")]).await;
     let named = ChatRequest {
         request_id: Some(Uuid::from_u128(7)),
         ..request("hello")
     };
-    let Ok(Begun::Turn(first)) = chat.agent.begin(named.clone(), &user()).await else {
+    let Ok(Accepted::Turn(first)) = chat.agent.begin(named.clone(), &user()).await else {
         panic!("a turn");
     };
     let error = chat.agent.begin(named.clone(), &user()).await.err().unwrap();
@@ -212,10 +212,13 @@ async fn a_request_sent_twice_at_once_is_told_to_wait() {
     assert!(
         error
             .message()
-            .contains("is being answered already; ask for it again in a moment")
+            .contains("is already in progress; try again in a moment")
     );
     chat.run(first).await.unwrap();
-    assert!(matches!(chat.agent.begin(named, &user()).await, Ok(Begun::Answered(_))));
+    assert!(matches!(
+        chat.agent.begin(named, &user()).await,
+        Ok(Accepted::Answered(_))
+    ));
 }
 
 #[tokio::test]
@@ -225,16 +228,16 @@ async fn a_request_that_failed_can_be_sent_again() {
         request_id: Some(Uuid::from_u128(7)),
         ..request("hello")
     };
-    let Ok(Begun::Turn(turn)) = chat.agent.begin(named.clone(), &user()).await else {
+    let Ok(Accepted::Turn(turn)) = chat.agent.begin(named.clone(), &user()).await else {
         panic!("a turn");
     };
-    // Whoever ran it gives up.
+    // The caller gives up: the model never answers.
     assert!(
         tokio::time::timeout(Duration::from_millis(50), chat.run(turn))
             .await
             .is_err()
     );
-    assert!(matches!(chat.agent.begin(named, &user()).await, Ok(Begun::Turn(_))));
+    assert!(matches!(chat.agent.begin(named, &user()).await, Ok(Accepted::Turn(_))));
     assert_eq!(chat.store.exchanges(), []);
 }
 
@@ -250,7 +253,7 @@ impl Events for Sender {
 #[tokio::test]
 async fn a_turn_goes_on_when_nobody_listens() {
     let chat = Chat::new([calls(&[("list_tasks", "{}")]), says("Two tasks.")]).await;
-    let Ok(Begun::Turn(turn)) = chat.agent.begin(request("how many?"), &user()).await else {
+    let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("how many?"), &user()).await else {
         panic!("a turn");
     };
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
@@ -263,11 +266,11 @@ async fn a_turn_goes_on_when_nobody_listens() {
 }
 
 #[tokio::test]
-async fn an_answer_that_cannot_be_kept_is_not_given() {
+async fn unstored_answer_is_an_error() {
     let chat = Chat::new([says("Hi")]).await;
     chat.store.broken.store(true, Ordering::SeqCst);
     let error = chat.fails("hello").await;
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.message().contains("could not be kept"));
+    assert!(error.message().contains("could not be stored"));
     assert_eq!(chat.store.exchanges(), []);
 }

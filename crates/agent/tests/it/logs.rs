@@ -70,7 +70,7 @@ async fn a_refused_key_is_told_to_the_operator() {
 }
 
 #[tokio::test]
-async fn the_operator_is_told_once_that_tools_take_too_much_room() {
+async fn large_tool_definitions_are_logged_once() {
     let chat = Chat::with([says("Hello.")], |settings| settings.context_tokens = 300).await;
     let log = logged(async {
         chat.ask(CANARY).await.unwrap();

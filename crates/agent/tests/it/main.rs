@@ -1,5 +1,6 @@
 //! The agent against a model that says what it is told to, and against one that others wrote.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
 #![allow(clippy::unwrap_used)]
 
 mod aimock;

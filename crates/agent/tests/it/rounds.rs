@@ -1,7 +1,7 @@
 //! Asking, calling, asking again.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use tribune_agent::{Event, ToolCallSummary};
@@ -13,14 +13,24 @@ use crate::support::tools::MILK_ID;
 fn summary(tool: &str, success: bool, preview: &str) -> ToolCallSummary {
     ToolCallSummary {
         tool: tool.into(),
+        label: label(tool, success),
         success,
         result_preview: Some(preview.into()),
         needs_confirmation: false,
     }
 }
 
+/// As the tools of these tests are labelled.
+fn label(tool: &str, success: bool) -> String {
+    match tool {
+        "list_tasks" => "Read your tasks".into(),
+        other if success => format!("Used “{other}”"),
+        other => other.into(),
+    }
+}
+
 #[tokio::test]
-async fn an_answer_without_tools_is_streamed_and_kept() {
+async fn answer_without_tools_is_streamed_and_stored() {
     let chat = Chat::new([says("Hello, what can I do?")]).await;
     let answer = chat.ask("  hello ").await.unwrap();
     assert_eq!(answer.message, "Hello, what can I do?");
@@ -105,7 +115,7 @@ async fn no_rounds_means_no_tools() {
 }
 
 #[tokio::test]
-async fn calls_of_one_round_overlap_and_are_answered_in_order() {
+async fn calls_of_one_round_run_concurrently() {
     // Each waits for the other: one after the other they would never end.
     let chat = Chat::new([
         calls(&[("meet", "{\"who\":\"first\"}"), ("meet", "{\"who\":\"second\"}")]),
@@ -132,7 +142,7 @@ async fn candidates_pass_through() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_told_to_the_model_and_put_right() {
+async fn model_can_correct_wrong_arguments() {
     let right = format!("{{\"task_id\":\"{MILK_ID}\"}}");
     let chat = Chat::new([
         calls(&[("complete_task", "{\"task_id\":")]),
@@ -162,7 +172,7 @@ async fn wrong_arguments_are_told_to_the_model_and_put_right() {
         results[1]
     );
     assert!(
-        results[2].starts_with("error: there is no such tool; there are: list_tasks, "),
+        results[2].starts_with("error: unknown tool; available: list_tasks, "),
         "{}",
         results[2]
     );
@@ -178,10 +188,10 @@ async fn wrong_arguments_are_told_to_the_model_and_put_right() {
 }
 
 #[tokio::test]
-async fn a_loop_that_never_ends_stops_after_five_rounds() {
+async fn tool_loop_stops_after_five_rounds() {
     let chat = Chat::new([calls_after("Let me look. ", &[("list_tasks", "{}")])]).await;
     let answer = chat.ask("go on for ever").await.unwrap();
-    assert!(answer.message.starts_with("I have stopped here"), "{}", answer.message);
+    assert!(answer.message.starts_with("I stopped"), "{}", answer.message);
     assert!(answer.message.contains("Looked up: 2 tasks"), "{}", answer.message);
     assert_eq!(answer.tool_calls.unwrap().len(), 5);
     assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 5);
@@ -224,7 +234,7 @@ async fn text_before_calls_is_taken_back() {
 }
 
 #[tokio::test]
-async fn a_tool_that_fails_or_panics_is_told_to_the_model() {
+async fn model_learns_of_failed_tools() {
     let chat = Chat::new([calls(&[("fail", "{}"), ("panic", "{}")]), says("That did not work.")]).await;
     let answer = chat.ask("do it").await.unwrap();
     assert_eq!(
@@ -241,7 +251,7 @@ async fn a_tool_that_fails_or_panics_is_told_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_tool_that_hangs_leaves_the_model_time_to_say_so() {
+async fn hanging_tool_leaves_time_to_answer() {
     let chat = Chat::with(
         [
             calls(&[("hang", "{}"), ("list_tasks", "{}")]),
@@ -252,9 +262,8 @@ async fn a_tool_that_hangs_leaves_the_model_time_to_say_so() {
         },
     )
     .await;
-    let begun = Instant::now();
+    // A turn that took all its time would fail.
     let answer = chat.ask("wait").await.unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(10));
     assert_eq!(answer.message, "It took too long.");
     let success: Vec<bool> = answer.tool_calls.unwrap().iter().map(|call| call.success).collect();
     assert_eq!(success, [false, true]);

@@ -71,7 +71,7 @@ async fn bytes_may_be_split_anywhere() {
 }
 
 #[tokio::test]
-async fn calls_may_come_whole_without_numbers_and_with_objects() {
+async fn unnumbered_calls_with_object_arguments_work() {
     let call = |id: &str| json!({"id": id, "function": {"name": "complete_task", "arguments": {"task_id": id}}});
     let piece = delta(
         &json!({"content": null, "tool_calls": [call(MILK_ID), call("x")]}),
@@ -84,7 +84,7 @@ async fn calls_may_come_whole_without_numbers_and_with_objects() {
 }
 
 #[tokio::test]
-async fn comments_line_ends_and_missing_types_do_not_matter() {
+async fn lenient_event_streams_are_read() {
     let stream = ": PROCESSING\r\n\r\nevent: message\r\ndata:{\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\r\n\r\n\
                   data: {\"choices\":[{\"delta\":{\"content\":\"lo\"}}],\"usage\":null}\r\n\r\ndata: [DONE]";
     let chat = Chat::new([Answer::Pieces {
@@ -102,21 +102,21 @@ async fn a_huge_answer_is_cut() {
     let word = delta(&json!({ "content": "é".repeat(10_000) }), None);
     let chat = Chat::new([stream_of(vec![word; 50], Ending::Hanging)]).await;
     let answer = chat.ask("talk").await.unwrap();
-    assert!(answer.message.ends_with("has reached the longest that is allowed.)"));
+    assert!(answer.message.ends_with("it reached the maximum length.)"));
     let kept = chat.store.exchanges()[0].answer.content.len();
     assert!((100_000..105_000).contains(&kept), "{kept}");
     assert_eq!(chat.heard.text(), answer.message);
 }
 
 #[tokio::test]
-async fn an_answer_that_was_cut_by_its_tokens_says_so() {
+async fn answer_cut_by_tokens_says_so() {
     let chat = Chat::new([stream_of(
         [delta(&json!({"content": "First of"}), Some("length"))],
         Ending::Whole,
     )])
     .await;
     let answer = chat.ask("talk").await.unwrap();
-    assert!(answer.message.starts_with("First of\n\n(The answer ends here"));
+    assert!(answer.message.starts_with("First of\n\n(The answer was cut"));
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn huge_arguments_are_an_error_for_the_model() {
 }
 
 #[tokio::test]
-async fn a_call_that_was_cut_off_is_not_run() {
+async fn cut_off_call_does_not_run() {
     let call = |index: usize, name: &str, arguments: &str| {
         let function = json!({"name": name, "arguments": arguments});
         delta(

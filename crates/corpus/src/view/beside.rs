@@ -1,60 +1,47 @@
-//! Documents beside a document: the ones before and after it, and those that it shares something with.
+//! Neighbours of a document: before and after it, and with the same author.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
-use std::path::Path;
 
-use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocSet, TERMINATED, TantivyDocument, Term};
-use tribune_core::view::Neighbour;
+use jiff::civil::Date;
 use tribune_core::wire::clip;
+use tribune_page::Neighbour;
 
-use super::chronology::{Chronology, Place};
+use super::chronology::Chronology;
 use super::{Subject, day_of, words};
-use crate::read::{Format, Reading};
-use crate::schema::{days, document_hash, facet_term};
-use crate::snapshot::{Snapshot, stored_text};
-use crate::speech::dates::long;
+use crate::collection::Timeline;
+use crate::engine::{DatedDocument, EngineError, Result, TimelineEntry};
+use crate::format::Contents;
+use crate::hash;
+use crate::snapshot::Snapshot;
 
-/// Others by the same person or of the same debate that a page shows.
+/// The most neighbours in one group.
 const MAX_IN_GROUP: usize = 5;
-/// Keys that are looked at for the next one that fits: files of other folders may stand between.
+/// Keys to examine for the next neighbour: files of other folders may lie between.
 const MAX_ROWS: usize = 50;
 const MAX_FILES: usize = 2_000;
-/// Entries that are looked at for a group.
-const MAX_ENTRIES: usize = 100_000;
 
 const MAX_TITLE_CHARS: usize = 160;
 
 type Both<T> = (Option<T>, Option<T>);
 
-/// A document that has a value, by one of its passages.
-struct Found {
-    day: Option<i64>,
-    document: u64,
-    address: DocAddress,
-}
-
 impl Snapshot {
-    /// What stands before and after a document: speeches as they were given, other documents as their folder or file
-    /// lists them.
-    pub(super) fn beside(&self, subject: &Subject, file: &str) -> tantivy::Result<Both<Neighbour>> {
+    /// The documents before and after: by date, or else in the order of their folder or file.
+    pub(super) fn beside(&self, subject: &Subject, file: &str, contents: Contents) -> Result<Both<Neighbour>> {
         let key = subject.id.key();
-        let (previous, next) = if subject.is_speech && subject.date.is_some() {
-            self.keys_in_time(key)?
-        } else {
-            self.keys_in_folder(key, file)?
+        let (previous, next) = match subject.timeline {
+            Some(timeline) if subject.date.is_some() => self.keys_in_time(key, timeline)?,
+            _ => self.keys_in_folder(key, file, contents.many)?,
         };
         let neighbour = |key: Option<String>| match key {
-            Some(key) => self.neighbour(&key, subject.is_speech),
+            Some(key) => self.neighbour(&key, subject.timeline.is_some()),
             None => Ok(None),
         };
         Ok((neighbour(previous)?, neighbour(next)?))
     }
 
-    pub(super) fn groups(&self, subject: &Subject) -> tantivy::Result<Vec<(String, Vec<Neighbour>)>> {
+    pub(super) fn groups(&self, subject: &Subject) -> Result<Vec<(String, Vec<Neighbour>)>> {
         let mut groups = Vec::new();
-        let itself = document_hash(subject.id.key());
+        let itself = hash::stable(subject.id.key());
         if let Some((field, name)) = subject.author() {
             // Of several authors, the first.
             let first = subject
@@ -62,69 +49,33 @@ impl Snapshot {
                 .get(field)
                 .and_then(|value| value.as_array()?.first()?.as_str());
             let name = first.map_or(name, str::to_owned);
-            let mut found = self.documents_with(&facet_term(&self.fields, field, &name))?;
+            let mut found = self.version.documents_with(field, &name)?;
             found.retain(|found| found.document != itself);
-            found.sort_by_key(|found| (Reverse(found.day), found.address));
+            found.sort_by_key(|found| (Reverse(found.day), found.passage));
             groups.push((format!("More by {}", clip(&name, 80)), self.shown(&found, false)?));
-        }
-        let debate = ["subdebate", "debate"]
-            .into_iter()
-            .find_map(|field| Some((field, subject.fields.get(field)?)));
-        if let (Some((field, value)), Some(date)) = (debate, subject.date)
-            && let Some(name) = value.as_str()
-        {
-            let today = Some(days(date));
-            let mut found = self.documents_with(&facet_term(&self.fields, field, name))?;
-            found.retain(|found| found.document != itself && found.day == today);
-            found.sort_by_key(|found| found.address);
-            groups.push(("In the same debate".to_owned(), self.shown(&found, true)?));
         }
         groups.retain(|(_, others)| !others.is_empty());
         Ok(groups)
     }
 
-    /// Every document that has a value, once.
-    fn documents_with(&self, value: &Term) -> tantivy::Result<Vec<Found>> {
-        let mut known = HashSet::new();
-        let mut found = Vec::new();
-        let segments = self.searcher.segment_readers().iter().zip(&self.documents);
-        for (segment, (reader, documents)) in (0u32..).zip(segments) {
-            let index = reader.inverted_index(self.fields.facet)?;
-            let Some(mut postings) = index.read_postings(value, IndexRecordOption::Basic)? else {
-                continue;
-            };
-            let days = reader.fast_fields().i64("day")?;
-            for _ in 0..MAX_ENTRIES {
-                let doc = postings.doc();
-                if doc == TERMINATED {
-                    break;
-                }
-                if !reader.is_deleted(doc)
-                    && let Some(document) = documents.first(doc)
-                    && known.insert(document)
-                {
-                    found.push(Found {
-                        day: days.first(doc),
-                        document,
-                        address: DocAddress::new(segment, doc),
-                    });
-                }
-                postings.advance();
-            }
-        }
-        Ok(found)
+    pub(crate) fn others_of_day(&self, key: &str, day: Date, field: &str, value: &str) -> Result<Vec<Neighbour>> {
+        let (itself, today) = (hash::stable(key), Some(days_since_epoch(day)));
+        let mut found = self.version.documents_with(field, value)?;
+        found.retain(|found| found.document != itself && found.day == today);
+        found.sort_by_key(|found| found.passage);
+        self.shown(&found, true)
     }
 
-    fn shown(&self, found: &[Found], with_author: bool) -> tantivy::Result<Vec<Neighbour>> {
+    fn shown(&self, found: &[DatedDocument], with_author: bool) -> Result<Vec<Neighbour>> {
         let mut shown = Vec::new();
         for found in found.iter().take(MAX_IN_GROUP) {
-            let entry: TantivyDocument = self.searcher.doc(found.address)?;
-            shown.extend(self.neighbour(&stored_text(&entry, self.fields.key), with_author)?);
+            let key = self.version.passage(found.passage)?.key;
+            shown.extend(self.neighbour(&key, with_author)?);
         }
         Ok(shown)
     }
 
-    fn neighbour(&self, key: &str, with_author: bool) -> tantivy::Result<Option<Neighbour>> {
+    fn neighbour(&self, key: &str, with_author: bool) -> Result<Option<Neighbour>> {
         let Some(document) = self.fetch(key)? else {
             return Ok(None);
         };
@@ -133,25 +84,26 @@ impl Snapshot {
             .get("speaker")
             .filter(|_| with_author)
             .and_then(words::text);
-        let date = document.as_of.map(|moment| long(day_of(moment)));
+        let date = document.as_of.map(|moment| words::long_date(day_of(moment)));
         let notes: Vec<String> = [speaker, date].into_iter().flatten().collect();
         Ok(Some(Neighbour {
-            id: document.id,
+            id: document.id.to_string(),
             title: clip(&document.title, MAX_TITLE_CHARS).into_owned(),
             note: (!notes.is_empty()).then(|| notes.join(", ")),
         }))
     }
 
-    /// The documents before and after by chamber, day, page, and place in the file.
-    fn keys_in_time(&self, key: &str) -> tantivy::Result<Both<String>> {
-        let order = match self.chronology.get() {
-            Some(order) => order,
+    /// The documents before and after by series, day, page and position in the file.
+    fn keys_in_time(&self, key: &str, timeline: Timeline) -> Result<Both<String>> {
+        let places = match self.places.get() {
+            Some(places) => places,
             None => {
-                let order = Chronology::of(self)?;
-                self.chronology.get_or_init(|| order)
+                let places = self.version.timeline(timeline)?;
+                self.places.get_or_init(|| places)
             }
         };
-        let Some(position) = order.position(document_hash(key)) else {
+        let order = Chronology(places);
+        let Some(position) = order.position(hash::stable(key)) else {
             return Ok((None, None));
         };
         let tied = order.tied(position);
@@ -172,36 +124,32 @@ impl Snapshot {
         Ok((previous, next))
     }
 
-    /// The keys of documents as they stand in their files.
-    fn keys_as_filed(&self, places: &[Place]) -> tantivy::Result<Vec<String>> {
+    /// The keys of documents in the order of their files.
+    fn keys_as_filed(&self, places: &[TimelineEntry]) -> Result<Vec<String>> {
         let mut filed = Vec::with_capacity(places.len());
         for place in places {
-            let entry: TantivyDocument = self.searcher.doc(place.address)?;
-            let (file, key) = (
-                stored_text(&entry, self.fields.file),
-                stored_text(&entry, self.fields.key),
-            );
+            let key = self.version.passage(place.passage)?.key;
+            let file = self.file_of(&key)?.unwrap_or_default();
             filed.push((numbered(&key, &file), file, key));
         }
         filed.sort_by(|a, b| (&a.1, a.0, &a.2).cmp(&(&b.1, b.0, &b.2)));
         Ok(filed.into_iter().map(|(_, _, key)| key).collect())
     }
 
-    /// Rows stand in their file by number or by id; files stand in their folder by name.
-    fn keys_in_folder(&self, key: &str, file: &str) -> tantivy::Result<Both<String>> {
+    /// Rows are ordered by number or id within their file, files by name within their folder.
+    fn keys_in_folder(&self, key: &str, file: &str, has_rows: bool) -> Result<Both<String>> {
         if let Some(number) = numbered(key, file) {
             let at = |number: Option<u64>| match number.map(|number| format!("{file}#{number}")) {
-                Some(key) => Ok::<_, tantivy::TantivyError>(self.holds(&key)?.then_some(key)),
+                Some(key) => Ok::<_, EngineError>(self.version.holds(&key)?.then_some(key)),
                 None => Ok(None),
             };
             return Ok((at(number.checked_sub(1))?, at(number.checked_add(1))?));
         }
-        let has_rows = Format::of(Path::new(file), &Reading::default()).is_some_and(Format::is_rows);
         if !has_rows && key != file {
             return Ok((None, None));
         }
-        // Rows are told by the file they came from, files by their own names.
-        let fits = |other: &str| -> tantivy::Result<bool> {
+        // A row's neighbours are in the same file, a file's in the same folder.
+        let fits = |other: &str| -> Result<bool> {
             if !has_rows && folder(other) != folder(key) {
                 return Ok(false);
             }
@@ -215,43 +163,29 @@ impl Snapshot {
         ))
     }
 
-    /// The nearest key before or after that fits.
+    /// The nearest key before or after that qualifies.
     fn key_beside(
         &self,
         key: &str,
         is_before: bool,
         most: usize,
-        fits: &dyn Fn(&str) -> tantivy::Result<bool>,
-    ) -> tantivy::Result<Option<String>> {
-        let mut nearest: Option<String> = None;
-        for reader in self.searcher.segment_readers() {
-            let index = reader.inverted_index(self.fields.record)?;
-            let range = index.terms().range();
-            let mut keys = if is_before {
-                range.lt(key).backward().into_stream()?
-            } else {
-                range.gt(key).into_stream()?
-            };
-            for _ in 0..most {
-                if !keys.advance() {
-                    break;
-                }
-                let other = String::from_utf8_lossy(keys.key()).into_owned();
-                let is_nearer = |nearest: &String| if is_before { other > *nearest } else { other < *nearest };
-                if nearest.as_ref().is_some_and(|nearest| !is_nearer(nearest)) {
-                    break;
-                }
-                if fits(&other)? {
-                    nearest = Some(other);
-                    break;
-                }
+        fits: &dyn Fn(&str) -> Result<bool>,
+    ) -> Result<Option<String>> {
+        for other in self.version.keys_beside(key, is_before, most)? {
+            if fits(&other)? {
+                return Ok(Some(other));
             }
         }
-        Ok(nearest)
+        Ok(None)
     }
 }
 
-/// The number of a row that has no id of its own: `sitting.xml#12`.
+fn days_since_epoch(date: Date) -> i64 {
+    let epoch = jiff::civil::date(1970, 1, 1);
+    i64::from(epoch.until(date).map_or(0, |span| span.get_days()))
+}
+
+/// The number of a row without an id: `sitting.xml#12`.
 fn numbered(key: &str, file: &str) -> Option<u64> {
     key.strip_prefix(file)?.strip_prefix('#')?.parse().ok()
 }

@@ -1,21 +1,25 @@
-//! What a page shows around a document: whose words they are, where they stand, what stands beside them.
+//! The contents of a document's page.
 //!
-//! - [`words`]: what is said of a document, for people: reference, citation, facts;
-//! - [`beside`]: the documents before and after it, by the same person, of the same debate;
-//! - [`chronology`]: the order in which speeches were given.
+//! - [`words`]: author, citation and fields as text;
+//! - [`beside`]: the documents before and after it, and others by the same author;
+//! - [`chronology`]: dated documents in order.
 
 mod beside;
-pub(crate) mod chronology;
-mod words;
-
-use std::path::Path;
+mod chronology;
+pub mod words;
 
 use jiff::civil::Date;
-use tribune_core::view::{Reading, TextFormat, View};
 use tribune_core::{Document, DocumentId, JsonObject};
+use tribune_page::{Reading, TextFormat, View};
 
-use crate::read;
+use crate::collection::Timeline;
+use crate::engine::Result;
+use crate::format::Markup;
+use crate::provider::Provider;
 use crate::snapshot::Snapshot;
+
+/// Fields that a page shows elsewhere, or that mean nothing to people.
+const SHOWN_ELSEWHERE: [&str; 7] = ["speaker", "author", "authors", "date", "title", "url", "content_hash"];
 
 /// The document that a page is about, without its text.
 pub(crate) struct Subject {
@@ -23,54 +27,54 @@ pub(crate) struct Subject {
     pub(crate) title: String,
     pub(crate) date: Option<Date>,
     pub(crate) fields: JsonObject,
-    /// What its owner calls the collection.
+    /// The title of the source.
     pub(crate) collection: String,
-    pub(crate) is_speech: bool,
+    /// Set if documents are read in the order of their dates.
+    pub(crate) timeline: Option<Timeline>,
 }
 
 impl Subject {
-    pub(crate) fn new(document: &Document, collection: &str, is_speech: bool) -> Self {
+    pub(crate) fn new(document: &Document, collection: &str, timeline: Option<Timeline>) -> Self {
         Self {
             id: document.id.clone(),
             title: document.title.clone(),
             date: document.as_of.map(day_of),
             fields: document.metadata.clone(),
             collection: collection.to_owned(),
-            is_speech,
+            timeline,
         }
     }
 
-    /// Whose words they are.
+    /// The name and the text of the author field.
     fn author(&self) -> Option<(&'static str, String)> {
-        ["speaker", "author", "authors"]
-            .into_iter()
-            .find_map(|field| Some((field, words::text(self.fields.get(field)?)?)))
+        words::author(&self.fields)
     }
 }
 
-fn day_of(moment: jiff::Timestamp) -> Date {
+pub(crate) fn day_of(moment: jiff::Timestamp) -> Date {
     moment.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
 impl Snapshot {
-    /// How a page shows a document; `None` if it is not held any more.
-    pub(crate) fn view(&self, subject: &Subject) -> tantivy::Result<Option<View>> {
+    /// The page of a document; `None` if it no longer exists.
+    pub(crate) fn view(&self, subject: &Subject, provider: &dyn Provider) -> Result<Option<View>> {
         let key = subject.id.key();
         let Some(file) = self.file_of(key)? else {
             return Ok(None);
         };
-        let (previous, next) = self.beside(subject, &file)?;
+        let contents = provider.contents(&file);
+        let (previous, next) = self.beside(subject, &file, contents)?;
         let reading = Reading {
-            format: match read::Format::of(Path::new(&file), &read::Reading::default()) {
-                Some(read::Format::Markdown) => TextFormat::Markdown,
-                _ => TextFormat::Plain,
+            format: match contents.markup {
+                Markup::Markdown => TextFormat::Markdown,
+                Markup::Plain => TextFormat::Plain,
             },
             byline: subject.author().map(|(_, name)| name),
-            byline_details: words::byline_details(subject),
+            byline_details: Vec::new(),
             date: subject.date,
-            reference: Some(words::reference(subject, &file)),
             cite_as: words::cite_as(subject),
-            facts: words::facts(subject),
+            facts: words::facts(&subject.fields, |name| SHOWN_ELSEWHERE.contains(&name)),
+            reference: Some(file),
             previous,
             next,
             groups: self.groups(subject)?,

@@ -1,23 +1,23 @@
-//! The part of a layer in which tokens meet.
+//! Self-attention.
 
 use super::load::DISTANCE_BUCKETS;
 use crate::simd::{Level, Matrix, exp_rows, matmul};
 
-/// Tokens whose scores are computed together: they stay in the nearest cache.
+/// Tokens whose scores are computed together, so that they stay in the L1 cache.
 const TILE: usize = 12;
-/// Columns come in whole registers.
+/// Columns are padded to whole registers.
 const LANES: usize = 16;
 
-/// Arrays that attention needs, kept for the next call.
+/// Buffers of attention, reused by the next call.
 #[derive(Default)]
 pub struct Attention {
-    /// Keys of one head, a row for each of its dimensions.
+    /// Keys of one head, transposed: one row per dimension.
     keys: Vec<f32>,
     values: Vec<f32>,
     scores: Vec<f32>,
     mixed: Vec<f32>,
     sums: [f32; TILE],
-    /// For one head: what is added for each distance between two tokens.
+    /// The bias of one head by distance between two tokens.
     by_distance: Vec<f32>,
 }
 
@@ -25,15 +25,14 @@ pub struct Attention {
 #[derive(Clone, Copy)]
 pub struct Head {
     pub number: usize,
-    /// Of how many.
+    /// The number of heads.
     pub heads: usize,
-    /// Floats of one token over all heads.
+    /// Floats per token over all heads.
     pub hidden: usize,
 }
 
-/// The part of `context` that belongs to the head becomes, for every token of one sequence, the values of all its
-/// tokens mixed by how well their keys agree with its query. `projected` has query, key and value of each token side
-/// by side.
+/// Computes softmax(Q·Kᵀ)·V of one head for one sequence, into the part of `context` that belongs to the head.
+/// `projected` has query, key and value of each token side by side.
 pub fn attend(
     level: Level,
     head: Head,
@@ -70,7 +69,7 @@ pub fn attend(
         matmul(level, [rows, width, columns], queries, keys, scores, columns);
         for (row, scores) in scores.chunks_exact_mut(columns).enumerate() {
             if distances.is_some() {
-                // Entry `n` of the table is for the token `n - (tokens - 1)` after this one.
+                // Entry `n` of the table is for the distance `n - (tokens - 1)`.
                 let by_distance = &scratch.by_distance[tokens - 1 - (first + row)..];
                 scores
                     .iter_mut()
@@ -114,7 +113,7 @@ pub fn attend(
 }
 
 impl Attention {
-    /// Keys and values of one head from where they lie between those of the others.
+    /// Copies keys and values of one head out of those of all heads.
     fn gather(&mut self, projected: &[f32], head: Head, tokens: usize) {
         let Head { number, heads, hidden } = head;
         let width = hidden / heads;
@@ -135,7 +134,7 @@ impl Attention {
     }
 }
 
-/// Which row of mpnet's table is for a token so far after another: near distances have their own, far ones share.
+/// The bucket of a distance in MPNet's table: near distances have their own, far ones share one.
 fn bucket(distance: isize) -> usize {
     const FAR: f32 = 128.0;
     let half = DISTANCE_BUCKETS / 2;
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_agree_with_the_definition() {
+    fn attention_matches_the_definition() {
         let distances: Vec<f32> = (0..DISTANCE_BUCKETS * 3).map(|at| (at % 7) as f32 * 0.3).collect();
         for (tokens, hidden, heads) in [(1, 6, 3), (5, 96, 3), (33, 96, 3), (40, 60, 3)] {
             let projected: Vec<f32> = (0..tokens * hidden * 3)
@@ -220,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_those_of_the_model() {
-        // Worked out by hand from the definition of mpnet.
+    fn distance_buckets_match_mpnet() {
+        // Computed by hand from MPNet's definition.
         let known = [
             (0, 0),
             (-1, 1),

@@ -2,7 +2,7 @@ use serde::Deserialize;
 
 use crate::EmbedError;
 
-/// Bounds that no supported model comes near, so that a broken file cannot ask for all memory.
+/// Far above every supported model; a broken file must not allocate all memory.
 const MAX_HIDDEN: usize = 8192;
 const MAX_LAYERS: usize = 96;
 
@@ -22,7 +22,7 @@ pub struct Config {
     pub layers: usize,
     pub heads: usize,
     pub positions: usize,
-    /// The row of the position table that the first token takes.
+    /// The row of the position table for the first token.
     pub first_position: usize,
     pub epsilon: f32,
 }
@@ -79,7 +79,7 @@ impl Config {
             && (1..=MAX_LAYERS).contains(&file.num_hidden_layers)
             && file.num_attention_heads > 0
             && file.hidden_size.is_multiple_of(file.num_attention_heads);
-        // These two count positions from after the padding token's.
+        // These two count positions from the padding token's id plus one.
         let first_position = match architecture {
             Architecture::Roberta | Architecture::MpNet => file.pad_token_id.unwrap_or(1).saturating_add(1),
             Architecture::Bert | Architecture::DistilBert => 0,
@@ -98,8 +98,8 @@ impl Config {
         })
     }
 
-    /// The longest text in tokens that positions reach for.
-    pub fn longest(&self) -> usize {
+    /// The longest text that the position table allows.
+    pub fn max_tokens(&self) -> usize {
         self.positions - self.first_position
     }
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_architectures_are_refused_with_the_supported_ones() {
+    fn unsupported_architecture_error_lists_supported_ones() {
         let error = parse(r#""hidden_size":4,"model_type":"modernbert""#).expect_err("is refused");
         assert!(error.contains("modernbert") && error.contains("distilbert"), "{error}");
         assert!(parse(r#""hidden_size":4,"model_type":"bert","hidden_act":"silu""#).is_err());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_make_no_sense_are_refused() {
+    fn invalid_sizes_are_refused() {
         assert!(parse(r#""hidden_size":5,"model_type":"bert""#).is_err());
         assert!(parse(r#""hidden_size":4000000000,"model_type":"bert""#).is_err());
         assert!(parse(r#""hidden_size":4,"model_type":"roberta","pad_token_id":7"#).is_err());

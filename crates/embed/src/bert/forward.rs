@@ -1,14 +1,14 @@
-//! Tokens to vectors.
+//! The forward pass, from tokens to vectors.
 
 use super::Pooling;
 use super::attention::{Attention, Head, attend};
 use super::load::{Encoder, Layer};
 use crate::simd::{Activations, add_layer_norm, gelu, layer_norm, linear};
 
-/// Rows that go through a layer together: what lies between its steps stays in the processor's cache.
+/// Rows per block, so that intermediate values stay in the cache.
 const TILE: usize = 48;
 
-/// Arrays that one pass needs, kept for the next.
+/// Buffers of a pass, reused by the next.
 #[derive(Default)]
 pub struct Scratch {
     hidden: Vec<f32>,
@@ -21,8 +21,8 @@ pub struct Scratch {
 }
 
 impl Encoder {
-    /// One vector for each sequence of token ids, pooled but not normalised. Sequences are not empty, no longer than
-    /// positions reach, and of known tokens.
+    /// Returns one pooled vector per sequence of token ids, not normalised. Sequences must not be empty, not exceed the
+    /// position table, and have known ids only.
     pub fn run(&self, sequences: &[&[u32]], pooling: Pooling, scratch: &mut Scratch) -> Vec<Vec<f32>> {
         self.embed_tokens(sequences, scratch);
         for layer in &self.layers {
@@ -142,7 +142,7 @@ fn pool<'a>(mut rows: impl Iterator<Item = &'a [f32]>, width: usize, pooling: Po
             rows.for_each(drop);
             first
         }
-        // The length is normalised afterwards: the sum is as good as the mean.
+        // The sum equals the mean after normalisation.
         Pooling::Mean => rows.fold(vec![0.0; width], |mut sum, row| {
             sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
             sum

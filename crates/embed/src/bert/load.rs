@@ -1,4 +1,4 @@
-//! An encoder, from its tensors.
+//! Loads an encoder from its tensors.
 
 use super::Config;
 use super::config::Architecture;
@@ -6,23 +6,22 @@ use crate::EmbedError;
 use crate::simd::{Level, Weights};
 use crate::weights::{ByteMatrix, Tensor, Tensors};
 
-/// An encoder ready to run.
 pub struct Encoder {
     pub(super) level: Level,
     pub(super) hidden: usize,
     pub(super) heads: usize,
     pub(super) epsilon: f32,
     pub(super) words: ByteMatrix,
-    /// For each position, its vector and that of the only token type there is in single texts.
+    /// Position embeddings, with the embedding of token type 0 added.
     pub(super) positions: Vec<f32>,
     pub(super) norm: Norm,
     pub(super) layers: Vec<Layer>,
-    /// For mpnet: what attention gets added by distance, a row of heads for each bucket.
+    /// MPNet only: the attention bias by distance, one row of heads per bucket.
     pub(super) distances: Option<Vec<f32>>,
 }
 
 pub(super) struct Layer {
-    /// Query, key and value side by side: one pass over the activations.
+    /// Query, key and value in one matrix, so that activations are read once.
     pub(super) attention: Weights,
     pub(super) attention_out: Weights,
     pub(super) attention_norm: Norm,
@@ -36,7 +35,7 @@ pub(super) struct Norm {
     pub(super) bias: Vec<f32>,
 }
 
-/// How an architecture calls the parts of a layer.
+/// The tensor names of a layer, by architecture.
 struct Names {
     layers: &'static str,
     query: &'static str,
@@ -82,10 +81,10 @@ const MPNET: Names = Names {
     ..BERT
 };
 
-/// Rows of the table of distances.
+/// Rows of the relative position table.
 pub(super) const DISTANCE_BUCKETS: usize = 32;
 
-/// What every model file has, and what stands before it in some.
+/// A tensor of every model file; some put a prefix before all names.
 const WORDS: &str = "embeddings.word_embeddings.weight";
 
 struct Reader<'a> {
@@ -147,7 +146,6 @@ impl Encoder {
         self.hidden
     }
 
-    /// How many different tokens there are.
     pub fn vocabulary(&self) -> usize {
         self.words.rows
     }
@@ -212,7 +210,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Layers that take the same inputs, side by side.
+    /// Concatenates layers with the same inputs.
     fn weights(&self, names: &[String], inputs: usize, outputs: Option<usize>) -> Result<Weights, EmbedError> {
         let mut rows: Vec<i8> = Vec::new();
         let mut scales = Vec::new();

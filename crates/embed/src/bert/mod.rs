@@ -1,9 +1,9 @@
 //! Encoders of the BERT family.
 //!
-//! - [`config`]: what `config.json` says, for each architecture under the same names;
-//! - [`load`]: the encoder, from its tensors;
-//! - [`forward`]: tokens to vectors;
-//! - [`attention`]: the part of it in which tokens meet.
+//! - [`config`]: `config.json`, with the same names for each architecture;
+//! - [`load`]: loads the weights;
+//! - [`forward`]: the forward pass, from tokens to vectors;
+//! - [`attention`]: the self-attention of a layer.
 
 mod attention;
 mod config;
@@ -14,7 +14,7 @@ pub use config::Config;
 pub use forward::Scratch;
 pub use load::Encoder;
 
-/// How the vectors of a text's tokens become one.
+/// How the token vectors of a text become one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     Mean,

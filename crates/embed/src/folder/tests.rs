@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tempfile::TempDir;
 
 use super::*;
+use crate::weights::safetensors::tests::{Written, write};
 use crate::{Embedder, Role};
 
 const HIDDEN: usize = 8;
@@ -179,7 +180,7 @@ fn refusal(folder: &Path) -> String {
 }
 
 #[test]
-fn safetensors_of_any_prefix_and_name_are_read() {
+fn tensor_names_with_any_prefix_are_found() {
     let weights = weights();
     agrees(folder("model.safetensors", &safetensors(&weights, "")).path(), &weights);
     agrees(
@@ -189,7 +190,7 @@ fn safetensors_of_any_prefix_and_name_are_read() {
 }
 
 #[test]
-fn settings_beside_the_model_are_followed() {
+fn settings_files_are_respected() {
     let weights = weights();
     let folder = folder("model.safetensors", &safetensors(&weights, ""));
     let put = |name: &str, text: &str| {
@@ -231,7 +232,7 @@ fn settings_beside_the_model_are_followed() {
 }
 
 #[test]
-fn files_that_do_not_fit_are_refused_with_a_reason() {
+fn mismatched_files_are_refused_with_a_reason() {
     let mut weights = weights();
     let good = folder("model.safetensors", &safetensors(&weights, ""));
     fs::write(good.path().join("config.json"), config("llama")).expect("is written");
@@ -239,7 +240,7 @@ fn files_that_do_not_fit_are_refused_with_a_reason() {
     fs::remove_file(good.path().join("config.json")).expect("is removed");
     assert!(refusal(good.path()).contains("config.json"));
     let none = folder("readme.txt", b"");
-    assert!(refusal(none.path()).contains("no model.safetensors"));
+    assert!(refusal(none.path()).contains("neither model.safetensors"));
     weights.insert("encoder.layer.1.output.dense.bias".into(), (vec![3], vec![0.0; 3]));
     assert!(refusal(folder("model.safetensors", &safetensors(&weights, "")).path()).contains("3 values"));
     weights.remove("encoder.layer.1.output.dense.weight");
@@ -253,7 +254,7 @@ fn files_that_do_not_fit_are_refused_with_a_reason() {
             .embed(Role::Query, &["more"])
             .expect_err("is refused")
             .to_string()
-            .contains("belong together")
+            .contains("different models")
     );
     assert!(refusal(folder("model.onnx", &[10, 200, 1, 7]).path()).contains("ONNX"));
 }
@@ -382,10 +383,65 @@ fn matrices_are_found_in_onnx_graphs() {
 }
 
 #[test]
-fn a_graph_cut_anywhere_is_refused() {
+fn truncated_graph_is_refused() {
     let graph = onnx(&weights(), Form::Bytes);
     for end in (0..graph.len() - 1).step_by(97) {
         let parsed = crate::weights::onnx::Onnx::parse(graph[..end].to_vec());
         assert!(parsed.is_err(), "{end} of {} bytes were taken", graph.len());
     }
+}
+
+/// Makes the built-in model: `MODEL=<folder> TARGET=<model.safetensors> cargo test -p tribune-embed pack -- --ignored`.
+#[test]
+#[ignore = "writes a model file"]
+fn pack_model() {
+    let path = |name: &str| PathBuf::from(std::env::var_os(name).expect(name));
+    let packed = pack(&path("MODEL")).expect("packs");
+    fs::write(path("TARGET"), packed).expect("writes");
+}
+
+#[test]
+fn packed_model_gives_the_same_vectors() {
+    let unpacked = folder("model.safetensors", &safetensors(&weights(), ""));
+    let packed = folder("model.safetensors", &pack(unpacked.path()).expect("packs"));
+    let embed = |folder: &Path| {
+        load(folder)
+            .expect("loads")
+            .embed(Role::Passage, &TEXTS)
+            .expect("embeds")
+    };
+    for (one, other) in embed(unpacked.path()).iter().zip(embed(packed.path())) {
+        let cosine: f32 = one.iter().zip(&other).map(|(a, b)| a * b).sum();
+        assert!(cosine > 0.999, "{cosine}");
+    }
+}
+
+/// Quantises the weights of a folder: matrices to int8 with scales, everything else to 32-bit floats, without unused
+/// tensors.
+fn pack(folder: &Path) -> Result<Vec<u8>, EmbedError> {
+    let ModelFile::SafeTensors(bytes) = model_file(folder)? else {
+        return Err(EmbedError::model("only safetensors files can be packed"));
+    };
+    let tensors = SafeTensors::parse(bytes)?;
+    let mut names = tensors.names();
+    names.sort_unstable();
+    let mut written = Vec::new();
+    for name in names {
+        // Not used for embedding.
+        if name.contains("pooler.") || name.ends_with("position_ids") {
+            continue;
+        }
+        let Some(tensor) = tensors.lookup(name)? else { continue };
+        // Small tables that are added to every token stay exact.
+        let small = name.contains("position_embeddings") || name.contains("token_type_embeddings");
+        if tensor.shape.len() == 2 && !small {
+            let matrix = tensor.into_bytes(name)?;
+            written.push(Written::bytes(name, &[matrix.rows, matrix.columns], &matrix.values));
+            written.push(Written::floats(format!("{name}.scale"), &[matrix.rows], &matrix.scales));
+        } else {
+            let shape = tensor.shape.clone();
+            written.push(Written::floats(name, &shape, &tensor.into_floats()));
+        }
+    }
+    Ok(write(&written))
 }

@@ -1,5 +1,4 @@
-//! What is done to every number alone: plain loops, written so that the compiler turns them into vector instructions,
-//! and compiled once for each level.
+//! Elementwise functions: plain loops that the compiler vectorises, compiled once per level.
 
 use super::{Kind, Level};
 
@@ -31,29 +30,29 @@ at_every_level!(
     gelu = gelu_body(values: &mut [f32])
 );
 at_every_level!(
-    /// `into` becomes the values in eight bits; returns scale and least value: `value ≈ scale · byte + least`.
+    /// Quantises values to 8 bits; returns scale and minimum: `value ≈ scale · byte + minimum`.
     quantise = quantise_body(values: &[f32], into: &mut [u8]) -> (f32, f32)
 );
 at_every_level!(
-    /// Each row of `gain.len()` values gets mean 0 and variance 1, then `gain` and `bias`.
+    /// Layer norm of each row of `gain.len()` values.
     layer_norm = layer_norm_body(rows: &mut [f32], gain: &[f32], bias: &[f32], epsilon: f32)
 );
 at_every_level!(
-    /// `rows` becomes the layer norm of `rows + added`.
+    /// Replaces `rows` by the layer norm of `rows + added`.
     add_layer_norm = add_layer_norm_body(rows: &mut [f32], added: &[f32], gain: &[f32], bias: &[f32], epsilon: f32)
 );
 at_every_level!(
-    /// Each row of `width` values becomes `exp(scale · (value - greatest))`, and `sums` what each row sums up to.
+    /// Replaces each row of `width` values by `exp(scale · (value - maximum))`, and writes the row sums to `sums`.
     exp_rows = exp_rows_body(rows: &mut [f32], width: usize, scale: f32, sums: &mut [f32])
 );
 
-/// One instruction where there is one; two roundings where there is none, which is far faster than a library call.
+/// Fused if the processor has the instruction, else rounded twice: the library's `mul_add` would be far slower.
 #[inline(always)]
 fn fma<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Without the care for NaN that `f32::min` takes, so that it is one instruction.
+/// One instruction, because unlike `f32::min` it does not handle NaN.
 #[inline(always)]
 fn least(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
@@ -64,7 +63,7 @@ fn greatest(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
-/// Folds `values` in independent lanes, which the compiler may not do by itself: it changes the order.
+/// Folds in independent lanes. The compiler may not reorder float operations by itself.
 #[inline(always)]
 fn fold(values: &[f32], start: f32, each: impl Fn(f32, f32) -> f32, join: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [start; LANES];
@@ -81,9 +80,9 @@ fn fold(values: &[f32], start: f32, each: impl Fn(f32, f32) -> f32, join: impl F
     lanes.into_iter().fold(start, join)
 }
 
-/// Beyond this the normal distribution function is 0 or 1 for our purpose.
+/// Beyond this, the normal distribution function is close enough to 0 or 1.
 const GELU_EDGE: f32 = 4.2;
-/// `(Φ(x) - 1/2) / x` as a polynomial of `x²` up to the edge, fitted to the least greatest error of `x·Φ(x)`.
+/// `(Φ(x) - 1/2) / x` as a minimax polynomial of `x²`.
 const GELU_TERMS: [f32; 9] = [
     4.923_708_3e-11,
     -4.795_575e-9,
@@ -109,7 +108,7 @@ fn gelu_body<const FUSED: bool>(values: &mut [f32]) {
     }
 }
 
-/// Adding it to a small float leaves the float, rounded to a whole number, in the low bits.
+/// Added to a small float, it leaves the rounded integer in the low bits.
 const ROUNDING: f32 = 12_582_912.0; // 1.5 · 2^23
 
 #[inline(always)]
@@ -166,7 +165,7 @@ fn exp_rows_body<const FUSED: bool>(rows: &mut [f32], width: usize, scale: f32, 
     }
 }
 
-/// `e^x` for `x` not above 88, to about 1e-6 of it; below -87 a number next to nothing.
+/// `e^x` for `x` up to 88 with a relative error of about 1e-6; close to 0 below -87.
 #[inline(always)]
 fn exp<const FUSED: bool>(x: f32) -> f32 {
     let x = greatest(x, -87.0);
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn gelu_is_the_known_function() {
+    fn gelu_matches_known_values() {
         // From tables of the normal distribution.
         let known = [
             (-3.0, -0.004_049_7),
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn exp_rows_are_exponentials_of_differences() {
+    fn exp_rows_match_the_definition() {
         for level in Level::available() {
             for width in [1, 7, 16, 33] {
                 let row = spread(-30.0, 12.0, width.max(2))[..width].to_vec();
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn quantising_keeps_within_half_a_step() {
+    fn quantisation_error_is_below_half_a_step() {
         for level in Level::available() {
             for count in [1, 5, 16, 100] {
                 let values = spread(-1.5, 3.0, count.max(2))[..count].to_vec();

@@ -7,11 +7,11 @@ use super::{Kind, Level, portable};
 
 /// Output columns of one packed block: four 512-bit registers of 32-bit sums.
 pub(super) const BLOCK: usize = 64;
-/// Inputs that one multiply-add instruction takes for each column.
+/// Inputs per column of one multiply-add instruction.
 pub(super) const GROUP: usize = 4;
 
-/// The weights of one layer, packed for the kernels: blocks of 64 columns; in each, for every four inputs, the four
-/// bytes of each column side by side.
+/// The weights of a layer in the order of the kernels: blocks of 64 columns, in which each group of four inputs has
+/// the four bytes of every column side by side.
 pub struct Weights {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
@@ -23,7 +23,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// From one row of `inputs` bytes for each output, as layers are stored. `None` when the sizes do not agree.
+    /// From one row of `inputs` bytes per output. `None` if the sizes do not match.
     pub fn pack(inputs: usize, rows: &[i8], scales: &[f32], bias: &[f32]) -> Option<Self> {
         let outputs = scales.len();
         if inputs == 0 || outputs == 0 || rows.len() != inputs.checked_mul(outputs)? || bias.len() != outputs {
@@ -70,7 +70,7 @@ fn padded(values: &[f32]) -> Vec<f32> {
     values
 }
 
-/// Rows of activations in eight bits, each with its own scale and least value.
+/// 8-bit activations; each row has a scale and a minimum.
 #[derive(Default)]
 pub struct Activations {
     width: usize,
@@ -80,7 +80,7 @@ pub struct Activations {
 }
 
 impl Activations {
-    /// Replaces what is held by `rows`, which are `width` values each.
+    /// Replaces the contents by `rows` of `width` values each.
     pub fn fill(&mut self, level: Level, rows: &[f32], width: usize) {
         let count = rows.len() / width;
         let stride = width.next_multiple_of(GROUP);
@@ -101,7 +101,7 @@ impl Activations {
     }
 }
 
-/// `out` becomes the layer's outputs, row after row.
+/// Writes the outputs of the layer to `out`, row by row.
 pub fn linear(level: Level, activations: &Activations, weights: &Weights, out: &mut [f32]) {
     let rows = activations.rows();
     assert_eq!(
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_least_values_and_bias_are_applied() {
+    fn scale_minimum_and_bias_are_applied() {
         let weights = Weights::pack(2, &[1, 2, -3, 4], &[0.5, 2.0], &[10.0, 20.0]).expect("sizes agree");
         for level in Level::available() {
             let mut activations = Activations::default();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_do_not_agree_are_refused() {
+    fn mismatched_sizes_are_refused() {
         assert!(Weights::pack(2, &[1, 2, 3], &[1.0], &[0.0]).is_none());
         assert!(Weights::pack(usize::MAX, &[1], &[1.0, 1.0], &[0.0, 0.0]).is_none());
         assert!(Weights::pack(0, &[], &[], &[]).is_none());

@@ -1,4 +1,4 @@
-//! Products of small matrices of floats: what attention is made of.
+//! Products of small float matrices, for attention.
 
 use super::{Kind, Level};
 
@@ -9,7 +9,7 @@ pub struct Matrix<'a> {
     pub stride: usize,
 }
 
-/// Columns come in whole registers.
+/// Columns are padded to whole registers.
 pub(super) const LANES: usize = 16;
 
 /// `out = left · right` for the first `rows` rows of `left`, `inner` of its columns, and `columns` (a multiple of 16)
@@ -29,7 +29,7 @@ pub fn matmul(level: Level, size: [usize; 3], left: Matrix<'_>, right: Matrix<'_
     }
 }
 
-/// Panics unless everything `size` speaks of is there.
+/// Panics unless all three matrices have the rows and columns of `size`.
 pub(super) fn check(
     [rows, inner, columns]: [usize; 3],
     left: Matrix<'_>,

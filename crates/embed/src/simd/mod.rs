@@ -1,7 +1,7 @@
-//! The arithmetic that costs time, in the best form the processor has.
+//! The hot loops, with the best instructions of the processor.
 //!
-//! Everything here is a safe function that takes a [`Level`]; a level exists only where the processor has been found
-//! to have it. Integer results are the same at every level, down to the bit.
+//! All functions are safe and take a [`Level`], which exists only if the processor supports it. Integer results are
+//! identical at every level.
 
 mod elementwise;
 mod linear;
@@ -18,7 +18,7 @@ pub use linear::{Activations, Weights, linear};
 pub use matmul::{Matrix, matmul};
 pub use scan::{Rows, dots};
 
-/// Which instructions may be used.
+/// An instruction set that this processor supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(Kind);
 
@@ -34,13 +34,13 @@ enum Kind {
 impl Level {
     pub const PORTABLE: Self = Self(Kind::Portable);
 
-    /// The fastest this processor has.
+    /// The fastest level of this processor.
     pub fn best() -> Self {
         static BEST: OnceLock<Level> = OnceLock::new();
         *BEST.get_or_init(|| Self::available().last().copied().unwrap_or(Self::PORTABLE))
     }
 
-    /// All this processor has, the slowest first.
+    /// All levels of this processor, slowest first.
     pub fn available() -> Vec<Self> {
         #[allow(unused_mut, reason = "only x86 has more than one")]
         let mut levels = vec![Self::PORTABLE];
@@ -56,7 +56,7 @@ impl Level {
         levels
     }
 
-    /// For people: which instructions these are.
+    /// The name that people see.
     pub fn name(self) -> &'static str {
         match self.0 {
             Kind::Portable => "portable",

@@ -1,4 +1,4 @@
-//! The kernels for processors without the instructions the others need: the definition of what they compute.
+//! The reference kernels, for processors without AVX2.
 
 use super::linear::{Activations, BLOCK, GROUP, Weights};
 
@@ -29,7 +29,7 @@ pub fn linear(activations: &Activations, weights: &Weights, out: &mut [f32]) {
     }
 }
 
-/// The product of a query with a row of signed bytes.
+/// The dot product of a query and an int8 row.
 pub fn dot(query: &[i8], row: &[u8]) -> i32 {
     query
         .iter()

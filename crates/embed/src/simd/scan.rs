@@ -1,8 +1,8 @@
-//! One vector of bytes against many.
+//! Dot products of one int8 vector with many.
 
 use super::{Kind, Level, portable};
 
-/// Query bytes come in whole registers, padded with zeros.
+/// Queries are padded with zeros to whole registers.
 pub(super) const LANES: usize = 64;
 
 /// Rows of signed bytes in records of `stride` bytes, each row `offset` bytes into its record.
@@ -15,13 +15,12 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Whole records.
     pub fn count(&self) -> usize {
         self.records.len() / self.stride
     }
 }
 
-/// `out` becomes the product of `query`, which is padded with zeros to whole registers, with every row.
+/// Writes the dot product of `query` with each row to `out`.
 pub fn dots(level: Level, query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
     assert!(
         rows.offset + rows.dimensions <= rows.stride,

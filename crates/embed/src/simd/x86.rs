@@ -1,5 +1,5 @@
-//! The kernels for x86-64, and the only unsafe code of the crate: instructions that are known to exist because a
-//! [`super::Level`] is only made where they do, and loads whose bounds are checked before the loops.
+//! The kernels for x86-64, and the only unsafe code of the crate. A [`super::Level`] exists only if the processor has
+//! the instructions, and the bounds of all loads are checked before the loops.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -27,7 +27,7 @@ pub fn with_avx2<T>(work: impl FnOnce() -> T) -> T {
     fn inside<T>(work: impl FnOnce() -> T) -> T {
         work()
     }
-    // SAFETY: the AVX2 level exists only where `has_avx2` said so.
+    // SAFETY: the AVX2 level exists only if `has_avx2` is true.
     unsafe { inside(work) }
 }
 
@@ -37,11 +37,11 @@ pub fn with_avx512<T>(work: impl FnOnce() -> T) -> T {
     fn inside<T>(work: impl FnOnce() -> T) -> T {
         work()
     }
-    // SAFETY: the AVX-512 level exists only where `has_avx512` said so.
+    // SAFETY: the AVX-512 level exists only if `has_avx512` is true.
     unsafe { inside(work) }
 }
 
-/// What the loops of `linear` rely on.
+/// Checks the bounds that the loops of `linear` rely on.
 fn check_linear(activations: &Activations, weights: &Weights, out: &[f32]) {
     let padded = weights.outputs.next_multiple_of(BLOCK);
     assert!(weights.stride().is_multiple_of(GROUP) && weights.outputs > 0);
@@ -54,7 +54,7 @@ fn check_linear(activations: &Activations, weights: &Weights, out: &[f32]) {
 
 pub fn linear_avx512(activations: &Activations, weights: &Weights, out: &mut [f32]) {
     check_linear(activations, weights, out);
-    // SAFETY: the AVX-512 level exists only where `has_avx512` said so.
+    // SAFETY: the AVX-512 level exists only if `has_avx512` is true.
     unsafe { linear_512(activations, weights, out) }
 }
 
@@ -135,7 +135,7 @@ fn linear_tile_512<const ROWS: usize>(
 
 pub fn linear_avx2(activations: &Activations, weights: &Weights, out: &mut [f32]) {
     check_linear(activations, weights, out);
-    // SAFETY: the AVX2 level exists only where `has_avx2` said so.
+    // SAFETY: the AVX2 level exists only if `has_avx2` is true.
     unsafe { linear_256(activations, weights, out) }
 }
 
@@ -286,7 +286,7 @@ matmul_of!(
     _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_fmadd_ps, [2 x 4, 3 x 3, 4 x 2, 6 x 1]
 );
 
-/// What the loops of `dots` rely on.
+/// Checks the bounds that the loops of `dots` rely on.
 fn check_dots(query: &[i8], rows: Rows<'_>, out: &[i32]) {
     assert!(rows.offset + rows.dimensions <= rows.stride);
     assert_eq!(out.len(), rows.records.len() / rows.stride);
@@ -322,7 +322,7 @@ pub fn dots_avx512(query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
         }
     }
     check_dots(query, rows, out);
-    // SAFETY: the AVX-512 level exists only where `has_avx512` said so.
+    // SAFETY: the AVX-512 level exists only if `has_avx512` is true.
     unsafe { work(query, rows, out) }
 }
 
@@ -349,6 +349,6 @@ pub fn dots_avx2(query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
         }
     }
     check_dots(query, rows, out);
-    // SAFETY: the AVX2 level exists only where `has_avx2` said so.
+    // SAFETY: the AVX2 level exists only if `has_avx2` is true.
     unsafe { work(query, rows, out) }
 }

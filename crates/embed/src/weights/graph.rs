@@ -24,13 +24,13 @@ pub struct Node {
     pub operation: String,
     pub inputs: Vec<String>,
     pub outputs: Vec<String>,
-    /// Of a constant node.
+    /// The value of a `Constant` node.
     pub tensor: Option<Stored>,
-    /// Whether a product takes its second matrix with outputs as rows.
+    /// `transB` of a `Gemm` node.
     pub transposed: bool,
 }
 
-/// A tensor as it lies in the file.
+/// Where a tensor is in the file.
 #[derive(Default)]
 pub struct Stored {
     pub shape: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Floats of 16 bits, widened.
+//! Converts 16-bit floats to 32 bits.
 
 /// IEEE 754 binary16.
 pub fn from_f16(bits: u16) -> f32 {
@@ -6,7 +6,7 @@ pub fn from_f16(bits: u16) -> f32 {
     let exponent = u32::from(bits >> 10) & 0x1f;
     let fraction = u32::from(bits) & 0x3ff;
     match exponent {
-        // Subnormal: the fraction counts steps of 2^-24.
+        // Subnormal: the fraction in units of 2^-24.
         0 => {
             let value = fraction as f32 / 16_777_216.0;
             f32::from_bits(value.to_bits() | sign)

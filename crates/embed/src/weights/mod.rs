@@ -1,4 +1,4 @@
-//! The weights of a model, by name, from the files people have.
+//! The weights of a model by name, from safetensors and ONNX files.
 
 mod graph;
 pub mod half;
@@ -11,10 +11,10 @@ use std::borrow::Cow;
 
 use crate::EmbedError;
 
-/// Vectors depend on how weights are rounded; this number is part of every fingerprint and goes up with a change.
+/// Part of every fingerprint. Increase it when the rounding of weights changes, because vectors depend on it.
 pub const QUANTISATION_VERSION: u32 = 1;
 
-/// One array of numbers, rows first.
+/// An array in row-major order.
 pub struct Tensor {
     pub shape: Vec<usize>,
     pub values: Values,
@@ -22,28 +22,26 @@ pub struct Tensor {
 
 pub enum Values {
     Floats(Vec<f32>),
-    /// Signed bytes, one scale for each row.
+    /// int8 with one scale per row.
     Bytes {
         values: Cow<'static, [u8]>,
         scales: Vec<f32>,
     },
 }
 
-/// Where tensors are looked up under the names that model files use.
+/// A file of named tensors.
 pub trait Tensors {
-    /// The names of all tensors.
     fn names(&self) -> Vec<&str>;
 
-    /// `None` when there is none of this name.
     fn lookup(&self, name: &str) -> Result<Option<Tensor>, EmbedError>;
 
-    /// The weights of a linear layer, one row for each output, whichever way round the file has them.
+    /// The weights of a linear layer with one row per output; some formats store them transposed.
     fn lookup_layer(&self, name: &str) -> Result<Option<Tensor>, EmbedError> {
         self.lookup(&format!("{name}.weight"))
     }
 }
 
-/// A matrix in signed bytes with a scale for each row.
+/// An int8 matrix with one scale per row.
 pub struct ByteMatrix {
     pub rows: usize,
     pub columns: usize,
@@ -64,7 +62,7 @@ impl Tensor {
         }
     }
 
-    /// Rounded to bytes, if it is not in bytes already.
+    /// Quantises floats; int8 stays as it is.
     pub fn into_bytes(self, name: &str) -> Result<ByteMatrix, EmbedError> {
         let &[rows, columns] = self.shape.as_slice() else {
             return Err(EmbedError::model(format!(

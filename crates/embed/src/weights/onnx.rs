@@ -1,8 +1,8 @@
 //! The weights inside an ONNX graph.
 //!
-//! Exporters keep the names of biases, norms and tables, but not those of matrices: a matrix is found by walking back
-//! from the addition of its bias, or by the name of its node. What the graph computes from constants alone (casts,
-//! scales of bytes, transpositions) is computed here.
+//! Exporters keep the names of biases, norms and tables, but not those of matrices. A matrix is found by walking back
+//! from the node that adds its bias, or by the name of its node. Constant expressions (casts, dequantisation,
+//! transpositions) are evaluated.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,18 +14,18 @@ use super::safetensors::{floats, halves};
 use super::{Tensor, Tensors, Values, quantise};
 use crate::EmbedError;
 
-/// How many nodes a constant may go through.
+/// Most nodes on the way to a constant.
 const MAX_DEPTH: usize = 12;
 const QUANTISED: &str = "_quantized";
 
 pub struct Onnx {
     bytes: Vec<u8>,
     graph: Graph,
-    /// Which node makes a value.
-    makers: HashMap<String, usize>,
+    /// The node that produces each value.
+    producers: HashMap<String, usize>,
 }
 
-/// Constant numbers, and how far apart they lie if they were whole numbers once.
+/// A constant, with its quantisation step if it was quantised.
 struct Array {
     shape: Vec<usize>,
     values: Vec<f32>,
@@ -45,24 +45,28 @@ impl Onnx {
         let graph = graph::read(&bytes)?;
         let outputs =
             |(at, node): (usize, &Node)| node.outputs.iter().map(|name| (name.clone(), at)).collect::<Vec<_>>();
-        let makers = graph.nodes.iter().enumerate().flat_map(outputs).collect();
-        Ok(Self { bytes, graph, makers })
+        let producers = graph.nodes.iter().enumerate().flat_map(outputs).collect();
+        Ok(Self {
+            bytes,
+            graph,
+            producers,
+        })
     }
 
-    fn maker(&self, name: &str) -> Option<&Node> {
-        self.makers.get(name).map(|&at| &self.graph.nodes[at])
+    fn producer(&self, name: &str) -> Option<&Node> {
+        self.producers.get(name).map(|&at| &self.graph.nodes[at])
     }
 
     fn constant(&self, name: &str) -> Result<Option<Array>, EmbedError> {
         self.evaluate(name, MAX_DEPTH)
     }
 
-    /// `None` when the value is not constant.
+    /// `None` if the value is not constant.
     fn evaluate(&self, name: &str, depth: usize) -> Result<Option<Array>, EmbedError> {
         if let Some(stored) = self.graph.stored.get(name) {
             return self.read(name, stored).map(Some);
         }
-        let Some(node) = self.maker(name).filter(|_| depth > 0) else {
+        let Some(node) = self.producer(name).filter(|_| depth > 0) else {
             return Ok(None);
         };
         let input = |at: usize| match node.inputs.get(at).filter(|name| !name.is_empty()) {
@@ -92,7 +96,7 @@ impl Onnx {
     fn read(&self, name: &str, stored: &Stored) -> Result<Array, EmbedError> {
         let fault = |what: &str| EmbedError::model(format!("the ONNX tensor {name} {what}"));
         if stored.external {
-            return Err(fault("lies in another file; export the model as a single file"));
+            return Err(fault("is in another file; export the model as a single file"));
         }
         let raw = &self.bytes[stored.raw.clone()];
         let numbers = |range: &Range<usize>| floats(&self.bytes[range.clone()]);
@@ -101,8 +105,8 @@ impl Onnx {
             graph::FLOAT => (floats(raw), Step::Unknown),
             graph::FLOAT16 => (halves(raw, from_f16), Step::Unknown),
             graph::BFLOAT16 => (halves(raw, from_bf16), Step::Unknown),
-            graph::INT8 if raw.is_empty() => (whole(&stored.numbers), Step::All(1.0)),
-            graph::UINT8 if raw.is_empty() => (whole(&stored.numbers), Step::All(1.0)),
+            graph::INT8 if raw.is_empty() => (integers(&stored.numbers), Step::All(1.0)),
+            graph::UINT8 if raw.is_empty() => (integers(&stored.numbers), Step::All(1.0)),
             graph::INT8 => (raw.iter().map(|&byte| f32::from(byte as i8)).collect(), Step::All(1.0)),
             graph::UINT8 => (raw.iter().map(|&byte| f32::from(byte)).collect(), Step::All(1.0)),
             other => return Err(fault(&format!("is of the unsupported type {other}"))),
@@ -112,7 +116,7 @@ impl Onnx {
             .iter()
             .try_fold(1usize, |count, &length| count.checked_mul(length));
         if count != Some(values.len()) {
-            return Err(fault("has another size than its shape"));
+            return Err(fault("does not have the size of its shape"));
         }
         Ok(Array {
             shape: stored.shape.clone(),
@@ -121,17 +125,17 @@ impl Onnx {
         })
     }
 
-    /// The matrix that is multiplied on the way to `name`, with one row for each output.
+    /// The matrix of the product that leads to `name`, with one row per output.
     fn matrix_before(&self, name: &str) -> Result<Option<Array>, EmbedError> {
         let mut name = name.to_owned();
         let mut scale = None;
         for _ in 0..MAX_DEPTH {
-            let Some(node) = self.maker(&name) else {
+            let Some(node) = self.producer(&name) else {
                 return Ok(None);
             };
             name = match node.operation.as_str() {
                 "Cast" | "Identity" | "Reshape" => node.inputs.first().cloned().unwrap_or_default(),
-                "Mul" => match self.byte_product(node)? {
+                "Mul" => match self.scaled_product(node)? {
                     Some((product, found)) => {
                         scale = found;
                         product
@@ -145,12 +149,12 @@ impl Onnx {
         Ok(None)
     }
 
-    /// For the multiplication of a product of bytes by its scale: the product, and the constant part of the scale.
-    fn byte_product(&self, node: &Node) -> Result<Option<(String, Option<Array>)>, EmbedError> {
+    /// For a node that scales an int8 product: the product, and the constant part of the scale.
+    fn scaled_product(&self, node: &Node) -> Result<Option<(String, Option<Array>)>, EmbedError> {
         let [first, second] = node.inputs.as_slice() else {
             return Ok(None);
         };
-        let is_product = |name: &str| self.maker(name).is_some_and(|node| node.operation != "Mul");
+        let is_product = |name: &str| self.producer(name).is_some_and(|node| node.operation != "Mul");
         let (product, scale) = if is_product(first) {
             (first, second)
         } else {
@@ -159,10 +163,10 @@ impl Onnx {
         if let Some(constant) = self.constant(scale)? {
             return Ok(Some((product.clone(), Some(constant))));
         }
-        let Some(maker) = self.maker(scale).filter(|node| node.operation == "Mul") else {
+        let Some(producer) = self.producer(scale).filter(|node| node.operation == "Mul") else {
             return Ok(None);
         };
-        for input in &maker.inputs {
+        for input in &producer.inputs {
             if let Some(constant) = self.constant(input)? {
                 return Ok(Some((product.clone(), Some(constant))));
             }
@@ -188,12 +192,12 @@ impl Onnx {
                 None => return Err(EmbedError::model(format!("the ONNX tensor {name} has no scale"))),
             }
         }
-        // Inputs are rows in all of these but one.
+        // Only `Gemm` with `transB` stores one row per output.
         Ok(Some(if node.transposed { matrix } else { matrix.transposed() }))
     }
 
-    /// By the addition that the bias of the layer goes into.
-    fn by_bias(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
+    /// Finds the matrix by the node that adds the bias of the layer.
+    fn matrix_by_bias(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
         let bias = format!("{layer}.bias");
         for node in self.graph.nodes.iter().filter(|node| node.inputs.contains(&bias)) {
             let found = match node.operation.as_str() {
@@ -211,9 +215,9 @@ impl Onnx {
         Ok(None)
     }
 
-    /// By the path that exporters make of a layer's name: `encoder.layer.0.output.dense` becomes
+    /// Finds the matrix by the node name that exporters derive from a layer: `encoder.layer.0.output.dense` becomes
     /// `/encoder/layer.0/output/dense/MatMul`.
-    fn by_node(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
+    fn matrix_by_node_name(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
         let mut path = String::from("/");
         let mut parts = layer.split('.').peekable();
         while let Some(part) = parts.next() {
@@ -245,7 +249,7 @@ impl Tensors for Onnx {
             .stored
             .keys()
             .map(|name| name.strip_suffix(QUANTISED).unwrap_or(name));
-        stored.chain(self.makers.keys().map(String::as_str)).collect()
+        stored.chain(self.producers.keys().map(String::as_str)).collect()
     }
 
     fn lookup(&self, name: &str) -> Result<Option<Tensor>, EmbedError> {
@@ -263,9 +267,9 @@ impl Tensors for Onnx {
     }
 
     fn lookup_layer(&self, name: &str) -> Result<Option<Tensor>, EmbedError> {
-        let mut found = self.by_bias(name)?;
+        let mut found = self.matrix_by_bias(name)?;
         if found.is_none() {
-            found = self.by_node(name)?;
+            found = self.matrix_by_node_name(name)?;
         }
         match found {
             Some(array) => Ok(Some(array.into_tensor())),
@@ -274,16 +278,16 @@ impl Tensors for Onnx {
     }
 }
 
-fn whole(numbers: &[u64]) -> Vec<f32> {
+fn integers(numbers: &[u64]) -> Vec<f32> {
     numbers.iter().map(|&number| number as i64 as f32).collect()
 }
 
 impl Array {
-    /// Every value times its factor: one for all, one for each column, or one for each row.
+    /// Multiplies by one factor, one per column, or one per row.
     fn scaled(mut self, factors: &Self, name: &str) -> Result<Self, EmbedError> {
         let columns = self.shape.last().copied().unwrap_or(1).max(1);
         let rows = self.values.len() / columns;
-        let was_whole = matches!(self.step, Step::All(1.0));
+        let was_integer = matches!(self.step, Step::All(1.0));
         let per_row = factors.shape.last() == Some(&1) || factors.values.len() != columns;
         let steps = factors.values.as_slice();
         self.step = match steps {
@@ -308,13 +312,13 @@ impl Array {
                 )));
             }
         };
-        if !was_whole {
+        if !was_integer {
             self.step = Step::Unknown;
         }
         Ok(self)
     }
 
-    /// Every value less the one that stands for zero.
+    /// Subtracts the zero point: one, or one per column.
     fn minus(mut self, zero: Option<Self>, name: &str) -> Result<Self, EmbedError> {
         let columns = self.shape.last().copied().unwrap_or(1).max(1);
         let zeros = zero.map(|zero| zero.values).unwrap_or_default();
@@ -357,7 +361,7 @@ impl Array {
         }
     }
 
-    /// What were bytes is bytes again, if our own hold it.
+    /// Returns quantised values to int8 if that is exact.
     fn into_tensor(self) -> Tensor {
         let steps = match (&self.step, self.shape.as_slice()) {
             (Step::All(step), &[rows, _]) => Some(vec![*step; rows]),

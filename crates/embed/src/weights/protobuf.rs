@@ -1,20 +1,20 @@
-//! As much of the protobuf encoding as reading a model takes. Positions are counted from the start of the whole file,
-//! so that what is found can be kept without copying it.
+//! The part of the protobuf encoding that ONNX files need. Ranges are relative to the whole file, so that tensors are
+//! not copied.
 
 use std::ops::Range;
 
 pub enum Value {
     Number(u64),
     Bytes(Range<usize>),
-    /// Four or eight bytes, as no field that we read has them.
+    /// A fixed-width number; no field that we read has one.
     Fixed,
 }
 
-/// The message ends in the middle of a field, or has one of a kind that does not exist.
+/// The message ends within a field, or has an unknown wire type.
 #[derive(Debug)]
 pub struct Malformed;
 
-/// The fields of a message, one after another; it ends after the first malformed one.
+/// Iterates over the fields of a message; ends after a malformed one.
 pub struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -85,7 +85,7 @@ impl Iterator for Fields<'_> {
     }
 }
 
-/// Numbers one after another, without keys.
+/// The numbers of a packed field.
 pub fn packed(bytes: &[u8], range: Range<usize>) -> Result<Vec<u64>, Malformed> {
     let mut fields = Fields::of(bytes, range);
     let mut numbers = Vec::new();
@@ -113,7 +113,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_end_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), start in 0usize..70) {
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), start in 0usize..70) {
             Fields::of(&bytes, start..bytes.len() + 3).for_each(drop);
             drop(packed(&bytes, start..bytes.len() + 3));
         }

@@ -1,9 +1,9 @@
-//! Floats rounded to signed bytes, a scale for each row.
+//! Quantises floats to int8 with one scale per row.
 
-/// How far below the greatest value the range may end: cutting a few values short rounds all others more finely.
-const SHRINKINGS: [f32; 8] = [1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.81, 0.77];
+/// Candidate ranges relative to the greatest value: clipping outliers makes all other values more precise.
+const RANGES: [f32; 8] = [1.0, 0.97, 0.94, 0.91, 0.88, 0.85, 0.81, 0.77];
 
-/// The bytes of every row of `width` values, and its scale.
+/// Returns int8 values and one scale per row of `width` values.
 pub fn rows(values: &[f32], width: usize) -> (Vec<u8>, Vec<f32>) {
     let mut bytes = Vec::with_capacity(values.len());
     let mut scales = Vec::with_capacity(values.len() / width);
@@ -16,7 +16,7 @@ pub fn rows(values: &[f32], width: usize) -> (Vec<u8>, Vec<f32>) {
     (bytes, scales)
 }
 
-/// The bytes of values that are whole multiples of their row's step; `None` if there are others, or too large ones.
+/// Values as multiples of their row's step; `None` if one is not a multiple or exceeds int8.
 pub fn exactly(values: &[f32], width: usize, steps: &[f32]) -> Option<Vec<u8>> {
     if width == 0 || values.len() != width.checked_mul(steps.len())? {
         return None;
@@ -35,15 +35,15 @@ pub fn exactly(values: &[f32], width: usize, steps: &[f32]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The scale with the least squared error.
+/// The scale with the smallest squared error.
 fn best_scale(row: &[f32]) -> f32 {
     let greatest = row.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));
     if greatest == 0.0 || !greatest.is_finite() {
         return 0.0;
     }
     let mut best = (f32::INFINITY, 0.0);
-    for shrinking in SHRINKINGS {
-        let scale = greatest * shrinking / 127.0;
+    for range in RANGES {
+        let scale = greatest * range / 127.0;
         let inverse = 1.0 / scale;
         let error: f32 = row
             .iter()
@@ -56,8 +56,8 @@ fn best_scale(row: &[f32]) -> f32 {
     best.1
 }
 
-/// To the nearest whole number within a byte: by an addition that leaves no room for a fraction, since the library's
-/// rounding is a call for each number on processors without an instruction for it.
+/// Rounds to an integer within int8, by adding a number so large that no fraction remains: `f32::round` is a library
+/// call on processors without a rounding instruction.
 fn rounded(value: f32) -> f32 {
     const NO_FRACTION: f32 = 12_582_912.0; // 1.5 · 2^23
     value.clamp(-127.0, 127.0) + NO_FRACTION - NO_FRACTION
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_back_within_a_step_and_zeros_stay() {
+    fn quantised_rows_are_within_a_step() {
         let values = [0.5, -0.25, 0.125, 1.0, 0.0, 0.0, 0.0, 0.0];
         let (bytes, scales) = rows(&values, 4);
         for (at, value) in values.iter().enumerate() {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outlier_is_cut_when_that_helps_the_others() {
+    fn outlier_is_clipped_for_precision() {
         let mut row: Vec<f32> = (0..8000).map(|at| at as f32 / 16_000.0).collect();
         row[0] = 1.0;
         let (_, scales) = rows(&row, 8000);

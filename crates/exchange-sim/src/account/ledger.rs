@@ -1,19 +1,23 @@
-//! What one key owns, its orders and its trades. Amounts are in 10⁻⁸ of their asset; there is no commission.
+//! The balances, orders and trades of one API key. Amounts are in 10⁻⁸ of their asset; there is no commission.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use super::draft::{Draft, Kind};
+use super::order_request::{Kind, OrderRequest};
+use crate::api::error::ApiError;
 use crate::interval::Millis;
 use crate::market::levels::Side;
 use crate::market::symbol::Symbol;
 use crate::market::tape::Trade;
 use crate::number::{self, Price, Quantity, UNIT};
-use crate::rest::error::ApiError;
 use crate::simulated::engine::Execution;
 use crate::simulated::matching::OrderId;
+
+/// Orders and trades kept for each key.
+const MAX_ORDERS: usize = 10_000;
+const MAX_TRADES: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -50,7 +54,7 @@ pub struct Order {
     pub price: Price,
     pub quantity: Quantity,
     pub executed: Quantity,
-    /// What was paid or received, in 10⁻⁸ of the quote asset.
+    /// Paid or received, in 10⁻⁸ of the quote asset.
     pub money: i128,
     pub state: State,
     pub placed: Millis,
@@ -77,12 +81,12 @@ struct Balance {
 pub struct Ledger {
     balances: IndexMap<String, Balance>,
     orders: BTreeMap<(String, OrderId), Order>,
-    trades: Vec<MyTrade>,
+    trades: VecDeque<MyTrade>,
     pub updated: Millis,
 }
 
 impl Ledger {
-    pub fn owning(balances: impl Iterator<Item = (String, i128)>) -> Self {
+    pub fn with_balances(balances: impl Iterator<Item = (String, i128)>) -> Self {
         Self {
             balances: balances
                 .map(|(asset, free)| (asset, Balance { free, locked: 0 }))
@@ -98,7 +102,7 @@ impl Ledger {
         &mut self.balances[asset]
     }
 
-    /// Sets aside what an order may cost; nothing changes if there is too little.
+    /// Locks what an order may cost; fails without a change if the balance is too low.
     pub fn reserve(&mut self, symbol: &Symbol, side: Side, cost: i128) -> Result<(), ApiError> {
         let balance = self.balance(spent(symbol, side));
         if balance.free < cost {
@@ -118,8 +122,16 @@ impl Ledger {
         balance.free += cost;
     }
 
+    /// Adds an order. Of too many, the one that was closed first is forgotten.
     pub fn put(&mut self, order: Order) {
         self.orders.insert((order.symbol.clone(), order.id), order);
+        if self.orders.len() > MAX_ORDERS {
+            let closed = self.orders.iter().filter(|(_, order)| !order.state.is_open());
+            let oldest = closed
+                .min_by_key(|(_, order)| order.updated)
+                .map(|(key, _)| key.clone());
+            oldest.map(|key| self.orders.remove(&key));
+        }
     }
 
     pub fn order(&self, symbol: &str, id: OrderId) -> Option<&Order> {
@@ -142,15 +154,12 @@ impl Ledger {
         self.orders.values().any(|order| order.state.is_open())
     }
 
-    /// A fill of an order that rested, if it was this key's.
-    pub fn settle_maker(&mut self, name: &str, symbol: &Symbol, execution: &Execution) {
-        let id = execution.fill.maker;
-        if self.order(name, id).is_some() {
-            self.settle(symbol, id, &execution.trade, true);
-        }
+    /// Books a fill of a resting order, if it is this key's.
+    pub fn settle_maker(&mut self, symbol: &Symbol, execution: &Execution) {
+        self.settle(symbol, execution.fill.maker, &execution.trade, true);
     }
 
-    /// Moves what a fill moves: what was set aside is spent, what was bought is free.
+    /// Books a fill: the locked amount is spent, the bought amount is free.
     pub fn settle(&mut self, symbol: &Symbol, id: OrderId, trade: &Trade, maker: bool) {
         let Some(order) = self.order_mut(&symbol.name, id) else {
             return;
@@ -165,7 +174,10 @@ impl Ledger {
         };
         let (side, limit) = (order.side, order.price);
         self.updated = trade.time;
-        self.trades.push(MyTrade {
+        if self.trades.len() == MAX_TRADES {
+            self.trades.pop_front();
+        }
+        self.trades.push_back(MyTrade {
             symbol: symbol.name.clone(),
             order: id,
             trade: *trade,
@@ -174,7 +186,7 @@ impl Ledger {
         });
         match side {
             Side::Bid => {
-                // Bought below the limit: the difference is free again.
+                // What was saved below the limit is free again.
                 let reserved = match limit {
                     0 => money,
                     limit => cost(limit, trade.quantity),
@@ -202,7 +214,7 @@ impl Ledger {
     }
 }
 
-/// The asset that an order gives.
+/// The asset that an order spends.
 fn spent(symbol: &Symbol, side: Side) -> &str {
     match side {
         Side::Bid => &symbol.quote,
@@ -215,14 +227,14 @@ pub const fn cost(price: Price, quantity: Quantity) -> i128 {
 }
 
 impl Order {
-    pub fn of(draft: &Draft, symbol: &Symbol, id: OrderId, quantity: Quantity, now: Millis) -> Self {
+    pub fn new(request: &OrderRequest, symbol: &Symbol, id: OrderId, quantity: Quantity, now: Millis) -> Self {
         Self {
             symbol: symbol.name.clone(),
             id,
-            client_id: draft.client_id.clone().unwrap_or_else(|| format!("sim-{id}")),
-            side: draft.side,
-            kind: draft.kind,
-            price: draft.price.unwrap_or(0),
+            client_id: request.client_id.clone().unwrap_or_else(|| format!("sim-{id}")),
+            side: request.side,
+            kind: request.kind,
+            price: request.price.unwrap_or(0),
             quantity,
             executed: 0,
             money: 0,
@@ -232,7 +244,7 @@ impl Order {
         }
     }
 
-    /// What is still set aside for it.
+    /// What is still locked for it.
     pub const fn reserved(&self) -> i128 {
         let left = self.quantity - self.executed;
         match self.side {

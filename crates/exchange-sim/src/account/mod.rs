@@ -1,7 +1,7 @@
-//! Signed endpoints: an account for each configured key, whose orders go through the simulated books.
+//! Signed endpoints: one account for each API key, whose orders go to the simulated books.
 
-mod draft;
 mod ledger;
+mod order_request;
 mod orders;
 mod signature;
 
@@ -11,17 +11,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use axum::http::Method;
 use serde_json::{Value, json};
 
+use crate::api::Request;
+use crate::api::error::ApiError;
 use crate::interval::{DAY, Millis, SECOND};
+use crate::markets::Markets;
 use crate::number;
-use crate::rest::error::ApiError;
-use crate::rest::{Request, no_such_path};
 use crate::settings::ApiKey;
-use crate::venue::{Venue, lock};
+use crate::simulated::lock;
 use ledger::Ledger;
 
 pub const ENDPOINTS: [&str; 6] = ["account", "order", "order/test", "openOrders", "allOrders", "myTrades"];
 
-/// Orders whose times are remembered for the headers that count them.
+/// Order times kept for the headers that count orders; the exchange allows so many per day.
 const MAX_ORDER_TIMES: usize = 200_000;
 
 #[derive(Debug)]
@@ -42,7 +43,7 @@ impl Accounts {
             let owned = |(asset, amount): &(String, String)| Some((asset.clone(), number::parse(amount)?));
             let account = Account {
                 secret: key.secret.clone(),
-                ledger: Ledger::owning(key.balances.iter().filter_map(owned)),
+                ledger: Ledger::with_balances(key.balances.iter().filter_map(owned)),
             };
             (key.key.clone(), account)
         };
@@ -56,7 +57,7 @@ impl Accounts {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Orders of the last ten seconds and of the last day.
+    /// Orders in the last ten seconds and in the last day.
     pub fn order_counts(&self, now: Millis) -> (usize, usize) {
         let times = self.order_times.lock().unwrap_or_else(PoisonError::into_inner);
         let since = |start: Millis| times.len() - times.partition_point(|time| *time < start);
@@ -70,51 +71,54 @@ impl Accounts {
         }
         times.push_back(now);
     }
+
+    pub fn dispatch(&self, markets: &Markets, request: &Request<'_>) -> Result<String, ApiError> {
+        let key = request
+            .key
+            .filter(|key| !key.is_empty())
+            .ok_or_else(|| ApiError::unauthorized(-2014, "API-key format invalid."))?;
+        let mut accounts = self.lock();
+        settle(markets, &mut accounts);
+        let account = accounts
+            .get_mut(key)
+            .ok_or_else(|| ApiError::unauthorized(-2015, "Invalid API-key, IP, or permissions for action."))?;
+        signature::check(request, &account.secret, markets.server_time())?;
+        let ledger = &mut account.ledger;
+        let answer = match (request.method, request.endpoint) {
+            (&Method::GET, "account") => describe(ledger, request)?,
+            (&Method::POST, "order") => {
+                let placed = orders::place(markets, ledger, request)?;
+                self.count_order(markets.now());
+                placed
+            }
+            (&Method::POST, "order/test") => orders::test(markets, request)?,
+            (&Method::GET, "order") => orders::find(ledger, request)?,
+            (&Method::DELETE, "order") => orders::cancel(markets, ledger, request)?,
+            (&Method::GET, "openOrders") => orders::open(markets, ledger, request)?,
+            (&Method::DELETE, "openOrders") => orders::cancel_all(markets, ledger, request)?,
+            (&Method::GET, "allOrders") => orders::all(markets, ledger, request)?,
+            (&Method::GET, "myTrades") => orders::trades(markets, ledger, request)?,
+            _ => return Err(ApiError::no_such_path()),
+        };
+        Ok(answer.to_string())
+    }
 }
 
-pub fn answer(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
-    let key = request
-        .key
-        .filter(|key| !key.is_empty())
-        .ok_or_else(|| ApiError::unauthorized(-2014, "API-key format invalid."))?;
-    let mut accounts = venue.accounts.lock();
-    settle(venue, &mut accounts);
-    let account = accounts
-        .get_mut(key)
-        .ok_or_else(|| ApiError::unauthorized(-2015, "Invalid API-key, IP, or permissions for action."))?;
-    signature::check(request, &account.secret, venue.told_time())?;
-    let ledger = &mut account.ledger;
-    let answer = match (request.method, request.endpoint) {
-        (&Method::GET, "account") => describe(ledger, request)?,
-        (&Method::POST, "order") => orders::place(venue, ledger, request)?,
-        (&Method::POST, "order/test") => orders::test(venue, request)?,
-        (&Method::GET, "order") => orders::find(ledger, request)?,
-        (&Method::DELETE, "order") => orders::cancel(venue, ledger, request)?,
-        (&Method::GET, "openOrders") => orders::open(venue, ledger, request)?,
-        (&Method::DELETE, "openOrders") => orders::cancel_all(venue, ledger, request)?,
-        (&Method::GET, "allOrders") => orders::all(venue, ledger, request)?,
-        (&Method::GET, "myTrades") => orders::trades(venue, ledger, request)?,
-        _ => return Err(no_such_path()),
-    };
-    Ok(answer.to_string())
-}
-
-/// Takes in what happened to resting orders since somebody last looked.
-fn settle(venue: &Venue, accounts: &mut HashMap<String, Account>) {
-    let watching = accounts.values().any(|account| account.ledger.has_open_orders());
-    if !watching {
+/// Books the fills of resting orders since the last request.
+fn settle(markets: &Markets, accounts: &mut HashMap<String, Account>) {
+    if !accounts.values().any(|account| account.ledger.has_open_orders()) {
         return;
     }
-    for (name, listed) in &venue.listed {
-        let mut listed = lock(listed);
-        let Some(engine) = &mut listed.engine else {
+    for instrument in markets.instruments.values() {
+        let mut instrument = lock(instrument);
+        let Some(engine) = &mut instrument.engine else {
             continue;
         };
         let executions = engine.take_watched_executions();
-        let symbol = &listed.market.symbol;
+        let symbol = &instrument.market.symbol;
         for execution in &executions {
             for account in accounts.values_mut() {
-                account.ledger.settle_maker(name, symbol, execution);
+                account.ledger.settle_maker(symbol, execution);
             }
         }
     }

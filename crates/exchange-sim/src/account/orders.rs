@@ -2,130 +2,133 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{self, Amount, Draft, Kind, Lasting, Response};
 use super::ledger::{Ledger, MyTrade, Order, State, cost, side_name};
+use super::order_request::{self, Amount, Kind, OrderRequest, Response, TimeInForce};
+use crate::api::Request;
+use crate::api::error::ApiError;
+use crate::api::params::Params;
 use crate::interval::Millis;
 use crate::market::levels::Side;
 use crate::market::symbol::Symbol;
+use crate::markets::Markets;
 use crate::number::{self, Quantity, UNIT};
-use crate::rest::Request;
-use crate::rest::error::ApiError;
-use crate::rest::params::Params;
 use crate::simulated::engine::{Engine, Execution, Incoming, Submitted};
 use crate::simulated::matching::{MatchingBook, OrderId};
-use crate::venue::{Listed, Shared, Venue, lock};
+use crate::simulated::{Instrument, SharedInstrument, lock};
 
 type Answer = Result<Value, ApiError>;
 
-fn listed<'a>(venue: &'a Venue, params: &Params) -> Result<&'a Shared, ApiError> {
-    venue.lookup(params.symbol()?).ok_or_else(ApiError::invalid_symbol)
+fn find_instrument<'a>(markets: &'a Markets, params: &Params) -> Result<&'a SharedInstrument, ApiError> {
+    markets.lookup(params.symbol()?).ok_or_else(ApiError::invalid_symbol)
 }
 
 fn market_closed() -> ApiError {
     ApiError::bad(-1013, "Market is closed.")
 }
 
-/// An order that passed the filters, and the quantity it comes to.
-struct Checked {
-    draft: Draft,
+/// An order that passed the filters, with its quantity.
+struct CheckedOrder {
+    order: OrderRequest,
     quantity: Quantity,
 }
 
-fn checked(listed: &Listed, params: &Params) -> Result<Checked, ApiError> {
-    let draft = draft::read(params)?;
+fn check(instrument: &Instrument, params: &Params) -> Result<CheckedOrder, ApiError> {
+    let order = order_request::parse(params)?;
     params.finish()?;
-    let symbol = &listed.market.symbol;
-    let engine = listed.engine.as_ref().ok_or_else(market_closed)?;
+    let symbol = &instrument.market.symbol;
+    let engine = instrument.engine.as_ref().ok_or_else(market_closed)?;
     let reference = engine
         .book
-        .best(draft.side.opposite())
-        .or_else(|| listed.market.last_price());
-    draft::check(&draft, symbol, reference.unwrap_or(0))?;
-    let quantity = match draft.amount {
+        .best(order.side.opposite())
+        .or_else(|| instrument.market.last_price());
+    order_request::check(&order, symbol, reference.unwrap_or(0))?;
+    let quantity = match order.amount {
         Amount::Base(quantity) => quantity,
         Amount::Quote(money) => {
-            let bought = engine.book.quantity_for(draft.side, money.saturating_mul(UNIT));
+            let bought = engine.book.quantity_for(order.side, money.saturating_mul(UNIT));
             bought - bought % symbol.step
         }
     };
     if quantity == 0 {
         return Err(ApiError::bad(-1013, "Filter failure: LOT_SIZE"));
     }
-    Ok(Checked { draft, quantity })
+    Ok(CheckedOrder { order, quantity })
 }
 
-pub fn test(venue: &Venue, request: &Request<'_>) -> Answer {
-    let listed = lock(listed(venue, &request.params)?);
-    checked(&listed, &request.params).map(|_| json!({}))
+pub fn test(markets: &Markets, request: &Request<'_>) -> Answer {
+    let instrument = lock(find_instrument(markets, &request.params)?);
+    check(&instrument, &request.params).map(|_| json!({}))
 }
 
-pub fn place(venue: &Venue, ledger: &mut Ledger, request: &Request<'_>) -> Answer {
-    let mut listed = lock(listed(venue, &request.params)?);
-    let Checked { draft, quantity } = checked(&listed, &request.params)?;
-    let Listed { market, engine } = &mut *listed;
+pub fn place(markets: &Markets, ledger: &mut Ledger, request: &Request<'_>) -> Answer {
+    let mut instrument = lock(find_instrument(markets, &request.params)?);
+    let now = markets.now();
+    // The market moves up to now first, so that trades stay in the order of their times.
+    if let Instrument {
+        market,
+        engine: Some(engine),
+    } = &mut *instrument
+    {
+        engine.advance(market, &markets.hub, now);
+    }
+    let CheckedOrder { order: terms, quantity } = check(&instrument, &request.params)?;
+    let Instrument { market, engine } = &mut *instrument;
     let engine = engine.as_mut().ok_or_else(market_closed)?;
-    let now = venue.now();
-    // The order meets the book as it is at this moment, and trades stay in the order of their times.
-    engine.advance(market, &venue.hub, now);
     let symbol = market.symbol.clone();
-    refuse_duplicate(ledger, &symbol, &draft)?;
-    let crossing = engine.book.available(draft.side, draft.price);
-    if draft.kind == Kind::LimitMaker && crossing > 0 {
+    refuse_duplicate(ledger, &symbol, &terms)?;
+    let crossing = engine.book.available(terms.side, terms.price);
+    if terms.kind == Kind::LimitMaker && crossing > 0 {
         return Err(ApiError::bad(-2010, "Order would immediately match and take."));
     }
-    let reserved = reservation(&engine.book, &draft, quantity);
-    ledger.reserve(&symbol, draft.side, reserved)?;
-    venue.accounts.count_order(now);
-    let killed = draft.kind == Kind::Limit(Lasting::FillOrKill) && crossing < quantity;
+    let reserved = reservation(&engine.book, &terms, quantity);
+    ledger.reserve(&symbol, terms.side, reserved)?;
+    let killed = terms.kind == Kind::Limit(TimeInForce::FillOrKill) && crossing < quantity;
     let submitted = if killed {
         engine.refuse()
     } else {
         let incoming = Incoming {
-            side: draft.side,
-            limit: draft.price,
+            side: terms.side,
+            limit: terms.price,
             quantity,
-            rests: matches!(draft.kind, Kind::Limit(Lasting::UntilCancelled) | Kind::LimitMaker),
+            rests: matches!(terms.kind, Kind::Limit(TimeInForce::UntilCancelled) | Kind::LimitMaker),
         };
-        engine.submit(market, &venue.hub, &incoming, now)
+        engine.submit(market, &markets.hub, &incoming, now)
     };
-    let order = enter(ledger, engine, &symbol, &draft, quantity, &submitted, now);
-    Ok(placed_json(&order, &draft, &submitted.executions, &symbol))
+    let order = enter(ledger, engine, &symbol, &terms, quantity, &submitted, now);
+    Ok(placed_json(&order, &terms, &submitted.executions, &symbol))
 }
 
-fn refuse_duplicate(ledger: &Ledger, symbol: &Symbol, draft: &Draft) -> Result<(), ApiError> {
-    let duplicate = draft.client_id.as_ref().is_some_and(|id| {
-        let mut open = ledger
-            .orders()
-            .filter(|order| order.state.is_open() && order.symbol == symbol.name);
-        open.any(|order| order.client_id == *id)
-    });
-    if duplicate {
-        return Err(ApiError::bad(-2010, "Duplicate order sent."));
+fn refuse_duplicate(ledger: &Ledger, symbol: &Symbol, request: &OrderRequest) -> Result<(), ApiError> {
+    let mut open = ledger
+        .orders()
+        .filter(|order| order.state.is_open() && order.symbol == symbol.name);
+    match open.any(|order| request.client_id.as_ref() == Some(&order.client_id)) {
+        true => Err(ApiError::bad(-2010, "Duplicate order sent.")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
-/// What an order can cost at most: a buyer's money, or what a seller sells.
-fn reservation(book: &MatchingBook, draft: &Draft, quantity: Quantity) -> i128 {
-    match (draft.side, draft.price) {
+/// What an order can cost at most: money of a buyer, quantity of a seller.
+fn reservation(book: &MatchingBook, request: &OrderRequest, quantity: Quantity) -> i128 {
+    match (request.side, request.price) {
         (Side::Ask, _) => quantity,
         (Side::Bid, Some(limit)) => cost(limit, quantity),
         (Side::Bid, None) => book.money_for(Side::Bid, quantity) / UNIT,
     }
 }
 
-/// Writes the order down, and what became of it at once.
+/// Adds the order to the ledger with its immediate fills.
 fn enter(
     ledger: &mut Ledger,
     engine: &mut Engine,
     symbol: &Symbol,
-    draft: &Draft,
+    request: &OrderRequest,
     quantity: Quantity,
     submitted: &Submitted,
     now: Millis,
 ) -> Order {
     let id = submitted.id;
-    ledger.put(Order::of(draft, symbol, id, quantity, now));
+    ledger.put(Order::new(request, symbol, id, quantity, now));
     for execution in &submitted.executions {
         ledger.settle(symbol, id, &execution.trade, false);
     }
@@ -137,10 +140,10 @@ fn enter(
     ledger
         .order(&symbol.name, id)
         .cloned()
-        .unwrap_or_else(|| Order::of(draft, symbol, id, quantity, now))
+        .unwrap_or_else(|| Order::new(request, symbol, id, quantity, now))
 }
 
-/// What is left of an order that does not rest lapses.
+/// Expires what is left of an order that does not rest.
 fn expire_rest(ledger: &mut Ledger, symbol: &Symbol, id: OrderId) {
     let Some(order) = ledger.order_mut(&symbol.name, id) else {
         return;
@@ -150,7 +153,7 @@ fn expire_rest(ledger: &mut Ledger, symbol: &Symbol, id: OrderId) {
     }
     order.state = State::Expired;
     let side = order.side;
-    // A market buyer's reserve was for what there was to buy, and that was bought.
+    // What a market buyer locked was for the quantity that was there, and all of it was bought.
     let reserved = match (side, order.price) {
         (Side::Bid, 0) => 0,
         _ => order.reserved(),
@@ -158,7 +161,7 @@ fn expire_rest(ledger: &mut Ledger, symbol: &Symbol, id: OrderId) {
     ledger.release(symbol, side, reserved);
 }
 
-fn placed_json(order: &Order, draft: &Draft, executions: &[Execution], symbol: &Symbol) -> Value {
+fn placed_json(order: &Order, request: &OrderRequest, executions: &[Execution], symbol: &Symbol) -> Value {
     let mut answer = json!({
         "symbol": order.symbol,
         "orderId": order.id,
@@ -169,14 +172,14 @@ fn placed_json(order: &Order, draft: &Draft, executions: &[Execution], symbol: &
     let Value::Object(fields) = &mut answer else {
         return answer;
     };
-    if draft.response == Response::Ack {
+    if request.response == Response::Ack {
         return answer;
     }
     let result = json!({
         "price": number::fixed_price(order.price),
         "origQty": number::fixed(order.quantity),
         "executedQty": number::fixed(order.executed),
-        "origQuoteOrderQty": number::fixed(match draft.amount { Amount::Quote(money) => money, Amount::Base(_) => 0 }),
+        "origQuoteOrderQty": number::fixed(match request.amount { Amount::Quote(money) => money, Amount::Base(_) => 0 }),
         "cummulativeQuoteQty": number::fixed(order.money),
         "status": order.state.as_str(),
         "timeInForce": order.kind.time_in_force(),
@@ -188,10 +191,10 @@ fn placed_json(order: &Order, draft: &Draft, executions: &[Execution], symbol: &
     if let Value::Object(result) = result {
         fields.extend(result);
     }
-    if draft.response == Response::Full {
+    if request.response == Response::Full {
         let fills: Vec<Value> = executions
             .iter()
-            .map(|execution| fill_json(execution, draft.side, symbol))
+            .map(|execution| fill_json(execution, request.side, symbol))
             .collect();
         fields.insert("fills".to_owned(), Value::Array(fills));
     }
@@ -215,19 +218,18 @@ fn received(symbol: &Symbol, side: Side) -> &str {
     }
 }
 
-/// The order that `orderId` or `origClientOrderId` names.
-fn named<'a>(ledger: &'a Ledger, params: &Params) -> Result<Option<&'a Order>, ApiError> {
+/// The order with the given `orderId` or `origClientOrderId`.
+fn find_order<'a>(ledger: &'a Ledger, params: &Params) -> Result<Option<&'a Order>, ApiError> {
     let symbol = params.symbol()?;
     let (id, client_id) = (params.integer::<OrderId>("orderId")?, params.get("origClientOrderId"));
-    // Only a cancellation names itself; it is read so that it does not count as unread.
+    // Used by cancellations only; read here so that it does not count as unread.
     let _ = params.get("newClientOrderId");
     params.finish()?;
     match (id, client_id) {
         (Some(id), _) => Ok(ledger.order(symbol, id)),
         (None, Some(client_id)) => {
-            let mut orders: Vec<&Order> = ledger.orders().filter(|order| order.symbol == symbol).collect();
-            orders.retain(|order| order.client_id == client_id);
-            Ok(orders.last().copied())
+            let is_named = |order: &&Order| order.symbol == symbol && order.client_id == client_id;
+            Ok(ledger.orders().filter(is_named).last())
         }
         (None, None) => Err(ApiError::bad(
             -1102,
@@ -237,7 +239,7 @@ fn named<'a>(ledger: &'a Ledger, params: &Params) -> Result<Option<&'a Order>, A
 }
 
 pub fn find(ledger: &Ledger, request: &Request<'_>) -> Answer {
-    let order = named(ledger, &request.params)?;
+    let order = find_order(ledger, &request.params)?;
     order
         .map(Order::json)
         .ok_or_else(|| ApiError::bad(-2013, "Order does not exist."))
@@ -247,41 +249,41 @@ fn unknown_order() -> ApiError {
     ApiError::bad(-2011, "Unknown order sent.")
 }
 
-pub fn cancel(venue: &Venue, ledger: &mut Ledger, request: &Request<'_>) -> Answer {
-    let listed = listed(venue, &request.params)?;
-    let order = named(ledger, &request.params)?.filter(|order| order.state.is_open());
+pub fn cancel(markets: &Markets, ledger: &mut Ledger, request: &Request<'_>) -> Answer {
+    let instrument = find_instrument(markets, &request.params)?;
+    let order = find_order(ledger, &request.params)?.filter(|order| order.state.is_open());
     let (symbol, id) = order
         .map(|order| (order.symbol.clone(), order.id))
         .ok_or_else(unknown_order)?;
-    let own_name = draft::client_id(&request.params)?;
-    let mut answer = withdraw(venue, listed, ledger, &symbol, id)?;
+    let own_name = order_request::client_id(&request.params)?;
+    let mut answer = withdraw(markets, instrument, ledger, &symbol, id)?;
     if let Some(name) = own_name {
         answer["clientOrderId"] = name.into();
     }
     Ok(answer)
 }
 
-fn withdraw(venue: &Venue, listed: &Shared, ledger: &mut Ledger, name: &str, id: OrderId) -> Answer {
-    let mut listed = lock(listed);
-    let Listed { market, engine } = &mut *listed;
+fn withdraw(markets: &Markets, instrument: &SharedInstrument, ledger: &mut Ledger, name: &str, id: OrderId) -> Answer {
+    let mut instrument = lock(instrument);
+    let Instrument { market, engine } = &mut *instrument;
     let engine = engine.as_mut().ok_or_else(market_closed)?;
-    // Filled between the settlement and now: the next request will see it.
-    if !engine.cancel(market, &venue.hub, id) {
+    // It was filled since the last settlement: the next request will see it.
+    if !engine.cancel(market, &markets.hub, id) {
         return Err(unknown_order());
     }
-    // The last fills before the cancellation come first.
+    // Fills before the cancellation are booked first.
     for execution in engine.take_watched_executions_of(id) {
         ledger.settle(&market.symbol, id, &execution.trade, true);
     }
     engine.unwatch(id);
     let order = ledger.order_mut(name, id).ok_or_else(unknown_order)?;
     order.state = State::Canceled;
-    order.updated = venue.now();
+    order.updated = markets.now();
     let order = order.clone();
     ledger.release(&market.symbol, order.side, order.reserved());
     let mut answer = order.json();
     if let Value::Object(fields) = &mut answer {
-        // A cancellation has a name of its own; one that was not given is made up.
+        // A cancellation has a client id of its own.
         fields.insert("clientOrderId".to_owned(), format!("cancel-{id}").into());
         fields.insert("origClientOrderId".to_owned(), order.client_id.clone().into());
         fields.insert("transactTime".to_owned(), order.updated.into());
@@ -289,8 +291,8 @@ fn withdraw(venue: &Venue, listed: &Shared, ledger: &mut Ledger, name: &str, id:
     Ok(answer)
 }
 
-pub fn cancel_all(venue: &Venue, ledger: &mut Ledger, request: &Request<'_>) -> Answer {
-    let listed = listed(venue, &request.params)?;
+pub fn cancel_all(markets: &Markets, ledger: &mut Ledger, request: &Request<'_>) -> Answer {
+    let instrument = find_instrument(markets, &request.params)?;
     let name = request.params.symbol()?;
     request.params.finish()?;
     let open: Vec<OrderId> = ledger
@@ -303,14 +305,14 @@ pub fn cancel_all(venue: &Venue, ledger: &mut Ledger, request: &Request<'_>) -> 
     }
     let cancelled = open
         .into_iter()
-        .filter_map(|id| withdraw(venue, listed, ledger, name, id).ok());
+        .filter_map(|id| withdraw(markets, instrument, ledger, name, id).ok());
     Ok(cancelled.collect())
 }
 
-pub fn open(venue: &Venue, ledger: &Ledger, request: &Request<'_>) -> Answer {
+pub fn open(markets: &Markets, ledger: &Ledger, request: &Request<'_>) -> Answer {
     let symbol = match request.params.get("symbol") {
         Some(_) => {
-            listed(venue, &request.params)?;
+            find_instrument(markets, &request.params)?;
             Some(request.params.symbol()?)
         }
         None => None,
@@ -320,9 +322,9 @@ pub fn open(venue: &Venue, ledger: &Ledger, request: &Request<'_>) -> Answer {
     Ok(ledger.orders().filter(wanted).map(Order::json).collect())
 }
 
-pub fn all(venue: &Venue, ledger: &Ledger, request: &Request<'_>) -> Answer {
+pub fn all(markets: &Markets, ledger: &Ledger, request: &Request<'_>) -> Answer {
     let params = &request.params;
-    listed(venue, params)?;
+    find_instrument(markets, params)?;
     let symbol = params.symbol()?;
     let limit = params.limit(500, 1_000)?;
     let from = params.integer::<OrderId>("orderId")?;
@@ -344,10 +346,10 @@ pub fn all(venue: &Venue, ledger: &Ledger, request: &Request<'_>) -> Answer {
     ))
 }
 
-pub fn trades(venue: &Venue, ledger: &Ledger, request: &Request<'_>) -> Answer {
+pub fn trades(markets: &Markets, ledger: &Ledger, request: &Request<'_>) -> Answer {
     let params = &request.params;
-    let shared = listed(venue, params)?;
-    let symbol = lock(shared).market.symbol.clone();
+    let instrument = find_instrument(markets, params)?;
+    let symbol = lock(instrument).market.symbol.clone();
     let limit = params.limit(500, 1_000)?;
     let order = params.integer::<OrderId>("orderId")?;
     let from = params.integer::<u64>("fromId")?;
@@ -367,7 +369,7 @@ pub fn trades(venue: &Venue, ledger: &Ledger, request: &Request<'_>) -> Answer {
     Ok(newest(rows, limit, from.is_some()))
 }
 
-/// The last `limit` of them, or the first.
+/// The last `limit` rows, or the first.
 fn newest(rows: impl Iterator<Item = Value>, limit: usize, first: bool) -> Value {
     let mut rows: Vec<Value> = rows.collect();
     if first {

@@ -1,19 +1,20 @@
-//! Signed requests: HMAC-SHA256 over the query and the body as they were sent, and a time that is recent.
+//! Signatures: HMAC-SHA256 over the query and the body as they were sent, and a recent timestamp.
 
+use data_encoding::HEXLOWER_PERMISSIVE;
 use ring::hmac;
 
+use crate::api::Request;
+use crate::api::error::ApiError;
 use crate::interval::{Millis, SECOND};
-use crate::rest::Request;
-use crate::rest::error::ApiError;
 
 const DEFAULT_WINDOW: Millis = 5_000;
 const MAX_WINDOW: Millis = 60_000;
-/// A client's clock may be ahead by so much.
-const AHEAD: Millis = SECOND;
+/// How far a client's clock may be ahead.
+const MAX_AHEAD: Millis = SECOND;
 
 pub fn check(request: &Request<'_>, secret: &str, now: Millis) -> Result<(), ApiError> {
     let params = &request.params;
-    let signature = params.mandatory("signature")?;
+    let signature = params.required("signature")?;
     let timestamp: Millis = params
         .integer("timestamp")?
         .ok_or_else(|| ApiError::missing("timestamp"))?;
@@ -23,11 +24,12 @@ pub fn check(request: &Request<'_>, secret: &str, now: Millis) -> Result<(), Api
     }
     let payload = format!("{}{}", unsigned(request.query), unsigned(request.body));
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
-    let genuine = from_hex(signature).is_some_and(|tag| hmac::verify(&key, payload.as_bytes(), &tag).is_ok());
-    if !genuine {
+    let tag = HEXLOWER_PERMISSIVE.decode(signature.as_bytes());
+    let is_genuine = tag.is_ok_and(|tag| hmac::verify(&key, payload.as_bytes(), &tag).is_ok());
+    if !is_genuine {
         return Err(ApiError::bad(-1022, "Signature for this request is not valid."));
     }
-    if timestamp > now.saturating_add(AHEAD) {
+    if timestamp > now.saturating_add(MAX_AHEAD) {
         let message = "Timestamp for this request was 1000ms ahead of the server's time.";
         return Err(ApiError::bad(-1021, message));
     }
@@ -40,21 +42,10 @@ pub fn check(request: &Request<'_>, secret: &str, now: Millis) -> Result<(), Api
     Ok(())
 }
 
-/// What was signed: everything but the signature itself.
+/// Everything but the signature itself, which is what was signed.
 fn unsigned(text: &str) -> String {
     let pairs: Vec<&str> = text.split('&').filter(|pair| !pair.starts_with("signature=")).collect();
     pairs.join("&")
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text
-        .chars()
-        .map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok()))
-        .collect::<Option<_>>()?;
-    digits
-        .len()
-        .is_multiple_of(2)
-        .then(|| digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 #[cfg(test)]
@@ -62,11 +53,11 @@ mod tests {
     use axum::http::Method;
 
     use super::*;
-    use crate::rest::params::Params;
+    use crate::api::params::Params;
 
-    /// The example of the exchange's documents: its secret, its parameters and its signature.
+    /// The example in the exchange's documentation.
     #[test]
-    fn the_documented_example_is_genuine() {
+    fn documented_example_is_genuine() {
         let secret = "NhqPtmdSJYdKjVHjA7PZj4Mge3R5YNiP1e3UZjInClVN65XAbvqqM6A7H5fATj0j";
         let query = "symbol=LTCBTC&side=BUY&type=LIMIT&timeInForce=GTC&quantity=1&price=0.1&recvWindow=5000&timestamp=1499827319559\
              &signature=c8db56825ae71d6d79447849e617115f4a920fa2acdcab2b053c4b2838bd6b71";

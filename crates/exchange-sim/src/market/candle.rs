@@ -1,4 +1,4 @@
-//! One candle: what traded from its opening on.
+//! One candle.
 
 use serde_json::{Value, json};
 
@@ -42,13 +42,13 @@ impl Candle {
 
     pub fn of_trade(open_time: Millis, trade: &Trade, count: u64) -> Self {
         let mut candle = Self::flat(open_time, trade.price);
-        (candle.first_trade, candle.last_trade) = (trade.id, trade.id);
-        candle.add(trade, count);
         candle.first_trade = trade.id.saturating_sub(count.saturating_sub(1));
+        candle.last_trade = trade.id;
+        candle.add(trade, count);
         candle
     }
 
-    /// Takes in a trade, or several at one price with consecutive ids, in whatever order they come.
+    /// Adds a trade, or `count` trades at one price that end with this id. Trades may come out of order.
     pub fn add(&mut self, trade: &Trade, count: u64) {
         self.high = self.high.max(trade.price);
         self.low = self.low.min(trade.price);
@@ -69,7 +69,7 @@ impl Candle {
         }
     }
 
-    /// Takes in a candle that follows.
+    /// Adds the candle that follows.
     pub fn extend(&mut self, next: &Self) {
         self.high = self.high.max(next.high);
         self.low = self.low.min(next.low);

@@ -1,7 +1,8 @@
-//! Candles of every length from two bases, seconds and minutes. A base has only what traded; a bucket in which
-//! nothing did is flat at the last price, as the exchange gives it. A candle of which a part is not known is not told.
+//! Candles of every length, built from two series of trades: seconds and minutes. A series holds only the buckets in
+//! which something traded; the others are flat at the last price, as on the exchange. Candles that may
+//! lack a trade do not exist.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::VecDeque;
 
 pub use super::candle::Candle;
 use super::coverage::Coverage;
@@ -9,264 +10,159 @@ use super::tape::Trade;
 use crate::interval::{Interval, MINUTE, Millis, SECOND};
 use crate::number::Price;
 
-/// Seconds with trades that are kept.
-const SECONDS_KEPT: usize = 20_000;
-/// Minutes with trades that are kept: more than two weeks without a pause.
-const MINUTES_KEPT: usize = 25_000;
+const MAX_SECONDS: usize = 20_000;
+/// More than two weeks of minutes without a pause.
+const MAX_MINUTES: usize = 25_000;
 
-/// Which candles are asked for.
+/// Which candles a request asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
     pub interval: Interval,
+    /// The time zone's offset from UTC, east positive.
     pub offset: Millis,
     pub start: Option<Millis>,
     pub end: Option<Millis>,
     pub limit: usize,
 }
 
-/// A candle that a recording has. Until it is closed it is as it was when it was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recorded {
-    pub candle: Candle,
-    pub closed: bool,
+/// Buckets of one length that traded, oldest first.
+#[derive(Debug)]
+struct Series {
+    length: Millis,
+    capacity: usize,
+    candles: VecDeque<Candle>,
 }
 
-type RecordedByOpening = BTreeMap<Millis, Recorded>;
-
-#[derive(Debug, Default)]
-pub struct Candles {
-    seconds: VecDeque<Candle>,
-    minutes: VecDeque<Candle>,
-    /// Closed ones are truer than any made from trades.
-    recorded: HashMap<Interval, RecordedByOpening>,
-    /// Of which time every trade is known.
-    pub coverage: Coverage,
-}
-
-/// What longer candles are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
-    Seconds,
-    Minutes,
-}
-
-impl Base {
-    const fn of(interval: Interval) -> Self {
-        if interval.is_second() {
-            Self::Seconds
-        } else {
-            Self::Minutes
-        }
-    }
-
-    const fn interval(self) -> Interval {
-        match self {
-            Self::Seconds => Interval::ALL[0],
-            Self::Minutes => Interval::ALL[1],
-        }
-    }
-
-    const fn length(self) -> Millis {
-        match self {
-            Self::Seconds => SECOND,
-            Self::Minutes => MINUTE,
-        }
-    }
-}
-
-impl Candles {
-    /// Candles of minutes from before the first trade, oldest first.
-    pub fn with_history(minutes: Vec<Candle>) -> Self {
+impl Series {
+    const fn new(length: Millis, capacity: usize) -> Self {
         Self {
-            minutes: minutes.into(),
-            ..Self::default()
+            length,
+            capacity,
+            candles: VecDeque::new(),
         }
     }
 
-    pub fn record(&mut self, trade: &Trade) {
-        self.record_many(trade, 1);
-    }
-
-    /// One line of a recording may stand for several trades at one price.
-    pub fn record_many(&mut self, trade: &Trade, count: u64) {
-        add(&mut self.seconds, SECOND, SECONDS_KEPT, trade, count);
-        add(&mut self.minutes, MINUTE, MINUTES_KEPT, trade, count);
-    }
-
-    /// A candle of a recording, as it is now. One that is closed stays so.
-    pub fn record_candle(&mut self, interval: Interval, told: Recorded) {
-        let recorded = self.recorded.entry(interval).or_default();
-        let known = recorded.get(&told.candle.open_time);
-        if told.closed || known.is_none_or(|known| !known.closed) {
-            recorded.insert(told.candle.open_time, told);
+    /// Adds `count` trades at one price. A late trade goes where it belongs.
+    fn record(&mut self, trade: &Trade, count: u64) {
+        let open = trade.time - trade.time.rem_euclid(self.length);
+        let at = self.candles.partition_point(|candle| candle.open_time < open);
+        if let Some(candle) = self.candles.get_mut(at).filter(|candle| candle.open_time == open) {
+            candle.add(trade, count);
+            return;
         }
-        if recorded.len() > MINUTES_KEPT {
-            recorded.pop_first();
+        self.candles.insert(at, Candle::of_trade(open, trade, count));
+        if self.candles.len() > self.capacity {
+            self.candles.pop_front();
         }
     }
 
-    fn recorded_at(&self, interval: Interval, open: Millis) -> Option<&Recorded> {
-        self.recorded.get(&interval)?.get(&open)
-    }
-
-    /// The first opening of which anything is known.
-    fn oldest(&self, interval: Interval, offset: Millis) -> Option<Millis> {
-        let base = Base::of(interval);
-        let first = |interval: Interval| {
-            let (open, _) = self.recorded.get(&interval)?.first_key_value()?;
-            Some(*open)
-        };
-        let traded = self.traded(base).front().map(|candle| candle.open_time);
-        let pieces = traded.into_iter().chain(first(base.interval())).min();
-        let pieces = pieces.map(|time| interval.open_of(time, offset));
-        let recorded = first(interval).filter(|_| offset == 0);
-        pieces.into_iter().chain(recorded).min()
-    }
-
-    const fn traded(&self, base: Base) -> &VecDeque<Candle> {
-        match base {
-            Base::Seconds => &self.seconds,
-            Base::Minutes => &self.minutes,
-        }
-    }
-
-    /// What is known of a base between two times, oldest first: candles made from trades and recorded ones.
-    fn pieces(&self, base: Base, start: Millis, end: Millis) -> impl Iterator<Item = Candle> {
-        let traded = self.traded(base);
-        let first = traded.partition_point(|candle| candle.open_time < start);
-        let mut traded = traded
-            .range(first..)
-            .take_while(move |candle| candle.open_time < end)
-            .peekable();
-        let recorded = self.recorded.get(&base.interval());
-        let mut recorded = recorded
-            .into_iter()
-            .flat_map(move |recorded| recorded.range(start..end.max(start)).map(|(_, recorded)| recorded))
-            .peekable();
-        std::iter::from_fn(move || match (traded.peek(), recorded.peek()) {
-            (Some(made), Some(told)) if made.open_time == told.candle.open_time => {
-                let (made, told) = (traded.next()?, recorded.next()?);
-                Some(self.truer(base, *made, *told))
-            }
-            (Some(made), Some(told)) if made.open_time > told.candle.open_time => {
-                recorded.next().map(|told| told.candle)
-            }
-            (None, _) => recorded.next().map(|told| told.candle),
-            (Some(_), _) => traded.next().copied(),
-        })
-    }
-
-    /// Recorded candles come every other second until they are closed: those made from every trade are newer.
-    fn truer(&self, base: Base, made: Candle, told: Recorded) -> Candle {
-        let whole = self.coverage.is_whole(made.open_time, made.open_time + base.length());
-        if whole && !told.closed { made } else { told.candle }
-    }
-
-    fn merged(&self, base: Base, start: Millis, end: Millis) -> Option<Candle> {
-        self.pieces(base, start, end).reduce(|mut all, next| {
+    /// Everything that traded from `start` to before `end`, as one candle.
+    fn merge(&self, start: Millis, end: Millis) -> Option<Candle> {
+        let first = self.candles.partition_point(|candle| candle.open_time < start);
+        let within = self.candles.range(first..).take_while(|candle| candle.open_time < end);
+        within.copied().reduce(|mut all, next| {
             all.extend(&next);
             all
         })
     }
 
-    pub fn last(&self) -> Option<Candle> {
-        let made = self.minutes.back().copied();
-        let told = self.recorded.get(&Base::Minutes.interval());
-        let told = told.and_then(|recorded| recorded.last_key_value());
-        let told = told.map(|(_, recorded)| recorded.candle);
-        [told, made].into_iter().flatten().max_by_key(|candle| candle.open_time)
+    fn close_before(&self, time: Millis) -> Option<Price> {
+        let end = self.candles.partition_point(|candle| candle.open_time < time);
+        end.checked_sub(1).map(|last| self.candles[last].close)
     }
+}
 
-    /// All that traded from `start` on, as one; `None` if nothing did.
-    pub fn since(&self, start: Millis) -> Option<Candle> {
-        self.merged(Base::Minutes, start, Millis::MAX)
-    }
+#[derive(Debug)]
+pub struct Candles {
+    seconds: Series,
+    minutes: Series,
+    pub coverage: Coverage,
+}
 
-    /// When `merged` really opened, of which nothing from before `known` is known but what was recorded.
-    pub fn recorded_opening(&self, merged: Option<&Candle>, known: Millis) -> Millis {
-        let opened = merged.map_or(known, |merged| merged.open_time);
-        match self.recorded_at(Base::Minutes.interval(), opened) {
-            Some(_) => known.min(opened),
-            None => known,
+impl Candles {
+    /// `history` has minutes from before the first trade, oldest first.
+    pub fn new(history: Vec<Candle>, coverage: Coverage) -> Self {
+        let mut minutes = Series::new(MINUTE, MAX_MINUTES);
+        minutes.candles = history.into();
+        Self {
+            seconds: Series::new(SECOND, MAX_SECONDS),
+            minutes,
+            coverage,
         }
     }
 
-    /// The same by the second, if seconds are kept from so long ago; else from the next minute on. And since when.
+    pub fn record(&mut self, trade: &Trade, count: u64) {
+        self.seconds.record(trade, count);
+        self.minutes.record(trade, count);
+    }
+
+    const fn series(&self, interval: Interval) -> &Series {
+        if interval.is_second() {
+            &self.seconds
+        } else {
+            &self.minutes
+        }
+    }
+
+    pub fn last(&self) -> Option<&Candle> {
+        self.minutes.candles.back()
+    }
+
+    /// Everything that traded from `start` on, as one candle; `None` if nothing did.
+    pub fn since(&self, start: Millis) -> Option<Candle> {
+        self.minutes.merge(start, Millis::MAX)
+    }
+
+    /// The same to the second where seconds are kept, else from the next whole minute; returns where it begins.
     pub fn since_second(&self, start: Millis) -> (Millis, Option<Candle>) {
-        let next = |length: Millis| start + (-start).rem_euclid(length);
-        let kept = self.seconds.len() < SECONDS_KEPT || self.seconds[0].open_time <= start;
-        let base = if kept { Base::Seconds } else { Base::Minutes };
-        let start = next(base.length());
-        (start, self.merged(base, start, Millis::MAX))
+        let oldest = self
+            .seconds
+            .candles
+            .front()
+            .map_or(Millis::MIN, |candle| candle.open_time);
+        let is_kept = self.seconds.candles.len() < MAX_SECONDS || oldest <= start;
+        let series = if is_kept { &self.seconds } else { &self.minutes };
+        let start = start + (-start).rem_euclid(series.length);
+        (start, series.merge(start, Millis::MAX))
     }
 
     /// The last price before `time`.
     pub fn close_before(&self, time: Millis) -> Option<Price> {
-        self.piece_before(Base::Minutes, time).map(|candle| candle.close)
+        self.minutes.close_before(time)
     }
 
-    fn piece_before(&self, base: Base, time: Millis) -> Option<Candle> {
-        let traded = self.traded(base);
-        let end = traded.partition_point(|candle| candle.open_time < time);
-        let made = end.checked_sub(1).map(|index| traded[index]);
-        let told = self.recorded.get(&base.interval());
-        let told = told.and_then(|recorded| recorded.range(..time).next_back());
-        let told = told.map(|(_, recorded)| recorded.candle);
-        [told, made].into_iter().flatten().max_by_key(|candle| candle.open_time)
-    }
-
-    /// The candle that opened at `open`, as far as it has come by `now`; flat if nothing traded in it. `None` before
-    /// anything ever did, and if not all of it is known.
+    /// The candle that opened at `open`, as of `now`; flat if nothing traded in it. `None` before the first trade, and
+    /// where a trade may be missing.
     pub fn at(&self, interval: Interval, open: Millis, offset: Millis, now: Millis) -> Option<Candle> {
         let end = interval.next_open(open, offset);
-        let recorded = self.recorded_at(interval, open).filter(|_| offset == 0);
-        if let Some(closed) = recorded.filter(|recorded| recorded.closed) {
-            return Some(closed.candle);
+        if !self.coverage.is_complete(open, end.min(now.saturating_add(1))) {
+            return None;
         }
-        let base = Base::of(interval);
-        if self.coverage.is_whole(open, end.min(now + 1)) {
-            return self.made(base, open, end);
-        }
-        if let Some(growing) = recorded.filter(|_| now < end) {
-            return Some(growing.candle);
-        }
-        self.is_in_pieces(base, open, end, now)
-            .then(|| self.made(base, open, end))
-            .flatten()
-    }
-
-    fn made(&self, base: Base, open: Millis, end: Millis) -> Option<Candle> {
-        let merged = self.merged(base, open, end);
-        let candle = merged.map(|candle| Candle {
+        let series = self.series(interval);
+        let traded = series.merge(open, end).map(|candle| Candle {
             open_time: open,
             ..candle
         });
-        let flat = || Some(Candle::flat(open, self.piece_before(base, open)?.close));
-        candle.or_else(flat)
+        traded.or_else(|| Some(Candle::flat(open, series.close_before(open)?)))
     }
 
-    /// Whether each base candle up to now is known, from trades or because it was recorded.
-    fn is_in_pieces(&self, base: Base, open: Millis, end: Millis, now: Millis) -> bool {
-        let known = |open: Millis| {
-            let end = open + base.length();
-            let recorded = self.recorded_at(base.interval(), open);
-            recorded.is_some_and(|recorded| recorded.closed || now < end)
-                || self.coverage.is_whole(open, end.min(now + 1))
-        };
-        std::iter::successors(Some(open), |open| Some(open + base.length()))
-            .take_while(|open| *open < end && *open <= now)
-            .all(known)
-    }
-
-    /// Candles by the exchange's rules: with a start the oldest from there, without one the newest; those count
-    /// whose opening lies between start and end, both included.
+    /// Candles by the exchange's rules, each with its closing time: with a start the oldest from there, without one the
+    /// newest. A candle belongs to the range if it opens between start and end, both included.
     pub fn range(&self, range: &Range, now: Millis) -> Vec<(Candle, Millis)> {
-        let (interval, offset) = (range.interval, range.offset);
-        let Some(oldest) = self.oldest(interval, offset) else {
+        let Range {
+            interval,
+            offset,
+            limit,
+            ..
+        } = *range;
+        let Some(first) = self.series(interval).candles.front() else {
             return Vec::new();
         };
+        let oldest = interval.open_of(first.open_time, offset);
         let newest = interval.open_of(range.end.unwrap_or(now).min(now), offset);
-        let mut opens = match range.start {
+        let next = |open: &Millis| Some(interval.next_open(*open, offset));
+        let previous = |open: &Millis| Some(interval.open_of(*open - 1, offset));
+        let opens: Vec<Millis> = match range.start {
             Some(start) => {
                 let open = interval.open_of(start, offset);
                 let from = if open < start {
@@ -274,48 +170,21 @@ impl Candles {
                 } else {
                     open
                 };
-                forward(range, from.max(oldest), newest)
+                let forward = std::iter::successors(Some(from.max(oldest)), next);
+                forward.take_while(|open| *open <= newest).take(limit).collect()
             }
-            None => backward(range, newest, oldest),
+            None => {
+                let backward = std::iter::successors(Some(newest), previous);
+                let mut opens: Vec<Millis> = backward.take_while(|open| *open >= oldest).take(limit).collect();
+                opens.reverse();
+                opens
+            }
         };
-        opens.retain(|open| *open <= newest);
-        let told = |open: Millis| {
+        let candle = |open: Millis| {
             let candle = self.at(interval, open, offset, now)?;
             Some((candle, interval.next_open(open, offset) - 1))
         };
-        opens.into_iter().filter_map(told).collect()
-    }
-}
-
-fn forward(range: &Range, from: Millis, newest: Millis) -> Vec<Millis> {
-    std::iter::successors(Some(from), |open| Some(range.interval.next_open(*open, range.offset)))
-        .take_while(|open| *open <= newest)
-        .take(range.limit)
-        .collect()
-}
-
-fn backward(range: &Range, newest: Millis, oldest: Millis) -> Vec<Millis> {
-    let mut opens: Vec<Millis> = std::iter::successors(Some(newest), |open| {
-        Some(range.interval.open_of(open - 1, range.offset))
-    })
-    .take_while(|open| *open >= oldest)
-    .take(range.limit)
-    .collect();
-    opens.reverse();
-    opens
-}
-
-/// A trade that comes late is counted where it belongs.
-fn add(base: &mut VecDeque<Candle>, length: Millis, kept: usize, trade: &Trade, count: u64) {
-    let open = trade.time - trade.time.rem_euclid(length);
-    let at = base.partition_point(|candle| candle.open_time < open);
-    if let Some(candle) = base.get_mut(at).filter(|candle| candle.open_time == open) {
-        candle.add(trade, count);
-        return;
-    }
-    base.insert(at, Candle::of_trade(open, trade, count));
-    if base.len() > kept {
-        base.pop_front();
+        opens.into_iter().filter_map(candle).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a book shows: the quantity at each price, and the id of the last change.
+//! Price levels of an order book, and the id of its last update.
 
 use std::collections::BTreeMap;
 
@@ -30,15 +30,15 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// An empty book that stands at an id.
-    pub fn standing_at(last_update_id: u64) -> Self {
+    /// An empty book as of an update id.
+    pub fn at_update(last_update_id: u64) -> Self {
         Self {
             last_update_id,
             ..Self::default()
         }
     }
 
-    /// Sets the whole quantity at a price; none removes the level, and removing what is not there is normal.
+    /// Sets the quantity at a price; zero removes the level, if there is one.
     pub fn set(&mut self, side: Side, price: Price, quantity: Quantity) {
         let levels = match side {
             Side::Bid => &mut self.bids,
@@ -93,11 +93,11 @@ impl Levels {
 
     /// `{"lastUpdateId":…,"bids":…,"asks":…}`, the shape of snapshots and of partial depth streams.
     pub fn json(&self, limit: usize) -> String {
-        self.json_of(limit, limit)
+        self.json_with(limit, limit)
     }
 
-    /// The same with so many bids and so many asks.
-    pub fn json_of(&self, bids: usize, asks: usize) -> String {
+    /// The same with a limit for each side.
+    pub fn json_with(&self, bids: usize, asks: usize) -> String {
         let mut text = String::with_capacity(64 + (bids.min(5_000) + asks.min(5_000)) * 32);
         text.push_str("{\"lastUpdateId\":");
         text.push_str(&self.last_update_id.to_string());
@@ -128,8 +128,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shape_is_the_exchanges() {
-        let mut levels = Levels::standing_at(7);
+    fn json_has_the_exchange_shape() {
+        let mut levels = Levels::at_update(7);
         levels.set(Side::Bid, 100_000_000, 200_000_000);
         levels.set(Side::Bid, 200_000_000, 1);
         levels.set(Side::Ask, 300_000_000, 5);

@@ -1,21 +1,22 @@
-//! A market's messages to the streams, each written once however many listen.
+//! A market's stream messages, each written once however many connections listen.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::levels::{Level, push_levels};
+use super::levels::push_levels;
 use super::tape::{Aggregate, Trade};
-use super::{Average, Diff, Market};
+use super::ticker::DayTicker;
+use super::{Diff, Market};
+use crate::hub::Hub;
 use crate::interval::{HOUR, Interval, Millis, SECOND};
 use crate::number;
-use crate::stream::hub::Hub;
 
-/// How many levels a partial depth stream can have.
+/// Levels of a partial depth stream.
 pub const PARTIAL_LEVELS: [usize; 3] = [5, 10, 20];
-/// Diffs and partial books come at this pace, or once a second.
+/// The interval of the `@100ms` streams; the others send once a second.
 pub const FAST: Millis = 100;
-/// Candles are streamed by UTC and by one other zone: its offset, and how stream names end.
+/// Time zones of the candle streams: the offset and the end of the stream's name.
 pub const ZONES: [(Millis, &str); 2] = [(0, ""), (8 * HOUR, "@+08:00")];
 
 #[derive(Debug)]
@@ -30,12 +31,12 @@ pub struct StreamNames {
     pub average: String,
     partial: [String; 3],
     partial_fast: [String; 3],
-    /// By the zone that they are aligned to, in the order of `ZONES`.
+    /// One list for each of `ZONES`.
     klines: [[String; 16]; 2],
 }
 
 impl StreamNames {
-    pub fn of(symbol: &str) -> Self {
+    pub fn new(symbol: &str) -> Self {
         let symbol = symbol.to_lowercase();
         Self {
             depth: format!("{symbol}@depth"),
@@ -54,9 +55,9 @@ impl StreamNames {
     }
 }
 
-/// One candle of one zone.
+/// Identifies one candle.
 #[derive(Clone, Copy)]
-struct Opened {
+struct CandleKey {
     interval: Interval,
     offset: Millis,
     open: Millis,
@@ -64,7 +65,7 @@ struct Opened {
 
 impl Market {
     fn publish(&self, hub: &Hub, stream: &str, write: impl FnOnce() -> String) {
-        if !self.recorded.contains(stream) {
+        if !self.recorded_streams.contains(stream) {
             hub.publish(stream, write);
         }
     }
@@ -83,46 +84,56 @@ impl Market {
         });
     }
 
-    /// The best levels, with the id of the change that made them so; nothing if they are not known.
+    /// The best levels with the id of the update that changed them; nothing if they are not known.
     pub fn publish_book_ticker(&self, hub: &Hub) {
         self.publish(hub, &self.names.book_ticker, || {
-            let told = |(bid, ask)| book_ticker(&self.symbol.name, self.levels.last_update_id, bid, ask);
-            self.known_top().map(told).unwrap_or_default()
+            let Ok((bid, ask)) = self.best() else {
+                return String::new();
+            };
+            format!(
+                "{{\"u\":{},\"s\":\"{}\",\"b\":\"{}\",\"B\":\"{}\",\"a\":\"{}\",\"A\":\"{}\"}}",
+                self.levels.last_update_id,
+                self.symbol.name,
+                number::fixed_price(bid.0),
+                number::fixed(bid.1),
+                number::fixed_price(ask.0),
+                number::fixed(ask.1)
+            )
         });
     }
 
-    /// What is due at a multiple of 100 ms: everything that happened before `at` is in it.
+    /// Sends what is due at `at`, a multiple of 100 ms.
     pub fn publish_boundary(&mut self, hub: &Hub, at: Millis) {
         self.publish_fast(hub, at);
         if at % SECOND != 0 {
             return;
         }
         self.publish_slow(hub, at);
-        self.active = std::mem::take(&mut self.stirred);
+        self.is_active = std::mem::take(&mut self.changed);
         if !hub.is_idle() {
-            self.publish_klines(hub, at);
+            self.publish_klines(hub, at, false);
             self.publish_statistics(hub, at);
         }
     }
 
-    /// What has happened since the last boundary, because no other comes for long, or ever.
+    /// Sends what happened since the last boundary, when a recording ends.
     pub fn publish_remaining(&mut self, hub: &Hub, at: Millis) {
         self.publish_fast(hub, at);
         self.publish_slow(hub, at);
-        self.active = std::mem::take(&mut self.stirred);
-        self.publish_open_klines(hub, at);
+        self.is_active = std::mem::take(&mut self.changed);
+        self.publish_klines(hub, at, true);
         self.publish_statistics(hub, at);
     }
 
     fn publish_fast(&mut self, hub: &Hub, at: Millis) {
-        if let Some(diff) = self.take_fast_diff() {
+        if let Some(diff) = self.fast.take(&self.levels) {
             self.publish_diff(hub, &self.names.depth_fast, &diff, at);
             self.publish_partial(hub, &self.names.partial_fast);
         }
     }
 
     fn publish_slow(&mut self, hub: &Hub, at: Millis) {
-        if let Some(diff) = self.take_slow_diff() {
+        if let Some(diff) = self.slow.take(&self.levels) {
             self.publish_diff(hub, &self.names.depth, &diff, at);
             self.publish_partial(hub, &self.names.partial);
         }
@@ -131,76 +142,55 @@ impl Market {
     fn publish_statistics(&self, hub: &Hub, at: Millis) {
         let event_time = hub.event_time(at);
         self.publish(hub, &self.names.average, || {
-            let average = self.average(at);
-            average.map_or_else(
-                |_| String::new(),
-                |average| self.average_event(&average, hub, event_time),
-            )
+            let Ok(average) = self.average(at) else {
+                return String::new();
+            };
+            let (price, time) = (number::fixed(average.price), hub.event_time(average.time));
+            json!({"e": "avgPrice", "E": event_time, "s": self.symbol.name, "i": "5m", "w": price, "T": time})
+                .to_string()
         });
-        if !self.active || !self.knows_ticker() {
+        if !self.is_active || !self.has_ticker() {
             return;
         }
         self.publish(hub, &self.names.ticker, || {
-            self.ticker(at).told(hub).event(event_time).to_string()
+            DayTicker::new(self, at, hub).event(event_time).to_string()
         });
         self.publish(hub, &self.names.mini_ticker, || {
-            self.ticker(at).mini_event(event_time).to_string()
+            self.ticker(at).mini.event(event_time).to_string()
         });
-    }
-
-    fn average_event(&self, average: &Average, hub: &Hub, event_time: Millis) -> String {
-        json!({
-            "e": "avgPrice",
-            "E": event_time,
-            "s": self.symbol.name,
-            "i": "5m",
-            "w": number::fixed(average.price),
-            "T": hub.event_time(average.time)
-        })
-        .to_string()
     }
 
     fn publish_diff(&self, hub: &Hub, stream: &str, diff: &Diff, at: Millis) {
-        if !self.recorded.contains(stream) {
+        if !self.recorded_streams.contains(stream) {
             hub.publish_diff(&self.symbol.name, stream, || {
                 depth_update(&self.symbol.name, diff, hub.event_time(at))
             });
         }
     }
 
-    /// Of a book that is not known nothing is sent.
+    /// Sends nothing while the book is not known.
     fn publish_partial(&self, hub: &Hub, names: &[String; 3]) {
         for (name, levels) in names.iter().zip(PARTIAL_LEVELS) {
             self.publish(hub, name, || self.depth_json(levels).unwrap_or_default());
         }
     }
 
-    /// A closed candle when it closes; the open one every other second, of seconds every second.
-    fn publish_klines(&self, hub: &Hub, at: Millis) {
+    /// A candle when it closes; the open one every two seconds, or every second for `1s`, and when a recording ends.
+    fn publish_klines(&self, hub: &Hub, at: Millis, is_end: bool) {
         for ((interval, offset), name) in self.kline_streams() {
             let open = interval.open_of(at, offset);
-            let closes = open == at;
-            let due = closes || interval.is_second() || at % (2 * SECOND) == 0;
-            if !due {
+            let closes = open == at && !is_end;
+            if !closes && !is_end && !interval.is_second() && at % (2 * SECOND) != 0 {
                 continue;
             }
             self.publish(hub, name, || {
                 let open = if closes { interval.open_of(at - 1, offset) } else { open };
-                self.kline_event(Opened { interval, offset, open }, closes, at, hub.event_time(at))
+                self.kline_event(CandleKey { interval, offset, open }, closes, at, hub.event_time(at))
             });
         }
     }
 
-    fn publish_open_klines(&self, hub: &Hub, at: Millis) {
-        for ((interval, offset), name) in self.kline_streams() {
-            let open = interval.open_of(at, offset);
-            self.publish(hub, name, || {
-                self.kline_event(Opened { interval, offset, open }, false, at, hub.event_time(at))
-            });
-        }
-    }
-
-    /// Candle lengths with the offset of their zone, and the streams that have them.
+    /// The candle streams with their interval and offset.
     fn kline_streams(&self) -> impl Iterator<Item = ((Interval, Millis), &String)> {
         ZONES.iter().zip(&self.names.klines).flat_map(|((offset, _), names)| {
             let lengths = Interval::ALL.into_iter().map(|interval| (interval, *offset));
@@ -208,19 +198,13 @@ impl Market {
         })
     }
 
-    fn kline_event(&self, opened: Opened, closed: bool, at: Millis, event_time: Millis) -> String {
-        let Opened { interval, offset, open } = opened;
-        // Where there is no candle, or not all of it is known, an empty text is not sent.
+    fn kline_event(&self, key: CandleKey, closed: bool, at: Millis, event_time: Millis) -> String {
+        let CandleKey { interval, offset, open } = key;
+        // An empty text is not sent.
         let Some(candle) = self.candles.at(interval, open, offset, at) else {
             return String::new();
         };
-        let id = |id: u64| {
-            if candle.trades == 0 {
-                -1
-            } else {
-                i64::try_from(id).unwrap_or(-1)
-            }
-        };
+        let id = |id: u64| i64::try_from(id).ok().filter(|_| candle.trades > 0).unwrap_or(-1);
         json!({
             "e": "kline",
             "E": event_time,
@@ -249,9 +233,9 @@ impl Market {
     }
 }
 
-/// Writing to a String cannot fail, so results of `write!` are dropped here.
 fn depth_update(symbol: &str, diff: &Diff, event_time: Millis) -> String {
     let mut text = String::with_capacity(128 + 40 * (diff.bids.len() + diff.asks.len()));
+    // Writing to a String cannot fail.
     let _ = write!(
         text,
         "{{\"e\":\"depthUpdate\",\"E\":{event_time},\"s\":\"{symbol}\",\"U\":{},\"u\":{},\"b\":",
@@ -285,16 +269,5 @@ fn aggregate_event(symbol: &str, aggregate: &Aggregate, event_time: Millis) -> S
         aggregate.last_trade,
         event_time,
         aggregate.buyer_is_maker
-    )
-}
-
-fn book_ticker(symbol: &str, id: u64, bid: Option<Level>, ask: Option<Level>) -> String {
-    let (bid, ask) = (bid.unwrap_or_default(), ask.unwrap_or_default());
-    format!(
-        "{{\"u\":{id},\"s\":\"{symbol}\",\"b\":\"{}\",\"B\":\"{}\",\"a\":\"{}\",\"A\":\"{}\"}}",
-        number::fixed_price(bid.0),
-        number::fixed(bid.1),
-        number::fixed_price(ask.0),
-        number::fixed(ask.1)
     )
 }

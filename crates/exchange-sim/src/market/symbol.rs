@@ -1,4 +1,4 @@
-//! What exchangeInfo says of a symbol.
+//! What exchangeInfo says about a symbol.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::number::{self, Price, Quantity, UNIT};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     Trading,
-    /// Not for now.
+    /// Suspended for now.
     Halt,
     /// Delisted.
     Break,
@@ -31,36 +31,11 @@ pub struct Symbol {
     pub status: Status,
     pub tick: Price,
     pub step: Quantity,
-    /// In 10⁻⁸ of the quote asset; unknown in a recording.
+    /// In 10⁻⁸ of the quote asset; `None` in a recording, whose order rules are not known.
     pub min_notional: Option<i128>,
-    pub source: Source,
+    /// The symbol's entry in a recorded exchangeInfo.
+    pub recorded_entry: Option<Value>,
 }
-
-/// Who says it.
-#[derive(Debug, Clone)]
-pub enum Source {
-    /// The exchange itself.
-    Exchange,
-    /// An answer of exchangeInfo in a recording: its whole entry.
-    Recorded(Box<Value>),
-    /// Nobody: base and quote are read off the name, the grid off the recorded numbers (0 if there are none), and the
-    /// rest is not known.
-    Inferred {
-        /// The name can be read in several ways, or in none that is known.
-        ambiguous: bool,
-    },
-}
-
-impl Source {
-    pub const fn is_ambiguous(&self) -> bool {
-        matches!(self, Self::Inferred { ambiguous: true })
-    }
-}
-
-/// What the recorded messages of a symbol do not say.
-const UNKNOWN: [&str; 5] = ["status", "orderTypes", "permissions", "permissionSets", "filters"];
-/// A filter's bound of zero is one that is switched off.
-const NO_BOUND: &str = "0.00000000";
 
 /// The largest quantity of one order, in steps.
 const MAX_STEPS: i128 = 900_000_000;
@@ -69,6 +44,20 @@ const MAX_NOTIONAL: i128 = 9_000_000;
 const MAX_TICKS: i64 = 100_000_000;
 
 impl Symbol {
+    /// A symbol of a recording, with the tick and the step that its numbers show.
+    pub fn recorded(name: &str, base: &str, quote: &str, grid: (Price, Quantity), entry: Option<Value>) -> Self {
+        Self {
+            name: name.to_owned(),
+            base: base.to_owned(),
+            quote: quote.to_owned(),
+            status: Status::Trading,
+            tick: grid.0,
+            step: grid.1,
+            min_notional: None,
+            recorded_entry: entry,
+        }
+    }
+
     pub fn max_quantity(&self) -> Quantity {
         self.step.saturating_mul(MAX_STEPS)
     }
@@ -78,65 +67,22 @@ impl Symbol {
     }
 
     pub fn status(&self) -> &str {
-        match &self.source {
-            Source::Recorded(entry) => entry["status"].as_str().unwrap_or_default(),
-            _ => self.status.as_str(),
-        }
+        let recorded = self.recorded_entry.as_ref().and_then(|entry| entry["status"].as_str());
+        recorded.unwrap_or_else(|| self.status.as_str())
     }
 
     pub fn json(&self) -> Value {
-        match &self.source {
-            Source::Exchange => self.whole(),
-            Source::Recorded(entry) => entry.as_ref().clone(),
-            Source::Inferred { ambiguous } => self.inferred(*ambiguous),
+        if let Some(entry) = &self.recorded_entry {
+            return entry.clone();
         }
-    }
-
-    /// Clients need a status to list a symbol at all; that it is not known is said beside it, and so are assets that may
-    /// be others.
-    fn inferred(&self, ambiguous: bool) -> Value {
-        let mut unknown = UNKNOWN.to_vec();
-        if ambiguous {
-            unknown.extend(["baseAsset", "quoteAsset"]);
-        }
-        self.with(json!({
-            "filters": [
-                {
-                    "filterType": "PRICE_FILTER",
-                    "minPrice": NO_BOUND,
-                    "maxPrice": NO_BOUND,
-                    "tickSize": number::fixed_price(self.tick)
-                },
-                {
-                    "filterType": "LOT_SIZE",
-                    "minQty": NO_BOUND,
-                    "maxQty": NO_BOUND,
-                    "stepSize": number::fixed(self.step)
-                }
-            ],
-            "unknown": unknown
-        }))
-    }
-
-    /// What is said of every symbol, and more.
-    fn with(&self, mut more: Value) -> Value {
-        let mut all = json!({
+        json!({
             "symbol": self.name,
             "status": self.status.as_str(),
             "baseAsset": self.base,
             "baseAssetPrecision": 8,
             "quoteAsset": self.quote,
             "quotePrecision": 8,
-            "quoteAssetPrecision": 8
-        });
-        if let (Value::Object(all), Value::Object(more)) = (&mut all, &mut more) {
-            all.append(more);
-        }
-        all
-    }
-
-    fn whole(&self) -> Value {
-        self.with(json!({
+            "quoteAssetPrecision": 8,
             "baseCommissionPrecision": 8,
             "quoteCommissionPrecision": 8,
             "orderTypes": ["LIMIT", "LIMIT_MAKER", "MARKET"],
@@ -156,21 +102,23 @@ impl Symbol {
             "permissionSets": [["SPOT"]],
             "defaultSelfTradePreventionMode": "NONE",
             "allowedSelfTradePreventionModes": ["NONE"]
-        }))
+        })
     }
 
     fn filters(&self) -> Vec<Value> {
+        // A bound of zero is switched off: recorded messages do not tell the bounds.
+        let bound = |value: i128| number::fixed(if self.min_notional.is_some() { value } else { 0 });
         let mut filters = vec![
             json!({
                 "filterType": "PRICE_FILTER",
-                "minPrice": number::fixed_price(self.tick),
-                "maxPrice": number::fixed_price(self.max_price()),
+                "minPrice": bound(self.tick.into()),
+                "maxPrice": bound(self.max_price().into()),
                 "tickSize": number::fixed_price(self.tick)
             }),
             json!({
                 "filterType": "LOT_SIZE",
-                "minQty": number::fixed(self.step),
-                "maxQty": number::fixed(self.max_quantity()),
+                "minQty": bound(self.step),
+                "maxQty": bound(self.max_quantity()),
                 "stepSize": number::fixed(self.step)
             }),
         ];

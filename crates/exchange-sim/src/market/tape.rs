@@ -1,12 +1,12 @@
-//! The trades of a market, and the aggregates of those that one order made at one price.
+//! The trades of a market, and their aggregates: the fills of one order at one price.
 
 use std::collections::VecDeque;
 
 use crate::interval::Millis;
 use crate::number::{Money, Price, Quantity};
 
-/// How many are kept; the exchange gives at most 1,000 in one answer.
-const KEPT: usize = 20_000;
+/// The exchange gives at most 1,000 in one answer.
+const CAPACITY: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trade {
@@ -14,7 +14,7 @@ pub struct Trade {
     pub price: Price,
     pub quantity: Quantity,
     pub time: Millis,
-    /// The resting order was the buyer's: a seller crossed the spread.
+    /// The seller took the resting order of the buyer.
     pub buyer_is_maker: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    pub const fn of(trade: &Trade, id: u64) -> Self {
+    pub const fn of_trade(trade: &Trade, id: u64) -> Self {
         Self {
             id,
             price: trade.price,
@@ -48,24 +48,38 @@ impl Aggregate {
         }
     }
 
-    /// Takes the next trade of the same order in, if it is at the same price.
+    /// Adds the next fill of the same order; returns false if the trade is not one.
     pub fn absorb(&mut self, trade: &Trade) -> bool {
-        let same = trade.price == self.price
+        let is_next = trade.price == self.price
             && trade.time == self.time
             && trade.buyer_is_maker == self.buyer_is_maker
             && trade.id == self.last_trade + 1;
-        if same {
+        if is_next {
             self.quantity += trade.quantity;
             self.last_trade = trade.id;
         }
-        same
+        is_next
+    }
+
+    pub const fn trade_count(&self) -> u64 {
+        self.last_trade.saturating_sub(self.first_trade) + 1
+    }
+
+    /// All its trades as one, with the last one's id.
+    pub const fn as_trade(&self) -> Trade {
+        Trade {
+            id: self.last_trade,
+            price: self.price,
+            quantity: self.quantity,
+            time: self.time,
+            buyer_is_maker: self.buyer_is_maker,
+        }
     }
 }
 
-/// The last trade, as far as it is known: its quantity is not if it is only told of as part of an aggregate.
+/// The last trade. Its quantity is not known if only an aggregate of several was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Last {
-    pub id: u64,
+pub struct LastTrade {
     pub price: Price,
     pub quantity: Option<Quantity>,
     pub time: Millis,
@@ -75,72 +89,66 @@ pub struct Last {
 pub struct Tape {
     trades: VecDeque<Trade>,
     aggregates: VecDeque<Aggregate>,
-    /// What traded before is not here, or no longer.
+    /// Trades before this time are not on the tape.
     pub begins: Millis,
 }
 
 impl Tape {
-    /// Puts a trade where it belongs by its id; false if it is there already, or too old to be kept.
+    /// Inserts a trade by its id; returns false if it is known, or too old to be kept.
     pub fn push_trade(&mut self, trade: Trade) -> bool {
         let inserted = insert(&mut self.trades, trade, |trade| trade.id);
-        self.note_forgotten(inserted.forgotten.map(|trade| trade.time));
-        inserted.new
+        self.note_evicted(inserted.evicted.map(|trade| trade.time));
+        inserted.is_new
     }
 
-    /// For recordings without aggregates: trades of one moment, price and side are one, with the first one's id.
+    /// For recordings without aggregates: fills of one order become one aggregate with the first trade's id.
     pub fn aggregate_trade(&mut self, trade: &Trade) {
         let before = self.aggregates.partition_point(|other| other.id < trade.id);
         let last = before.checked_sub(1).and_then(|index| self.aggregates.get_mut(index));
         if !last.is_some_and(|last| last.absorb(trade)) {
-            self.push_aggregate(Aggregate::of(trade, trade.id));
+            self.push_aggregate(Aggregate::of_trade(trade, trade.id));
         }
     }
 
-    /// The same of an aggregate.
+    /// Inserts an aggregate by its id; returns false if it is known, or too old to be kept.
     pub fn push_aggregate(&mut self, aggregate: Aggregate) -> bool {
         let inserted = insert(&mut self.aggregates, aggregate, |aggregate| aggregate.id);
-        self.note_forgotten(inserted.forgotten.map(|aggregate| aggregate.time));
-        inserted.new
+        self.note_evicted(inserted.evicted.map(|aggregate| aggregate.time));
+        inserted.is_new
     }
 
-    fn note_forgotten(&mut self, time: Option<Millis>) {
+    fn note_evicted(&mut self, time: Option<Millis>) {
         if let Some(time) = time {
             self.begins = self.begins.max(time.saturating_add(1));
         }
     }
 
-    /// Of aggregates if there are no trades.
-    pub fn last(&self) -> Option<Last> {
-        let of_trade = |trade: &Trade| Last {
-            id: trade.id,
+    /// The last trade, or the last aggregate where there are no trades.
+    pub fn last(&self) -> Option<LastTrade> {
+        let of_trade = |trade: &Trade| LastTrade {
             price: trade.price,
             quantity: Some(trade.quantity),
             time: trade.time,
         };
-        let of_aggregate = |aggregate: &Aggregate| Last {
-            id: aggregate.last_trade,
+        let of_aggregate = |aggregate: &Aggregate| LastTrade {
             price: aggregate.price,
-            quantity: (aggregate.first_trade == aggregate.last_trade).then_some(aggregate.quantity),
+            quantity: (aggregate.trade_count() == 1).then_some(aggregate.quantity),
             time: aggregate.time,
         };
         let last = self.trades.back().map(of_trade);
         last.or_else(|| self.aggregates.back().map(of_aggregate))
     }
 
-    /// Money and quantity of all that traded from `start` on; `None` if the tape does not reach back so far.
+    /// Money and quantity that traded from `start` on; `None` if the tape does not reach back so far.
     pub fn traded_since(&self, start: Millis) -> Option<(Money, Quantity)> {
-        let add = |(money, quantity): (Money, Quantity), (price, more): (Price, Quantity)| {
-            let part = i128::from(price).saturating_mul(more);
-            (money.saturating_add(part), quantity + more)
+        let add = |(money, quantity): (Money, Quantity), trade: Trade| {
+            (money.saturating_add(trade.money()), quantity + trade.quantity)
         };
-        let trades = self.trades.iter().filter(|trade| trade.time >= start);
-        let aggregates = self.aggregates.iter().filter(|aggregate| aggregate.time >= start);
-        (self.begins <= start).then(|| {
-            if self.trades.is_empty() {
-                aggregates.map(|one| (one.price, one.quantity)).fold((0, 0), add)
-            } else {
-                trades.map(|one| (one.price, one.quantity)).fold((0, 0), add)
-            }
+        let aggregates = self.aggregates.iter().map(Aggregate::as_trade);
+        let is_recent = |trade: &Trade| trade.time >= start;
+        (self.begins <= start).then(|| match self.trades.is_empty() {
+            true => aggregates.filter(is_recent).fold((0, 0), add),
+            false => self.trades.iter().copied().filter(is_recent).fold((0, 0), add),
         })
     }
 
@@ -149,52 +157,47 @@ impl Tape {
         self.trades.range(self.trades.len().saturating_sub(limit)..)
     }
 
-    /// From an id on, oldest first.
-    pub fn trades_from_id(&self, id: u64, limit: usize) -> impl Iterator<Item = &Trade> {
+    pub fn trades_from_id(&self, id: u64) -> impl Iterator<Item = &Trade> {
         let start = self.trades.partition_point(|trade| trade.id < id);
-        self.trades.range(start..).take(limit)
+        self.trades.range(start..)
     }
 
-    pub fn newest_aggregates(&self, limit: usize) -> impl Iterator<Item = &Aggregate> {
-        self.aggregates.range(self.aggregates.len().saturating_sub(limit)..)
-    }
-
-    pub fn aggregates_from_id(&self, id: u64, limit: usize) -> impl Iterator<Item = &Aggregate> {
+    pub fn aggregates_from_id(&self, id: u64) -> impl Iterator<Item = &Aggregate> {
         let start = self.aggregates.partition_point(|aggregate| aggregate.id < id);
-        self.aggregates.range(start..).take(limit)
+        self.aggregates.range(start..)
     }
 
-    /// Those between two times, both included, the oldest `limit`.
-    pub fn aggregates_between(&self, start: Millis, end: Millis, limit: usize) -> impl Iterator<Item = &Aggregate> {
+    /// Aggregates between two times, both included, oldest first.
+    pub fn aggregates_between(&self, start: Millis, end: Millis) -> impl DoubleEndedIterator<Item = &Aggregate> {
         let first = self.aggregates.partition_point(|aggregate| aggregate.time < start);
-        self.aggregates
-            .range(first..)
-            .take_while(move |aggregate| aggregate.time <= end)
-            .take(limit)
+        let last = self.aggregates.partition_point(|aggregate| aggregate.time <= end);
+        self.aggregates.range(first..last.max(first))
     }
 }
 
 struct Inserted<T> {
-    new: bool,
-    /// What had to make room.
-    forgotten: Option<T>,
+    is_new: bool,
+    /// The item that made room.
+    evicted: Option<T>,
 }
 
 fn insert<T>(queue: &mut VecDeque<T>, item: T, id: impl Fn(&T) -> u64) -> Inserted<T> {
-    let number = id(&item);
-    let newest = queue.back().is_none_or(|last| id(last) < number);
-    let at = if newest {
-        queue.len()
-    } else {
-        queue.partition_point(|other| id(other) < number)
+    let new_id = id(&item);
+    let at = match queue.back() {
+        Some(last) if id(last) >= new_id => queue.partition_point(|other| id(other) < new_id),
+        _ => queue.len(),
     };
-    let held = queue.get(at).is_some_and(|other| id(other) == number);
-    let new = !held && (at > 0 || queue.len() < KEPT);
-    if new {
+    let is_known = queue.get(at).is_some_and(|other| id(other) == new_id);
+    let is_new = !is_known && (at > 0 || queue.len() < CAPACITY);
+    if is_new {
         queue.insert(at, item);
     }
-    let forgotten = if queue.len() > KEPT { queue.pop_front() } else { None };
-    Inserted { new, forgotten }
+    let evicted = if queue.len() > CAPACITY {
+        queue.pop_front()
+    } else {
+        None
+    };
+    Inserted { is_new, evicted }
 }
 
 #[cfg(test)]
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn trades_are_held_once_and_by_their_ids() {
+    fn trades_are_unique_and_ordered_by_id() {
         let mut tape = Tape::default();
         let pushed = [5, 3, 5, 4, 9, 3].map(|id| tape.push_trade(trade(id)));
         assert_eq!(pushed, [true, true, false, true, true, false]);
@@ -221,26 +224,26 @@ mod tests {
     }
 
     #[test]
-    fn the_quantity_of_one_of_several_trades_is_not_known() {
+    fn quantity_within_an_aggregate_is_unknown() {
         let mut tape = Tape::default();
         tape.push_aggregate(Aggregate {
             last_trade: 7,
-            ..Aggregate::of(&trade(5), 1)
+            ..Aggregate::of_trade(&trade(5), 1)
         });
-        assert_eq!(tape.last().map(|last| (last.id, last.quantity)), Some((7, None)));
-        tape.push_aggregate(Aggregate::of(&trade(8), 2));
-        assert_eq!(tape.last().map(|last| (last.id, last.quantity)), Some((8, Some(1))));
+        assert_eq!(tape.last().map(|last| last.quantity), Some(None));
+        tape.push_aggregate(Aggregate::of_trade(&trade(8), 2));
+        assert_eq!(tape.last().map(|last| last.quantity), Some(Some(1)));
     }
 
     #[test]
-    fn what_is_no_longer_kept_is_not_summed() {
+    fn evicted_trades_are_not_summed() {
         let mut tape = Tape::default();
-        for id in 0..KEPT as u64 + 2 {
+        for id in 0..CAPACITY as u64 + 2 {
             let time = id as Millis;
             tape.push_trade(Trade { time, ..trade(id) });
         }
         assert_eq!(tape.traded_since(1), None);
-        assert_eq!(tape.traded_since(2), Some((KEPT as Money, KEPT as Quantity)));
-        assert_eq!(tape.traded_since(KEPT as Millis), Some((2, 2)));
+        assert_eq!(tape.traded_since(2), Some((CAPACITY as Money, CAPACITY as Quantity)));
+        assert_eq!(tape.traded_since(CAPACITY as Millis), Some((2, 2)));
     }
 }

@@ -1,203 +1,161 @@
-//! Price statistics of a window, in the shapes of REST and of the streams.
+//! Price statistics of a time window, in the shapes of REST and of the streams.
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::Market;
-use super::levels::Level;
+use crate::hub::Hub;
 use crate::interval::Millis;
-use crate::number::{self, Money, Price, Quantity};
-use crate::stream::hub::Hub;
+use crate::number;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `type=FULL` of the rolling window and of the trading day. Fields are named and ordered as in REST.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Ticker {
+    #[serde(flatten)]
+    pub mini: MiniTicker,
+    pub price_change: String,
+    pub price_change_percent: String,
+    pub weighted_avg_price: String,
+}
+
+/// `type=MINI` of every ticker endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MiniTicker {
     pub symbol: String,
-    pub change: String,
-    pub change_percent: String,
-    pub average: String,
-    /// `None` is not known, here and below.
-    pub previous_close: Option<Price>,
-    pub last: Price,
-    pub last_quantity: Option<Quantity>,
-    /// Best bid and ask.
-    pub best: Option<(Level, Level)>,
-    pub open: Price,
-    pub high: Price,
-    pub low: Price,
-    pub volume: Quantity,
-    pub quote_volume: Money,
+    pub open_price: String,
+    pub high_price: String,
+    pub low_price: String,
+    pub last_price: String,
+    pub volume: String,
+    pub quote_volume: String,
     pub open_time: Millis,
     pub close_time: Millis,
-    /// −1 if nothing traded.
-    pub first_id: Option<i64>,
-    pub last_id: Option<i64>,
-    pub count: Option<u64>,
+    /// −1 if nothing traded, like `last_id`.
+    pub first_id: i64,
+    pub last_id: i64,
+    pub count: u64,
+}
+
+/// `type=FULL` of the 24 hours.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DayTicker {
+    #[serde(flatten)]
+    ticker: Ticker,
+    prev_close_price: String,
+    last_qty: String,
+    bid_price: String,
+    bid_qty: String,
+    ask_price: String,
+    ask_qty: String,
 }
 
 impl Ticker {
-    /// Of what traded since `start`. Where a recording begins within the window, or lacks trades in it, the window is
-    /// what is left of it, and says so.
-    pub fn of(market: &Market, start: Millis, now: Millis) -> Self {
+    /// Of what traded since `start`, a whole minute. Where a recording begins later or has a gap, the window is the
+    /// part after that, and its times say so.
+    pub fn since(market: &Market, start: Millis, now: Millis) -> Self {
         let candles = &market.candles;
-        let (known_start, close_time) = candles.coverage.latest_whole(start, now);
+        let (known_start, close_time) = candles.coverage.latest_complete(start, now);
         let (open_time, traded) = if known_start > start.max(candles.coverage.since) {
             candles.since_second(known_start)
         } else {
             (known_start, candles.since(start))
         };
-        let open_time = candles.recorded_opening(traded.as_ref(), open_time);
-        let whole = open_time == start;
         let id = |id: u64| i64::try_from(id).unwrap_or(-1);
-        let open = traded.map_or(0, |all| all.open);
-        let last = traded.map_or(0, |all| all.close);
-        let volume = traded.map_or(0, |all| all.volume);
-        let quote_volume = traded.map_or(0, |all| all.quote_volume);
+        let (open, last) = traded.map_or((0, 0), |all| (all.open, all.close));
+        let (high, low) = traded.map_or((0, 0), |all| (all.high, all.low));
+        let (volume, quote_volume) = traded.map_or((0, 0), |all| (all.volume, all.quote_volume));
         Self {
-            symbol: market.symbol.name.clone(),
-            change: number::fixed_price(last - open),
-            change_percent: number::percent(i128::from(last - open), i128::from(open)),
-            average: number::fixed(if volume == 0 { 0 } else { quote_volume / volume }),
-            previous_close: candles.close_before(start).or_else(|| whole.then_some(open)),
-            last,
-            last_quantity: market.tape.last().and_then(|trade| trade.quantity),
-            best: market.best().ok(),
-            open,
-            high: traded.map_or(0, |all| all.high),
-            low: traded.map_or(0, |all| all.low),
-            volume,
-            quote_volume,
-            open_time: open_time.min(close_time),
-            close_time,
-            first_id: Some(traded.map_or(-1, |all| id(all.first_trade))),
-            last_id: Some(traded.map_or(-1, |all| id(all.last_trade))),
-            count: Some(traded.map_or(0, |all| all.trades)),
+            price_change: number::fixed_price(last - open),
+            price_change_percent: number::percent(i128::from(last - open), i128::from(open)),
+            weighted_avg_price: number::fixed(if volume == 0 { 0 } else { quote_volume / volume }),
+            mini: MiniTicker {
+                symbol: market.symbol.name.clone(),
+                open_price: number::fixed_price(open),
+                high_price: number::fixed_price(high),
+                low_price: number::fixed_price(low),
+                last_price: number::fixed_price(last),
+                volume: number::fixed(volume),
+                quote_volume: number::fixed_money(quote_volume),
+                open_time: open_time.min(close_time),
+                close_time,
+                first_id: traded.map_or(-1, |all| id(all.first_trade)),
+                last_id: traded.map_or(-1, |all| id(all.last_trade)),
+                count: traded.map_or(0, |all| all.trades),
+            },
         }
     }
 
-    /// With times as clients are told them.
-    pub fn told(mut self, hub: &Hub) -> Self {
-        self.open_time = hub.event_time(self.open_time);
-        self.close_time = hub.event_time(self.close_time);
+    /// With times as the exchange's clock tells them.
+    pub fn with_skew(mut self, hub: &Hub) -> Self {
+        self.mini.open_time = hub.event_time(self.mini.open_time);
+        self.mini.close_time = hub.event_time(self.mini.close_time);
         self
     }
+}
 
-    /// The fields that are not known, by their names in REST. They have the value that says nothing, and no exchange has
-    /// a list of them: clients that look for it can tell the two apart.
-    fn unknown(&self, full: bool) -> Vec<&'static str> {
-        let fields = [
-            ("prevClosePrice", full && self.previous_close.is_none()),
-            ("lastQty", full && self.last_quantity.is_none()),
-            ("bidPrice", full && self.best.is_none()),
-            ("bidQty", full && self.best.is_none()),
-            ("askPrice", full && self.best.is_none()),
-            ("askQty", full && self.best.is_none()),
-            ("firstId", self.first_id.is_none()),
-            ("lastId", self.last_id.is_none()),
-            ("count", self.count.is_none()),
-        ];
-        let unknown = fields.into_iter().filter(|(_, unknown)| *unknown);
-        unknown.map(|(name, _)| name).collect()
-    }
-
-    fn marked(&self, mut fields: Map<String, Value>, full: bool) -> Value {
-        let unknown = self.unknown(full);
-        if !unknown.is_empty() {
-            fields.insert("unknown".into(), unknown.into());
+impl DayTicker {
+    /// Of the last 24 hours, with the last trade and the best levels; what is not known is zero.
+    pub fn new(market: &Market, now: Millis, hub: &Hub) -> Self {
+        let ticker = market.ticker(now);
+        let (bid, ask) = market.best().unwrap_or_default();
+        let last_quantity = market.tape.last().and_then(|trade| trade.quantity);
+        let previous = market.candles.close_before(ticker.mini.open_time);
+        Self {
+            prev_close_price: number::fixed_price(previous.unwrap_or(0)),
+            last_qty: number::fixed(last_quantity.unwrap_or(0)),
+            bid_price: number::fixed_price(bid.0),
+            bid_qty: number::fixed(bid.1),
+            ask_price: number::fixed_price(ask.0),
+            ask_qty: number::fixed(ask.1),
+            ticker: ticker.with_skew(hub),
         }
-        Value::Object(fields)
-    }
-
-    fn essentials(&self) -> Map<String, Value> {
-        let mut fields = Map::new();
-        fields.insert("symbol".into(), self.symbol.clone().into());
-        fields.insert("openPrice".into(), number::fixed_price(self.open).into());
-        fields.insert("highPrice".into(), number::fixed_price(self.high).into());
-        fields.insert("lowPrice".into(), number::fixed_price(self.low).into());
-        fields.insert("lastPrice".into(), number::fixed_price(self.last).into());
-        fields.insert("volume".into(), number::fixed(self.volume).into());
-        fields.insert("quoteVolume".into(), number::fixed_money(self.quote_volume).into());
-        fields.insert("openTime".into(), self.open_time.into());
-        fields.insert("closeTime".into(), self.close_time.into());
-        fields.insert("firstId".into(), self.first_id.unwrap_or(-1).into());
-        fields.insert("lastId".into(), self.last_id.unwrap_or(-1).into());
-        fields.insert("count".into(), self.count.unwrap_or(0).into());
-        fields
-    }
-
-    /// `type=MINI` of every ticker endpoint.
-    pub fn mini(&self) -> Value {
-        self.marked(self.essentials(), false)
-    }
-
-    /// `type=FULL` of the rolling window and of the trading day.
-    pub fn rolling(&self) -> Value {
-        let mut fields = self.essentials();
-        fields.insert("priceChange".into(), self.change.clone().into());
-        fields.insert("priceChangePercent".into(), self.change_percent.clone().into());
-        fields.insert("weightedAvgPrice".into(), self.average.clone().into());
-        self.marked(fields, false)
-    }
-
-    /// `type=FULL` of the 24 hours.
-    pub fn full(&self) -> Value {
-        let mut fields = self.essentials();
-        let mut put = |name: &str, text: String| fields.insert(name.into(), text.into());
-        put("priceChange", self.change.clone());
-        put("priceChangePercent", self.change_percent.clone());
-        put("weightedAvgPrice", self.average.clone());
-        put("prevClosePrice", number::fixed_price(self.previous_close.unwrap_or(0)));
-        put("lastQty", number::fixed(self.last_quantity.unwrap_or(0)));
-        let (bid, ask) = self.best.unwrap_or_default();
-        put("bidPrice", number::fixed_price(bid.0));
-        put("bidQty", number::fixed(bid.1));
-        put("askPrice", number::fixed_price(ask.0));
-        put("askQty", number::fixed(ask.1));
-        self.marked(fields, true)
     }
 
     pub fn event(&self, event_time: Millis) -> Value {
-        let (bid, ask) = self.best.unwrap_or_default();
-        let event = json!({
+        let (ticker, mini) = (&self.ticker, &self.ticker.mini);
+        json!({
             "e": "24hrTicker",
             "E": event_time,
-            "s": self.symbol,
-            "p": self.change,
-            "P": self.change_percent,
-            "w": self.average,
-            "x": number::fixed_price(self.previous_close.unwrap_or(0)),
-            "c": number::fixed_price(self.last),
-            "Q": number::fixed(self.last_quantity.unwrap_or(0)),
-            "b": number::fixed_price(bid.0),
-            "B": number::fixed(bid.1),
-            "a": number::fixed_price(ask.0),
-            "A": number::fixed(ask.1),
-            "o": number::fixed_price(self.open),
-            "h": number::fixed_price(self.high),
-            "l": number::fixed_price(self.low),
-            "v": number::fixed(self.volume),
-            "q": number::fixed_money(self.quote_volume),
-            "O": self.open_time,
-            "C": self.close_time,
-            "F": self.first_id.unwrap_or(-1),
-            "L": self.last_id.unwrap_or(-1),
-            "n": self.count.unwrap_or(0)
-        });
-        match event {
-            Value::Object(fields) => self.marked(fields, true),
-            other => other,
-        }
+            "s": mini.symbol,
+            "p": ticker.price_change,
+            "P": ticker.price_change_percent,
+            "w": ticker.weighted_avg_price,
+            "x": self.prev_close_price,
+            "c": mini.last_price,
+            "Q": self.last_qty,
+            "b": self.bid_price,
+            "B": self.bid_qty,
+            "a": self.ask_price,
+            "A": self.ask_qty,
+            "o": mini.open_price,
+            "h": mini.high_price,
+            "l": mini.low_price,
+            "v": mini.volume,
+            "q": mini.quote_volume,
+            "O": mini.open_time,
+            "C": mini.close_time,
+            "F": mini.first_id,
+            "L": mini.last_id,
+            "n": mini.count
+        })
     }
+}
 
-    pub fn mini_event(&self, event_time: Millis) -> Value {
+impl MiniTicker {
+    pub fn event(&self, event_time: Millis) -> Value {
         json!({
             "e": "24hrMiniTicker",
             "E": event_time,
             "s": self.symbol,
-            "c": number::fixed_price(self.last),
-            "o": number::fixed_price(self.open),
-            "h": number::fixed_price(self.high),
-            "l": number::fixed_price(self.low),
-            "v": number::fixed(self.volume),
-            "q": number::fixed_money(self.quote_volume)
+            "c": self.last_price,
+            "o": self.open_price,
+            "h": self.high_price,
+            "l": self.low_price,
+            "v": self.volume,
+            "q": self.quote_volume
         })
     }
 }

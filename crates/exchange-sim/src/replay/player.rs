@@ -1,4 +1,4 @@
-//! Plays the lines: each to whoever listens to its stream, at its time, after the state has taken it in.
+//! Plays the lines: each updates the state and goes to its stream's listeners, at its time.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -8,265 +8,195 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::Progress;
-use super::lines::{Line, Merged, Pass, Place};
-use super::message::{self, Content, Message};
-use super::replica::Replica;
+use super::book::RecordedBook;
+use super::event::{self, Event, Message};
+use super::line::{Line, Lines};
 use crate::clock::Nanos;
 use crate::interval::{Millis, SECOND};
 use crate::market::publish::FAST;
-use crate::stream::all::AllTickers;
-use crate::venue::{Venue, lock};
+use crate::markets::{Markets, all_tickers};
+use crate::simulated::lock;
 
-/// After the first subscription others of the same client may follow: they get the beginning too.
-const GRACE: Duration = Duration::from_millis(200);
-/// As fast as possible is not faster than a client can ask for a snapshot after its first diff.
-const SNAPSHOT_WAIT: Duration = Duration::from_secs(2);
-/// A client that takes nothing for so long is not waited for any more.
-const STALLED: Duration = Duration::from_secs(10);
-/// Lines read ahead.
-const READ_AHEAD: usize = 1_024;
-/// Longer ones are skipped.
-const LONG_SILENCE: Nanos = 3_600_000_000_000;
-/// After so many lines others get their turn, and clients that are behind are waited for.
-const TURN: u64 = 64;
+/// A client's further subscriptions may follow its first: they get the beginning too.
+const SUBSCRIBE_GRACE: Duration = Duration::from_millis(200);
+const LINES_AHEAD: usize = 1_024;
+/// Lines between two looks at slow clients.
+const LINES_PER_TURN: u64 = 64;
+
+/// How fast a recording is played, and how long the player waits for a client at full speed.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub speed: f64,
+    pub client_wait: Duration,
+}
 
 pub struct Player {
-    venue: Arc<Venue>,
+    markets: Arc<Markets>,
     progress: Arc<Progress>,
-    replicas: HashMap<String, Replica>,
-    owners: HashMap<Place, String>,
-    /// Symbols whose first snapshot is yet to be shown, and when; the last one first.
-    unbegun: Vec<(Nanos, String)>,
+    books: HashMap<String, RecordedBook>,
+    /// The symbol of each file that has exactly one.
+    file_symbols: Vec<Option<String>>,
+    files: Vec<PathBuf>,
+    /// `None` plays at full speed.
+    speed: Option<f64>,
+    /// At full speed the player waits this long for a client.
+    client_wait: Duration,
     next_boundary: Millis,
-    /// Symbols that somebody had the chance to take a snapshot of.
+    /// Symbols whose listeners had time to fetch a snapshot.
     offered: HashSet<String>,
-    nobody_asks: bool,
+    /// A listener did not fetch a snapshot in time, so the player waits for no other.
+    nobody_fetches: bool,
 }
 
 impl Player {
     pub fn new(
-        venue: Arc<Venue>,
+        markets: Arc<Markets>,
         progress: Arc<Progress>,
-        replicas: HashMap<String, Replica>,
-        owners: HashMap<Place, String>,
+        books: HashMap<String, RecordedBook>,
+        file_symbols: Vec<Option<String>>,
+        files: Vec<PathBuf>,
+        pace: Pace,
     ) -> Self {
         let first = progress.first / 1_000_000;
-        let due = |(symbol, replica): (&String, &Replica)| Some((replica.first_due()?, symbol.clone()));
-        let mut unbegun: Vec<(Nanos, String)> = replicas.iter().filter_map(due).collect();
-        unbegun.sort_unstable_by(|one, other| other.cmp(one));
         Self {
-            venue,
+            markets,
             progress,
-            replicas,
-            owners,
-            unbegun,
+            books,
+            file_symbols,
+            files,
+            speed: Some(pace.speed).filter(|speed| speed.is_finite() && *speed > 0.0),
+            client_wait: pace.client_wait,
             next_boundary: first - first.rem_euclid(FAST) + FAST,
             offered: HashSet::new(),
-            nobody_asks: false,
+            nobody_fetches: false,
         }
     }
 
-    pub async fn run(mut self, files: Vec<PathBuf>, speed: f64) {
-        let venue = self.venue.clone();
+    pub fn markets(&self) -> Arc<Markets> {
+        self.markets.clone()
+    }
+
+    pub async fn run(mut self, stopping: CancellationToken) {
         tokio::select! {
-            () = venue.stopping.cancelled() => {}
-            () = self.play(files, speed) => {}
+            () = stopping.cancelled() => {}
+            () = self.play() => {}
         }
     }
 
-    async fn play(&mut self, files: Vec<PathBuf>, speed: f64) {
+    async fn play(&mut self) {
         let progress = self.progress.clone();
         progress.wake.notified().await;
-        tokio::time::sleep(GRACE).await;
-        let fast = !(speed.is_finite() && speed > 0.0);
-        if !fast {
-            self.venue.clock.set(progress.first, speed);
+        tokio::time::sleep(SUBSCRIBE_GRACE).await;
+        if let Some(speed) = self.speed {
+            self.markets.clock.set(progress.first, speed);
         }
-        let mut lines = read_ahead(files);
+        let mut lines = read_ahead(std::mem::take(&mut self.files));
         let mut at = progress.first;
         while let Some(line) = lines.recv().await {
-            let silent = line.time.saturating_sub(at) > LONG_SILENCE;
-            if silent {
-                self.publish_remaining(at);
-            }
-            at = at.max(line.time);
-            if silent {
-                self.skip_silence(at, if fast { 0.0 } else { speed });
-            }
-            self.reach(at, fast).await;
-            self.play_line(&line, fast).await;
+            at = line.time;
+            self.reach(at).await;
+            self.play_line(&line).await;
             let played = progress.played.fetch_add(1, Ordering::Relaxed);
             progress.at.store(at, Ordering::Relaxed);
-            if played.is_multiple_of(TURN) {
+            if played.is_multiple_of(LINES_PER_TURN) {
                 self.wait_for_slow_clients().await;
             }
         }
-        // Nothing is known of later times: the clock stands, and streams made from state are silent once they have said
-        // what the state is.
-        self.publish_remaining(at);
-        self.venue.clock.set(at, 0.0);
+        // Nothing is known of later times: derived streams send what is left, and the clock stops.
+        let millis = at / 1_000_000;
+        for instrument in self.markets.instruments.values() {
+            lock(instrument).market.publish_remaining(&self.markets.hub, millis);
+        }
+        all_tickers::publish_both(&self.markets, millis);
+        self.markets.clock.set(at, 0.0);
         progress.finished.store(true, Ordering::Relaxed);
     }
 
-    /// Recordings of different days may be given together: nobody wants to wait from the one to the other.
-    fn skip_silence(&mut self, at: Nanos, pace: f64) {
-        tracing::warn!(
-            from = self.venue.clock.millis(),
-            to = at / 1_000_000,
-            "nothing is recorded for more than an hour; it is skipped"
-        );
-        self.venue.clock.set(at, pace);
-        let millis = at / 1_000_000;
-        self.next_boundary = millis - millis.rem_euclid(SECOND);
-    }
-
-    /// Waits until it is `at`, and sends on the way what is made from state.
-    async fn reach(&mut self, at: Nanos, fast: bool) {
-        let millis = at / 1_000_000;
-        while self.next_boundary <= millis {
+    /// Waits until it is `at`, and sends the derived streams on the way.
+    async fn reach(&mut self, at: Nanos) {
+        while self.next_boundary <= at / 1_000_000 {
             let boundary = self.next_boundary;
-            let at = boundary.saturating_mul(1_000_000);
-            self.wait_until(at, fast).await;
-            self.begin_books(at);
-            self.publish_boundary(boundary);
+            self.wait_until(boundary.saturating_mul(1_000_000)).await;
+            for instrument in self.markets.instruments.values() {
+                lock(instrument).market.publish_boundary(&self.markets.hub, boundary);
+            }
+            if boundary % SECOND == 0 {
+                all_tickers::publish_both(&self.markets, boundary);
+            }
             self.next_boundary += FAST;
             tokio::task::yield_now().await;
         }
-        self.wait_until(at, fast).await;
-        self.begin_books(at);
+        self.wait_until(at).await;
     }
 
-    fn begin_books(&mut self, at: Nanos) {
-        while let Some((_, symbol)) = self.unbegun.pop_if(|(due, _)| *due <= at) {
-            if let (Some(listed), Some(replica)) = (self.venue.listed.get(&symbol), self.replicas.get_mut(&symbol)) {
-                replica.begin_book(&mut lock(listed).market, &self.venue.hub, at);
-            }
-        }
-    }
-
-    async fn wait_until(&self, at: Nanos, fast: bool) {
-        if fast {
-            self.venue.clock.set(at, 0.0);
+    async fn wait_until(&self, at: Nanos) {
+        if self.speed.is_none() {
+            self.markets.clock.set(at, 0.0);
             return;
         }
-        while let Some(ahead) = self.venue.clock.until(at) {
-            // Timers have a grain of a millisecond; less is not worth a sleep.
-            if ahead < Duration::from_millis(1) {
+        while let Some(ahead) = self.markets.clock.until(at) {
+            // A timer is never early, so neither is a message. It may be late by a millisecond, which the next ones catch up.
+            if ahead.is_zero() {
                 return;
             }
             tokio::time::sleep(ahead.min(Duration::from_secs(1))).await;
         }
     }
 
-    fn publish_boundary(&self, boundary: Millis) {
-        for listed in self.venue.listed.values() {
-            lock(listed).market.publish_boundary(&self.venue.hub, boundary);
-        }
-        if boundary % SECOND == 0 {
-            self.publish_all_tickers(boundary);
-        }
-    }
-
-    fn publish_remaining(&self, at: Nanos) {
-        let at = at / 1_000_000;
-        for listed in self.venue.listed.values() {
-            lock(listed).market.publish_remaining(&self.venue.hub, at);
-        }
-        self.publish_all_tickers(at);
-    }
-
-    fn publish_all_tickers(&self, at: Millis) {
-        for all in AllTickers::BOTH {
-            if !self.progress.is_recorded(all.stream()) {
-                all.publish(&self.venue, at);
-            }
-        }
-    }
-
-    async fn play_line(&mut self, line: &Line, fast: bool) {
-        // Malformed lines were counted and named when the recording was first read.
-        let Ok(message) = message::parse(&line.json) else {
+    async fn play_line(&mut self, line: &Line) {
+        // Every line was parsed when the recording was checked.
+        let Ok(message) = event::parse(&line.json) else {
             return;
         };
         let Message {
             stream,
             symbol,
             data,
-            content,
+            event,
             ..
         } = message;
-        let is_diff = matches!(content, Content::Diff(_));
-        let owner = symbol.or_else(|| self.owners.get(&line.place).cloned());
-        match (content, &owner) {
-            (Content::Tickers { read, .. }, _) => self.apply_tickers(read),
-            (content, Some(owner)) => self.apply(owner, content),
-            (_, None) => {}
-        }
-        let (hub, Some(stream)) = (&self.venue.hub, stream) else {
+        let is_diff = matches!(event, Event::Diff(_));
+        let Some(symbol) = symbol.or_else(|| self.file_symbols[line.file].clone()) else {
             return;
         };
-        match owner {
-            Some(symbol) if is_diff => {
-                hub.publish_diff(&symbol, &stream, || data.into_owned());
-                if fast {
-                    self.offer_snapshot(symbol, &stream).await;
+        if let (Some(instrument), Some(book)) = (self.markets.lookup(&symbol), self.books.get_mut(&symbol)) {
+            book.apply(&mut lock(instrument).market, &self.markets.hub, event);
+        }
+        match stream {
+            Some(stream) if is_diff => {
+                self.markets.hub.publish_diff(&symbol, stream, || data.to_owned());
+                if self.speed.is_none() {
+                    self.offer_snapshot(symbol, stream).await;
                 }
             }
-            _ => hub.publish(&stream, || data.into_owned()),
+            Some(stream) => self.markets.hub.publish(stream, || data.to_owned()),
+            None => {}
         }
     }
 
-    fn apply(&mut self, symbol: &str, content: Content) {
-        let (Some(listed), Some(replica)) = (self.venue.listed.get(symbol), self.replicas.get_mut(symbol)) else {
-            return;
-        };
-        let market = &mut lock(listed).market;
-        let may_mend = matches!(content, Content::Snapshot(_) | Content::Diff(_)) && !market.knows_depth();
-        replica.apply(market, &self.venue.hub, content);
-        if may_mend && market.knows_depth() {
-            self.offered.remove(symbol);
-            self.progress.forget_snapshot(symbol);
-        }
-    }
-
-    fn apply_tickers(&mut self, tickers: Vec<Content>) {
-        for content in tickers {
-            if let Content::Ticker(ticker) | Content::MiniTicker(ticker) = &content {
-                let symbol = ticker.symbol.clone();
-                self.apply(&symbol, content);
-            }
-        }
-    }
-
-    /// After a symbol's first diff its listener wants a snapshot, and should not get one of the end. While there is
-    /// none to take nobody is waited for.
+    /// Lets a listener fetch a snapshot after its first update, so that it follows the recording from there.
     async fn offer_snapshot(&mut self, symbol: String, stream: &str) {
-        let skip = self.nobody_asks || self.offered.contains(&symbol) || !self.venue.hub.has_listeners(stream);
-        if skip || !self.knows_depth(&symbol) {
+        if self.nobody_fetches || self.offered.contains(&symbol) || !self.markets.hub.has_listeners(stream) {
             return;
         }
-        let deadline = Instant::now() + SNAPSHOT_WAIT;
+        let deadline = Instant::now() + self.client_wait;
         while !self.progress.has_snapshot(&symbol) {
             let taken = self.progress.snapshot_taken.notified();
             if tokio::time::timeout_at(deadline, taken).await.is_err() {
-                self.nobody_asks = true;
+                self.nobody_fetches = true;
                 break;
             }
         }
         self.offered.insert(symbol);
     }
 
-    fn knows_depth(&self, symbol: &str) -> bool {
-        let listed = self.venue.listed.get(symbol);
-        listed.is_some_and(|listed| lock(listed).market.knows_depth())
-    }
-
     async fn wait_for_slow_clients(&self) {
         tokio::task::yield_now().await;
-        let deadline = Instant::now() + STALLED;
-        while self.venue.hub.congested() && Instant::now() < deadline {
+        let deadline = Instant::now() + self.client_wait;
+        while self.markets.hub.is_congested() && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -274,16 +204,19 @@ impl Player {
 
 /// Reads on a thread of its own, a little ahead.
 fn read_ahead(files: Vec<PathBuf>) -> mpsc::Receiver<Line> {
-    let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    tokio::task::spawn_blocking(move || match Merged::open(&files, Pass::Again) {
-        Ok(lines) => {
-            for line in lines {
-                if sender.blocking_send(line).is_err() {
-                    return;
+    let (sender, receiver) = mpsc::channel(LINES_AHEAD);
+    tokio::task::spawn_blocking(move || {
+        let read = || -> Result<(), super::line::RecordingError> {
+            for line in Lines::open(&files)? {
+                if sender.blocking_send(line?).is_err() {
+                    break;
                 }
             }
+            Ok(())
+        };
+        if let Err(error) = read() {
+            tracing::error!(%error, "the recording changed while it was played; the replay ends here");
         }
-        Err(error) => tracing::error!(error, "the recording can no longer be read"),
     });
     receiver
 }

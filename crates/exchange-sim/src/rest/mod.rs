@@ -1,11 +1,8 @@
-//! REST under `/api/v3`: counted, weighed, answered from memory, and spoiled on demand.
+//! REST under `/api/v3`: requests are counted and weighed, answered from memory, and broken by faults.
 
 mod data;
-pub mod error;
-pub mod params;
 pub mod sim;
 mod tickers;
-pub mod time_unit;
 mod weights;
 
 use std::sync::Arc;
@@ -20,24 +17,15 @@ use futures::StreamExt as _;
 use serde_json::json;
 
 use crate::account;
-use crate::faults::{BodyFate, Rejection};
-use crate::server::Remote;
-use crate::venue::{Tally, Venue};
+use crate::api::error::ApiError;
+use crate::api::params::Params;
+use crate::api::{Request, time_unit};
+use crate::faults::{BodyFault, Rejection};
+use crate::listener::Remote;
+use crate::venue::{Counters, Venue};
 use crate::weight::Verdict;
-use error::ApiError;
-use params::Params;
 
-/// One request, as the endpoints see it.
-pub struct Request<'a> {
-    pub method: &'a Method,
-    pub endpoint: &'a str,
-    pub query: &'a str,
-    pub body: &'a str,
-    pub key: Option<&'a str>,
-    pub params: Params,
-}
-
-/// An answer before it is spoiled and sent.
+/// An answer before faults are applied to its body.
 struct Answer {
     status: StatusCode,
     body: String,
@@ -53,15 +41,15 @@ pub async fn serve(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    venue.tally.count(&format!("/api/v3/{endpoint}"));
-    if venue.faults.refusing() {
+    venue.counters.count_request(&format!("/api/v3/{endpoint}"));
+    if venue.markets.faults.refuses_connections() {
         return cut_off();
     }
-    // An order is carried out though its answer comes late: that is what clients have to reckon with.
-    let changes = method != Method::GET;
-    let delay = venue.faults.delay_millis();
-    if delay > 0 && !changes {
-        tokio::time::sleep(Duration::from_millis(delay)).await;
+    // An order is executed even if its answer is delayed: clients have to cope with that.
+    let is_read = method == Method::GET;
+    let delay = Duration::from_millis(venue.markets.faults.delay_millis());
+    if is_read && !delay.is_zero() {
+        tokio::time::sleep(delay).await;
     }
     let query = query.unwrap_or_default();
     let body = String::from_utf8_lossy(&body);
@@ -71,11 +59,11 @@ pub async fn serve(
     let params = time_unit::check(unit).and_then(|()| Params::parse(&query, &body));
     let weight = params.as_ref().map_or(1, |params| weights::weight(&endpoint, params));
     let (verdict, used) = venue.meter.charge(remote.0.ip(), weight, venue.meter_clock.millis());
-    Tally::add(&venue.tally.weight_total, u64::from(weight));
-    venue.tally.weight_used.store(u64::from(used), Ordering::Relaxed);
-    let answer = match (rejected(&venue, verdict, &endpoint), params) {
-        (Some(answer), _) => answer,
-        (None, Err(error)) => Answer::of(Err(error)),
+    Counters::add(&venue.counters.weight_total, u64::from(weight));
+    venue.counters.weight_used.store(u64::from(used), Ordering::Relaxed);
+    let answer = match (rejection(&venue, verdict, &endpoint), params) {
+        (Some(rejected), _) => rejected,
+        (None, Err(error)) => Answer::from(Err(error)),
         (None, Ok(params)) => {
             let request = Request {
                 method: &method,
@@ -85,67 +73,59 @@ pub async fn serve(
                 key: headers.get("x-mbx-apikey").and_then(|key| key.to_str().ok()),
                 params,
             };
-            Answer::of(answer(&venue, &request))
+            Answer::from(dispatch(&venue, &request))
         }
     };
-    let ordering = endpoint == "order" && method == Method::POST;
     let mut response = respond(&venue, answer, used);
-    if ordering {
-        let (ten_seconds, day) = venue.accounts.order_counts(venue.now());
+    if endpoint == "order" && method == Method::POST {
+        let (ten_seconds, day) = venue.accounts.order_counts(venue.markets.now());
         let headers = response.headers_mut();
         headers.insert("x-mbx-order-count-10s", HeaderValue::from(ten_seconds));
         headers.insert("x-mbx-order-count-1d", HeaderValue::from(day));
     }
-    if delay > 0 && changes {
-        tokio::time::sleep(Duration::from_millis(delay)).await;
+    if !is_read && !delay.is_zero() {
+        tokio::time::sleep(delay).await;
     }
     response
 }
 
-/// A rejection that was earned comes before one that was asked for.
-fn rejected(venue: &Venue, verdict: Verdict, endpoint: &str) -> Option<Answer> {
-    match verdict {
-        Verdict::TooMuch { retry_after_secs } => {
-            Tally::add(&venue.tally.organic_429, 1);
-            Some(Answer::rejecting(429, Some(retry_after_secs)))
-        }
-        Verdict::Banned { retry_after_secs } => {
-            Tally::add(&venue.tally.organic_418, 1);
-            Some(Answer::rejecting(418, Some(retry_after_secs)))
-        }
-        Verdict::Within if venue.faults.take_failure(endpoint) => {
-            Tally::add(&venue.tally.injected, 1);
-            Some(Answer::rejecting(503, None))
-        }
+/// Organic rejections come before injected ones.
+fn rejection(venue: &Venue, verdict: Verdict, endpoint: &str) -> Option<Answer> {
+    let counters = &venue.counters;
+    let (counter, status, retry_after_secs) = match verdict {
+        Verdict::OverLimit { retry_after_secs } => (&counters.organic_429, 429, Some(retry_after_secs)),
+        Verdict::Banned { retry_after_secs } => (&counters.organic_418, 418, Some(retry_after_secs)),
+        Verdict::Within if venue.markets.faults.take_failure(endpoint) => (&counters.injected, 503, None),
         Verdict::Within => {
             let Rejection {
                 status,
                 retry_after_secs,
-            } = venue.faults.take_rejection()?;
-            Tally::add(&venue.tally.injected, 1);
-            Some(Answer::rejecting(status, retry_after_secs))
+            } = venue.markets.faults.take_rejection()?;
+            (&counters.injected, status, retry_after_secs)
         }
-    }
+    };
+    Counters::add(counter, 1);
+    Some(Answer::rejected(status, retry_after_secs))
 }
 
 /// The table of endpoints.
-fn answer(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
-    let params = &request.params;
+fn dispatch(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
+    let (markets, params) = (&venue.markets, &request.params);
     if account::ENDPOINTS.contains(&request.endpoint) {
-        return account::answer(venue, request);
+        return venue.accounts.dispatch(markets, request);
     }
     if request.method != Method::GET {
-        return Err(no_such_path());
+        return Err(ApiError::no_such_path());
     }
     match request.endpoint {
         "ping" => params.finish().map(|()| "{}".to_owned()),
         "time" => params
             .finish()
-            .map(|()| json!({"serverTime": venue.told_time()}).to_string()),
+            .map(|()| json!({"serverTime": markets.server_time()}).to_string()),
         "exchangeInfo" => tickers::exchange_info(venue, params),
         "depth" => data::depth(venue, params),
-        "trades" => data::trades(venue, params),
-        "historicalTrades" => data::historical_trades(venue, params),
+        "trades" => data::trades(venue, params, false),
+        "historicalTrades" => data::trades(venue, params, true),
         "aggTrades" => data::aggregates(venue, params),
         "klines" | "uiKlines" => data::klines(venue, params),
         "avgPrice" => data::average_price(venue, params),
@@ -154,19 +134,12 @@ fn answer(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
         "ticker/bookTicker" => tickers::book_ticker(venue, params),
         "ticker" => tickers::rolling(venue, params),
         "ticker/tradingDay" => tickers::trading_day(venue, params),
-        _ => Err(no_such_path()),
+        _ => Err(ApiError::no_such_path()),
     }
 }
 
-pub fn no_such_path() -> ApiError {
-    ApiError {
-        status: StatusCode::NOT_FOUND,
-        ..ApiError::bad(-1000, "no such path")
-    }
-}
-
-impl Answer {
-    fn of(result: Result<String, ApiError>) -> Self {
+impl From<Result<String, ApiError>> for Answer {
+    fn from(result: Result<String, ApiError>) -> Self {
         let (status, body) = match result {
             Ok(body) => (StatusCode::OK, body),
             Err(error) => (error.status, error.body()),
@@ -177,18 +150,21 @@ impl Answer {
             retry_after_secs: None,
         }
     }
+}
 
-    fn rejecting(status: u16, retry_after_secs: Option<u64>) -> Self {
-        let message = match status {
-            418 => {
-                "Way too much request weight used; IP banned. Please use WebSocket Streams for live updates to avoid bans."
-            }
-            429 => {
-                "Too much request weight used; please use WebSocket Streams for live updates to avoid polling the API."
-            }
-            _ => "An unknown error occurred while processing the request.",
+impl Answer {
+    fn rejected(status: u16, retry_after_secs: Option<u64>) -> Self {
+        let (code, message) = match status {
+            418 => (
+                -1003,
+                "Way too much request weight used; IP banned. Please use WebSocket Streams for live updates to avoid bans.",
+            ),
+            429 => (
+                -1003,
+                "Too much request weight used; please use WebSocket Streams for live updates to avoid polling the API.",
+            ),
+            _ => (-1000, "An unknown error occurred while processing the request."),
         };
-        let code = if matches!(status, 418 | 429) { -1003 } else { -1000 };
         Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             body: ApiError::bad(code, message).body(),
@@ -197,69 +173,44 @@ impl Answer {
     }
 }
 
-fn respond(venue: &Venue, answer: Answer, used: u32) -> Response {
-    let body = match venue.faults.next_body() {
-        BodyFate::Whole => Body::from(answer.body),
-        BodyFate::Half => return half_sent(venue, &answer, used),
-        BodyFate::Garbage => Body::from("<html><body>\u{0}this is not JSON"),
-    };
-    with_headers(venue, &answer_parts(answer.status, answer.retry_after_secs, used), body)
-}
-
-/// Ends a connection that was there before new ones were refused.
-fn cut_off() -> Response {
-    let nothing = futures::stream::once(std::future::ready(Err::<Bytes, _>(std::io::Error::other(
-        "refused on demand",
-    ))));
-    Response::new(Body::from_stream(nothing))
-}
-
-/// Says how long the body is, sends half of it and ends the connection.
-fn half_sent(venue: &Venue, answer: &Answer, used: u32) -> Response {
+fn respond(venue: &Venue, answer: Answer, used_weight: u32) -> Response {
     let length = answer.body.len();
-    let half = Bytes::copy_from_slice(&answer.body.as_bytes()[..length / 2]);
-    // The half has to be on its way before the end, or nothing is sent at all.
-    let ending = async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        Err(std::io::Error::other("half-sent on demand"))
+    let fault = venue.markets.faults.next_body();
+    let body = match fault {
+        BodyFault::None => Body::from(answer.body),
+        BodyFault::Half => half_of(&answer.body),
+        BodyFault::Garbage => Body::from("<html><body>\u{0}this is not JSON"),
     };
-    let chunks = futures::stream::once(std::future::ready(Ok(half))).chain(futures::stream::once(ending));
-    let body = Body::from_stream(chunks);
-    let parts = answer_parts(answer.status, answer.retry_after_secs, used);
-    let mut response = with_headers(venue, &parts, body);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    response
-}
-
-struct Parts {
-    status: StatusCode,
-    retry_after_secs: Option<u64>,
-    used: u32,
-}
-
-const fn answer_parts(status: StatusCode, retry_after_secs: Option<u64>, used: u32) -> Parts {
-    Parts {
-        status,
-        retry_after_secs,
-        used,
-    }
-}
-
-fn with_headers(venue: &Venue, parts: &Parts, body: Body) -> Response {
     let mut response = Response::new(body);
-    *response.status_mut() = parts.status;
+    *response.status_mut() = answer.status;
     let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json;charset=UTF-8"),
-    );
-    headers.insert("x-mbx-used-weight", HeaderValue::from(parts.used));
-    headers.insert("x-mbx-used-weight-1m", HeaderValue::from(parts.used));
-    headers.insert("x-tribune-simulated", HeaderValue::from_static(venue.label.as_str()));
-    if let Some(seconds) = parts.retry_after_secs {
+    let json = HeaderValue::from_static("application/json;charset=UTF-8");
+    headers.insert(header::CONTENT_TYPE, json);
+    headers.insert("x-mbx-used-weight", HeaderValue::from(used_weight));
+    headers.insert("x-mbx-used-weight-1m", HeaderValue::from(used_weight));
+    if let Some(seconds) = answer.retry_after_secs {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
+    if fault == BodyFault::Half {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
     response
+}
+
+/// Ends a connection that was open before new ones were refused.
+fn cut_off() -> Response {
+    let error = Err::<Bytes, _>(std::io::Error::other("refused by a fault"));
+    Response::new(Body::from_stream(futures::stream::once(std::future::ready(error))))
+}
+
+/// Half of a body and then an error, which ends the connection.
+fn half_of(body: &str) -> Body {
+    let half = Bytes::copy_from_slice(&body.as_bytes()[..body.len() / 2]);
+    // The pause lets the half be flushed; with an error right behind it nothing would be sent.
+    let ending = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Err(std::io::Error::other("cut off by a fault"))
+    };
+    let chunks = futures::stream::once(std::future::ready(Ok(half))).chain(futures::stream::once(ending));
+    Body::from_stream(chunks)
 }

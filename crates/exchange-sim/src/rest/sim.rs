@@ -1,4 +1,4 @@
-//! What only a simulator has: `/`, `/sim/state`, `/sim/faults`, `/sim/start`.
+//! Endpoints that only the simulator has: `/`, `/sim/state`, `/sim/faults`, `/sim/start`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,25 +12,24 @@ use serde_json::{Value, json};
 
 use crate::counts::Counts;
 use crate::faults::Fault;
-use crate::venue::{Label, Venue};
+use crate::venue::Venue;
 
 pub async fn welcome(State(venue): State<Arc<Venue>>) -> &'static str {
-    match venue.label {
-        Label::Simulated => "a simulated exchange: every figure is made up\n",
-        Label::Replay => "a recorded exchange, played again: every figure is of the past\n",
+    match venue.replay {
+        None => "SIMULATED exchange: all market data is generated\n",
+        Some(_) => "SIMULATED exchange: a recording is replayed; all market data is from the past\n",
     }
 }
 
 pub async fn state(State(venue): State<Arc<Venue>>) -> axum::Json<Value> {
-    let counts = Counts::of(&venue);
     axum::Json(json!({
-        "mode": venue.label.as_str(),
-        "serverTime": venue.told_time(),
-        "finished": venue.replay.as_ref().map(|replay| replay.finished()),
-        "symbols": venue.listed.len(),
-        "counts": counts,
+        "mode": venue.label(),
+        "serverTime": venue.markets.server_time(),
+        "finished": venue.replay.as_ref().map(|replay| replay.is_finished()),
+        "symbols": venue.markets.instruments.len(),
+        "counts": Counts::current(&venue),
         "replay": venue.replay.as_ref().map(|replay| replay.json()),
-        "weightUsed": venue.tally.weight_used.load(Ordering::Relaxed)
+        "weightUsed": venue.counters.weight_used.load(Ordering::Relaxed)
     }))
 }
 
@@ -46,7 +45,7 @@ pub async fn set_faults(State(venue): State<Arc<Venue>>, body: Bytes) -> Respons
         Ok(OneOrMany::One(fault)) => vec![fault],
         Ok(OneOrMany::Many(faults)) => faults,
         Err(_) => {
-            let help = "not a fault: send one like {\"fault\":\"silence\",\"on\":true}, or an array of them\n";
+            let help = "unknown fault: send one like {\"fault\":\"silence\",\"on\":true}, or an array of them\n";
             return (StatusCode::BAD_REQUEST, help).into_response();
         }
     };
@@ -57,10 +56,10 @@ pub async fn set_faults(State(venue): State<Arc<Venue>>, body: Bytes) -> Respons
 }
 
 pub fn set_fault(venue: &Venue, fault: &Fault) {
-    venue.faults.set(fault);
+    venue.markets.faults.set(fault);
     match fault {
-        Fault::DropConnections => venue.hub.cut_all(),
-        Fault::LoseStreams { symbol } => venue.hub.lose(symbol),
+        Fault::DropConnections => venue.markets.hub.cut_all(),
+        Fault::LoseStreams { symbol } => venue.markets.hub.lose_streams(symbol),
         _ => {}
     }
 }
@@ -68,13 +67,12 @@ pub fn set_fault(venue: &Venue, fault: &Fault) {
 pub async fn start(State(venue): State<Arc<Venue>>) -> Response {
     match &venue.replay {
         Some(replay) => {
-            replay.begin();
+            replay.start();
             axum::Json(replay.json()).into_response()
         }
-        None => (
-            StatusCode::BAD_REQUEST,
-            "only a recording can be started; a simulation always runs\n",
-        )
-            .into_response(),
+        None => {
+            let help = "only a replay can be started; a simulation always runs\n";
+            (StatusCode::BAD_REQUEST, help).into_response()
+        }
     }
 }

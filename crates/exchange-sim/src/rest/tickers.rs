@@ -1,93 +1,99 @@
-//! Price statistics, last prices and best levels, of one symbol, of several or of all.
+//! Price statistics, last prices, best levels and exchangeInfo: of one symbol, several or all.
 
 use serde_json::{Value, json};
 
-use super::data::window_size;
-use super::error::ApiError;
-use super::params::{Params, Symbols};
+use crate::api::error::ApiError;
+use crate::api::params::{Params, Symbols};
 use crate::interval::{DAY, MINUTE, Millis};
-use crate::market::Market;
+use crate::market::ticker::{DayTicker, Ticker};
+use crate::market::{Market, NO_TRADES};
 use crate::number;
-use crate::venue::{Shared, Venue, lock};
+use crate::simulated::{SharedInstrument, lock};
+use crate::venue::Venue;
 
 type Answer = Result<String, ApiError>;
 
-/// Symbols that the rolling window and the trading day take in one request.
+/// Symbols in one request for a rolling window or a trading day.
 const MAX_SYMBOLS: usize = 100;
 
-/// One symbol gives an object, several or all an array. Of all those are left out of which nothing is known.
-fn each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Result<Value, ApiError>) -> Answer {
-    let find = |name: &String| venue.lookup(name).ok_or_else(ApiError::invalid_symbol);
-    let make = |listed: &Shared| make(&lock(listed).market);
-    let answer = match symbols {
-        Symbols::One(name) => make(find(name)?)?,
+fn find<'a>(venue: &'a Venue, name: &str) -> Result<&'a SharedInstrument, ApiError> {
+    venue.markets.lookup(name).ok_or_else(ApiError::invalid_symbol)
+}
+
+/// One symbol gives an object, several or all give an array. All leaves out symbols without data.
+fn for_each(venue: &Venue, symbols: &Symbols, make: impl Fn(&Market) -> Result<Value, ApiError>) -> Answer {
+    let make = |instrument: &SharedInstrument| make(&lock(instrument).market);
+    let answer: Value = match symbols {
+        Symbols::One(name) => make(find(venue, name)?)?,
         Symbols::Many(names) => {
-            let found: Vec<&Shared> = names.iter().map(find).collect::<Result<_, _>>()?;
+            let found = names.iter().map(|name| find(venue, name));
+            let found = found.collect::<Result<Vec<_>, _>>()?;
             found.into_iter().map(make).collect::<Result<_, _>>()?
         }
-        Symbols::All => venue.listed.values().filter_map(|listed| make(listed).ok()).collect(),
+        Symbols::All => venue
+            .markets
+            .instruments
+            .values()
+            .filter_map(|one| make(one).ok())
+            .collect(),
     };
     Ok(answer.to_string())
 }
 
-fn nothing_traded() -> ApiError {
-    ApiError::unknown("the recording has no ticker, no candle and no trade of this symbol so far")
+fn require_trades(market: &Market) -> Result<(), ApiError> {
+    market
+        .has_ticker()
+        .then_some(())
+        .ok_or_else(|| ApiError::not_recorded(NO_TRADES))
 }
 
 pub fn day(venue: &Venue, params: &Params) -> Answer {
-    let (symbols, mini) = (params.symbols()?, params.mini()?);
+    let (symbols, is_mini) = (params.symbols()?, params.is_mini()?);
     params.finish()?;
-    let now = venue.now();
-    each(venue, &symbols, |market| {
-        if !market.knows_ticker() {
-            return Err(nothing_traded());
-        }
-        let ticker = market.ticker(now).told(&venue.hub);
-        Ok(if mini { ticker.mini() } else { ticker.full() })
+    let now = venue.markets.now();
+    for_each(venue, &symbols, |market| {
+        require_trades(market)?;
+        Ok(match is_mini {
+            true => json!(market.ticker(now).with_skew(&venue.markets.hub).mini),
+            false => json!(DayTicker::new(market, now, &venue.markets.hub)),
+        })
     })
 }
 
-/// The rolling window of any length.
+/// A rolling window of any length.
 pub fn rolling(venue: &Venue, params: &Params) -> Answer {
-    let size = window_size(params)?;
-    let now = venue.now();
-    windowed(venue, params, now - now.rem_euclid(MINUTE) - size, now)
+    let size = params.window_size()?;
+    let now = venue.markets.now();
+    window(venue, params, now - now.rem_euclid(MINUTE) - size, now)
 }
 
-/// Since midnight, in UTC or in another zone.
+/// Since midnight, in UTC or another time zone.
 pub fn trading_day(venue: &Venue, params: &Params) -> Answer {
     let offset = params.zone_offset()?;
-    let now = venue.now();
-    let midnight = now - (now + offset).rem_euclid(DAY);
-    windowed(venue, params, midnight, now)
+    let now = venue.markets.now();
+    window(venue, params, now - (now + offset).rem_euclid(DAY), now)
 }
 
-fn windowed(venue: &Venue, params: &Params, start: Millis, now: Millis) -> Answer {
-    let (symbols, mini) = (params.symbols()?, params.mini()?);
+fn window(venue: &Venue, params: &Params, start: Millis, now: Millis) -> Answer {
+    let (symbols, is_mini) = (params.symbols()?, params.is_mini()?);
     params.finish()?;
     match &symbols {
         Symbols::All => return Err(ApiError::missing("symbol")),
         Symbols::Many(names) if names.len() > MAX_SYMBOLS => return Err(ApiError::invalid_value("symbols")),
         _ => {}
     }
-    each(venue, &symbols, |market| {
-        if !market.knows_windows() {
-            return Err(ApiError::unknown(
-                "the recording has no candle and no trade of this symbol so far",
-            ));
-        }
-        let ticker = market.ticker_since(start, now).told(&venue.hub);
-        Ok(if mini { ticker.mini() } else { ticker.rolling() })
+    for_each(venue, &symbols, |market| {
+        require_trades(market)?;
+        let ticker = Ticker::since(market, start, now).with_skew(&venue.markets.hub);
+        Ok(if is_mini { json!(ticker.mini) } else { json!(ticker) })
     })
 }
 
 pub fn price(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
-    each(venue, &symbols, |market| {
-        if !market.knows_ticker() {
-            return Err(nothing_traded());
-        }
+    for_each(venue, &symbols, |market| {
+        require_trades(market)?;
         let price = market.last_price().unwrap_or(0);
         Ok(json!({"symbol": market.symbol.name, "price": number::fixed_price(price)}))
     })
@@ -96,8 +102,8 @@ pub fn price(venue: &Venue, params: &Params) -> Answer {
 pub fn book_ticker(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
-    each(venue, &symbols, |market| {
-        let (bid, ask) = market.best().map_err(|why| ApiError::unknown(why.as_str()))?;
+    for_each(venue, &symbols, |market| {
+        let (bid, ask) = market.best().map_err(ApiError::not_recorded)?;
         Ok(json!({
             "symbol": market.symbol.name,
             "bidPrice": number::fixed_price(bid.0),
@@ -108,30 +114,26 @@ pub fn book_ticker(venue: &Venue, params: &Params) -> Answer {
     })
 }
 
-/// Symbols and limits: the truth of which clients begin.
 pub fn exchange_info(venue: &Venue, params: &Params) -> Answer {
     let symbols = params.symbols()?;
     let status = params.get("symbolStatus");
     // Permissions are always shown and always the same.
     let _ = (params.get("showPermissionSets"), params.get("permissions"));
     params.finish()?;
-    let listed: Vec<&Shared> = match &symbols {
-        Symbols::All => venue.listed.values().collect(),
-        Symbols::One(name) => vec![venue.lookup(name).ok_or_else(ApiError::invalid_symbol)?],
-        Symbols::Many(names) => names
-            .iter()
-            .map(|name| venue.lookup(name).ok_or_else(ApiError::invalid_symbol))
-            .collect::<Result<_, _>>()?,
+    let instruments: Vec<&SharedInstrument> = match &symbols {
+        Symbols::All => venue.markets.instruments.values().collect(),
+        Symbols::One(name) => vec![find(venue, name)?],
+        Symbols::Many(names) => names.iter().map(|name| find(venue, name)).collect::<Result<_, _>>()?,
     };
-    let symbols: Vec<Value> = listed
+    let symbols: Vec<Value> = instruments
         .into_iter()
-        .map(|listed| lock(listed).market.symbol.clone())
+        .map(|instrument| lock(instrument).market.symbol.clone())
         .filter(|symbol| status.is_none_or(|status| symbol.status() == status))
         .map(|symbol| symbol.json())
         .collect();
     let answer = json!({
         "timezone": "UTC",
-        "serverTime": venue.told_time(),
+        "serverTime": venue.markets.server_time(),
         "rateLimits": [
             {"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": venue.limits.weight_per_minute},
             {"rateLimitType": "ORDERS", "interval": "SECOND", "intervalNum": 10, "limit": 100},

@@ -1,8 +1,8 @@
-//! What each endpoint costs.
+//! The weight of each endpoint.
 
-use super::params::Params;
+use crate::api::params::Params;
 
-/// The weight of a request, known before it is answered; an unknown path costs as little as a ping.
+/// The weight of a request, before it is answered; an unknown path weighs as much as a ping.
 pub fn weight(endpoint: &str, params: &Params) -> u32 {
     match endpoint {
         "exchangeInfo" | "account" | "allOrders" | "myTrades" => 20,
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_are_those_of_the_table() {
+    fn weights_match_the_documented_table() {
         let many: Vec<String> = (0..60).map(|index| format!("\"S{index}\"")).collect();
         let many = format!("symbols=[{}]", many.join(","));
         for (endpoint, query, expected) in [

@@ -1,17 +1,24 @@
-//! The symbols of the simulation. Their names are well known; their prices and sizes are made up.
+//! The symbols of the simulation. Their names are well known; their prices and sizes are invented.
 
-use crate::market::symbol::{Source, Status, Symbol};
+use crate::market::symbol::{Status, Symbol};
 use crate::number::{self, Price, Quantity, UNIT};
 
-/// A symbol and what its market is like at the start.
+/// A symbol and its market at the start.
 #[derive(Debug, Clone)]
 pub struct Listing {
     pub symbol: Symbol,
     pub price: Price,
-    /// What a typical order is worth, in 10⁻⁸ of the quote asset.
+    /// The value of a typical order, in 10⁻⁸ of the quote asset.
     pub typical_order: i128,
-    /// Trades in a typical minute of its history.
-    pub trades_per_minute: f64,
+    /// The share of market orders in the flow.
+    pub market_share: f64,
+}
+
+impl Listing {
+    /// Steps of the base asset that cost this much at the first price.
+    pub fn steps_worth(&self, money: i128) -> i128 {
+        money * UNIT / i128::from(self.price) / self.symbol.step
+    }
 }
 
 struct Row(
@@ -43,10 +50,9 @@ const ROWS: [Row; 14] = [
     Row("XMR", "USDT", Status::Halt, "160", "0.1", "0.001", 50_000),
 ];
 
-/// Trades a minute of a busy symbol's history.
-const BUSY: f64 = 40.0;
-/// A quiet one trades once in a few hours.
-const QUIET: f64 = 0.006;
+const BUSY_SHARE: f64 = 0.12;
+/// At the default rate of events a quiet symbol trades once in half an hour or so.
+const QUIET_SHARE: f64 = 0.002;
 
 pub fn well_known() -> Vec<Listing> {
     ROWS.iter().map(Row::listing).collect()
@@ -65,16 +71,16 @@ impl Row {
                 tick: number::parse_price(tick).unwrap_or(1),
                 step: number::parse(step).unwrap_or(1),
                 min_notional: Some(min_notional),
-                source: Source::Exchange,
+                recorded_entry: None,
             },
             price: number::parse_price(price).unwrap_or(UNIT as Price),
             typical_order: typical * UNIT / 1_000,
-            trades_per_minute: BUSY,
+            market_share: BUSY_SHARE,
         }
     }
 }
 
-/// Quiet symbols with names that nobody has, to fill the list.
+/// Quiet symbols with invented names, to make the list long.
 pub fn extra(count: usize, seed: u64) -> Vec<Listing> {
     (0..count).map(|index| extra_listing(index, seed)).collect()
 }
@@ -98,11 +104,11 @@ fn extra_listing(index: usize, seed: u64) -> Listing {
             tick,
             step: round_step(step, tick),
             min_notional: Some(5 * UNIT),
-            source: Source::Exchange,
+            recorded_entry: None,
         },
         price,
         typical_order: i128::from(random.u32(20..200)) * UNIT,
-        trades_per_minute: QUIET * f64::from(random.u32(1..10)),
+        market_share: QUIET_SHARE * f64::from(random.u32(1..10)),
     }
 }
 
@@ -115,7 +121,7 @@ fn round_step(step: Quantity, tick: Price) -> Quantity {
     rounded
 }
 
-/// `AAAQX`, `AABQX`, …: ending like this they are hardly a word or a coin.
+/// `AAAQX`, `AABQX`, …: no coin has a name like that.
 fn extra_base(index: usize) -> String {
     let letter = |value: usize| char::from(b'A' + (value % 26) as u8);
     format!("{}{}{}QX", letter(index / 676), letter(index / 26), letter(index))

@@ -1,24 +1,25 @@
-//! One symbol's market in motion: orders in, and what becomes of them in the book, the trades and the streams.
+//! Moves one symbol's market: orders go in, and the book, the trades and the streams change.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use super::flow::{Action, Flow};
 use super::matching::{Changed, Fill, MatchingBook, OrderId};
+use crate::hub::Hub;
 use crate::interval::Millis;
 use crate::market::Market;
 use crate::market::levels::Side;
 use crate::market::publish::FAST;
 use crate::market::tape::{Aggregate, Trade};
 use crate::number::{Price, Quantity};
-use crate::stream::hub::Hub;
 
-/// An order of any kind: with a limit what is not filled rests, without one it lapses.
+/// An order of any kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming {
     pub side: Side,
     pub limit: Option<Price>,
     pub quantity: Quantity,
+    /// Whether what is not filled at once rests in the book.
     pub rests: bool,
 }
 
@@ -43,16 +44,16 @@ pub struct Engine {
     next_order: OrderId,
     next_trade: u64,
     next_aggregate: u64,
-    /// When the flow acts next and when streams are next due.
+    /// When the flow acts next, and when streams are due next.
     next_action: Duration,
     next_boundary: Millis,
-    /// Resting orders of accounts, and what happened to them since somebody looked.
+    /// Resting orders of accounts, and their fills since the last settlement.
     watched: HashSet<OrderId>,
     watched_executions: Vec<Execution>,
 }
 
 impl Engine {
-    /// An engine whose first book is in `market` already, standing at `now`.
+    /// `now` is the time of the first book.
     pub fn new(book: MatchingBook, flow: Option<Flow>, next_order: OrderId, next_trade: u64, now: Millis) -> Self {
         let mut engine = Self {
             book,
@@ -76,7 +77,7 @@ impl Engine {
         };
     }
 
-    /// Everything that happens before `until`, in order. Where that is cut into calls makes no difference.
+    /// Does everything that happens before `until`. However it is cut into calls, the result is the same.
     pub fn advance(&mut self, market: &mut Market, hub: &Hub, until: Millis) {
         loop {
             let acts_at = self.next_action.as_millis().min(Millis::MAX as u128) as Millis;
@@ -144,7 +145,7 @@ impl Engine {
         }
     }
 
-    /// An order that is never entered has an id all the same.
+    /// An order that is not entered has an id all the same.
     pub fn refuse(&mut self) -> Submitted {
         let id = self.next_order;
         self.next_order += 1;
@@ -155,7 +156,7 @@ impl Engine {
         }
     }
 
-    /// Remembers what happens to a resting order.
+    /// Collects the fills of a resting order.
     pub fn watch(&mut self, id: OrderId) {
         self.watched.insert(id);
     }
@@ -169,11 +170,11 @@ impl Engine {
     }
 
     pub fn take_watched_executions_of(&mut self, id: OrderId) -> Vec<Execution> {
-        let (its, others) = std::mem::take(&mut self.watched_executions)
+        let (its_own, others) = std::mem::take(&mut self.watched_executions)
             .into_iter()
             .partition(|execution| execution.fill.maker == id);
         self.watched_executions = others;
-        its
+        its_own
     }
 
     pub fn cancel(&mut self, market: &mut Market, hub: &Hub, id: OrderId) -> bool {
@@ -186,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// Each fill is a trade and a change of the book; fills at one price are one aggregate.
+    /// Each fill is a trade and changes a level; fills at one price are one aggregate.
     fn execute(&mut self, market: &mut Market, hub: &Hub, taker: Side, fills: &[Fill], now: Millis) -> Vec<Execution> {
         let mut executions = Vec::with_capacity(fills.len());
         let mut aggregate: Option<Aggregate> = None;
@@ -211,7 +212,7 @@ impl Engine {
                 },
             );
             if !aggregate.as_mut().is_some_and(|open| open.absorb(&trade)) {
-                self.close_aggregate(market, hub, aggregate.replace(Aggregate::of(&trade, 0)));
+                self.close_aggregate(market, hub, aggregate.replace(Aggregate::of_trade(&trade, 0)));
             }
             let execution = Execution { fill: *fill, trade };
             if self.watched.contains(&fill.maker) {
@@ -239,7 +240,7 @@ impl Engine {
     }
 }
 
-/// A change of the matching book, as clients see it.
+/// Applies a change of the matching book to the book that clients see.
 fn show(market: &mut Market, hub: &Hub, changed: Changed) {
     if market.change_level(changed.side, changed.price, changed.total) {
         market.publish_book_ticker(hub);

@@ -27,11 +27,11 @@ pub struct Fill {
     pub quantity: Quantity,
     /// What the level holds afterwards.
     pub left_at_price: Quantity,
-    /// The resting order is done.
+    /// The resting order is completely filled.
     pub maker_done: bool,
 }
 
-/// A level as it is after an order was placed or taken back.
+/// A level after an order was placed or cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
     pub side: Side,
@@ -106,7 +106,7 @@ impl MatchingBook {
         }
     }
 
-    /// What `quantity` comes to, as far as there is so much.
+    /// What `quantity` costs, as far as the book has it.
     pub fn money_for(&self, side: Side, quantity: Quantity) -> Money {
         let mut left = quantity;
         let mut money = 0;
@@ -121,7 +121,7 @@ impl MatchingBook {
         money
     }
 
-    /// How much `money` buys or, of a seller, has to be sold for it.
+    /// How much `money` buys or, for a seller, how much brings it.
     pub fn quantity_for(&self, side: Side, money: Money) -> Quantity {
         let mut left = money;
         let mut quantity = 0;
@@ -136,8 +136,8 @@ impl MatchingBook {
         quantity
     }
 
-    /// Takes what rests on the other side, best price first and oldest order first, up to `limit`.
-    /// Returns what is left of `quantity`.
+    /// Matches an order with the other side, best price first and oldest order first, up to `limit`. Returns what is
+    /// left of `quantity`.
     pub fn take(&mut self, side: Side, limit: Option<Price>, quantity: Quantity, fills: &mut Vec<Fill>) -> Quantity {
         let mut left = quantity;
         while left > 0
@@ -185,10 +185,10 @@ impl MatchingBook {
         left
     }
 
-    /// Puts an order at the end of its level's queue. It must not cross; `take` comes first.
+    /// Puts an order at the end of its level's queue. It must not cross: call `take` first.
     pub fn rest(&mut self, id: OrderId, side: Side, price: Price, quantity: Quantity) -> Changed {
         self.places.insert(id, (side, price));
-        // Most levels have one order; the default would make room for four in each of thousands.
+        // Most of the thousands of levels have one order.
         let queue = self.side_mut(side).entry(price).or_insert_with(|| Queue {
             orders: VecDeque::with_capacity(1),
             total: 0,
@@ -199,7 +199,7 @@ impl MatchingBook {
         Changed { side, price, total }
     }
 
-    /// Takes an order back; `None` if it rests no more.
+    /// Cancels an order; `None` if it no longer rests.
     pub fn cancel(&mut self, id: OrderId) -> Option<Changed> {
         let (side, price) = self.places.remove(&id)?;
         let levels = self.side_mut(side);
@@ -215,7 +215,7 @@ impl MatchingBook {
     }
 }
 
-/// Whether an order of `side` at `limit` meets the other side at `price`.
+/// Whether an order at `limit` matches the other side at `price`.
 pub fn crosses(side: Side, limit: Price, price: Price) -> bool {
     match side {
         Side::Bid => limit >= price,
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn price_comes_before_time_and_time_before_size() {
+    fn orders_match_by_price_then_time() {
         let mut book = book();
         let mut fills = Vec::new();
         let left = book.take(Side::Bid, None, 10, &mut fills);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_ends_the_taking() {
+    fn limit_ends_the_matching() {
         let mut book = book();
         let mut fills = Vec::new();
         assert_eq!(book.take(Side::Bid, Some(101), 10, &mut fills), 2);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_order_leaves_its_level() {
+    fn cancelled_order_leaves_its_level() {
         let mut book = book();
         let changed = book.cancel(2).expect("it rests");
         assert_eq!((changed.side, changed.price, changed.total), (Side::Ask, 101, 5));

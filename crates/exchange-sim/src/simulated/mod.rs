@@ -1,8 +1,27 @@
-//! The simulated mode: seeded order flow over matching books, from which everything else follows.
+//! The simulated mode: seeded order flow over matching books.
 
-pub mod catalogue;
+mod catalogue;
 pub mod engine;
-pub mod flow;
-pub mod history;
+mod flow;
+mod history;
 pub mod matching;
-pub mod run;
+mod open;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::market::Market;
+use engine::Engine;
+pub use open::open_markets;
+
+/// One listed symbol: what clients see and, in simulated mode, what moves it.
+#[derive(Debug)]
+pub struct Instrument {
+    pub market: Market,
+    pub engine: Option<Engine>,
+}
+
+pub type SharedInstrument = Arc<Mutex<Instrument>>;
+
+pub fn lock(instrument: &SharedInstrument) -> MutexGuard<'_, Instrument> {
+    instrument.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -13,52 +13,57 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::hub::Peer;
 use super::names;
 use super::request::{self, Command, Refusal, Request};
-use crate::faults::SubscriptionFate;
+use crate::faults::SubscriptionFault;
+use crate::hub::Subscriber;
 use crate::venue::Venue;
 
 /// Messages written before the socket is flushed.
 const BATCH: usize = 256;
 const GARBAGE: &str = "{\"e\":\"depthUpd\u{fffd}<<<not json";
 
-/// The connection is over.
-struct Over;
+/// The connection has ended.
+struct Closed;
 
 struct Connection {
     venue: Arc<Venue>,
     socket: WebSocket,
-    peer: Peer,
+    subscriber: Subscriber,
     streams: IndexSet<String>,
-    inbound: VecDeque<Instant>,
-    /// Pings that were not answered yet, oldest first.
+    /// When the messages of the last second came.
+    received: VecDeque<Instant>,
+    /// Pings without an answer, oldest first.
     unanswered: VecDeque<(Bytes, Instant)>,
 }
 
 pub async fn run(venue: Arc<Venue>, socket: WebSocket, streams: Vec<String>, combined: bool) {
-    let (peer, queue) = venue.hub.join(combined);
+    let (subscriber, queue) = venue.markets.hub.join(combined);
     let mut connection = Connection {
         venue,
         socket,
-        peer,
+        subscriber,
         streams: IndexSet::new(),
-        inbound: VecDeque::new(),
+        received: VecDeque::new(),
         unanswered: VecDeque::new(),
     };
     connection.subscribe(streams);
-    let (cut, stopping) = (connection.peer.cut.clone(), connection.venue.stopping.clone());
-    // Whatever ends it, the hub has to know; and it can end in the middle of a message that nobody reads.
+    let (cut, stopping) = (connection.subscriber.cut.clone(), connection.venue.stopping.clone());
+    // Whenever the connection ends, even within a message, the hub must forget it.
     tokio::select! {
         () = cut.cancelled() => {}
         () = stopping.cancelled() => {}
-        _ = connection.live(queue) => {}
+        _ = connection.serve(queue) => {}
     }
-    connection.venue.hub.leave(&connection.peer, connection.streams.iter());
+    connection
+        .venue
+        .markets
+        .hub
+        .leave(&connection.subscriber, connection.streams.iter());
 }
 
 impl Connection {
-    async fn live(&mut self, mut queue: mpsc::Receiver<Utf8Bytes>) -> Result<(), Over> {
+    async fn serve(&mut self, mut queue: mpsc::Receiver<Utf8Bytes>) -> Result<(), Closed> {
         let limits = self.venue.limits.clone();
         let started = Instant::now();
         let ends = started + limits.connection_lifetime;
@@ -66,166 +71,156 @@ impl Connection {
         let end = tokio::time::sleep_until(ends);
         let mut pings = tokio::time::interval_at(started + limits.ping_every, limits.ping_every);
         tokio::pin!(notice, end);
-        let mut noticed = false;
+        let mut is_announced = false;
         loop {
             tokio::select! {
-                message = queue.recv() => self.forward(message.ok_or(Over)?, &mut queue).await?,
+                message = queue.recv() => self.forward(message.ok_or(Closed)?, &mut queue).await?,
                 message = self.socket.recv() => {
-                    let message = message.ok_or(Over)?.map_err(|_| Over)?;
-                    self.hear(message).await?;
+                    let message = message.ok_or(Closed)?.map_err(|_| Closed)?;
+                    self.receive(message).await?;
                 }
                 _ = pings.tick() => self.ping(limits.pong_within).await?,
-                () = &mut notice, if !noticed => {
-                    noticed = true;
+                () = &mut notice, if !is_announced => {
+                    is_announced = true;
                     self.announce_end().await?;
                 }
-                () = &mut end => return self.close(close_code::AWAY, "the connection has reached its age").await,
+                () = &mut end => {
+                    if !is_announced {
+                        self.announce_end().await?;
+                    }
+                    return self.close(close_code::AWAY, "the connection reached its maximum age").await;
+                }
             }
         }
     }
 
     /// Sends a message and those that wait behind it, then flushes once.
-    async fn forward(&mut self, first: Utf8Bytes, queue: &mut mpsc::Receiver<Utf8Bytes>) -> Result<(), Over> {
-        let mut next = Some(first);
+    async fn forward(&mut self, first: Utf8Bytes, queue: &mut mpsc::Receiver<Utf8Bytes>) -> Result<(), Closed> {
+        self.feed(first).await?;
         for _ in 0..BATCH {
-            let Some(message) = next else { break };
-            self.feed(message).await?;
-            next = queue.try_recv().ok();
-        }
-        if let Some(message) = next {
+            let Ok(message) = queue.try_recv() else { break };
             self.feed(message).await?;
         }
-        self.socket.flush().await.map_err(|_| Over)
+        self.socket.flush().await.map_err(|_| Closed)
     }
 
-    async fn feed(&mut self, message: Utf8Bytes) -> Result<(), Over> {
-        let faults = &self.venue.faults;
-        if faults.silent() {
+    async fn feed(&mut self, message: Utf8Bytes) -> Result<(), Closed> {
+        let faults = &self.venue.markets.faults;
+        if faults.is_silent() {
             return Ok(());
         }
-        let message = if faults.take_garbage_message() {
-            Utf8Bytes::from_static(GARBAGE)
-        } else {
-            message
+        let message = match faults.take_garbage_message() {
+            true => Utf8Bytes::from_static(GARBAGE),
+            false => message,
         };
-        self.socket.feed(Message::Text(message)).await.map_err(|_| Over)
+        self.socket.feed(Message::Text(message)).await.map_err(|_| Closed)
     }
 
-    async fn send(&mut self, message: Message) -> Result<(), Over> {
-        if self.venue.faults.silent() {
+    async fn send(&mut self, message: Message) -> Result<(), Closed> {
+        if self.venue.markets.faults.is_silent() {
             return Ok(());
         }
-        self.socket.send(message).await.map_err(|_| Over)
+        self.socket.send(message).await.map_err(|_| Closed)
     }
 
-    async fn say(&mut self, text: String) -> Result<(), Over> {
+    async fn send_text(&mut self, text: String) -> Result<(), Closed> {
         self.send(Message::Text(text.into())).await
     }
 
-    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Over> {
-        let frame = CloseFrame {
-            code,
-            reason: Utf8Bytes::from_static(reason),
-        };
-        self.send(Message::Close(Some(frame))).await?;
-        Err(Over)
+    async fn close(&mut self, code: u16, reason: &'static str) -> Result<(), Closed> {
+        let reason = Utf8Bytes::from_static(reason);
+        self.send(Message::Close(Some(CloseFrame { code, reason }))).await?;
+        Err(Closed)
     }
 
-    async fn announce_end(&mut self) -> Result<(), Over> {
-        let event = json!({"e": "serverShutdown", "E": self.venue.told_time()});
-        let text = if self.peer.combined.load(Ordering::Relaxed) {
-            json!({"stream": "serverShutdown", "data": event})
-        } else {
-            event
+    async fn announce_end(&mut self) -> Result<(), Closed> {
+        let event = json!({"e": "serverShutdown", "E": self.venue.markets.server_time()});
+        let text = match self.subscriber.combined.load(Ordering::Relaxed) {
+            true => json!({"stream": "serverShutdown", "data": event}),
+            false => event,
         };
-        self.say(text.to_string()).await
+        self.send_text(text.to_string()).await
     }
 
-    async fn ping(&mut self, pong_within: Duration) -> Result<(), Over> {
+    async fn ping(&mut self, pong_within: Duration) -> Result<(), Closed> {
+        // Nobody can answer a ping that a fault holds back.
+        if self.venue.markets.faults.is_silent() {
+            return Ok(());
+        }
         let now = Instant::now();
-        let late = self
-            .unanswered
-            .front()
-            .is_some_and(|(_, sent)| now - *sent >= pong_within);
-        if late {
+        let oldest = self.unanswered.front();
+        if oldest.is_some_and(|(_, sent)| now - *sent >= pong_within) {
             return self.close(close_code::POLICY, "no pong came in time").await;
         }
-        let payload = Bytes::from(self.venue.now().to_string());
+        let payload = Bytes::from(self.venue.markets.now().to_string());
         self.unanswered.push_back((payload.clone(), now));
         self.send(Message::Ping(payload)).await
     }
 
-    async fn hear(&mut self, message: Message) -> Result<(), Over> {
-        if self.too_talkative() {
+    async fn receive(&mut self, message: Message) -> Result<(), Closed> {
+        if self.is_over_message_limit() {
             return self.close(close_code::POLICY, "too many messages").await;
         }
         match message {
-            Message::Text(text) => self.obey(text.as_str()).await,
+            Message::Text(text) => self.handle_request(text.as_str()).await,
             Message::Pong(payload) => {
                 if let Some(at) = self.unanswered.iter().position(|(sent, _)| *sent == payload) {
                     self.unanswered.drain(..=at);
                 }
                 Ok(())
             }
-            // Answered by the protocol's implementation.
+            // The WebSocket library answers pings.
             Message::Ping(_) => Ok(()),
             Message::Binary(_) => {
-                self.close(close_code::UNSUPPORTED, "binary messages are not understood")
+                self.close(close_code::UNSUPPORTED, "binary messages are not supported")
                     .await
             }
-            Message::Close(_) => Err(Over),
+            Message::Close(_) => Err(Closed),
         }
     }
 
-    fn too_talkative(&mut self) -> bool {
+    fn is_over_message_limit(&mut self) -> bool {
         let now = Instant::now();
-        self.inbound.push_back(now);
+        self.received.push_back(now);
         while self
-            .inbound
+            .received
             .front()
             .is_some_and(|time| now - *time >= Duration::from_secs(1))
         {
-            self.inbound.pop_front();
+            self.received.pop_front();
         }
-        self.inbound.len() > self.venue.limits.inbound_per_second
+        self.received.len() > self.venue.limits.inbound_per_second
     }
 
-    async fn obey(&mut self, text: &str) -> Result<(), Over> {
+    async fn handle_request(&mut self, text: &str) -> Result<(), Closed> {
         let request = match request::parse(text) {
             Ok(request) => request,
-            Err(refusal) => return self.say(refusal.json()).await,
+            Err(refusal) => return self.send_text(refusal.json()).await,
         };
         if matches!(request.command, Command::Subscribe(_)) {
-            match self.venue.faults.next_subscription() {
-                SubscriptionFate::Take => {}
-                SubscriptionFate::Ignore => return Ok(()),
-                SubscriptionFate::Refuse => {
-                    let refusal = Refusal {
-                        id: request.id,
-                        code: 2,
-                        message: "Invalid request: refused on demand".to_owned(),
-                    };
-                    return self.say(refusal.json()).await;
+            match self.venue.markets.faults.next_subscription() {
+                SubscriptionFault::None => {}
+                SubscriptionFault::Ignore => return Ok(()),
+                SubscriptionFault::Refuse => {
+                    let refusal = Refusal::invalid(request.id, "refused by a fault");
+                    return self.send_text(refusal.json()).await;
                 }
             }
         }
-        let answer = self.carry_out(request).unwrap_or_else(|refusal| refusal.json());
-        self.say(answer).await
+        let answer = self.execute(request).unwrap_or_else(|refusal| refusal.json());
+        self.send_text(answer).await
     }
 
-    fn carry_out(&mut self, request: Request) -> Result<String, Refusal> {
-        let result = match request.command {
+    fn execute(&mut self, request: Request) -> Result<String, Refusal> {
+        let Request { id, command } = request;
+        let result = match command {
             Command::Subscribe(streams) => {
-                if !streams.iter().all(|name| names::is_served(&self.venue, name)) {
-                    return Err(Refusal::invalid_stream(request.id));
+                if !streams.iter().all(|name| names::exists(name)) {
+                    return Err(Refusal::invalid_stream(id));
                 }
                 let new = streams.iter().filter(|name| !self.streams.contains(*name)).count();
                 if self.streams.len() + new > self.venue.limits.streams_per_connection {
-                    return Err(Refusal {
-                        id: request.id,
-                        code: 2,
-                        message: "Invalid request: too many streams on one connection".to_owned(),
-                    });
+                    return Err(Refusal::invalid(id, "too many streams on one connection"));
                 }
                 self.subscribe(streams);
                 json!(null)
@@ -233,29 +228,28 @@ impl Connection {
             Command::Unsubscribe(streams) => {
                 for stream in streams {
                     if self.streams.shift_remove(&stream) {
-                        self.venue.hub.unsubscribe(&self.peer, &stream);
+                        self.venue.markets.hub.unsubscribe(&self.subscriber, &stream);
                     }
                 }
                 json!(null)
             }
             Command::ListSubscriptions => json!(self.streams),
             Command::SetCombined(on) => {
-                self.peer.combined.store(on, Ordering::Relaxed);
+                self.subscriber.combined.store(on, Ordering::Relaxed);
                 json!(null)
             }
-            Command::GetCombined => json!(self.peer.combined.load(Ordering::Relaxed)),
+            Command::GetCombined => json!(self.subscriber.combined.load(Ordering::Relaxed)),
         };
-        Ok(json!({"result": result, "id": request.id}).to_string())
+        Ok(json!({"result": result, "id": id}).to_string())
     }
 
     fn subscribe(&mut self, streams: Vec<String>) {
         for stream in streams {
-            if self.streams.insert(stream.clone()) {
-                self.venue.hub.subscribe(&self.peer, &stream);
-            }
+            self.venue.markets.hub.subscribe(&self.subscriber, &stream);
             if let Some(replay) = &self.venue.replay {
                 replay.note_subscription(&stream);
             }
+            self.streams.insert(stream);
         }
     }
 }

@@ -1,8 +1,6 @@
-//! WebSocket streams: who listens to what, and one connection's life.
+//! WebSocket streams: names, subscriptions and connections.
 
-pub mod all;
 pub mod connection;
-pub mod hub;
 pub mod names;
 pub mod request;
 pub mod upgrade;

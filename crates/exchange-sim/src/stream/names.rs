@@ -1,25 +1,23 @@
-//! Which streams there are. Others are refused: nobody has to wait for what never comes.
+//! Which streams exist. Others are refused, so that nobody waits for a stream that never sends.
 
-use super::all::AllTickers;
 use crate::interval::Interval;
 use crate::market::publish::{PARTIAL_LEVELS, ZONES};
-use crate::venue::{Venue, lock};
+use crate::markets::all_tickers;
 
 /// Longer than any stream's name.
-const MAX_STREAM_NAME: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 
 /// Whether a text can be written into messages as the name of a stream.
 pub fn is_name(text: &str) -> bool {
-    let odd = |c: char| c.is_control() || c.is_whitespace() || "\"\\/".contains(c);
-    !text.is_empty() && text.len() <= MAX_STREAM_NAME && !text.chars().any(odd)
+    let is_illegal = |c: char| c.is_control() || c.is_whitespace() || "\"\\/".contains(c);
+    !text.is_empty() && text.len() <= MAX_NAME_BYTES && !text.chars().any(is_illegal)
 }
 
-/// Whether a stream is made, or is in the recording. Symbols are taken as the exchange takes them, listed or not.
-pub fn is_served(venue: &Venue, name: &str) -> bool {
-    AllTickers::BOTH.iter().any(|all| all.stream() == name) || is_kind_of_symbol(name) || is_recorded(venue, name)
-}
-
-fn is_kind_of_symbol(name: &str) -> bool {
+/// Whether the exchange has such a stream. Like the exchange, it accepts symbols that are not listed.
+pub fn exists(name: &str) -> bool {
+    if all_tickers::STREAMS.contains(&name) {
+        return true;
+    }
     let Some((symbol, kind)) = name.split_once('@') else {
         return false;
     };
@@ -27,25 +25,15 @@ fn is_kind_of_symbol(name: &str) -> bool {
 }
 
 fn is_kind(kind: &str) -> bool {
-    let plain = ["trade", "aggTrade", "bookTicker", "ticker", "miniTicker", "avgPrice"];
     if let Some(candles) = kind.strip_prefix("kline_") {
-        let mut lengths = ZONES.iter().filter_map(|(_, zone)| candles.strip_suffix(zone));
-        return lengths.any(|length| length.parse::<Interval>().is_ok());
+        let mut intervals = ZONES.iter().filter_map(|(_, zone)| candles.strip_suffix(zone));
+        return intervals.any(|interval| interval.parse::<Interval>().is_ok());
     }
     if let Some(depth) = kind.strip_prefix("depth") {
         let levels = depth.strip_suffix("@100ms").unwrap_or(depth);
         return levels.is_empty() || PARTIAL_LEVELS.iter().any(|count| count.to_string() == levels);
     }
-    plain.contains(&kind)
-}
-
-fn is_recorded(venue: &Venue, name: &str) -> bool {
-    let Some(replay) = &venue.replay else {
-        return false;
-    };
-    let symbol = name.split('@').next().unwrap_or_default().to_uppercase();
-    let of_symbol = |listed| lock(listed).market.recorded.contains(name);
-    replay.is_recorded(name) || venue.lookup(&symbol).is_some_and(of_symbol)
+    ["trade", "aggTrade", "bookTicker", "ticker", "miniTicker", "avgPrice"].contains(&kind)
 }
 
 #[cfg(test)]
@@ -53,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_are_known_by_their_kind() {
+    fn streams_are_recognised_by_their_kind() {
         for name in [
             "btcusdt@trade",
             "btcusdt@depth",
@@ -63,8 +51,9 @@ mod tests {
             "btcusdt@kline_1M",
             "btcusdt@kline_1m@+08:00",
             "币安人生usdt@avgPrice",
+            "!ticker@arr",
         ] {
-            assert!(is_name(name) && is_kind_of_symbol(name), "{name}");
+            assert!(is_name(name) && exists(name), "{name}");
         }
         for name in [
             "not asdfads",
@@ -78,7 +67,7 @@ mod tests {
             "btcusdt@kline_1h@+09:00",
             "btcusdt@kline_",
         ] {
-            assert!(!is_kind_of_symbol(name), "{name}");
+            assert!(!exists(name), "{name}");
         }
         assert!(!is_name("not asdfads") && !is_name("a\"b@trade") && !is_name(""));
     }

@@ -1,11 +1,11 @@
-//! What a client may say on a stream connection: subscribe, unsubscribe, list, and the `combined` property.
+//! Requests on a stream connection: subscribe, unsubscribe, list, and the `combined` property.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::names::is_name;
 
-/// What the exchange says of a stream that there is not.
+/// The exchange's message for a stream that does not exist.
 const INVALID_STREAM: &str = "invalid stream";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Request {
     pub command: Command,
 }
 
-/// A request that cannot be met, as the exchange words it.
+/// An error answer with the exchange's code and message.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub id: Value,
@@ -32,12 +32,13 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    pub fn invalid(id: Value, reason: &str) -> Self {
+        let message = format!("Invalid request: {reason}");
+        Self { id, code: 2, message }
+    }
+
     pub fn invalid_stream(id: Value) -> Self {
-        Self {
-            id,
-            code: 2,
-            message: format!("Invalid request: {INVALID_STREAM}"),
-        }
+        Self::invalid(id, INVALID_STREAM)
     }
 
     pub fn json(&self) -> String {
@@ -62,11 +63,7 @@ pub fn parse(text: &str) -> Result<Request, Refusal> {
         message: format!("Invalid {}: {error}", if error.is_data() { "request" } else { "JSON" }),
     })?;
     let params = raw.params.unwrap_or_default();
-    let invalid = |message: &str| Refusal {
-        id: raw.id.clone(),
-        code: 2,
-        message: format!("Invalid request: {message}"),
-    };
+    let invalid = |reason: &str| Refusal::invalid(raw.id.clone(), reason);
     if !matches!(raw.id, Value::Null | Value::Number(_) | Value::String(_)) {
         return Err(invalid("request ID must be an unsigned integer or a string"));
     }
@@ -91,7 +88,7 @@ pub fn parse(text: &str) -> Result<Request, Refusal> {
 
 fn names(params: &[Value]) -> Result<Vec<String>, &'static str> {
     if params.is_empty() {
-        return Err("no streams are named");
+        return Err("no streams given");
     }
     params
         .iter()
@@ -107,19 +104,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_understood() {
+    fn requests_are_parsed() {
         let request = parse(r#"{"method":"SUBSCRIBE","params":["btcusdt@trade"],"id":7}"#).expect("a request");
         assert_eq!(request.command, Command::Subscribe(vec!["btcusdt@trade".to_owned()]));
         assert_eq!(request.id, json!(7));
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn refusal_names_the_problem() {
         assert_eq!(parse("{").expect_err("no JSON").code, 3);
         for (text, part) in [
             (r#"{"id":1}"#, "missing field `method`"),
             (r#"{"method":"BUY","id":1}"#, "unknown variant `BUY`"),
-            (r#"{"method":"SUBSCRIBE","params":[],"id":1}"#, "no streams"),
+            (r#"{"method":"SUBSCRIBE","params":[],"id":1}"#, "no streams given"),
             (r#"{"method":"SUBSCRIBE","params":["a\"b"],"id":1}"#, "invalid stream"),
             (r#"{"method":"SUBSCRIBE","params":[1],"id":1}"#, "invalid stream"),
             (

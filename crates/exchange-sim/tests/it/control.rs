@@ -1,11 +1,11 @@
-//! Faults that last: what they reach, and that they can always be ended.
+//! Faults that last until they are cleared.
 
 use tribune_exchange_sim::{Fault, Limits};
 
 use crate::support::{Socket, get, post, simulated};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_connections_are_refused_the_simulator_still_answers() {
+async fn simulator_answers_while_connections_are_refused() {
     let exchange = simulated(Limits::default()).await;
     exchange.faults().set(&Fault::RefuseConnections { on: true });
     assert_eq!(get(&exchange, "/api/v3/ping").await.status, 0);
@@ -16,7 +16,7 @@ async fn while_connections_are_refused_the_simulator_still_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_clock_is_wrong_of_trades_and_tickers_too() {
+async fn skewed_clock_shifts_trades_and_tickers() {
     let exchange = simulated(Limits::default()).await;
     let last_of = async |path: &str, field: &str| {
         let answer = get(&exchange, path).await.json();

@@ -1,14 +1,13 @@
-//! The exchange over its sockets, as a client meets it.
+//! The exchange over its sockets, as a client sees it.
+
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
 
 mod account;
 mod control;
-mod ends;
 mod faults;
-mod oddities;
+mod recording;
+mod refusals;
 mod replay;
 mod rest;
 mod streams;
 mod support;
-mod symbols;
-mod trades;
-mod unknown;

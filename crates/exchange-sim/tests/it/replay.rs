@@ -1,164 +1,63 @@
+//! Recordings that can be played: streams, books, candles and what they do not know.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings};
 
-use crate::support::{Book, Socket, get, simulated, units};
+use crate::recording::{MINUTE_0, Recording, Replay, T0, diff};
+use crate::support::{Book, PATIENCE, Socket, get, simulated, units};
 
-pub const T0: i64 = 1_750_000_040_000;
-
-pub async fn replay(files: Vec<PathBuf>, speed: f64) -> Exchange {
-    let settings = Settings {
-        mode: Mode::Replay { files, speed },
-        ..Settings::default()
-    };
-    tribune_exchange_sim::start(settings).await.expect("it starts")
-}
-
-pub async fn finished(exchange: &Exchange) -> Value {
-    for _ in 0..200 {
-        let state = get(exchange, "/sim/state").await.json();
-        if state["replay"]["finished"] == true {
-            return state;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("the recording does not end");
-}
-
-pub fn diff(symbol: &str, first: u64, last: u64, bids: Value, asks: Value) -> Value {
-    json!({"e": "depthUpdate", "E": T0, "s": symbol, "U": first, "u": last, "b": bids, "a": asks})
-}
-
-pub fn line(text: &mut String, millis: i64, message: &Value) {
-    writeln!(text, "{} {message}", (T0 + millis) * 1_000_000).expect("it is memory");
-}
-
-pub fn wrapped(stream: &str, data: &Value) -> Value {
-    json!({"stream": stream, "data": data})
-}
-
-/// Two symbols in one file with ids of the same size, bare and wrapped events, and lines that are none.
-fn small_recording() -> String {
-    let mut text = String::new();
-    let fast = "btcusdt@depth@100ms";
-    line(&mut text, 0, &json!({"result": null, "id": 1}));
-    line(
-        &mut text,
-        10,
-        &wrapped(fast, &diff("BTCUSDT", 95, 100, json!([["100.10", "1.5"]]), json!([]))),
-    );
-    line(
-        &mut text,
-        11,
-        &diff("ETHUSDT", 96, 103, json!([["7.5", "10"]]), json!([["8.25", "3"]])),
-    );
-    text.push_str("garbage\n");
-    line(
-        &mut text,
-        30,
-        &json!({"lastUpdateId": 102, "bids": [["100.10", "2"], ["99.5", "1"]], "asks": [["101", "4"]]}),
-    );
-    line(
-        &mut text,
-        31,
-        &json!({"lastUpdateId": 101, "bids": [["7.5", "9"]], "asks": [["8", "2"], ["8.25", "3"]]}),
-    );
-    line(
-        &mut text,
-        40,
-        &wrapped(
-            "btcusdt@depth5@100ms",
-            &json!({"lastUpdateId": 500, "bids": [["1", "1"]], "asks": []}),
-        ),
-    );
-    line(
-        &mut text,
-        100,
-        &wrapped(
-            fast,
-            &diff(
-                "BTCUSDT",
-                101,
-                105,
-                json!([["100.10", "0"]]),
-                json!([["100.90", "0.25"]]),
-            ),
-        ),
-    );
-    line(
-        &mut text,
-        110,
-        &diff("ETHUSDT", 104, 110, json!([]), json!([["8", "0"]])),
-    );
-    let foreign = json!({"lastUpdateId": 106, "bids": [["5000", "1"]], "asks": [["5001", "1"]]});
-    line(&mut text, 115, &foreign);
-    line(
-        &mut text,
-        120,
-        &wrapped(fast, &diff("BTCUSDT", 107, 107, json!([["99.5", "0"]]), json!([]))),
-    );
-    line(
-        &mut text,
-        150,
-        &json!({"e": "trade", "E": T0, "s": "ETHUSDT", "t": 7, "p": "8.25", "q": "2", "T": T0 + 149, "m": false, "M": true}),
-    );
-    line(
-        &mut text,
-        160,
-        &json!({"e": "aggTrade", "E": T0, "s": "BTCUSDT", "a": 3, "p": "100.9", "q": "0.25", "f": 11, "l": 12, "T": T0 + 159, "m": false, "M": true}),
-    );
-    text.push_str("1750000040170000000 {\"e\":\"trade\",\"s\":\"BTCUSDT\"}\n");
-    text
-}
+const GAP: &str = "depth updates are missing in the recording; the next recorded snapshot repairs the book";
+const BEYOND: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rest_answers_from_what_was_recorded() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("small.txt");
-    std::fs::write(&path, small_recording()).expect("written");
-    let exchange = replay(vec![path], 0.0).await;
-    let api = async |path: &str| get(&exchange, &format!("/api/v3/{path}")).await;
-    // Before it begins the clock stands and the first snapshots are there.
-    let time = async || api("time").await.json()["serverTime"].as_i64().expect("a time");
+async fn rest_answers_from_the_recording() {
+    let mut recording = Recording::default();
+    recording.line(0, &json!({"result": null, "id": 1}));
+    recording.stream(10, "btcusdt@depth@100ms", &diff("BTCUSDT", 95, 100, &[(100, 1)], &[]));
+    recording.stream(11, "ethusdt@depth", &diff("ETHUSDT", 96, 103, &[(7, 10)], &[(9, 3)]));
+    let snapshot = |symbol: &str, id: u64, bid: &str, ask: &str| json!({"symbol": symbol, "lastUpdateId": id, "bids": [[bid, "2"]], "asks": [[ask, "4"]]});
+    recording.line(30, &snapshot("BTCUSDT", 102, "100.1", "101"));
+    recording.line(31, &snapshot("ETHUSDT", 101, "7", "8"));
+    recording.stream(110, "ethusdt@depth", &diff("ETHUSDT", 104, 110, &[], &[(8, 0)]));
+    let trade = json!({"e": "trade", "E": T0 + 150, "s": "ETHUSDT", "t": 7, "p": "8.25", "q": "0.02", "T": T0 + 149, "m": false});
+    recording.stream(150, "ethusdt@trade", &trade);
+    let replay = recording.play(0.0).await;
+    let time = async || replay.json("time").await["serverTime"].as_i64().expect("a time");
+    // Until it begins the clock stands, and the first snapshots are the books.
     assert_eq!((time().await, time().await), (T0, T0));
-    assert_eq!(api("depth?symbol=ETHUSDT").await.json()["lastUpdateId"], 101);
-    get(&exchange, "/sim/start").await;
-    let state = finished(&exchange).await;
+    assert_eq!(replay.json("depth?symbol=ETHUSDT").await["lastUpdateId"], 101);
+    get(&replay.exchange, "/sim/start").await;
+    let state = replay.finished().await;
+    assert_eq!((&state["lines"], &state["linesPlayed"]), (&json!(7), &json!(7)));
+    let eth = replay.get("depth?symbol=ETHUSDT").await;
+    assert_eq!(eth.headers["x-tribune-simulated"], "replay");
+    assert_eq!(eth.json()["lastUpdateId"], 110);
+    assert_eq!(eth.json()["asks"], json!([["9.00000000", "3.00000000"]]));
+    let symbol = &replay.json("exchangeInfo?symbol=ETHUSDT").await["symbols"][0];
     assert_eq!(
-        (&state["replay"]["linesMalformed"], &state["mode"]),
-        (&json!(2), &json!("replay"))
+        (&symbol["baseAsset"], &symbol["quoteAsset"]),
+        (&json!("ETH"), &json!("USDT"))
     );
-    let btc = api("depth?symbol=BTCUSDT").await;
-    assert_eq!(btc.headers["x-tribune-simulated"], "replay");
-    assert_eq!(btc.status, 503, "there is a gap at 106");
-    let eth = api("depth?symbol=ETHUSDT").await.json();
-    assert_eq!(eth["lastUpdateId"], 110);
-    assert_eq!(eth["asks"], json!([["8.25000000", "3.00000000"]]));
-    let info = api("exchangeInfo?symbol=BTCUSDT").await.json();
+    let filters = &symbol["filters"];
     assert_eq!(
-        (&info["symbols"][0]["baseAsset"], &info["symbols"][0]["quoteAsset"]),
-        (&json!("BTC"), &json!("USDT"))
+        (&filters[0]["tickSize"], &filters[1]["stepSize"]),
+        (&json!("0.01000000"), &json!("0.01000000"))
     );
-    assert_eq!(info["symbols"][0]["filters"][0]["tickSize"], "0.10000000");
-    assert_eq!(info["symbols"][0]["filters"][1]["stepSize"], "0.01000000");
-    assert_eq!(api("trades?symbol=ETHUSDT").await.json()[0]["id"], 7);
-    assert_eq!(api("aggTrades?symbol=BTCUSDT").await.json()[0]["a"], 3);
-    let ticker = api("ticker/24hr?symbol=BTCUSDT").await.json();
+    assert_eq!(filters[0]["maxPrice"], "0.00000000", "bounds are not known");
+    assert_eq!(replay.json("trades?symbol=ETHUSDT").await[0]["id"], 7);
+    let ticker = replay.json("ticker/24hr?symbol=ETHUSDT").await;
+    assert_eq!((&ticker["openTime"], &ticker["count"]), (&json!(T0 + 11), &json!(1)));
     assert_eq!(
-        (&ticker["openTime"], &ticker["count"], &ticker["lastPrice"]),
-        (&json!(T0 + 10), &json!(2), &json!("100.90000000"))
-    );
-    assert_eq!(
-        api("klines?symbol=ETHUSDT&interval=1h").await.json(),
+        replay.json("klines?symbol=ETHUSDT&interval=1h").await,
         json!([]),
-        "an hour that is not whole"
+        "the hour began before"
     );
-    assert!(time().await >= T0 + 170);
+    // At the end the clock stops.
+    assert_eq!((time().await, time().await), (T0 + 150, T0 + 150));
 }
 
 const SYMBOLS: [&str; 3] = ["ETHUSDT", "BTCUSDT", "ADAUSDT"];
@@ -170,28 +69,30 @@ fn streams() -> String {
     format!("/stream?streams={}", all.join("/"))
 }
 
-async fn snapshot(exchange: &Exchange, symbol: &str) -> String {
+async fn snapshot(exchange: &Exchange, symbol: &str) -> Value {
     get(exchange, &format!("/api/v3/depth?symbol={symbol}&limit=5000"))
         .await
-        .body
+        .json()
 }
 
-/// What a simulation says of three symbols, with snapshots in between that do not say whose they are.
+/// Records three symbols of a simulation, with a snapshot of each.
 async fn record(live: &Exchange) -> (Vec<String>, String) {
     let mut socket = Socket::open(live, &streams()).await;
     let (mut messages, mut text, mut diffs) = (Vec::new(), String::new(), BTreeMap::new());
-    while diffs.values().sum::<usize>() < 60 {
+    while diffs.values().sum::<usize>() < 60 || diffs.len() < SYMBOLS.len() {
         let message = socket.text().await.expect("a message");
         let value: Value = serde_json::from_str(&message).expect("JSON");
         let nanos = (T0 + 10 * i64::try_from(messages.len()).expect("few")) * 1_000_000;
-        writeln!(text, "{nanos} {message}").expect("it is memory");
+        writeln!(text, "{nanos} {message}").expect("memory");
         messages.push(message);
         if value["data"]["e"] == "depthUpdate" {
             let symbol = value["data"]["s"].as_str().expect("a symbol").to_owned();
             let count: &mut usize = diffs.entry(symbol.clone()).or_default();
             *count += 1;
-            if *count == 2 {
-                writeln!(text, "{nanos} {}", snapshot(live, &symbol).await).expect("it is memory");
+            if *count == 1 {
+                let mut book = snapshot(live, &symbol).await;
+                book["symbol"] = json!(symbol);
+                writeln!(text, "{nanos} {book}").expect("memory");
             }
         }
     }
@@ -203,7 +104,7 @@ fn best(ticker: &Value) -> [(i128, i128); 2] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_simulation_said_comes_again_and_keeps_true_books() {
+async fn recorded_simulation_is_repeated_exactly() {
     let (recorded, text) = record(&simulated(Limits::default()).await).await;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("three.gz");
@@ -211,12 +112,23 @@ async fn what_the_simulation_said_comes_again_and_keeps_true_books() {
     let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     file.write_all(text.as_bytes()).expect("written");
     file.finish().expect("written");
+    let mode = Mode::Replay {
+        files: vec![path],
+        speed: f64::INFINITY,
+    };
+    let settings = Settings {
+        mode,
+        limits: Limits {
+            client_wait: PATIENCE,
+            ..Limits::default()
+        },
+        ..Settings::default()
+    };
+    let exchange = tribune_exchange_sim::start(settings).await.expect("it starts");
 
-    let exchange = replay(vec![path], f64::INFINITY).await;
     let mut socket = Socket::open(&exchange, &streams()).await;
     let (mut played, mut compared) = (Vec::new(), 0);
-    let (mut books, mut tickers): (BTreeMap<String, Book>, BTreeMap<String, Value>) =
-        (BTreeMap::new(), BTreeMap::new());
+    let (mut books, mut tickers): (BTreeMap<String, Book>, BTreeMap<String, Value>) = Default::default();
     while played.len() < recorded.len() {
         let message = socket.text().await.expect("a message");
         let value: Value = serde_json::from_str(&message).expect("JSON");
@@ -225,15 +137,13 @@ async fn what_the_simulation_said_comes_again_and_keeps_true_books() {
         let symbol = data["s"].as_str().expect("a symbol").to_owned();
         if data["e"] == "depthUpdate" {
             if !books.contains_key(&symbol) {
-                let snapshot = serde_json::from_str(&snapshot(&exchange, &symbol).await).expect("JSON");
-                books.insert(symbol.clone(), Book::of(&snapshot));
+                books.insert(symbol.clone(), Book::of(&snapshot(&exchange, &symbol).await));
             }
             let book = books.get_mut(&symbol).expect("a book");
             assert!(book.apply(data), "no gap");
             // The last best levels within the diff are the book's after it.
-            let last = tickers
-                .remove(&symbol)
-                .filter(|ticker| ticker["u"].as_u64() >= data["U"].as_u64());
+            let last = tickers.remove(&symbol);
+            let last = last.filter(|ticker| ticker["u"].as_u64() >= data["U"].as_u64());
             if let Some(ticker) = last.filter(|_| data["u"].as_u64() == Some(book.id)) {
                 assert_eq!(best(&ticker), book.top());
                 compared += 1;
@@ -244,103 +154,315 @@ async fn what_the_simulation_said_comes_again_and_keeps_true_books() {
     }
     assert_eq!(played, recorded);
     assert!(compared > 15, "{compared}");
-    finished(&exchange).await;
     for (symbol, book) in books {
-        let end = serde_json::from_str(&snapshot(&exchange, &symbol).await).expect("JSON");
-        assert_eq!(Book::of(&end), book, "{symbol}");
+        assert_eq!(Book::of(&snapshot(&exchange, &symbol).await), book, "{symbol}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_recording_is_played_at_its_pace() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("small.txt");
-    let mut text = String::new();
-    for index in 0..11 {
-        let event = diff("BTCUSDT", 10 + index, 10 + index, json!([]), json!([]));
-        line(&mut text, 200 * i64::try_from(index).expect("few"), &event);
+async fn subscription_to_a_symbol_starts_the_replay() {
+    let mut recording = Recording::of_btc();
+    for index in 1..=10 {
+        recording.diff(
+            200 * i64::try_from(index).expect("few"),
+            10 + index,
+            10 + index,
+            &[],
+            &[],
+        );
     }
-    std::fs::write(&path, text).expect("written");
-    let exchange = replay(vec![path], 4.0).await;
-    let _choosing = Socket::open(&exchange, "/ws/!miniTicker@arr").await;
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    assert_eq!(get(&exchange, "/sim/state").await.json()["replay"]["started"], false);
-    let mut socket = Socket::open(&exchange, "/ws/btcusdt@depth@100ms").await;
+    let replay = recording.play(20.0).await;
+    let mut choosing = Socket::open(&replay.exchange, "/ws/!miniTicker@arr").await;
+    choosing.send(r#"{"method":"LIST_SUBSCRIPTIONS","id":1}"#).await;
+    assert_eq!(choosing.json().await["result"], json!(["!miniTicker@arr"]));
+    let state = async || get(&replay.exchange, "/sim/state").await.json()["replay"].clone();
+    assert_eq!(state().await["started"], false);
+    let mut socket = Socket::open(&replay.exchange, "/ws/btcusdt@depth@100ms").await;
     socket.json().await;
-    let started = std::time::Instant::now();
-    for _ in 0..10 {
-        socket.json().await;
+    for index in 1..=10 {
+        let update = socket.json().await;
+        assert_eq!(update["u"], 10 + index);
+        let now = replay.json("time").await["serverTime"].as_i64().expect("a time");
+        assert!(now >= T0 + 200 * index, "a message never comes before its time");
     }
-    let took = started.elapsed();
-    assert!(
-        (Duration::from_millis(400)..Duration::from_millis(4_000)).contains(&took),
-        "{took:?}"
-    );
-    let nothing = tribune_exchange_sim::start(Settings {
-        mode: Mode::Replay {
-            files: vec![folder.path().join("none.gz")],
-            speed: 1.0,
-        },
-        ..Settings::default()
-    });
-    assert!(nothing.await.is_err());
+    assert_eq!(state().await["started"], true);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hostile_recording_harms_nobody() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("hostile.txt");
-    let (huge, id) = ("99999999999999999999.99999999", u64::MAX >> 5);
-    let mut text = small_recording();
-    for message in [
-        json!({"e": "trade", "s": "ETHUSDT", "t": id, "p": "92233720368.54775807", "q": huge, "T": T0 + 200, "m": true}),
-        json!({"e": "aggTrade", "s": "BTCUSDT", "a": id, "p": "92233720368.54775807", "q": huge, "f": 0, "l": id, "T": T0 + 200, "m": true}),
-        json!({"e": "aggTrade", "s": "BTCUSDT", "a": id + 1, "p": "1", "q": huge, "f": 0, "l": id, "T": 0, "m": true}),
-        diff("BTCUSDT", 0, u64::MAX, json!([[huge, huge]]), json!([])),
-        diff(
-            "ETHUSDT",
-            111,
-            id,
-            json!([["92233720368.54775807", huge]]),
-            json!([["0", huge]]),
-        ),
-        json!({"lastUpdateId": -1, "bids": [], "asks": []}),
-        json!({"e": "kline", "s": "ETHUSDT", "k": {"t": 0, "i": "1M", "f": -1, "L": -1, "o": "0", "c": "0", "h": "0", "l": huge, "v": huge, "n": 0, "q": huge, "V": huge, "Q": huge}}),
-        json!({"e": "24hrMiniTicker", "E": 0, "s": "ETHUSDT", "c": "0", "o": "0", "h": "0", "l": "0", "v": "0", "q": huge}),
-        json!([{"e": "24hrMiniTicker"}]),
-        json!({"stream": "@", "data": {"e": 5}}),
-        json!({"stream": "", "data": []}),
-        json!({}),
-    ] {
-        line(&mut text, 200, &message);
+async fn full_speed_lets_clients_fetch_the_first_snapshot() {
+    let mut recording = Recording::of_btc();
+    for id in 11..200 {
+        recording.diff(i64::try_from(id).expect("few") * 100, id, id, &[(100, id)], &[]);
     }
-    text.push_str("9223372036854775807 {}\n170 {}\n1750000040200000000 {\"stream\":\"x@depth5\",\"data\":{\"lastUpdateId\":1,\"bids\":[[]],\"asks\":[]}}\n");
-    std::fs::write(&path, text).expect("written");
-    let exchange = replay(vec![path], 0.0).await;
-    get(&exchange, "/sim/start").await;
-    finished(&exchange).await;
-    for symbol in ["BTCUSDT", "ETHUSDT"] {
-        for path in [
-            format!("depth?symbol={symbol}"),
-            format!("trades?symbol={symbol}"),
-            format!("aggTrades?symbol={symbol}&startTime=0"),
-            format!("klines?symbol={symbol}&interval=1M&startTime=0"),
-            format!("klines?symbol={symbol}&interval=1s&endTime=9223372036854775807&startTime=0"),
-            format!("klines?symbol={symbol}&interval=1M&startTime=9223372036854775807"),
-            format!("ticker/24hr?symbol={symbol}"),
-            format!("ticker?symbol={symbol}&windowSize=7d"),
-            format!("avgPrice?symbol={symbol}"),
-            format!("exchangeInfo?symbol={symbol}"),
-        ] {
-            let reply = get(&exchange, &format!("/api/v3/{path}")).await;
-            // Of the one symbol updates and single trades are missing, and of both there are no five minutes and no trades
-            // of 1970.
-            let unknown = ["depth?symbol=BTCUSDT", "trades?symbol=BTCUSDT"].contains(&path.as_str())
-                || path.starts_with("avgPrice")
-                || path.starts_with("aggTrades");
-            let expected = if unknown { 503 } else { 200 };
-            assert_eq!(reply.status, expected, "{path}: {}", reply.body);
-            reply.json();
+    let replay = recording.play(0.0).await;
+    let mut socket = Socket::open(&replay.exchange, "/ws/btcusdt@depth@100ms").await;
+    socket.json().await;
+    let mut book = Book::of(&snapshot(&replay.exchange, "BTCUSDT").await);
+    assert_eq!(book.id, 10, "the player waits");
+    while book.id < 199 {
+        assert!(book.apply(&socket.json().await), "no gap");
+    }
+    replay.finished().await;
+    assert_eq!(Book::of(&snapshot(&replay.exchange, "BTCUSDT").await), book);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn derived_streams_send_all_that_was_recorded() {
+    let names = [
+        "btcusdt@depth@100ms",
+        "btcusdt@depth5",
+        "btcusdt@kline_1m",
+        "btcusdt@miniTicker",
+        "!ticker@arr",
+    ];
+    let mut recording = Recording::default();
+    recording.snapshot(0, 10, 7, 7);
+    let slow = |recording: &mut Recording, after: i64, id: u64, bids: &[(u64, u64)]| {
+        recording.stream(after, "btcusdt@depth", &diff("BTCUSDT", id, id, bids, &[]));
+    };
+    recording.trade(10, 1);
+    recording.trade(60_010, 2);
+    slow(&mut recording, 61_030, 11, &[(100, 2)]);
+    // An update without a change uses its id all the same.
+    slow(&mut recording, 62_030, 12, &[]);
+    slow(&mut recording, 63_030, 13, &[(99, 3)]);
+    recording.trade(63_040, 3);
+    for speed in [0.0, 500.0] {
+        let replay = recording.play(speed).await;
+        let mut socket = Socket::open(&replay.exchange, &format!("/stream?streams={}", names.join("/"))).await;
+        replay.finished().await;
+        let mut received: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for _ in 0..replay.exchange.counts().messages_sent {
+            let message = socket.json().await;
+            let stream = message["stream"].as_str().expect("a stream").to_owned();
+            received.entry(stream).or_default().push(message["data"].clone());
         }
+        let last = |stream: &str| received[stream].last().expect("a message").clone();
+        let mut book = Book::of(&json!({"lastUpdateId": 10, "bids": [], "asks": []}));
+        assert!(received[names[0]].iter().all(|update| book.apply(update)), "no gap");
+        let update = last(names[0]);
+        assert_eq!((&update["u"], &update["E"]), (&json!(13), &json!(T0 + 63_040)));
+        assert_eq!(last(names[1])["lastUpdateId"], 13);
+        let candle = &last(names[2])["k"];
+        assert_eq!(
+            (&candle["t"], &candle["n"], &candle["x"]),
+            (&json!(MINUTE_0), &json!(2), &json!(false))
+        );
+        assert_eq!(last(names[3])["v"], "3.00000000");
+        assert_eq!(last(names[4])[0]["n"], 3);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn gap_hides_the_book_until_the_next_snapshot() {
+    let mut recording = Recording::of_btc();
+    recording.diff(100, 12, 12, &[(100, 0)], &[]);
+    let replay = recording.played().await;
+    assert_eq!(replay.refusal("depth?symbol=BTCUSDT").await, GAP);
+    assert_eq!(replay.refusal("ticker/bookTicker?symbol=BTCUSDT").await, GAP);
+    recording.snapshot(200, 13, 7, 6);
+    let replay = recording.played().await;
+    assert_eq!(replay.depth().await, (7, 6));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cut_snapshot_is_not_shown_beyond_its_end() {
+    let gone = |prices: std::ops::Range<u64>| -> Vec<(u64, u64)> { prices.map(|price| (price, 0)).collect() };
+    let mut recording = Recording::default();
+    recording.snapshot(0, 10, 10, 7);
+    recording.diff(100, 11, 11, &[(50, 3), (49, 3)], &[(500, 1)]);
+    assert_eq!(
+        recording.played().await.depth().await,
+        (10, 8),
+        "only the cut side hides its new levels"
+    );
+    recording.diff(200, 12, 12, &gone(98..101), &[]);
+    assert_eq!(recording.played().await.depth().await, (5, 8), "seven bids are known");
+    recording.diff(300, 13, 13, &gone(95..98), &[]);
+    let replay = recording.played().await;
+    assert_eq!(
+        replay.refusal("depth?symbol=BTCUSDT").await,
+        BEYOND,
+        "four bids are known"
+    );
+    assert_eq!(
+        replay.json("ticker/bookTicker?symbol=BTCUSDT").await["bidPrice"],
+        "94.00000000"
+    );
+    recording.diff(400, 14, 14, &gone(91..95), &[]);
+    let replay = recording.played().await;
+    assert_eq!(replay.refusal("ticker/bookTicker?symbol=BTCUSDT").await, BEYOND);
+    recording.snapshot(500, 15, 20, 20);
+    assert_eq!(recording.played().await.depth().await, (20, 20));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn missing_trades_hide_their_candles_and_windows() {
+    let mut recording = Recording::of_btc();
+    // 61 to 65, in the second whole minute, are missing.
+    recording.trades((1..=150).filter(|id| !(61..=65).contains(id)));
+    let replay = recording.played().await;
+    assert_eq!(
+        replay.candles("1m").await,
+        [(0, 30), (120_000, 30), (180_000, 30), (240_000, 11)]
+    );
+    assert_eq!(replay.candles("3m").await, [(240_000, 11)]);
+    let ticker = replay.json("ticker/24hr?symbol=BTCUSDT").await;
+    assert_eq!(
+        (&ticker["openTime"], &ticker["count"], &ticker["firstId"]),
+        (&json!(T0 + 132_000), &json!(85), &json!(66)),
+        "the part after the gap"
+    );
+    let average = replay.refusal("avgPrice?symbol=BTCUSDT").await;
+    assert_eq!(
+        average,
+        "the recording does not have every trade of the last five minutes"
+    );
+    let window =
+        |start: i64, end: i64| format!("aggTrades?symbol=BTCUSDT&startTime={}&endTime={}", T0 + start, T0 + end);
+    assert_eq!(
+        replay.json(&window(2_000, 10_000)).await.as_array().map(Vec::len),
+        Some(5)
+    );
+    let known = format!("it has those from {} to {}", T0 + 132_000, T0 + 300_000);
+    for (start, end) in [(-1, 10_000), (100_000, 140_000)] {
+        assert!(replay.refusal(&window(start, end)).await.contains(&known));
+    }
+    let by_id = replay.json("aggTrades?symbol=BTCUSDT&fromId=149").await;
+    assert_eq!(
+        by_id.as_array().map(Vec::len),
+        Some(2),
+        "ids show themselves what is missing"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn trades_recorded_twice_count_once() {
+    let mut recording = Recording::of_btc();
+    for id in 1..=60 {
+        recording.trades(std::iter::once(id));
+        recording.trades(std::iter::once(id.saturating_sub(2).max(1)));
+    }
+    let replay = recording.played().await;
+    let trades = replay.json("trades?symbol=BTCUSDT").await;
+    let ids: Vec<u64> = trades
+        .as_array()
+        .expect("trades")
+        .iter()
+        .filter_map(|trade| trade["id"].as_u64())
+        .collect();
+    assert_eq!(ids, (1..=60).collect::<Vec<u64>>());
+    assert_eq!(replay.candles("1m").await[0], (0, 30));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn aggregates_alone_make_candles_but_no_trades() {
+    let mut recording = Recording::of_btc();
+    recording.aggregate(10, 1, (878, 880), "100");
+    let replay = recording.played().await;
+    let reason = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
+    assert_eq!(replay.refusal("trades?symbol=BTCUSDT").await, reason);
+    assert_eq!(replay.refusal("historicalTrades?symbol=BTCUSDT&fromId=1").await, reason);
+    let ticker = replay.json("ticker/24hr?symbol=BTCUSDT").await;
+    assert_eq!(
+        (&ticker["count"], &ticker["firstId"], &ticker["lastId"]),
+        (&json!(3), &json!(878), &json!(880))
+    );
+    assert_eq!(
+        replay.json("ticker/price?symbol=BTCUSDT").await["price"],
+        "100.00000000"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn average_covers_three_hundred_seconds() {
+    let mut recording = Recording::of_btc();
+    // The first is 300.001 seconds before the end, the second 300.
+    for (id, after, price) in [(1, 2, "9000"), (2, 3, "100"), (3, 150_000, "200"), (4, 300_003, "600")] {
+        recording.aggregate(after, id, (id, id), price);
+    }
+    let average = recording.played().await.json("avgPrice?symbol=BTCUSDT").await;
+    assert_eq!(
+        average,
+        json!({"mins": 5, "price": "300.00000000", "closeTime": T0 + 300_003})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_trades_there_is_no_price() {
+    let replay = Recording::of_btc().played().await;
+    for request in ["trades", "aggTrades", "ticker/price", "ticker/24hr", "ticker"] {
+        let reason = replay.refusal(&format!("{request}?symbol=BTCUSDT")).await;
+        assert_eq!(reason, "the recording has no trades of this symbol so far", "{request}");
+    }
+    for request in ["ticker/price", "ticker/24hr"] {
+        assert_eq!(replay.json(request).await, json!([]), "{request} of all symbols");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn recorded_exchange_info_is_passed_on() {
+    let entry = json!({"symbol": "BTCUSDT", "status": "BREAK", "baseAsset": "B", "quoteAsset": "TCUSDT",
+        "filters": [{"filterType": "PRICE_FILTER", "tickSize": "0.1"}], "new": [1]});
+    let other =
+        json!({"symbol": "ETHBTC", "status": "TRADING", "baseAsset": "ETH", "quoteAsset": "BTC", "filters": []});
+    let mut recording = Recording::of_btc();
+    recording.line(
+        2,
+        &json!({"timezone": "UTC", "serverTime": T0, "rateLimits": [], "symbols": [entry, other]}),
+    );
+    let replay = recording.played().await;
+    assert_eq!(
+        replay.json("exchangeInfo").await["symbols"],
+        json!([entry]),
+        "only what is recorded"
+    );
+    assert_eq!(
+        replay.json("exchangeInfo?symbolStatus=BREAK").await["symbols"],
+        json!([entry])
+    );
+}
+
+/// Numbers at the limits of what is accepted overflow nowhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn extreme_numbers_do_no_harm() {
+    let (huge, id) = ("99999999999999999999.99999999", u64::MAX >> 5);
+    let mut recording = Recording::of_btc();
+    let trade = json!({"s": "BTCUSDT", "t": id, "p": "92233720368.54775807", "q": huge, "T": T0 + 200, "m": true});
+    recording.stream(200, "btcusdt@trade", &trade);
+    let aggregate = json!({"s": "BTCUSDT", "a": id, "p": "92233720368.54775807", "q": huge, "f": 0, "l": id, "T": 9_999_999_999_999i64, "m": true});
+    recording.stream(200, "btcusdt@aggTrade", &aggregate);
+    let update = json!({"s": "BTCUSDT", "U": 11, "u": id, "b": [["92233720368.54775807", huge]], "a": [["0", huge]]});
+    recording.stream(200, "btcusdt@depth", &update);
+    let replay = recording.played().await;
+    for request in [
+        "depth?symbol=BTCUSDT",
+        "trades?symbol=BTCUSDT",
+        "aggTrades?symbol=BTCUSDT&fromId=0",
+        "klines?symbol=BTCUSDT&interval=1M&startTime=0",
+        "klines?symbol=BTCUSDT&interval=1s&endTime=9223372036854775807&startTime=0",
+        "klines?symbol=BTCUSDT&interval=1M&startTime=9223372036854775807",
+        "ticker/24hr?symbol=BTCUSDT",
+        "ticker?symbol=BTCUSDT&windowSize=7d",
+        "exchangeInfo?symbol=BTCUSDT",
+    ] {
+        let reply = replay.get(request).await;
+        assert_eq!(reply.status, 200, "{request}: {}", reply.body);
+        reply.json();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_are_played_together() {
+    let mut eth = Recording::default();
+    eth.stream(5, "ethusdt@depth", &diff("ETHUSDT", 1, 1, &[(7, 1)], &[]));
+    eth.snapshot(6, 1, 3, 3);
+    let replay = Replay::start(&[&Recording::of_btc().0, &eth.0], 0.0)
+        .await
+        .expect("it starts");
+    get(&replay.exchange, "/sim/start").await;
+    assert_eq!(replay.finished().await["linesPlayed"], 4);
+    for (symbol, id) in [("BTCUSDT", 10), ("ETHUSDT", 1)] {
+        assert_eq!(replay.json(&format!("depth?symbol={symbol}")).await["lastUpdateId"], id);
     }
 }

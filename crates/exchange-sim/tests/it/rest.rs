@@ -9,13 +9,14 @@ fn keys(value: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_answer_says_that_it_is_simulated_and_what_it_weighs() {
+async fn every_answer_is_labelled_and_weighed() {
     let exchange = simulated(Limits::default()).await;
     let first = get(&exchange, "/api/v3/ping").await;
     assert_eq!((first.status, first.body.as_str()), (200, "{}"));
     assert_eq!(first.headers["x-mbx-used-weight-1m"], "1");
     let second = get(&exchange, "/api/v3/depth?symbol=BTCUSDT&limit=1000").await;
-    assert_eq!(second.headers["x-mbx-used-weight"], "51");
+    // Without the first if another minute has begun.
+    assert!(["51", "50"].contains(&second.headers["x-mbx-used-weight"].as_str()));
     for path in [
         "/",
         "/sim/state",
@@ -39,7 +40,7 @@ async fn every_answer_says_that_it_is_simulated_and_what_it_weighs() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn shapes_are_the_exchanges() {
+async fn answers_have_the_exchange_shapes() {
     let exchange = simulated(Limits::default()).await;
     let json = async |path: &str| get(&exchange, &format!("/api/v3/{path}")).await.json();
     let info = json("exchangeInfo?symbol=BTCUSDT").await;
@@ -109,7 +110,7 @@ async fn shapes_are_the_exchanges() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn errors_have_the_exchanges_codes() {
+async fn errors_have_the_exchange_codes() {
     let exchange = simulated(Limits::default()).await;
     for (path, code) in [
         ("depth?symbol=NOSUCH", -1121),
@@ -203,7 +204,7 @@ async fn candles_trades_and_tickers_agree() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_the_limit_comes_429_and_then_418() {
+async fn over_the_limit_answers_429_then_418() {
     let exchange = simulated(Limits {
         weight_per_minute: 100,
         rejections_before_ban: 2,
@@ -212,8 +213,12 @@ async fn over_the_limit_comes_429_and_then_418() {
     .await;
     let depth = "/api/v3/depth?symbol=BTCUSDT&limit=1000";
     let mut statuses = Vec::new();
-    for _ in 0..5 {
+    while statuses.last() != Some(&418) {
         let reply = get(&exchange, depth).await;
+        if reply.headers["x-mbx-used-weight-1m"] == "50" {
+            // Another minute has begun.
+            statuses.clear();
+        }
         if reply.status != 200 {
             assert!(
                 reply.headers["retry-after"]
@@ -226,14 +231,12 @@ async fn over_the_limit_comes_429_and_then_418() {
     }
     assert_eq!(statuses, [200, 200, 429, 429, 418]);
     let counts = exchange.counts();
-    assert_eq!(
-        (counts.organic_429, counts.organic_418, counts.injected_rejections),
-        (2, 1, 0)
-    );
+    assert!(counts.organic_429 >= 2);
+    assert_eq!((counts.organic_418, counts.injected_rejections), (1, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_list_of_symbols_and_deep_books() {
+async fn many_symbols_and_deep_books_are_served() {
     let settings = tribune_exchange_sim::Settings {
         mode: tribune_exchange_sim::Mode::Simulated(tribune_exchange_sim::Simulation {
             extra_symbols: 300,

@@ -1,14 +1,14 @@
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::Message;
-use tribune_exchange_sim::Limits;
+use tribune_exchange_sim::{Fault, Limits};
 
-use crate::support::{Book, Socket, get, request, simulated, units};
+use crate::support::{Book, Socket, get, request, simulated, units, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_book_kept_from_diffs_is_the_exchanges() {
+async fn book_built_from_diffs_matches_the_exchange() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/stream?streams=btcusdt@depth@100ms/btcusdt@bookTicker").await;
     let mut tickers: Vec<Value> = Vec::new();
@@ -25,8 +25,7 @@ async fn a_book_kept_from_diffs_is_the_exchanges() {
     assert!(book.id >= diffs[0]["U"].as_u64().expect("U"));
     diffs.iter().for_each(|diff| assert!(book.apply(diff)));
     let (mut compared, mut previous) = (0, diffs[2]["u"].as_u64().expect("u"));
-    let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(3) {
+    while compared <= 10 {
         let message = socket.json().await;
         let data = &message["data"];
         if message["stream"] == "btcusdt@bookTicker" {
@@ -48,11 +47,10 @@ async fn a_book_kept_from_diffs_is_the_exchanges() {
             compared += 1;
         }
     }
-    assert!(compared > 10, "{compared}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn subscribing_listing_and_unsubscribing() {
+async fn subscriptions_can_be_listed_and_ended() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/ws").await;
     let ask = |method: &str, params: Value, id: u64| json!({"method": method, "params": params, "id": id}).to_string();
@@ -97,7 +95,7 @@ async fn subscribing_listing_and_unsubscribing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_stream_speaks() {
+async fn every_stream_sends() {
     let exchange = simulated(Limits::default()).await;
     let names = [
         "solusdt@depth",
@@ -118,26 +116,29 @@ async fn every_stream_speaks() {
         "solusdt@kline_1d@+08:00",
     ];
     let mut socket = Socket::open(&exchange, &format!("/stream?streams={}", names.join("/"))).await;
-    let mut heard = std::collections::BTreeMap::new();
-    while heard.len() < names.len() {
+    let mut received = std::collections::BTreeMap::new();
+    while received.len() < names.len() {
         let message = socket.json().await;
         let name = message["stream"].as_str().expect("a name").to_owned();
-        heard.insert(name, message["data"].clone());
+        received.insert(name, message["data"].clone());
     }
     assert!(
-        heard["solusdt@depth5"].get("E").is_none()
-            && heard["solusdt@depth5"]["bids"].as_array().map(Vec::len) == Some(5)
+        received["solusdt@depth5"].get("E").is_none()
+            && received["solusdt@depth5"]["bids"].as_array().map(Vec::len) == Some(5)
     );
-    assert!(heard["solusdt@bookTicker"].get("E").is_none());
-    assert_eq!(heard["solusdt@kline_1s"]["k"]["x"], true);
-    assert_eq!(heard["solusdt@kline_1M"]["k"]["i"], "1M");
-    assert_eq!(heard["solusdt@ticker"].as_object().map(serde_json::Map::len), Some(23));
-    assert_eq!(heard["!miniTicker@arr"][0]["e"], "24hrMiniTicker");
-    assert_eq!(heard["!ticker@arr"][0]["e"], "24hrTicker");
-    let average = &heard["solusdt@avgPrice"];
+    assert!(received["solusdt@bookTicker"].get("E").is_none());
+    assert_eq!(received["solusdt@kline_1s"]["k"]["x"], true);
+    assert_eq!(received["solusdt@kline_1M"]["k"]["i"], "1M");
+    assert_eq!(
+        received["solusdt@ticker"].as_object().map(serde_json::Map::len),
+        Some(23)
+    );
+    assert_eq!(received["!miniTicker@arr"][0]["e"], "24hrMiniTicker");
+    assert_eq!(received["!ticker@arr"][0]["e"], "24hrTicker");
+    let average = &received["solusdt@avgPrice"];
     assert_eq!((&average["e"], &average["i"]), (&json!("avgPrice"), &json!("5m")));
     assert!(units(&average["w"]) > 0 && average["T"].as_i64() <= average["E"].as_i64());
-    let opened = heard["solusdt@kline_1d@+08:00"]["k"]["t"].as_i64().expect("a time");
+    let opened = received["solusdt@kline_1d@+08:00"]["k"]["t"].as_i64().expect("a time");
     assert_eq!(
         opened.rem_euclid(86_400_000),
         16 * 3_600_000,
@@ -146,21 +147,25 @@ async fn every_stream_speaks() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn talking_too_much_ends_the_connection() {
+async fn too_many_requests_end_the_connection() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/ws").await;
-    for _ in 0..6 {
-        socket.send(r#"{"method":"LIST_SUBSCRIPTIONS","id":1}"#).await;
+    // Far more than five a second, however slowly they are sent; the last ones find the connection closed.
+    let request = tokio_tungstenite::tungstenite::Message::text(r#"{"method":"LIST_SUBSCRIPTIONS","id":1}"#);
+    for _ in 0..500 {
+        if futures::SinkExt::send(&mut socket.0, request.clone()).await.is_err() {
+            break;
+        }
     }
     let mut answers = 0;
     while socket.text().await.is_some() {
         answers += 1;
     }
-    assert_eq!(answers, 5);
+    assert!((5..500).contains(&answers), "{answers}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn streams_that_there_are_not_are_refused() {
+async fn unknown_streams_are_refused() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/ws").await;
     for (id, name) in ["not asdfads", "btcusdt@nothing", "btcusdt@ticker_1h", "!ticker_1h@arr"]
@@ -199,44 +204,45 @@ async fn times_in_microseconds_are_refused() {
     }
 }
 
-/// Reads pings, which answers them, for longer than an answer may take; `None` if this machine was too busy to read them
-/// in time.
-async fn answers_pings(limits: &Limits) -> Option<bool> {
-    let exchange = simulated(limits.clone()).await;
-    let mut socket = Socket::open(&exchange, "/ws").await;
-    let (started, mut read) = (Instant::now(), Instant::now());
-    while started.elapsed() < 2 * limits.pong_within {
-        let frame = socket.frame().await;
-        if read.elapsed() > limits.pong_within / 2 {
-            return None;
-        }
-        read = Instant::now();
-        if !matches!(frame, Some(Message::Ping(payload)) if !payload.is_empty()) {
-            return Some(false);
-        }
-    }
-    Some(true)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_answers_pings_stays() {
+async fn client_that_answers_pings_stays() {
     let limits = Limits {
-        ping_every: Duration::from_millis(100),
-        pong_within: Duration::from_millis(800),
-        inbound_per_second: 100,
+        ping_every: Duration::from_millis(20),
+        pong_within: crate::support::PATIENCE,
+        inbound_per_second: 1_000,
         ..Limits::default()
     };
+    let exchange = simulated(limits).await;
+    let mut socket = Socket::open(&exchange, "/ws").await;
     for _ in 0..20 {
-        if let Some(stayed) = answers_pings(&limits).await {
-            assert!(stayed, "the connection ended");
-            return;
-        }
+        let frame = socket.frame().await;
+        assert!(matches!(frame, Some(Message::Ping(payload)) if !payload.is_empty()));
     }
 }
 
-/// By hand, because a library answers pings of its own accord.
+/// Silence withholds pings too, so nobody is blamed for not answering them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_answers_no_ping_is_sent_away() {
+async fn silent_connection_stays_open() {
+    let limits = Limits {
+        ping_every: Duration::from_millis(10),
+        pong_within: Duration::from_millis(30),
+        inbound_per_second: 1_000,
+        ..Limits::default()
+    };
+    let exchange = simulated(limits).await;
+    exchange.faults().set(&Fault::Silence { on: true });
+    let _socket = Socket::open(&exchange, "/ws/btcusdt@depth@100ms").await;
+    let sent = exchange.counts().messages_sent;
+    until("a second of diffs is withheld", async || {
+        exchange.counts().messages_sent > sent + 10
+    })
+    .await;
+    assert_eq!(exchange.counts().connections, 1);
+}
+
+/// By hand, because the library answers pings by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn client_without_pongs_is_disconnected() {
     let exchange = simulated(Limits {
         ping_every: Duration::from_millis(100),
         pong_within: Duration::from_millis(300),
@@ -250,16 +256,16 @@ async fn who_answers_no_ping_is_sent_away() {
     stream.write_all(head.as_bytes()).await.expect("sent");
     let mut bytes = Vec::new();
     let read = tokio::time::timeout(crate::support::PATIENCE, stream.read_to_end(&mut bytes)).await;
-    let _ = read.expect("it ends within ten seconds");
+    let _ = read.expect("it ends");
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.starts_with("HTTP/1.1 101"), "{text}");
     let pings = bytes.windows(2).filter(|pair| *pair == [0x89, 13]).count();
-    assert!(pings >= 2, "{pings} pings of thirteen digits");
+    assert!(pings >= 1, "{pings} pings of thirteen digits");
     assert!(text.ends_with("no pong came in time"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_has_its_age_and_says_so() {
+async fn connection_announces_its_end() {
     let exchange = simulated(Limits {
         connection_lifetime: Duration::from_millis(600),
         shutdown_notice: Duration::from_millis(300),
@@ -291,7 +297,7 @@ async fn streams_and_connections_are_limited() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn closed_candles_are_the_trades_that_were_heard() {
+async fn closed_candles_match_the_trades() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/stream?streams=btcusdt@trade/btcusdt@kline_1s").await;
     let (mut trades, mut compared, mut candles): (Vec<Value>, usize, usize) = (Vec::new(), 0, 0);
@@ -304,7 +310,7 @@ async fn closed_candles_are_the_trades_that_were_heard() {
         let candle = &message["data"]["k"];
         assert_eq!(candle["x"], true);
         candles += 1;
-        // Of the first second only a part was heard.
+        // Only a part of the first second was received.
         if candles == 1 {
             continue;
         }
@@ -342,11 +348,11 @@ async fn closed_candles_are_the_trades_that_were_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stopped_exchange_is_gone() {
+async fn stopped_exchange_frees_its_address() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/ws/btcusdt@trade").await;
     let address = exchange.addr();
-    tokio::time::timeout(Duration::from_secs(5), exchange.shut_down())
+    tokio::time::timeout(crate::support::PATIENCE, exchange.shut_down())
         .await
         .expect("it stops");
     while socket.text().await.is_some() {}

@@ -1,4 +1,4 @@
-//! A client so small that it can be trusted: HTTP by hand, WebSocket frames as they come.
+//! A minimal client: HTTP by hand, WebSocket frames as they come.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 
 pub const START: i64 = 1_750_000_000_000;
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub fn simulation() -> Simulation {
     Simulation {
@@ -41,7 +41,7 @@ pub struct Reply {
     pub status: u16,
     pub headers: BTreeMap<String, String>,
     pub body: String,
-    /// The body was as long as announced.
+    /// Whether the body was as long as announced.
     pub complete: bool,
 }
 
@@ -59,7 +59,7 @@ pub async fn post(exchange: &Exchange, path: &str, body: &str) -> Reply {
     request(exchange.addr(), "POST", path, "", body).await
 }
 
-/// `headers` are whole lines, each with its end.
+/// `headers` are complete lines, each with its line end.
 pub async fn request(address: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Reply {
     let mut stream = TcpStream::connect(address).await.expect("connected");
     let length = body.len();
@@ -68,7 +68,7 @@ pub async fn request(address: SocketAddr, method: &str, path: &str, headers: &st
     );
     stream.write_all(head.as_bytes()).await.expect("sent");
     let mut bytes = Vec::new();
-    // A connection that is cut off is an answer too.
+    // A connection that is cut off gives status 0.
     let _ = stream.read_to_end(&mut bytes).await;
     let text = String::from_utf8(bytes).expect("text");
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
@@ -108,7 +108,7 @@ impl Socket {
     /// The next frame of any kind; `None` once the connection is over.
     pub async fn frame(&mut self) -> Option<Message> {
         let frame = tokio::time::timeout(PATIENCE, self.0.next()).await;
-        frame.expect("a frame within ten seconds")?.ok()
+        frame.expect("a frame")?.ok()
     }
 
     /// The next text; pings are answered by the library on the way.
@@ -126,17 +126,18 @@ impl Socket {
         let text = self.text().await.expect("a message");
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
+}
 
-    /// Until nothing more comes for a while.
-    pub async fn texts_until_quiet(&mut self, quiet: Duration) -> Vec<String> {
-        let mut texts = Vec::new();
-        while let Ok(Some(Ok(message))) = tokio::time::timeout(quiet, self.0.next()).await {
-            if let Message::Text(text) = message {
-                texts.push(text.as_str().to_owned());
-            }
+/// Waits until a condition holds.
+pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    let wait = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        texts
-    }
+    };
+    tokio::time::timeout(PATIENCE, wait)
+        .await
+        .unwrap_or_else(|_| panic!("{what}"));
 }
 
 /// Decimal text as an integer of 10⁻⁸.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tribune_core::{Clock, Result};
 
 use super::{BookReading, Market};
-use crate::feed::BookState;
-use crate::model::Symbol;
+use tribune_binance::feed::BookState;
+use tribune_binance::model::Symbol;
 
 /// The most levels that the exchange gives.
 pub(crate) const DEEPEST: u32 = 5_000;

@@ -4,17 +4,19 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
+use tribune_binance::feed::Observer as _;
+use tribune_market_parts::exchange_error;
 
 use tokio_util::sync::CancellationToken;
 use tribune_core::Result;
 
 use super::worth::by_worth;
 use super::{Market, NOTABLE_OFFSET_MS};
-use crate::feed::Day;
-use crate::model::SymbolStatus;
-use crate::moment::Moment;
-use crate::rest::{self, RestError, Ticker};
-use crate::symbols::SymbolTable;
+use crate::resolve::SymbolTable;
+use tribune_binance::feed::Day;
+use tribune_binance::model::SymbolStatus;
+use tribune_binance::moment::Moment;
+use tribune_binance::rest::{self, RestError, Ticker};
 
 /// Symbols come and go a few times a day.
 const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);
@@ -59,7 +61,7 @@ impl Market {
     async fn load(&self) -> Result<DaysTold> {
         // Nothing can be asked before this is known, so it is not left for when there is time.
         let (info, days) = futures::join!(self.rest.exchange_info(), self.ask_for_days());
-        let info = info?;
+        let info = info.map_err(exchange_error)?;
         for (symbol, why) in info.value.refused.iter().take(5) {
             tracing::warn!(
                 symbol,
@@ -128,7 +130,7 @@ impl Market {
             // It may have been tracked before anything was known of what is traded.
             book.set_rank(self.rank(&book.symbol));
             if let Some(day) = self.feed.board.lookup(&book.symbol) {
-                book.watch.set_day(day.quote_volume);
+                book.watch.set_turnover(day.quote_volume);
             }
         }
     }
@@ -170,14 +172,10 @@ impl Market {
     }
 }
 
-pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
-    // Held weakly while it sleeps, so that dropping the market ends it.
-    let weak = Arc::downgrade(&market);
-    drop(market);
+pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
     let (mut symbols, mut tickers) = (Retry::default(), Retry::default());
     let (mut loaded, mut learned, mut ranked) = (None, None, None);
     loop {
-        let Some(market) = weak.upgrade() else { return };
         let now = market.clock.monotonic();
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
         let mut is_new = false;
@@ -220,7 +218,6 @@ pub(super) async fn keep_symbols(market: Arc<Market>, stop: CancellationToken) {
             // Books are opened by the exchange's clock, so that comes first.
             market.pin();
         }
-        drop(market);
         let next = [symbols.at, tickers.at].into_iter().flatten().min();
         let pause = next.map_or(LOOK_AT_CLOCK, |at| at.saturating_duration_since(now).min(LOOK_AT_CLOCK));
         tokio::select! {

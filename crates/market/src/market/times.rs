@@ -1,10 +1,10 @@
 //! The exchange's time of what has come.
 
 use super::Market;
-use crate::candles::closed_at;
-use crate::feed::Published;
-use crate::model::{Candle, Millis};
-use crate::moment::{Moment, Stamped};
+use tribune_analytics::Published;
+use tribune_binance::candles::closed_at;
+use tribune_binance::model::{Candle, Millis};
+use tribune_binance::moment::{Moment, Stamped};
 
 /// An event that is further ahead of all else that is known of the exchange's clock is not believed.
 const BELIEVED_AHEAD_MS: Millis = 10_000;

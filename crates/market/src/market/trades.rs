@@ -1,14 +1,15 @@
 //! The trades of the last seconds, from the tape where it has them all.
 
 use std::sync::Arc;
+use tribune_market_parts::exchange_error;
 
 use tribune_core::Result;
 
 use super::{Market, Origin};
-use crate::analytics::flow::RATE_SECS;
-use crate::model::{Millis, Symbol, Trade};
-use crate::moment::{Moment, Stamped};
-use crate::rest::{AggTradesQuery, Aggregates, Shared};
+use tribune_analytics::flow::RATE_SECS;
+use tribune_binance::model::{Millis, Symbol, Trade};
+use tribune_binance::moment::{Moment, Stamped};
+use tribune_binance::rest::{AggTradesQuery, Aggregates, Shared};
 
 /// Pages of aggregate trades fetched for one window.
 const MAX_TRADE_PAGES: usize = 10;
@@ -32,35 +33,38 @@ pub struct TradesReading {
 impl Market {
     /// The trades of the last seconds.
     pub async fn trades(&self, symbol: &Symbol, seconds: u32) -> Result<TradesReading> {
-        let length = Millis::from(seconds) * 1_000;
-        if let Some(tracked) = self.feed.lookup(&symbol.name)
-            && tracked.live().is_some()
-        {
-            // Of what came after the last word nothing is known: the window ends there.
-            let received = self.last_word(&tracked);
-            let until = self.heard_until(&tracked);
-            let from = until - at_least_rate(length);
-            let mut window = tracked.tape.since(from);
-            window.trades.retain(|trade| trade.time <= until);
-            if let Some(complete) = window.complete_from.filter(|complete| *complete <= until - length) {
-                return Ok(TradesReading {
-                    trades: window.trades,
-                    complete_from: complete.max(from),
-                    is_cut: false,
-                    until,
-                    received,
-                    origin: Origin::Stream,
-                });
-            }
-        } else {
-            self.feed.track(&symbol.name, false, self.rank(&symbol.name));
+        if let Some(reading) = self.streamed_trades(symbol, seconds) {
+            return Ok(reading);
         }
-        self.past_trades(symbol, length).await
+        self.watched(symbol);
+        self.past_trades(symbol, Millis::from(seconds) * 1_000).await
+    }
+
+    /// The same without asking the exchange; `None` where the tape has not all of them.
+    pub(crate) fn streamed_trades(&self, symbol: &Symbol, seconds: u32) -> Option<TradesReading> {
+        let length = Millis::from(seconds) * 1_000;
+        let tracked = self.feed.lookup(&symbol.name)?;
+        tracked.live()?;
+        // Of what came after the last word nothing is known: the window ends there.
+        let received = self.last_word(&tracked);
+        let until = self.heard_until(&tracked);
+        let from = until - at_least_rate(length);
+        let mut window = tracked.tape.since(from);
+        window.trades.retain(|trade| trade.time <= until);
+        let complete = window.complete_from.filter(|complete| *complete <= until - length)?;
+        Some(TradesReading {
+            trades: window.trades,
+            complete_from: complete.max(from),
+            is_cut: false,
+            until,
+            received,
+            origin: Origin::Stream,
+        })
     }
 
     async fn past_trades(&self, symbol: &Symbol, length: Millis) -> Result<TradesReading> {
         let fetch = |query: AggTradesQuery| async move { self.rest.agg_trades(&symbol.name, &query).await };
-        let newest = fetch(page(None, TRADE_PAGE)).await?;
+        let newest = fetch(page(None, TRADE_PAGE)).await.map_err(exchange_error)?;
         let (received, until) = (newest.received, self.exchange_time_of(&newest.sent));
         let Back {
             mut trades,
@@ -123,7 +127,7 @@ where
             is_all = true;
             break;
         };
-        let next = fetch(page(Some(before), limit)).await?;
+        let next = fetch(page(Some(before), limit)).await.map_err(exchange_error)?;
         if next.value.first_id.is_none_or(|next| next >= first_id) {
             // Nothing is to be had from before it.
             break;
@@ -152,9 +156,9 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analytics::fixture::trade;
-    use crate::model::Aggressor::Buyer;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use tribune_binance::model::Aggressor::Buyer;
+    use tribune_binance::testing::trade;
 
     /// An exchange with so many aggregates, one every ten milliseconds, each of which is two trades.
     fn answer(count: u64, query: &AggTradesQuery) -> Arc<Stamped<Aggregates>> {

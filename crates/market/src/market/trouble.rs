@@ -1,7 +1,7 @@
 //! Why the market cannot answer as it should, for whoever runs it.
 
 use super::Market;
-use crate::feed::BookState;
+use tribune_binance::feed::BookState;
 
 /// What is over sooner is no trouble worth a word.
 const PASSING_MS: u64 = 10_000;

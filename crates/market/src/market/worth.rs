@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::feed::{Board, Day};
-use crate::model::{Symbol, SymbolStatus};
-use crate::symbols::SymbolTable;
+use crate::resolve::SymbolTable;
+use tribune_binance::feed::{Board, Day};
+use tribune_binance::model::{Symbol, SymbolStatus};
 
 /// The unit.
 const UNIT: &str = "USDT";
@@ -66,9 +66,9 @@ impl Rates<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::moment::Moment;
-    use crate::number::{Notional, Price, Quantity};
-    use crate::rest::testing::ManualClock;
+    use tribune_binance::moment::Moment;
+    use tribune_binance::number::{Notional, Price, Quantity};
+    use tribune_binance::testing::ManualClock;
 
     #[test]
     fn symbols_are_ranked_by_what_their_trades_are_worth() {

@@ -3,9 +3,10 @@
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
-use crate::model::{Interval, Millis};
-use crate::number::InvalidNumber;
-use crate::symbols::SymbolTable;
+use crate::resolve::SymbolTable;
+use tribune_binance::model::{Interval, Millis};
+use tribune_binance::moment::parse_time;
+use tribune_binance::number::InvalidNumber;
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
 
@@ -131,32 +132,12 @@ fn whole(text: &str) -> Option<u32> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Times as people write them, and seconds, as milliseconds; what is no time stays, and is refused.
-pub(crate) fn normalise_times(args: &mut JsonObject) {
-    for name in ["start_time", "end_time"] {
-        let Some(value) = args.get_mut(name) else { continue };
-        if let Some(meant) = time(value) {
-            *value = Value::from(meant);
-        }
-    }
-}
-
 /// What a time that was given means.
 fn time(given: &Value) -> Option<Millis> {
     match given {
-        Value::Number(number) => millis(&number.to_string()),
-        Value::String(text) => millis(text),
+        Value::Number(number) => parse_time(&number.to_string()),
+        Value::String(text) => parse_time(text),
         _ => None,
-    }
-}
-
-/// What no list of past things can be asked for.
-pub(crate) fn check_times(start: Option<Millis>, end: Option<Millis>) -> Result<()> {
-    match (start, end) {
-        (Some(start), Some(end)) if start > end => Err(Error::invalid_argument(
-            "start_time is after end_time: give the earlier one as start_time",
-        )),
-        _ => Ok(()),
     }
 }
 
@@ -183,7 +164,7 @@ fn decimal(text: &str) -> String {
 }
 
 /// In upper case; a pair with a separator as the symbol that has these two assets.
-pub(crate) fn symbol(text: &str, table: Option<&SymbolTable>) -> String {
+pub fn symbol(text: &str, table: Option<&SymbolTable>) -> String {
     let text = text.trim().to_uppercase();
     let pair = text.split_once(['/', '-', '_', ' ']);
     let known = pair.and_then(|(base, quote)| table?.pair(base.trim(), quote.trim()));
@@ -200,23 +181,6 @@ fn interval(text: &str) -> String {
     } else {
         text.to_owned()
     }
-}
-
-fn millis(text: &str) -> Option<Millis> {
-    let text = text.trim();
-    if let Ok(number) = text.parse::<Millis>() {
-        // Before 1973 in milliseconds there was no exchange: these are seconds.
-        let is_seconds = (1..100_000_000_000).contains(&number);
-        return Some(if is_seconds { number * 1_000 } else { number });
-    }
-    if let Ok(time) = text.parse::<jiff::Timestamp>() {
-        return Some(time.as_millisecond());
-    }
-    let utc = |time: jiff::civil::DateTime| time.to_zoned(jiff::tz::TimeZone::UTC).ok();
-    let written = text.parse::<jiff::civil::DateTime>().ok();
-    let day = || text.parse::<jiff::civil::Date>().ok().map(|day| day.at(0, 0, 0, 0));
-    let time = utc(written.or_else(day)?)?;
-    Some(time.timestamp().as_millisecond())
 }
 
 #[cfg(test)]
@@ -255,9 +219,9 @@ mod tests {
         assert_eq!(interval("1M"), "1M");
         assert_eq!(interval("1m"), "1m");
         assert_eq!(interval("7q"), "7q");
-        assert_eq!(millis("yesterday"), None);
+        assert_eq!(parse_time("yesterday"), None);
         assert_eq!(
-            (millis("1794821294"), millis("1794821294000")),
+            (parse_time("1794821294"), parse_time("1794821294000")),
             (Some(1_794_821_294_000), Some(1_794_821_294_000))
         );
         for odd in [json!("yesterday"), json!(-5), json!("-5"), json!(true), json!("")] {
@@ -265,7 +229,6 @@ mod tests {
             let error = Arguments(args.as_object().expect("an object")).millis("start_time");
             assert!(error.is_err_and(|error| error.message().contains("no time since 1970")));
         }
-        assert!(check_times(Some(2), Some(1)).is_err() && check_times(Some(1), None).is_ok());
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 use tribune_core::wire::object;
-use tribune_core::{Hints, JsonObject, ToolSpec};
+use tribune_core::{CallDisplay, Hints, JsonObject, ToolSpec};
 
-use crate::analytics::ranking::Order;
-use crate::model::Interval;
+use crate::kinds;
+use crate::kinds::schema::{Shape, output_schema};
+use tribune_analytics::ranking::Order;
+use tribune_binance::model::Interval;
 
 /// Reads a market that changes by itself.
 const READ_LIVE: Hints = Hints {
@@ -38,7 +40,7 @@ pub(crate) enum Form {
 }
 
 /// Name, title and description.
-type Told = (&'static str, &'static str, &'static str);
+type Texts = (&'static str, &'static str, &'static str);
 
 impl Form {
     pub(crate) const ALL: [Self; 17] = [
@@ -61,7 +63,7 @@ impl Form {
         Self::TopMarkets,
     ];
 
-    const fn told(self) -> Told {
+    const fn texts(self) -> Texts {
         match self {
             Self::Ticker => (
                 "binance_get_ticker",
@@ -254,8 +256,41 @@ impl Form {
         (arguments, required)
     }
 
+    fn output_schema(self) -> JsonObject {
+        let of_book = matches!(
+            self,
+            Self::OrderBook
+                | Self::OrderBookL1
+                | Self::OrderBookL2
+                | Self::OrderBookHealth
+                | Self::MicrostructureHealth
+                | Self::CostToTrade
+                | Self::Anomalies
+                | Self::CompareMarkets
+        );
+        match self {
+            Self::Ticker => output_schema::<kinds::ticker::Ticker>(Shape::OneOrSeveral, of_book),
+            Self::OrderBook => output_schema::<kinds::book::OrderBook>(Shape::Symbol, of_book),
+            Self::RecentTrades => output_schema::<kinds::trades::RecentTrades>(Shape::Symbol, of_book),
+            Self::Klines => output_schema::<kinds::klines::Klines>(Shape::Symbol, of_book),
+            Self::ExchangeInfo => output_schema::<kinds::info::RulesOrExchange>(Shape::OneOrSeveral, of_book),
+            Self::AveragePrice => output_schema::<kinds::average::AveragePrice>(Shape::OneOrSeveral, of_book),
+            Self::OrderBookL1 => output_schema::<kinds::book::BestPrices>(Shape::OneOrSeveral, of_book),
+            Self::OrderBookL2 => output_schema::<kinds::depth::MarketDepth>(Shape::Symbol, of_book),
+            Self::OrderBookHealth => output_schema::<kinds::book_health::BookHealth>(Shape::Symbol, of_book),
+            Self::OrderFlow => output_schema::<kinds::flow::OrderFlow>(Shape::Symbol, of_book),
+            Self::VolumeProfile => output_schema::<kinds::profile::Profile>(Shape::Symbol, of_book),
+            Self::Anomalies => output_schema::<kinds::anomalies::MarketAnomalies>(Shape::Symbol, of_book),
+            Self::MicrostructureHealth => output_schema::<kinds::health::MarketHealth>(Shape::Symbol, of_book),
+            Self::LiquidityVacuums => output_schema::<kinds::vacuums::LiquidityVacuums>(Shape::Symbol, of_book),
+            Self::CostToTrade => output_schema::<kinds::cost::CostToTrade>(Shape::Symbol, of_book),
+            Self::CompareMarkets => output_schema::<kinds::compare::Comparison>(Shape::Several, of_book),
+            Self::TopMarkets => output_schema::<kinds::ranking::TopMarkets>(Shape::AllMarkets, of_book),
+        }
+    }
+
     pub(super) fn spec(self) -> ToolSpec {
-        let (name, title, description) = self.told();
+        let (name, title, description) = self.texts();
         let (properties, required) = self.arguments();
         ToolSpec {
             name: name.to_owned(),
@@ -267,9 +302,10 @@ impl Form {
                 "required": required,
                 "additionalProperties": false,
             })),
-            output_schema: self.output(),
+            output_schema: self.output_schema(),
             hints: READ_LIVE,
             icon: None,
+            display: CallDisplay::default(),
             aliases: vec![
                 ("window_secs", "window_seconds"),
                 ("startTime", "start_time"),
@@ -340,5 +376,16 @@ mod tests {
             assert_eq!(tribune_core::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
             assert!(spec.name.starts_with("binance_"), "{}", spec.name);
         }
+    }
+
+    /// Models read all of them: what they take of a context is bounded.
+    #[test]
+    fn output_schemas_stay_small() {
+        let sizes = Form::ALL.map(|form| {
+            let schema = Value::Object(form.output_schema()).to_string();
+            (form, schema.len())
+        });
+        let all: usize = sizes.iter().map(|(_, size)| size).sum();
+        assert!(all <= 21_000, "{all}: {sizes:?}");
     }
 }

@@ -3,26 +3,25 @@
 
 pub(crate) mod arguments;
 mod forms;
-mod outputs;
 
+pub use arguments::symbol as spelled_symbol;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde::Serialize;
 use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
-use crate::analytics::cost::{Action, Size};
-use crate::analytics::ranking::Order;
-use crate::answers::candles::Range;
-use crate::answers::flow::FLOW_SECS;
-use crate::answers::{self, Answer};
+use crate::citing::Citing;
+use crate::kinds::flow::FLOW_SECS;
+use crate::kinds::klines::Range;
+use crate::kinds::{self, Answer};
 use crate::market::Market;
-use crate::number::{Notional, Price, Quantity};
-use crate::source::MarketSource;
-pub(crate) use arguments::symbol as spelled_symbol;
 use arguments::{Arguments, normalise};
 pub(crate) use forms::Form;
+use tribune_analytics::cost::{Action, Size};
+use tribune_analytics::ranking::Order;
+use tribune_binance::number::{Notional, Price, Quantity};
 
 /// Rows that trades and levels default to.
 const DEFAULT_LEVELS: usize = 100;
@@ -33,12 +32,12 @@ const DEFAULT_HOURS: u32 = 24;
 const DEFAULT_MARKETS: usize = 20;
 
 /// Every tool that reads the market.
-pub(crate) fn all(source: &Arc<MarketSource>) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn all(citing: &Arc<Citing>) -> Vec<Arc<dyn Tool>> {
     let tool = |form: &Form| -> Arc<dyn Tool> {
         Arc::new(MarketTool {
             form: *form,
             spec: form.spec(),
-            source: source.clone(),
+            citing: citing.clone(),
         })
     };
     Form::ALL.iter().map(tool).collect()
@@ -47,7 +46,7 @@ pub(crate) fn all(source: &Arc<MarketSource>) -> Vec<Arc<dyn Tool>> {
 struct MarketTool {
     form: Form,
     spec: ToolSpec,
-    source: Arc<MarketSource>,
+    citing: Arc<Citing>,
 }
 
 #[async_trait]
@@ -63,13 +62,13 @@ impl Tool for MarketTool {
     }
 
     fn normalise(&self, args: &mut JsonObject) {
-        let table = self.source.market().ok().and_then(|market| market.known_symbols());
+        let table = self.citing.market.known_symbols();
         normalise(args, table.as_deref());
     }
 
     async fn call(&self, args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
         let args = Arguments(&args);
-        let market = self.source.market()?;
+        let market = &self.citing.market;
         let symbols = args.symbols();
         if self.form == Form::CompareMarkets {
             if symbols.len() < 2 {
@@ -81,10 +80,10 @@ impl Tool for MarketTool {
             return self.several(market, &symbols, &args).await;
         }
         if self.form == Form::TopMarkets {
-            return ToolOutput::structured(&self.cited(top_markets(market, &args).await?), 1);
+            return self.cited(&top_markets(market, &args).await?).await;
         }
         if self.form == Form::ExchangeInfo && symbols.is_empty() {
-            return ToolOutput::structured(&answers::info::overview(market).await?, 1);
+            return ToolOutput::structured(&kinds::info::exchange(market).await?, 1);
         }
         match symbols.as_slice() {
             [] => Err(Error::invalid_argument(format!(
@@ -93,7 +92,7 @@ impl Tool for MarketTool {
             ))),
             [one] if !args.is_list() => {
                 let answer = self.answer(market, one, &args).await?;
-                ToolOutput::structured(&self.cited(answer), 1)
+                self.cited(&answer).await
             }
             several => self.several(market, several, &args).await,
         }
@@ -103,15 +102,15 @@ impl Tool for MarketTool {
 impl MarketTool {
     async fn answer(&self, market: &Market, symbol: &str, args: &Arguments<'_>) -> Result<Answer> {
         match self.form {
-            Form::Ticker => answers::ticker::ticker(market, symbol).await,
-            Form::AveragePrice => answers::ticker::average(market, symbol).await,
+            Form::Ticker => kinds::ticker::load(market, symbol).await,
+            Form::AveragePrice => kinds::average::load(market, symbol).await,
             Form::OrderBook => {
                 let limit = args.count("limit").unwrap_or(DEFAULT_LEVELS);
-                answers::book::levels(market, symbol, limit).await
+                kinds::book::load(market, symbol, limit).await
             }
             Form::RecentTrades => {
                 let limit = args.count("limit").unwrap_or(DEFAULT_TRADES);
-                answers::trades::trades(market, symbol, limit).await
+                kinds::trades::load(market, symbol, limit).await
             }
             Form::Klines => {
                 let range = Range {
@@ -120,32 +119,32 @@ impl MarketTool {
                     start: args.millis("start_time")?,
                     end: args.millis("end_time")?,
                 };
-                answers::candles::candles(market, symbol, range).await
+                kinds::klines::load(market, symbol, range).await
             }
-            Form::ExchangeInfo => answers::info::info(market, symbol).await,
-            Form::OrderBookL1 => answers::book::l1(market, symbol).await,
+            Form::ExchangeInfo => kinds::info::load(market, symbol).await,
+            Form::OrderBookL1 => kinds::book::load_best(market, symbol).await,
             Form::OrderBookL2 => {
                 let levels = args.count("depth_levels").unwrap_or(DEFAULT_DEPTH_LEVELS);
-                answers::book::l2(market, symbol, levels).await
+                kinds::depth::load(market, symbol, levels).await
             }
-            Form::OrderBookHealth => answers::anomalies::book_health(market, symbol).await,
+            Form::OrderBookHealth => kinds::book_health::load(market, symbol).await,
             Form::OrderFlow => {
                 let window = args.small("window_seconds").unwrap_or(FLOW_SECS);
-                answers::flow::order_flow(market, symbol, window).await
+                kinds::flow::load(market, symbol, window).await
             }
             Form::VolumeProfile => {
                 let width = args.decimal("tick_size", Price::parse)?;
                 let hours = args.small("hours").unwrap_or(DEFAULT_HOURS);
-                answers::profile::profile(market, symbol, hours, width).await
+                kinds::profile::load(market, symbol, hours, width).await
             }
             Form::LiquidityVacuums => {
                 let hours = args.small("hours").unwrap_or(DEFAULT_HOURS);
-                answers::profile::liquidity_vacuums(market, symbol, hours).await
+                kinds::vacuums::load(market, symbol, hours).await
             }
-            Form::Anomalies => answers::anomalies::anomalies(market, symbol).await,
-            Form::MicrostructureHealth => answers::anomalies::health_score(market, symbol).await,
+            Form::Anomalies => kinds::anomalies::load(market, symbol).await,
+            Form::MicrostructureHealth => kinds::health::load(market, symbol).await,
             Form::CostToTrade => self.cost(market, symbol, args).await,
-            Form::CompareMarkets => answers::compare::row(market, symbol).await,
+            Form::CompareMarkets => kinds::compare::load(market, symbol).await,
             Form::TopMarkets => top_markets(market, args).await,
         }
     }
@@ -166,30 +165,28 @@ impl MarketTool {
                 ));
             }
         };
-        answers::cost::cost_to_trade(market, symbol, side, size).await
+        kinds::cost::load(market, symbol, side, size).await
     }
 
-    fn cited(&self, answer: Answer) -> JsonObject {
-        let answer = answer.fitted();
-        let url = self.source.cite(&answer.document());
-        answer.into_object(&url)
+    async fn cited(&self, answer: &Answer) -> Result<ToolOutput> {
+        let url = self.citing.cite(answer).await;
+        ToolOutput::structured(&answer.object(&url), 1)
     }
 
     /// One answer for each symbol; one that fails does not take the others with it.
     async fn several(&self, market: &Market, symbols: &[String], args: &Arguments<'_>) -> Result<ToolOutput> {
         let answers = match self.form {
-            Form::Ticker => answers::ticker::tickers(market, symbols).await,
+            Form::Ticker => kinds::ticker::load_several(market, symbols).await,
             _ => join_all(symbols.iter().map(|symbol| self.answer(market, symbol, args))).await,
         };
-        let mut results = Vec::new();
-        let mut failed = Vec::new();
+        let (mut answered, mut failed) = (Vec::new(), Vec::new());
         for (symbol, answer) in symbols.iter().zip(answers) {
             match answer {
-                Ok(answer) => results.push(Value::Object(self.cited(answer))),
+                Ok(answer) => answered.push((self.citing.cite(&answer).await, answer)),
                 Err(error) => failed.push((symbol, error)),
             }
         }
-        several_of(results, failed)
+        several_of(&answered, &failed)
     }
 }
 
@@ -198,22 +195,37 @@ async fn top_markets(market: &Market, args: &Arguments<'_>) -> Result<Answer> {
     let known = Order::ALL.into_iter().find(|order| Some(order.as_str()) == asked);
     let order = known.unwrap_or(Order::Volume);
     let most = args.count("limit").unwrap_or(DEFAULT_MARKETS);
-    answers::ranking::top(market, args.text("quote_asset"), order, most).await
+    kinds::ranking::load_top(market, args.text("quote_asset"), order, most).await
+}
+
+#[derive(Serialize)]
+struct Several<R> {
+    results: Vec<R>,
+    failed: Vec<Failed>,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    symbol: String,
+    reason: String,
 }
 
 /// Fails only if everything did.
-fn several_of(results: Vec<Value>, failed: Vec<(&String, Error)>) -> Result<ToolOutput> {
-    if results.is_empty()
+fn several_of(answered: &[(String, Answer)], failed: &[(&String, Error)]) -> Result<ToolOutput> {
+    if answered.is_empty()
         && let Some((_, first)) = failed.first()
     {
         let mut reasons: Vec<&str> = failed.iter().map(|(_, error)| error.message()).collect();
         reasons.dedup();
         return Err(Error::new(first.kind(), reasons.join(" ")));
     }
-    let count = results.len();
-    let failed: Vec<Value> = failed
-        .iter()
-        .map(|(symbol, error)| json!({"symbol": symbol, "reason": error.message()}))
-        .collect();
-    ToolOutput::structured(&json!({"results": results, "failed": failed}), count)
+    let failure = |(symbol, error): &(&String, Error)| Failed {
+        symbol: (*symbol).clone(),
+        reason: error.message().to_owned(),
+    };
+    let several = Several {
+        results: answered.iter().map(|(url, answer)| answer.object(url)).collect(),
+        failed: failed.iter().map(failure).collect(),
+    };
+    ToolOutput::structured(&several, answered.len())
 }

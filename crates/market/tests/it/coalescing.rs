@@ -6,7 +6,7 @@ use std::time::Duration;
 use tribune_core::Source as _;
 use tribune_exchange_sim::{Exchange, Fault, Limits};
 
-use crate::support::{Market, MarketSettings, asked, call, exchange, id, simulation};
+use crate::support::{Market, MarketSettings, asked, call, exchange, id, simulation, until};
 
 /// Longer than all bursts of callers of a test take on any machine.
 const WINDOW: Duration = Duration::from_secs(300);
@@ -63,25 +63,24 @@ async fn the_next_window_costs_one_request_more() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_caller_who_goes_away_takes_nothing_from_the_others() {
+async fn cancelled_caller_keeps_shared_fetch() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = Arc::new(market(&exchange, WINDOW).await);
-    exchange.faults().set(&Fault::Delay { millis: 1_000 });
+    exchange.faults().set(&Fault::Delay { millis: 3_000 });
     let before = asked(&exchange, "ticker/24hr");
     let first = {
         let market = market.clone();
         tokio::spawn(async move { market.fetch("ticker:SOLUSDT").await })
     };
-    let second = {
-        let market = market.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-            market.fetch("ticker:SOLUSDT").await
-        })
-    };
-    tokio::time::sleep(Duration::from_millis(400)).await;
+    until("the first has asked", || async {
+        asked(&exchange, "ticker/24hr") > before
+    })
+    .await;
+    // Polled once, the second waits for the same answer.
+    let mut second = std::pin::pin!(market.fetch("ticker:SOLUSDT"));
+    assert!(futures::poll!(second.as_mut()).is_pending());
     first.abort();
-    let document = second.await.expect("no panic").expect("an answer");
+    let document = second.await.expect("an answer");
     assert!(document.text.contains("SOLUSDT"));
     assert_eq!(asked(&exchange, "ticker/24hr"), before + 1);
 }

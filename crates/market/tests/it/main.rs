@@ -1,22 +1,22 @@
 //! The market against the simulated exchange, over its sockets.
 
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
+
+#[path = "../../../binance/tests/it/by_hand.rs"]
+#[allow(dead_code)]
 mod by_hand;
-mod cache;
+#[path = "../../../binance/tests/it/support.rs"]
+#[allow(dead_code)]
+mod client;
 mod coalescing;
 mod figures;
 mod honesty;
 mod late;
-mod oracle;
 mod ranking;
-mod reconnect;
+#[path = "../../../binance/tests/it/recording.rs"]
+#[allow(dead_code)]
 mod recording;
-mod redis;
-mod redis_server;
 mod replay;
-mod report;
-mod reports;
 mod search;
-mod soak;
 mod support;
 mod tools;
-mod trading;

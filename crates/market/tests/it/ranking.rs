@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
-use tribune_core::view::{Content, View};
 use tribune_core::{Cited, Query, Source as _};
 use tribune_exchange_sim::{Exchange, Fault, Limits, Simulation};
+use tribune_page::{Content, View};
 
 use crate::support::{Market, MarketSettings, call, exchange, id, simulation, until};
 

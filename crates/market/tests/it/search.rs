@@ -1,7 +1,5 @@
 //! Search with as many symbols as the exchange has.
 
-use std::time::{Duration, Instant};
-
 use tribune_core::{Query, Source as _};
 use tribune_exchange_sim::{Limits, Simulation};
 
@@ -38,16 +36,13 @@ async fn two_thousand_symbols_are_searched_at_once() {
     // Some of what is found is live.
     market.live("orderbook_l1:BTCUSDT").await;
     let before = exchange.counts().requests;
-    let mut times = Vec::new();
     let mut hits = 0;
     for text in QUERIES.iter().cycle().take(300) {
         let query = Query {
             text: (*text).to_owned(),
             limit: 10,
         };
-        let began = Instant::now();
         let found = market.source.search(&query, &call()).await.expect("an answer");
-        times.push(began.elapsed());
         for hit in found.iter() {
             let length = hit.snippet.chars().count();
             assert!(length <= 200, "{length}: {}", hit.snippet);
@@ -69,11 +64,6 @@ async fn two_thousand_symbols_are_searched_at_once() {
             assert!(!found.is_empty(), "{text}");
         }
     }
-    times.sort_unstable();
-    // Other tests run beside this one: what they hold up is not what a search takes.
-    let (median, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
-    assert!(median < Duration::from_millis(50), "median {median:?}, p99 {p99:?}");
-    assert!(p99 < Duration::from_secs(1), "median {median:?}, p99 {p99:?}");
     assert!(hits > 300);
     // Nothing is asked of the exchange for a search; the clock and the symbols are, by themselves.
     let after = exchange.counts().requests;

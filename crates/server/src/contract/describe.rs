@@ -1,8 +1,7 @@
-//! Tool descriptions, rendered from what the sources hold now.
+//! Tool descriptions with the current facts of the sources.
 //!
-//! They follow six patterns that make hosts choose a tool well: when to use it, when not, what it
-//! covers (with true counts and dates), how it chains, what its parameters take, and why it is to
-//! be preferred. The decisive part comes first, because hosts cut.
+//! Each says when to use the tool, when not, what it covers (with counts and dates), how it chains, what its parameters
+//! take, and why to prefer it. The most important part comes first, because hosts cut descriptions.
 
 use minijinja::{Environment, context};
 use tribune_core::SourceFacts;
@@ -31,7 +30,7 @@ pub(crate) fn overview(sources: &[SourceFacts]) -> String {
     format!("{}: {}.", collection(sources), scope(sources, 4))
 }
 
-/// Renders with as many particulars as fit.
+/// Renders with as many details as fit.
 fn render(template: &str, sources: &[SourceFacts]) -> String {
     let mut rendered = String::new();
     for (most_sources, most_fields, about) in [(6, 8, 200), (4, 6, 100), (2, 3, 0), (1, 0, 0)] {
@@ -70,8 +69,7 @@ fn render_with(
         example => format!("`{example}`"),
     };
     let rendered = Environment::new().render_str(template, values);
-    // The templates are part of the program and are rendered by its tests: a failure here is a bug,
-    // and a plain description is better than no server.
+    // The tests render every template; a plain description is better than no server.
     rendered.map_or_else(|_| overview(sources), |text| text.trim_end().to_owned())
 }
 
@@ -84,7 +82,7 @@ fn collection(sources: &[SourceFacts]) -> String {
     }
 }
 
-/// `Field notes (12 documents, 2024-05-28 to 2025-10-09)`, for each source.
+/// For each source: `Field notes (12 documents, 2024-05-28 to 2025-10-09)`.
 fn scope(sources: &[SourceFacts], most: usize) -> String {
     let mut parts: Vec<String> = sources
         .iter()
@@ -173,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_facts_stay_within_what_hosts_take(titles in proptest::collection::vec("\\PC{0,200}", 0..12), count in any::<u64>()) {
+        fn descriptions_stay_within_host_limits(titles in proptest::collection::vec("\\PC{0,200}", 0..12), count in any::<u64>()) {
             let sources: Vec<SourceFacts> = titles.iter().map(|title| facts("x", title, count)).collect();
             for text in [search(&sources), fetch(&sources)] {
                 prop_assert!(text.chars().count() <= MAX_DESCRIPTION_CHARS);

@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
 use tribune_core::{
-    CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hints, JsonObject, Links, Result, Source, SourceFacts,
-    Tool, ToolOutput, ToolSpec,
+    CallContext, CallDisplay, Cited, Document, DocumentId, Error, ErrorKind, Hints, JsonObject, Links, Result, Source,
+    SourceFacts, Tool, ToolOutput, ToolSpec,
 };
 
 use super::describe;
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_METADATA_BYTES: usize = 10_000;
-/// Ids, addresses, names of fields and the note that a text was cut.
+/// Ids, addresses, field names and the note about a cut.
 const OVERHEAD: usize = 14_000;
 
 /// A sheet of paper.
@@ -27,7 +27,7 @@ pub struct FetchTool {
     links: Links,
 }
 
-/// What a caller gets of a document.
+/// A document as callers get it.
 #[derive(Serialize)]
 pub struct FetchedDocument<'a> {
     pub id: &'a DocumentId,
@@ -38,8 +38,8 @@ pub struct FetchedDocument<'a> {
 }
 
 impl<'a> FetchedDocument<'a> {
-    /// The document whole, as its citation shows it.
-    pub fn whole(document: &'a Document, links: &Links) -> Self {
+    /// The complete document.
+    pub fn complete(document: &'a Document, links: &Links) -> Self {
         Self {
             id: &document.id,
             title: document.title.as_str().into(),
@@ -52,15 +52,15 @@ impl<'a> FetchedDocument<'a> {
         }
     }
 
-    /// The part of the document from `offset` that one tool answer can carry.
+    /// The part from `offset` that fits one tool result.
     fn part(document: &'a Document, links: &Links, offset: usize) -> Result<Self> {
         let total = document.text.len();
         if offset > 0 && offset >= total {
             return Err(Error::invalid_argument(format!(
-                "`offset` {offset} is past the end: the text has {total} bytes. Call fetch with a smaller offset, or without one."
+                "`offset` {offset} is past the end: the text has {total} bytes. Call fetch with a smaller offset or none."
             )));
         }
-        let mut part = Self::whole(document, links);
+        let mut part = Self::complete(document, links);
         part.title = clip(&document.title, MAX_TITLE_CHARS);
         let metadata_bytes = bound_fields(&mut part.metadata, MAX_METADATA_BYTES);
         let start = document.text.floor_char_boundary(offset);
@@ -84,7 +84,7 @@ impl<'a> FetchedDocument<'a> {
     }
 }
 
-/// As much as fits, to the end of a paragraph or word if one is near.
+/// As much as fits, cut at a paragraph or word if one is near.
 fn cut(text: &str, budget: usize) -> &str {
     let head = within_wire(text, budget);
     if head.len() == text.len() {
@@ -111,8 +111,7 @@ fn metadata(document: &Document) -> JsonObject {
     metadata
 }
 
-/// Finds a document by what a caller gives for its id: the id, a citation address, or the bare key. `None` if
-/// nobody has it.
+/// Finds a document by its id, its citation address or its bare key; `None` if no source has it.
 pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Option<Document>> {
     let Some(id) = Links::cited_id(given) else {
         return by_id_or_key(sources, given, cx).await;
@@ -120,13 +119,13 @@ pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallC
     if let Some(record) = Links::cited_record(given) {
         match cited(sources, &id, record).await? {
             Some(Cited::Kept { document, .. }) => return Ok(Some(*document)),
-            // What is current is not what was cited: whoever asks for the record must not get the other.
+            // Never answer a permalink with current values.
             Some(Cited::Expired(why)) => {
                 return Err(Error::not_found(format!("{why} Fetch {id} for the current values.")));
             }
             Some(Cited::Unknown) => {
                 return Err(Error::not_found(format!(
-                    "There is no record under that address. Fetch {id} for the current values."
+                    "Unknown permalink. Fetch {id} for the current values."
                 )));
             }
             None => {}
@@ -138,7 +137,7 @@ pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallC
     }
 }
 
-/// A document as it was when it was cited, from the source that owns it.
+/// The document behind a permalink, from the source that owns it.
 pub async fn cited(sources: &[Arc<dyn Source>], id: &str, record: &str) -> Result<Option<Cited>> {
     let Ok(id) = DocumentId::parse(id) else {
         return Ok(None);
@@ -156,14 +155,14 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
             if let Some(document) = source.fetch(id, cx).await? {
                 return Ok(Some(document));
             }
-            // Nobody else has what belongs to users.
+            // No other source has data of users.
             if source.is_personal() {
                 return Ok(None);
             }
         }
     }
-    // Callers of older servers pass the key alone (`x-coredata://A/ICNote/p12`, `garden.md`). A
-    // source that cannot answer now may hold it: that must not read as "not found".
+    // Callers of older servers pass the key alone (`x-coredata://A/ICNote/p12`, `garden.md`). If a source is unavailable,
+    // the answer must not be "not found".
     let mut unanswered = None;
     for source in sources {
         let Ok(id) = DocumentId::new(source.name(), given) else {
@@ -172,7 +171,7 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
         match source.fetch(&id, cx).await {
             Ok(Some(document)) => return Ok(Some(document)),
             Ok(None) => {}
-            // Why a source has no such thing is no answer to somebody who may have meant another's.
+            // The caller may have meant another source.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument) => {}
             Err(error) => unanswered = Some(error),
         }
@@ -180,7 +179,7 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
     unanswered.map_or(Ok(None), Err)
 }
 
-/// For a model: what to do next.
+/// Tells a model what to do next.
 pub(super) fn not_found(given: &str) -> Error {
     let given = clip(given, 200);
     Error::not_found(format!(
@@ -250,6 +249,10 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
         })),
         hints: Hints::READ,
         icon: Some(ICON.to_owned()),
+        display: CallDisplay {
+            progress: Some(("Reading a document", "Read a document")),
+            ..CallDisplay::default()
+        },
         aliases: vec![
             ("url", "id"),
             ("document_id", "id"),

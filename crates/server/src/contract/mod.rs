@@ -1,5 +1,4 @@
-//! The tools over all sources: `search` and `fetch`, exactly as ChatGPT and Claude require them, and
-//! `find_related`.
+//! The tools of all sources: `search` and `fetch`, as ChatGPT and Claude require them, and `find_related`.
 
 mod describe;
 mod fetch;

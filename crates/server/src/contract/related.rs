@@ -1,4 +1,4 @@
-//! `find_related(id, passage?, limit?)`: what is like a document, and what stands around a passage.
+//! `find_related(id, passage?, limit?)`: similar documents, and the text around a passage.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes};
 use tribune_core::{
-    CallContext, Document, DocumentId, Hints, Hit, JsonObject, Links, Result, Source, SourceFacts, Tool, ToolOutput,
-    ToolSpec,
+    CallContext, CallDisplay, Document, DocumentId, Hints, Hit, JsonObject, Links, Result, Source, SourceFacts, Tool,
+    ToolOutput, ToolSpec,
 };
 
 use super::fetch::not_found;
@@ -45,11 +45,11 @@ struct Item<'a> {
     title: std::borrow::Cow<'a, str>,
     text: &'a str,
     url: String,
-    /// How alike they are, from 0 to 1.
+    /// Similarity from 0 to 1.
     likeness: f32,
 }
 
-/// The passages before and after one.
+/// The passages before and after another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Neighbours {
     pub previous: Option<Neighbour>,
@@ -63,7 +63,7 @@ pub struct Neighbour {
     pub url: String,
 }
 
-/// What stands around a passage; `None` if the document has no such passage.
+/// The neighbours of a passage; `None` if the document has no such passage.
 pub fn neighbours(document: &Document, passage: usize, links: &Links) -> Option<Neighbours> {
     document.passages.get(passage)?;
     let neighbour = |passage: usize| {
@@ -80,7 +80,7 @@ pub fn neighbours(document: &Document, passage: usize, links: &Links) -> Option<
     })
 }
 
-/// What the document's own source finds like it; empty where it does not compare.
+/// Similar documents of the same source; empty if the source does not compare.
 pub async fn related(
     sources: &[Arc<dyn Source>],
     id: &DocumentId,
@@ -191,7 +191,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
                 "passage": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "Also give the passages before and after this one: the number after passage= in a result's url.",
+                    "description": "Also return the passages before and after this one: the number after passage= in a result's url.",
                 },
                 "limit": {
                     "type": "integer",
@@ -211,13 +211,13 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
                 "url": {"type": "string", "description": "Opens for a person; cite it."},
                 "results": {
                     "type": "array",
-                    "description": "Most alike first; empty when nothing is.",
+                    "description": "Most similar first; empty if there are none.",
                     "items": {
                         "type": "object",
                         "properties": {
                             "id": {"type": "string", "description": "Pass it to fetch exactly as it is."},
                             "title": {"type": "string"},
-                            "text": {"type": "string", "description": "The passage most like the item asked about."},
+                            "text": {"type": "string", "description": "The most similar passage."},
                             "url": {"type": "string", "description": "Opens for a person; cite it."},
                             "likeness": {"type": "number", "description": "From 0 to 1; comparable within one source."},
                         },
@@ -226,7 +226,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
                 },
                 "neighbours": {
                     "type": "object",
-                    "description": "What stands before and after the passage asked for, if one was.",
+                    "description": "The text before and after the requested passage, if one was requested.",
                     "properties": {"previous": neighbour, "next": neighbour},
                     "required": ["previous", "next"],
                 },
@@ -238,6 +238,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
             ..Hints::READ
         },
         icon: Some(ICON.to_owned()),
+        display: CallDisplay::default(),
         aliases: vec![
             ("url", "id"),
             ("document_id", "id"),

@@ -8,8 +8,8 @@ use futures::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 use tribune_core::{
-    CallContext, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Links, Query, Result, Source,
-    SourceFacts, Tool, ToolOutput, ToolSpec,
+    CallContext, CallDisplay, Clock, DocumentId, Error, ErrorKind, Hints, Hit, JsonObject, Links, Query, Result,
+    Source, SourceFacts, Tool, ToolOutput, ToolSpec,
 };
 
 use tribune_core::wire::{MAX_WIRE_BYTES, MAX_WIRE_COST, clip, object, wire_bytes};
@@ -29,14 +29,14 @@ const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/sv
 pub struct SearchTool {
     spec: ToolSpec,
     sources: Vec<Arc<dyn Source>>,
-    /// Of each source, whether what it holds changes by itself.
+    /// For each source, whether it is live.
     live: Vec<bool>,
     links: Links,
     source_timeout: Duration,
     clock: Arc<dyn Clock>,
 }
 
-/// What one source answered, best first.
+/// The hits of one source, best first.
 #[derive(Clone, Copy)]
 struct Ranked<'a> {
     live: bool,
@@ -60,7 +60,7 @@ struct Item<'a> {
     metadata: Option<&'a JsonObject>,
 }
 
-/// A source that could not take part, so that its silence is not taken for "nothing there".
+/// A source that did not answer, so that a missing result is not taken for "nothing found".
 #[derive(Serialize)]
 struct Missing<'a> {
     source: &'a str,
@@ -85,7 +85,7 @@ impl SearchTool {
         }
     }
 
-    /// Asks every source at once; each has the same time, and none waits for another.
+    /// Queries all sources concurrently, each with the same timeout.
     async fn ask(&self, query: &Query, cx: &CallContext) -> Vec<Result<Arc<[Hit]>>> {
         let now = self.clock.monotonic();
         let cx = cx.until(now + self.source_timeout);
@@ -106,7 +106,7 @@ async fn within<T>(cx: &CallContext, now: Instant, work: impl Future<Output = Re
     tokio::time::timeout(left, work).await.unwrap_or_else(|_| {
         Err(Error::new(
             ErrorKind::DeadlineExceeded,
-            format!("did not answer within {:.1} seconds", left.as_secs_f64()),
+            format!("timed out after {:.1} seconds", left.as_secs_f64()),
         ))
     })
 }
@@ -124,7 +124,7 @@ impl Tool for SearchTool {
             .unwrap_or_default();
         if text.trim().is_empty() {
             return Err(Error::invalid_argument(
-                "search was not run: `query` is blank. Call it again with the words to look for.",
+                "`query` is blank. Call search again with the words to look for.",
             ));
         }
         let limit = args
@@ -177,7 +177,7 @@ impl SearchTool {
             .map(|item| item.parts().map(str::len).iter().sum::<usize>() + item.metadata_bytes())
             .sum();
         if raw * MAX_WIRE_COST + items.len() * ITEM_OVERHEAD > MAX_WIRE_BYTES {
-            // One that takes too much room is left out, and not those behind it.
+            // An item that is too large is omitted; later ones may still fit.
             let mut spent = 0;
             items.retain(|item| {
                 let takes = item.parts().map(wire_bytes).iter().sum::<usize>() + item.metadata_bytes() + ITEM_OVERHEAD;
@@ -205,9 +205,8 @@ impl Item<'_> {
     }
 }
 
-/// Each source's own order stays; of the next of each, what holds most of the query comes first.
-/// Scores of different sources cannot be compared, coverage can. Among equals what is live comes first: it is
-/// asked for by name, and found only if it is.
+/// Keeps the order of each source and picks the next hit by coverage of the query: scores of different sources are not
+/// comparable, coverage is. Live documents win a tie, because they are found only by name.
 fn merge<'a>(ranked: &[Ranked<'a>], limit: usize) -> Vec<&'a Hit> {
     let mut taken = vec![0; ranked.len()];
     let mut merged: Vec<&Hit> = Vec::with_capacity(limit);
@@ -230,7 +229,7 @@ fn merge<'a>(ranked: &[Ranked<'a>], limit: usize) -> Vec<&'a Hit> {
 fn nothing_answered(missing: &[Missing<'_>]) -> Error {
     let reasons: Vec<String> = missing.iter().map(|m| format!("{}: {}", m.source, m.reason)).collect();
     Error::unavailable(format!(
-        "No source could answer ({}). Nothing is known about whether there are results; try again in a moment.",
+        "No source answered ({}). There may be results; try again in a moment.",
         reasons.join("; ")
     ))
 }
@@ -271,7 +270,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
                             "id": {"type": "string", "description": "Pass it to fetch exactly as it is."},
                             "title": {"type": "string"},
                             "text": {"type": "string", "description": "The best passage, cut short."},
-                            "metadata": {"type": "object", "description": "How the query was understood, where that is not plain."},
+                            "metadata": {"type": "object", "description": "How the query was understood, if that is not obvious."},
                             "url": {"type": "string", "description": "Opens for a person; cite it."},
                         },
                         "required": ["id", "title", "text", "url"],
@@ -279,7 +278,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
                 },
                 "missing": {
                     "type": "array",
-                    "description": "Sources that could not answer this time, if any.",
+                    "description": "Sources that did not answer, if any.",
                     "items": {
                         "type": "object",
                         "properties": {"source": {"type": "string"}, "reason": {"type": "string"}},
@@ -295,6 +294,10 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
             ..Hints::READ
         },
         icon: Some(ICON.to_owned()),
+        display: CallDisplay {
+            progress: Some(("Searching", "Searched")),
+            ..CallDisplay::default()
+        },
         aliases: vec![("q", "query"), ("top_k", "limit"), ("max_results", "limit")],
     }
 }
@@ -304,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_are_merged_by_coverage_and_scores_ignored() {
+    fn sources_are_merged_by_coverage() {
         let hit = |id: &str, score, coverage| Hit {
             id: DocumentId::parse(id).expect("id"),
             title: String::new(),

@@ -1,4 +1,4 @@
-//! An event stream as one JSON answer, for clients that only take JSON.
+//! Turns an event stream into one JSON response, for clients that accept only JSON.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -6,7 +6,7 @@ use futures::StreamExt;
 use http::{StatusCode, header};
 use serde_json::Value;
 
-use super::rpc;
+use crate::response::{self, rpc};
 
 pub fn is_event_stream(response: &Response) -> bool {
     response
@@ -15,8 +15,8 @@ pub fn is_event_stream(response: &Response) -> bool {
         .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Waits for the answer to the request and gives it alone. Notifications on the way are dropped:
-/// a client that takes no stream has no place for them.
+/// Waits for the response to the request and returns it alone. Notifications are dropped: a client that accepts no
+/// stream cannot receive them.
 pub async fn to_json(response: Response, change: impl FnOnce(&mut Value)) -> Response {
     let (mut parts, body) = response.into_parts();
     let mut chunks = body.into_data_stream();
@@ -29,7 +29,7 @@ pub async fn to_json(response: Response, change: impl FnOnce(&mut Value)) -> Res
                 change(&mut message);
                 parts.headers.remove(header::CONTENT_LENGTH);
                 parts.headers.remove(header::CACHE_CONTROL);
-                let answer = rpc::json_response(StatusCode::OK, message.to_string());
+                let answer = response::json(StatusCode::OK, message.to_string());
                 parts.headers.extend(answer.headers().clone());
                 return Response::from_parts(parts, answer.into_body());
             }
@@ -37,13 +37,12 @@ pub async fn to_json(response: Response, change: impl FnOnce(&mut Value)) -> Res
     }
     rpc::error(
         StatusCode::INTERNAL_SERVER_ERROR,
-        &Value::Null,
         rpc::SERVER_ERROR,
-        "the answer ended before it was complete; send the request again",
+        "The response is incomplete; send the request again.",
     )
 }
 
-/// The JSON-RPC response that an event carries, if it carries one.
+/// The JSON-RPC response in an event; `None` for notifications.
 fn answer_in(event: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(event).ok()?;
     let data: String = text
@@ -56,7 +55,7 @@ fn answer_in(event: &[u8]) -> Option<Value> {
     (message.get("result").is_some() || message.get("error").is_some()).then_some(message)
 }
 
-/// Puts a search's `results` also at the top level of the result, where hosts of 2025 look.
+/// Copies a search's `results` to the top level of the result, where hosts of 2025 look.
 pub fn add_legacy_results(message: &mut Value) {
     let results = message.pointer("/result/structuredContent/results").cloned();
     if let (Some(results), Some(result)) = (results, message.get_mut("result").and_then(Value::as_object_mut)) {
@@ -64,15 +63,14 @@ pub fn add_legacy_results(message: &mut Value) {
     }
 }
 
-/// The same for an answer that is JSON already.
+/// Changes a response that is JSON already.
 pub async fn change_json(response: Response, max_bytes: usize, change: impl FnOnce(&mut Value)) -> Response {
     let (mut parts, body) = response.into_parts();
     let Ok(bytes) = axum::body::to_bytes(body, max_bytes).await else {
         return rpc::error(
             StatusCode::INTERNAL_SERVER_ERROR,
-            &Value::Null,
             rpc::SERVER_ERROR,
-            "the answer could not be read; send the request again",
+            "The response could not be read; send the request again.",
         );
     };
     let Ok(mut message) = serde_json::from_slice::<Value>(&bytes) else {

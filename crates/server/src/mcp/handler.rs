@@ -1,4 +1,4 @@
-//! What an MCP server answers, on rmcp, for every transport.
+//! The MCP methods, on rmcp, for every transport.
 
 use std::sync::Arc;
 
@@ -11,21 +11,20 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::sync::mpsc;
 use tribune_core::{CallContext, Principal, Progress, ProgressSink};
 
 use super::{LIST_TTL_MS, MODERN, render};
-use crate::call;
-use crate::http::callers::Caller;
-use crate::profile::Profile;
-use crate::service::Service;
+use crate::identity::Caller;
+use crate::service::{Profile, Service, call};
 
 /// One profile of the service, as rmcp sees it.
 #[derive(Clone)]
 pub struct Handler {
     service: Arc<Service>,
     profile: Arc<Profile>,
-    /// Who sends what says nothing of its sender.
-    otherwise: Principal,
+    /// The principal of requests that carry no [`Caller`].
+    default_principal: Principal,
 }
 
 impl Handler {
@@ -33,23 +32,22 @@ impl Handler {
         Self {
             service,
             profile,
-            otherwise: Principal::Anonymous,
+            default_principal: Principal::Anonymous,
         }
     }
 
-    /// For standard input, where it can only be the person at this machine.
+    /// For standard input, where the caller is the person at this machine.
     #[must_use]
     pub fn local(mut self) -> Self {
-        self.otherwise = Principal::Local;
+        self.default_principal = Principal::Local;
         self
     }
 
-    /// Who sent a request.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let parts = context.extensions.get::<Parts>();
         let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
         caller.cloned().unwrap_or_else(|| Caller {
-            principal: self.otherwise.clone(),
+            principal: self.default_principal.clone(),
             correlation_id: Arc::from("local"),
         })
     }
@@ -61,11 +59,7 @@ impl Handler {
         cx.cancel = context.ct.clone();
         cx.correlation_id = caller.correlation_id;
         if let Some(token) = context.meta.get_progress_token() {
-            cx.progress = Progress::to(Arc::new(Notifications {
-                peer: context.peer.clone(),
-                token,
-                runtime: tokio::runtime::Handle::current(),
-            }));
+            cx.progress = Progress::to(Arc::new(Notifications::new(context.peer.clone(), token)));
         }
         cx
     }
@@ -99,8 +93,8 @@ impl ServerHandler for Handler {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
         let state = self.profile.state();
-        let shown = state.shown_to(&self.caller(&context).principal);
-        result.instructions = Some(shown.instructions.clone());
+        let visible = state.visible_to(&self.caller(&context).principal);
+        result.instructions = Some(visible.instructions.clone());
         Ok(result)
     }
 
@@ -108,8 +102,8 @@ impl ServerHandler for Handler {
         let mut result =
             DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), self.get_info());
         let state = self.profile.state();
-        let shown = state.shown_to(&self.caller(&context).principal);
-        result.instructions = Some(shown.instructions.clone());
+        let visible = state.visible_to(&self.caller(&context).principal);
+        result.instructions = Some(visible.instructions.clone());
         result.ttl_ms = LIST_TTL_MS;
         result.cache_scope = if state.registry.depends_on_caller {
             CacheScope::Private
@@ -125,8 +119,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let state = self.profile.state();
-        let shown = state.shown_to(&self.caller(&context).principal);
-        Ok(render::list_tools(&shown.registry, is_modern(&context)))
+        let visible = state.visible_to(&self.caller(&context).principal);
+        Ok(render::list_tools(&visible.registry, is_modern(&context)))
     }
 
     async fn call_tool(
@@ -136,10 +130,10 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let state = self.profile.state();
         let Some(tool) = state.registry.lookup(&request.name) else {
-            let shown = state.shown_to(&self.caller(&context).principal);
-            let known: Vec<&str> = shown.registry.names().collect();
+            let visible = state.visible_to(&self.caller(&context).principal);
+            let known: Vec<&str> = visible.registry.names().collect();
             let message = format!(
-                "unknown tool `{}`; this endpoint has: {}",
+                "Unknown tool `{}`; this endpoint has: {}",
                 request.name,
                 known.join(", ")
             );
@@ -184,13 +178,12 @@ impl ServerHandler for Handler {
         Ok(list)
     }
 
-    /// Nothing here changes while a client listens that its list TTL would not tell it: no
-    /// subscription is honoured, and none may hang open.
+    /// Clients learn of changes through the TTL of lists: no subscription is accepted, so that none stays open.
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         None
     }
 
-    /// rmcp brings requests here that it cannot read, also those of methods it knows.
+    /// rmcp calls this for every request that it cannot parse, also for methods it knows.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -202,11 +195,11 @@ impl ServerHandler for Handler {
             "resources/read" => r#"{"uri": string}"#,
             "prompts/get" => r#"{"name": string, "arguments"?: object}"#,
             unknown => {
-                let message = format!("there is no method `{unknown}` here");
+                let message = format!("Unknown method `{unknown}`");
                 return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None));
             }
         };
-        let message = format!("the params of {} do not fit: send {wanted}", request.method);
+        let message = format!("Invalid params for {}: send {wanted}", request.method);
         Err(ErrorData::invalid_params(message, None))
     }
 
@@ -215,19 +208,32 @@ impl ServerHandler for Handler {
 
 /// Progress of one call as notifications to its caller.
 struct Notifications {
-    peer: Peer<RoleServer>,
     token: ProgressToken,
-    runtime: tokio::runtime::Handle,
+    waiting: mpsc::Sender<ProgressNotificationParam>,
+}
+
+impl Notifications {
+    /// Notifications that may wait for a slow client; further ones are dropped, because later ones say more.
+    const MAX_WAITING: usize = 16;
+
+    fn new(peer: Peer<RoleServer>, token: ProgressToken) -> Self {
+        let (waiting, mut reports) = mpsc::channel(Self::MAX_WAITING);
+        tokio::spawn(async move {
+            while let Some(report) = reports.recv().await {
+                // A client that left needs no progress.
+                drop(peer.notify_progress(report).await);
+            }
+        });
+        Self { token, waiting }
+    }
 }
 
 impl ProgressSink for Notifications {
+    /// Tools report from any thread and must not wait.
     fn report(&self, done: f64, total: Option<f64>, message: Option<&str>) {
         let mut progress = ProgressNotificationParam::new(self.token.clone(), done);
         progress.total = total;
         progress.message = message.map(str::to_owned);
-        let peer = self.peer.clone();
-        // Tools report from any thread; a notification that cannot be delivered is not worth failing for.
-        self.runtime
-            .spawn(async move { drop(peer.notify_progress(progress).await) });
+        drop(self.waiting.try_send(progress));
     }
 }

@@ -1,9 +1,7 @@
-//! The two requests that make up nearly all traffic of the modern era, `tools/list` and
-//! `tools/call`, answered without a detour through rmcp's per-request service.
+//! A fast path for `tools/list` and `tools/call` of the modern era, which skips rmcp's per-request service.
 //!
-//! This path takes only what is exactly as the specification wants it. Anything else, from a header
-//! that does not match to a tool that is not ours, is left to rmcp, which knows every error by its
-//! code: so both paths agree, and the conformance suite covers both.
+//! It takes only requests that match the specification exactly. Everything else, such as a header that contradicts
+//! the body or an unknown tool, goes to rmcp, which reports every error by its code. A test compares both paths.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,11 +14,10 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use tribune_core::{CallContext, JsonObject};
 
-use super::{MODERN, render, rpc};
-use crate::call;
-use crate::http::callers::Caller;
-use crate::profile::Profile;
-use crate::service::Service;
+use super::{MODERN, render};
+use crate::identity::Caller;
+use crate::response;
+use crate::service::{Profile, Service, call};
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
@@ -72,7 +69,7 @@ impl Meta<'_> {
     }
 }
 
-/// The answer, or `None` for a request that is not plainly ours to answer.
+/// The response, or `None` for a request that rmcp has to handle.
 pub async fn answer(
     service: &Arc<Service>,
     profile: &Profile,
@@ -104,7 +101,8 @@ pub async fn answer(
         if !params.meta.is_plain() {
             return None;
         }
-        let list = &state.shown_to(&caller.principal).tools_list;
+        let visible = state.visible_to(&caller.principal);
+        let list = visible.tools_list.get_or_init(|| render::tools_list(&visible.registry));
         let mut body = start(id, list.len());
         body.extend_from_slice(list);
         return Some(finish(body));
@@ -127,7 +125,7 @@ pub async fn answer(
     Some(finish(body))
 }
 
-/// A header's value if it is there exactly once.
+/// The value of a header that occurs exactly once.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
@@ -144,5 +142,5 @@ fn start(id: &str, result_bytes: usize) -> Vec<u8> {
 
 fn finish(mut body: Vec<u8>) -> Response {
     body.push(b'}');
-    rpc::json_response(StatusCode::OK, body)
+    response::json(StatusCode::OK, body)
 }

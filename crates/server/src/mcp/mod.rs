@@ -1,28 +1,34 @@
-//! The protocol, both eras, each transport.
+//! The protocol: both eras, each transport.
 //!
-//! - [`handler`]: what an MCP server answers, on rmcp, for every transport;
-//! - [`render`]: tools and results as they stand on the wire;
-//! - [`streamable`]: `/mcp`, in front of rmcp's Streamable HTTP service;
-//! - [`lean`]: the two requests that make up nearly all traffic of the modern era, answered without
-//!   a detour; whatever is not exactly as it should be goes to rmcp;
-//! - [`collapse`]: an event stream as one JSON answer, for clients that only take JSON;
-//! - [`sse`]: the older HTTP+SSE transport;
-//! - [`stdio`]: the same over standard input and output.
+//! - `endpoints`: the paths `/mcp` and `/sse`, and which profile answers there;
+//! - `streamable`: Streamable HTTP, in front of rmcp's service;
+//! - `message`: reads messages from requests;
+//! - `lean`: a fast path for the two requests that make up nearly all traffic of the modern era;
+//! - `sessions`: how many sessions may be open, and who owns each;
+//! - `collapse`: turns an event stream into one JSON response, for clients that accept only JSON;
+//! - `sse`: the older HTTP+SSE transport;
+//! - [`stdio`]: standard input and output;
+//! - `handler`: the MCP methods, on rmcp, for every transport;
+//! - `render`: tools and results on the wire.
 
-pub mod collapse;
-pub mod handler;
-pub mod lean;
-mod owners;
-pub mod render;
-pub mod rpc;
-pub mod sse;
+mod collapse;
+pub(crate) mod endpoints;
+mod handler;
+mod lean;
+mod message;
+mod render;
+mod sessions;
+mod sse;
 pub mod stdio;
-pub mod streamable;
+mod streamable;
 
-pub use handler::Handler;
+pub(crate) use sse::Sse;
+pub(crate) use streamable::Streamable;
 
-/// The stateless revision.
-pub const MODERN: &str = "2026-07-28";
+use handler::Handler;
 
-/// How long clients may keep what a list said: it changes only when sources do.
-pub const LIST_TTL_MS: u64 = 60_000;
+/// The stateless protocol revision.
+pub(crate) const MODERN: &str = "2026-07-28";
+
+/// How long clients may cache a list: it changes only when sources do.
+const LIST_TTL_MS: u64 = 60_000;

@@ -1,4 +1,4 @@
-//! Tools and results as they stand on the wire.
+//! Tools and results on the wire.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,7 +19,7 @@ pub fn implementation() -> Implementation {
     implementation
 }
 
-/// `_meta` that says who answered, for results of the modern era.
+/// `_meta` with the name of this server, for results of the modern era.
 pub fn server_meta() -> MetaObject {
     let mut meta = MetaObject::default();
     meta.insert(SERVER_INFO_KEY.to_owned(), SERVER_INFO.clone());
@@ -71,7 +71,7 @@ pub fn list_tools(registry: &Registry, modern: bool) -> ListToolsResult {
     list
 }
 
-/// The result object of a modern `tools/list`, ready to be sent.
+/// The result of a modern `tools/list`, serialised.
 pub fn tools_list(registry: &Registry) -> Bytes {
     serde_json::to_vec(&list_tools(registry, true)).map_or_else(
         // Strings, numbers and maps with string keys always serialise.
@@ -80,7 +80,7 @@ pub fn tools_list(registry: &Registry) -> Bytes {
     )
 }
 
-/// A call's outcome for rmcp: an answer, or a failure that the model can read.
+/// The outcome of a call for rmcp: a result, or an error that the model can read.
 pub fn call_result(outcome: &Result<ToolOutput>, modern: bool) -> CallToolResult {
     let mut result = match outcome {
         Ok(output) => {
@@ -94,8 +94,7 @@ pub fn call_result(outcome: &Result<ToolOutput>, modern: bool) -> CallToolResult
     result
 }
 
-/// The same as bytes: the result object of a modern `tools/call`. The answer's JSON is written into
-/// the buffer as it is, and once more as a string.
+/// The same as bytes: the result of a modern `tools/call`. The JSON is copied as it is, and once more as a string.
 pub fn write_call_result(outcome: &Result<ToolOutput>, into: &mut Vec<u8>) {
     into.extend_from_slice(br#"{"resultType":"complete","content":[{"type":"text","text":"#);
     match outcome {
@@ -117,8 +116,7 @@ pub fn write_call_result(outcome: &Result<ToolOutput>, into: &mut Vec<u8>) {
     into.push(b'}');
 }
 
-/// JSON as a JSON string. Compact JSON has no control characters, so only quotes and backslashes
-/// need escaping, and what lies between them is copied whole.
+/// JSON as a JSON string. Compact JSON has no control characters: only quotes and backslashes need escaping.
 fn write_json_as_string(json: &str, into: &mut Vec<u8>) {
     let bytes = json.as_bytes();
     into.push(b'"');
@@ -144,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_written_as_a_string_reads_back_exactly(text in "\\PC{0,80}|[\\x00-\\x7f]{0,60}") {
+        fn json_as_string_round_trips(text in "\\PC{0,80}|[\\x00-\\x7f]{0,60}") {
             let json = json!({"text": text, "quote\"": ["\\", "\n"]}).to_string();
             let mut written = Vec::new();
             write_json_as_string(&json, &mut written);
@@ -152,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn both_ways_of_writing_a_result_agree(text in "\\PC{0,80}|[\\x00-\\x7f]{0,60}", fails: bool) {
+        fn both_writers_agree(text in "\\PC{0,80}|[\\x00-\\x7f]{0,60}", fails: bool) {
             let outcome = if fails {
                 Err(tribune_core::Error::not_found(text))
             } else {

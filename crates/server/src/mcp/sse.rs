@@ -1,10 +1,12 @@
 //! The older HTTP+SSE transport: a stream opened with `GET /sse`, messages sent with
 //! `POST /sse/messages?sessionId=…`.
 
+#![allow(clippy::disallowed_methods, reason = "a session id must be unpredictable")]
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes};
@@ -13,66 +15,70 @@ use futures::channel::mpsc;
 use futures::{SinkExt, Stream, StreamExt};
 use http::StatusCode;
 use http::request::Parts;
+use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions, ServerJsonRpcMessage};
-use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::task_tracker::TaskTrackerToken;
+#[cfg(feature = "conformance")]
 use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
-use super::{Handler, collapse, rpc};
-use crate::http::callers::Caller;
-use crate::profile::{Profile, unpoisoned};
-use crate::service::Service;
+use super::sessions::Slots;
+use super::{Handler, collapse};
+use crate::identity::Caller;
+use crate::response::{self, rpc};
+use crate::service::{Profile, Service};
 
-/// Messages waiting in either direction before the sender has to wait too.
+/// Messages that may wait in either direction before the sender has to wait.
 const CHANNEL: usize = 16;
 
-/// Requests one stream may have unanswered. Answers wait in memory until they are read, so a client
-/// that does not read must not go on asking.
+/// Requests of one stream without a response that was read. Responses wait in memory, so a client that does not read
+/// must not send more.
 const MAX_UNANSWERED: usize = 64;
 
-/// One for each request of a stream whose answer has not left: a stopping server waits for them.
+/// One for each request of a stream whose response was not sent: a stopping server waits for them.
 type Unanswered = Arc<Mutex<Vec<TaskTrackerToken>>>;
 
-/// Where messages for an open connection go.
+/// The receiving end of an open connection.
 #[derive(Clone)]
 struct Inbox {
     messages: mpsc::Sender<ClientJsonRpcMessage>,
     unanswered: Unanswered,
-    /// Whoever opened the connection: nobody else may speak on it.
+    /// Who opened the connection: only they may send messages to it.
     owner: Principal,
 }
 
 pub struct Sse {
     service: Arc<Service>,
+    slots: Slots,
     open: Arc<Mutex<HashMap<String, Inbox>>>,
 }
 
 impl Sse {
     pub fn new(service: Arc<Service>) -> Self {
         Self {
+            slots: Slots::new(service.settings.max_sessions),
             service,
             open: Arc::default(),
         }
     }
 
     pub fn open_count(&self) -> usize {
-        unpoisoned(&self.open).len()
+        self.slots.taken()
     }
 
-    /// Opens a connection: its first event says where to send messages.
+    /// Opens a connection; its first event is the address for messages.
     pub fn connect(&self, profile: &Arc<Profile>, owner: Principal) -> Response {
         let settings = &self.service.settings;
-        if self.open_count() >= settings.max_sessions {
+        let Some(slot) = self.slots.reserve() else {
             return rpc::error(
                 StatusCode::SERVICE_UNAVAILABLE,
-                &Value::Null,
                 rpc::SERVER_ERROR,
-                "the server has as many open streams as it may have; try again in a minute",
+                "Too many open streams (server.max_sessions); try again in a minute.",
             );
-        }
+        };
         let id = uuid::Uuid::new_v4().to_string();
         let (messages, incoming) = mpsc::channel(CHANNEL);
         let (outgoing, outbox) = mpsc::channel(CHANNEL);
@@ -82,15 +88,15 @@ impl Sse {
             unanswered: unanswered.clone(),
             owner,
         };
-        unpoisoned(&self.open).insert(id.clone(), inbox);
+        self.open.lock().insert(id.clone(), inbox);
 
         let ended = self.service.closing.child_token();
         let handler = Handler::new(self.service.clone(), profile.clone());
-        if settings.conformance {
-            tokio::spawn(serve(Conformance::new(handler), outgoing, incoming, ended.clone()));
-        } else {
-            tokio::spawn(serve(handler, outgoing, incoming, ended.clone()));
-        }
+        match settings.conformance {
+            #[cfg(feature = "conformance")]
+            true => tokio::spawn(serve(Conformance::new(handler), outgoing, incoming, ended.clone())),
+            _ => tokio::spawn(serve(handler, outgoing, incoming, ended.clone())),
+        };
 
         let endpoint = format!("{}/sse/messages?sessionId={id}", self.service.links.path_prefix());
         let events = Events {
@@ -102,24 +108,24 @@ impl Sse {
             closing: Box::pin(ended.clone().cancelled_owned()),
             legacy_results: settings.legacy_results,
             _end: ended.drop_guard(),
-            _forget: Forget {
+            _entry: Entry {
                 open: self.open.clone(),
                 id,
+                _slot: slot,
             },
         };
-        rpc::event_stream(Body::from_stream(events))
+        response::event_stream(Body::from_stream(events))
     }
 
-    /// Takes a message for an open connection; the answer comes on its stream.
+    /// Accepts a message for an open connection; the response comes on its stream.
     pub async fn message(&self, id: &str, parts: Parts, body: &[u8]) -> Response {
-        let inbox = unpoisoned(&self.open).get(id).cloned();
+        let inbox = self.open.lock().get(id).cloned();
         let caller = parts.extensions.get::<Caller>().map(|caller| &caller.principal);
         let Some(mut inbox) = inbox.filter(|inbox| Some(&inbox.owner) == caller) else {
             return rpc::error(
                 StatusCode::NOT_FOUND,
-                &Value::Null,
-                -32001,
-                "this stream is unknown, has ended or was opened with another token: open a new one with GET /sse",
+                rpc::SESSION_UNKNOWN,
+                "Unknown stream: it has ended or was opened with another token. Open a new one with GET /sse.",
             );
         };
         let mut message = match serde_json::from_slice::<ClientJsonRpcMessage>(body) {
@@ -127,23 +133,21 @@ impl Sse {
             Err(error) if error.is_data() => {
                 return rpc::error(
                     StatusCode::BAD_REQUEST,
-                    &Value::Null,
                     rpc::INVALID_REQUEST,
-                    "the body is not a JSON-RPC message of this protocol",
+                    "The body is not an MCP message.",
                 );
             }
             Err(error) => {
-                let message = format!("the body is not valid JSON: {error}");
-                return rpc::error(StatusCode::BAD_REQUEST, &Value::Null, rpc::PARSE_ERROR, &message);
+                let message = format!("The body is not valid JSON: {error}");
+                return rpc::error(StatusCode::BAD_REQUEST, rpc::PARSE_ERROR, &message);
             }
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
             if !self.expect_answer(&inbox) {
                 return rpc::error(
                     StatusCode::TOO_MANY_REQUESTS,
-                    &Value::Null,
                     rpc::SERVER_ERROR,
-                    "too many requests of this stream wait for their answer to be read: read the stream, then go on",
+                    "Too many unread responses on this stream; read them before sending more requests.",
                 );
             }
             request.request.extensions_mut().insert(parts);
@@ -151,9 +155,8 @@ impl Sse {
         if inbox.messages.send(message).await.is_err() {
             return rpc::error(
                 StatusCode::GONE,
-                &Value::Null,
-                -32001,
-                "this stream has just ended: open a new one with GET /sse",
+                rpc::SESSION_UNKNOWN,
+                "This stream has just ended. Open a new one with GET /sse.",
             );
         }
         let mut response = Response::new(Body::from("Accepted"));
@@ -163,9 +166,9 @@ impl Sse {
 }
 
 impl Sse {
-    /// Whether one more request may wait for its answer.
+    /// Counts one more request; `false` if too many are unanswered.
     fn expect_answer(&self, inbox: &Inbox) -> bool {
-        let mut unanswered = unpoisoned(&inbox.unanswered);
+        let mut unanswered = inbox.unanswered.lock();
         let has_room = unanswered.len() < MAX_UNANSWERED;
         if has_room {
             unanswered.push(self.service.answers.token());
@@ -182,7 +185,7 @@ async fn serve<H: rmcp::ServerHandler>(
 ) {
     match rmcp::service::serve_server_with_ct(handler, (outgoing, incoming), ended).await {
         Ok(running) => drop(running.waiting().await),
-        Err(error) => tracing::debug!(%error, "an SSE client left before it had introduced itself"),
+        Err(error) => tracing::debug!(%error, "an SSE client left before `initialize`"),
     }
 }
 
@@ -192,7 +195,7 @@ fn keep_alive(period: std::time::Duration) -> Interval {
     interval
 }
 
-/// The events of one connection. Dropped when the client goes away, which ends everything behind it.
+/// The events of one connection. It is dropped when the client disconnects, which ends everything behind it.
 struct Events {
     first: Option<Bytes>,
     outbox: mpsc::Receiver<ServerJsonRpcMessage>,
@@ -202,17 +205,19 @@ struct Events {
     closing: Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
     legacy_results: bool,
     _end: DropGuard,
-    _forget: Forget,
+    _entry: Entry,
 }
 
-struct Forget {
+/// Removes the connection from the map when it ends.
+struct Entry {
     open: Arc<Mutex<HashMap<String, Inbox>>>,
     id: String,
+    _slot: OwnedSemaphorePermit,
 }
 
-impl Drop for Forget {
+impl Drop for Entry {
     fn drop(&mut self) {
-        unpoisoned(&self.open).remove(&self.id);
+        self.open.lock().remove(&self.id);
     }
 }
 
@@ -228,7 +233,7 @@ impl Stream for Events {
         }
         if let Poll::Ready(message) = self.outbox.poll_next_unpin(cx) {
             if let Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)) = &message {
-                unpoisoned(&self.unanswered).pop();
+                self.unanswered.lock().pop();
             }
             let event = message.map(|message| Ok(event(&message, self.legacy_results)));
             return Poll::Ready(event);

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
 
 use super::Handler;
-use crate::profile::Profile;
-use crate::service::Service;
+use crate::service::{Profile, Service};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
-    #[error("the client broke off: {0}")]
+    #[error("the client closed the connection: {0}")]
     Broken(String),
 }
 
@@ -23,7 +22,7 @@ pub async fn serve_stdio(service: Arc<Service>, profile: Arc<Profile>) -> Result
             drop(running.waiting().await);
             Ok(())
         }
-        // A client that closes at once has not done anything wrong.
+        // Closing before `initialize` is not an error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(StdioError::Broken(error.to_string())),
     }

@@ -1,7 +1,7 @@
-//! `/mcp`: Streamable HTTP in both eras, in front of rmcp's service.
+//! Streamable HTTP in both eras, in front of rmcp's service.
 //!
-//! What is ours here: one size limit, JSON-RPC errors for what rmcp answers in plain text, clients
-//! that send no or a narrow `Accept`, clients that lose their session id, and the lean path.
+//! It adds a size limit, JSON-RPC errors where rmcp answers in plain text, support for clients that send no `Accept`
+//! or lose their session id, and the lean path.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,36 +11,34 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+#[cfg(feature = "conformance")]
 use tribune_conformance::Conformance;
+use tribune_core::Principal;
 
-use super::owners::{self, Owners};
-use super::{Handler, MODERN, collapse, lean, rpc};
-use crate::http::callers::Caller;
-use crate::profile::Profile;
-use crate::service::Service;
-use crate::settings::Settings;
+use super::message::{Accept, Peek, peek, read_body, refuse_content_type};
+use super::sessions::{self, Opening, SESSION_HEADER, Sessions, Slots};
+use super::{Handler, MODERN, collapse, lean};
+use crate::identity::Caller;
+use crate::response::rpc;
+use crate::service::{Profile, Service};
 
-pub(super) const SESSION_HEADER: &str = "mcp-session-id";
-const SESSION_UNKNOWN: i32 = -32001;
-const SESSION_IS_UNKNOWN: &str = "this session is unknown or has ended: send `initialize` again to start a new one";
-const JSON: &str = "application/json";
-const EVENT_STREAM: &str = "text/event-stream";
+const UNKNOWN_SESSION: &str = "Unknown or ended session: send `initialize` to start a new one.";
+pub(super) const JSON: &str = "application/json";
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// rmcp's service, whatever handler is behind it.
+/// rmcp's service with any handler.
 trait Rmcp: Send + Sync {
     fn handle(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response>;
 }
 
-impl<H: ServerHandler> Rmcp for StreamableHttpService<H, LocalSessionManager> {
+impl<H: ServerHandler> Rmcp for StreamableHttpService<H, Sessions> {
     fn handle(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response> {
         Box::pin(async move { Self::handle(self, request).await.map(Body::new) })
     }
@@ -48,27 +46,18 @@ impl<H: ServerHandler> Rmcp for StreamableHttpService<H, LocalSessionManager> {
 
 /// The Streamable HTTP side of one profile.
 struct Endpoint {
-    /// Answers the modern era, `initialize` where it starts a session, and everything that carries a session id.
+    /// For the modern era, for `initialize` that opens a session, and for requests with a session id.
     streaming: Box<dyn Rmcp>,
-    /// Answers everything else with plain JSON: hosts of the older era drop session ids between
-    /// batches of calls, and a stateless answer is better than an error.
+    /// For everything else, with plain JSON: hosts of the older era drop session ids between batches of calls, and a
+    /// stateless answer is better than an error.
     stateless: Box<dyn Rmcp>,
-    sessions: Arc<LocalSessionManager>,
-    owners: Owners,
+    sessions: Arc<Sessions>,
 }
 
 pub struct Streamable {
     service: Arc<Service>,
+    slots: Slots,
     endpoints: HashMap<String, Endpoint>,
-}
-
-/// What is looked at of a message before it goes to rmcp.
-#[derive(Deserialize)]
-struct Peek {
-    #[serde(default)]
-    id: Value,
-    #[serde(default)]
-    method: String,
 }
 
 impl Streamable {
@@ -76,40 +65,34 @@ impl Streamable {
         let endpoints = service
             .profiles()
             .map(|profile| {
-                // Sessions belong to the profile they were opened on: another must not know them.
-                let mut sessions = LocalSessionManager::default();
-                sessions.session_config.keep_alive = Some(service.settings.session_idle);
-                let sessions = Arc::new(sessions);
+                let sessions = Arc::new(Sessions::new(service.settings.session_idle));
                 let handler = Handler::new(service.clone(), profile.clone());
-                let endpoint = if service.settings.conformance {
-                    Endpoint::new(&service, &Conformance::new(handler), &sessions)
-                } else {
-                    Endpoint::new(&service, &handler, &sessions)
+                let endpoint = match service.settings.conformance {
+                    #[cfg(feature = "conformance")]
+                    true => Endpoint::new(&service, &Conformance::new(handler), &sessions),
+                    _ => Endpoint::new(&service, &handler, &sessions),
                 };
                 (profile.name().to_owned(), endpoint)
             })
             .collect();
-        Self { service, endpoints }
+        let slots = Slots::new(service.settings.max_sessions);
+        Self {
+            service,
+            slots,
+            endpoints,
+        }
     }
 
-    pub async fn session_count(&self) -> usize {
-        let mut count = 0;
-        for endpoint in self.endpoints.values() {
-            count += endpoint.sessions.sessions.read().await.len();
-        }
-        count
+    pub fn session_count(&self) -> usize {
+        self.slots.taken()
     }
 
     pub async fn handle(&self, profile: &Arc<Profile>, request: Request<Body>) -> Response {
         let Some(endpoint) = self.endpoints.get(profile.name()) else {
-            return rpc::error(
-                StatusCode::NOT_FOUND,
-                &Value::Null,
-                rpc::SERVER_ERROR,
-                "no such profile",
-            );
+            return rpc::error(StatusCode::NOT_FOUND, rpc::SERVER_ERROR, "Unknown profile.");
         };
-        if endpoint.owners.refuse(&request) {
+        let caller = request.extensions().get::<Caller>().map(|caller| &caller.principal);
+        if endpoint.sessions.is_foreign(request.headers(), caller) {
             return unknown_session();
         }
         if request.method() == Method::POST {
@@ -129,7 +112,7 @@ impl Streamable {
             Ok(body) => body,
             Err(refusal) => return *refusal,
         };
-        let accept = Accept::of(&parts.headers);
+        let accept = Accept::new(&parts.headers);
         if accept.json
             && let Some(caller) = parts.extensions.get::<Caller>()
             && let Some(answer) = lean::answer(&self.service, profile, &parts.headers, caller, &body).await
@@ -140,10 +123,12 @@ impl Streamable {
             Ok(peek) => peek,
             Err(refusal) => return *refusal,
         };
-        let is_initialize = peek.method == "initialize";
-        // With as many sessions as there may be, a newcomer is served without one and not turned away.
-        let opens_session = is_initialize && settings.sessions && self.session_count().await < settings.max_sessions;
-        let streaming = opens_session
+        let opening = if peek.method == "initialize" && settings.sessions {
+            self.opening(&parts)
+        } else {
+            None
+        };
+        let streaming = opening.is_some()
             || parts.headers.contains_key(SESSION_HEADER)
             || parts
                 .headers
@@ -155,20 +140,14 @@ impl Streamable {
             endpoint.stateless.as_ref()
         };
         normalise(&mut parts);
-        let caller = parts.extensions.get::<Caller>().cloned();
-        // From before the call is counted to after the answer has left: a stopping server waits for both.
+        // A stopping server waits until the response is sent.
         let unwritten = self.service.answers.token();
-        let answer = forward(rmcp, parts, Full::new(body), &peek.id).await;
+        let answer = forward(rmcp, parts, Full::new(body), &peek.id);
+        let answer = match opening {
+            Some(opening) => sessions::open(opening, answer).await,
+            None => answer.await,
+        };
         let answer = held_while_streamed(answer, unwritten);
-        let begun = owners::session(answer.headers())
-            .filter(|_| is_initialize)
-            .map(str::to_owned);
-        if let (Some(session), Some(caller)) = (begun, caller) {
-            endpoint
-                .owners
-                .note(session, caller.principal, &endpoint.sessions)
-                .await;
-        }
         if collapse::is_event_stream(&answer) && (!accept.stream || self.wants_legacy_results(&peek)) {
             collapse::to_json(answer, |message| self.change(message)).await
         } else if self.wants_legacy_results(&peek) {
@@ -176,6 +155,15 @@ impl Streamable {
         } else {
             answer
         }
+    }
+
+    /// A slot for a new session. Without one the client is served statelessly instead of being refused.
+    fn opening(&self, parts: &Parts) -> Option<Opening> {
+        let caller = parts.extensions.get::<Caller>();
+        Some(Opening {
+            _slot: self.slots.reserve()?,
+            owner: caller.map_or(Principal::Anonymous, |caller| caller.principal.clone()),
+        })
     }
 
     fn wants_legacy_results(&self, peek: &Peek) -> bool {
@@ -210,7 +198,7 @@ impl Streamable {
         let ends_session = parts.method == Method::DELETE;
         let mut answer = forward(endpoint.streaming.as_ref(), parts, Full::default(), &Value::Null).await;
         if ends_session && answer.status() == StatusCode::ACCEPTED {
-            // rmcp's 202 makes the Python clients warn at every close: to them 204 means done.
+            // Python clients warn about rmcp's 202 at every close; they expect 204.
             *answer.status_mut() = StatusCode::NO_CONTENT;
         }
         answer
@@ -220,12 +208,12 @@ impl Streamable {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answers {
     Streamed,
-    /// JSON unless the tool has something to say on the way.
+    /// JSON, unless the tool sends notifications.
     Plain,
 }
 
 impl Endpoint {
-    fn new<H: ServerHandler + Clone>(service: &Service, handler: &H, sessions: &Arc<LocalSessionManager>) -> Self {
+    fn new<H: ServerHandler + Clone>(service: &Service, handler: &H, sessions: &Arc<Sessions>) -> Self {
         Self {
             streaming: Box::new(rmcp_service(
                 service,
@@ -236,7 +224,6 @@ impl Endpoint {
             )),
             stateless: Box::new(rmcp_service(service, handler, sessions, false, Answers::Plain)),
             sessions: sessions.clone(),
-            owners: Owners::default(),
         }
     }
 }
@@ -244,13 +231,13 @@ impl Endpoint {
 fn rmcp_service<H: ServerHandler + Clone>(
     service: &Service,
     handler: &H,
-    sessions: &Arc<LocalSessionManager>,
+    sessions: &Arc<Sessions>,
     with_sessions: bool,
     answers: Answers,
-) -> StreamableHttpService<H, LocalSessionManager> {
+) -> StreamableHttpService<H, Sessions> {
     let settings = &service.settings;
     let config = StreamableHttpServerConfig::default()
-        // Hosts and origins are checked for all paths at once, in front of the router.
+        // The guard checks hosts and origins for all paths.
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_sse_keep_alive(Some(settings.keep_alive))
@@ -262,91 +249,7 @@ fn rmcp_service<H: ServerHandler + Clone>(
     StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config)
 }
 
-/// What a client says it takes. None, `*/*` and `application/*` take JSON; a stream must be named.
-struct Accept {
-    json: bool,
-    stream: bool,
-}
-
-impl Accept {
-    fn of(headers: &HeaderMap) -> Self {
-        let mut accept = Self {
-            json: !headers.contains_key(header::ACCEPT),
-            stream: false,
-        };
-        for value in headers.get_all(header::ACCEPT) {
-            let value = value.to_str().unwrap_or_default();
-            accept.stream |= value.contains(EVENT_STREAM);
-            accept.json |= value.contains(JSON) || value.contains("*/*") || value.contains("application/*");
-        }
-        // Whoever asks for neither gets JSON: an answer they may be able to read.
-        accept.json |= !accept.stream;
-        accept
-    }
-}
-
-fn refuse_content_type(headers: &HeaderMap) -> Option<Response> {
-    let given = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
-    if given.trim_start().to_ascii_lowercase().starts_with(JSON) {
-        return None;
-    }
-    Some(rpc::error(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        &Value::Null,
-        rpc::INVALID_REQUEST,
-        "MCP messages are JSON: send them with `Content-Type: application/json`",
-    ))
-}
-
-/// An answer given instead of going on; boxed, because it is large and rare.
-pub(crate) type Refusal = Box<Response>;
-
-fn refuse(status: StatusCode, code: i32, message: &str) -> Refusal {
-    Box::new(rpc::error(status, &Value::Null, code, message))
-}
-
-pub(crate) async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Refusal> {
-    let limited = http_body_util::Limited::new(body, settings.max_body_bytes);
-    match tokio::time::timeout(settings.call_timeout, limited.collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(refuse(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            rpc::INVALID_REQUEST,
-            &format!(
-                "the message is larger than {} bytes; send less at once",
-                settings.max_body_bytes
-            ),
-        )),
-        Ok(Err(_)) => Err(refuse(
-            StatusCode::BAD_REQUEST,
-            rpc::INVALID_REQUEST,
-            "the message did not arrive whole; send it again",
-        )),
-        Err(_) => Err(refuse(
-            StatusCode::REQUEST_TIMEOUT,
-            rpc::INVALID_REQUEST,
-            "the message did not arrive in time; send it again",
-        )),
-    }
-}
-
-fn peek(body: &[u8]) -> Result<Peek, Refusal> {
-    let refused = |code, message: &str| Err(refuse(StatusCode::BAD_REQUEST, code, message));
-    match serde_json::from_slice::<Peek>(body) {
-        Ok(peek) => Ok(peek),
-        Err(error) if error.is_data() && body.trim_ascii_start().starts_with(b"[") => refused(
-            rpc::INVALID_REQUEST,
-            "batches are not part of this protocol any more: send each message in a request of its own",
-        ),
-        Err(error) if error.is_data() => refused(
-            rpc::INVALID_REQUEST,
-            "the body is not a JSON-RPC message: it needs `jsonrpc`, `method` and, for a request, `id`",
-        ),
-        Err(error) => refused(rpc::PARSE_ERROR, &format!("the body is not valid JSON: {error}")),
-    }
-}
-
-/// rmcp wants both content types accepted and the content type named; clients need not say so.
+/// rmcp requires both content types in `Accept` and a `Content-Type`; clients need not send them.
 fn normalise(parts: &mut Parts) {
     parts.headers.insert(header::ACCEPT, BOTH);
     parts
@@ -366,8 +269,7 @@ async fn forward(rmcp: &dyn Rmcp, parts: Parts, body: Full<Bytes>, id: &Value) -
     answer
 }
 
-/// An answer that is still streamed counts until its stream has ended, or its reader has gone; one that is whole needs
-/// rmcp no more.
+/// Keeps `unwritten` until a streamed response has ended or its reader is gone; a complete one does not need rmcp.
 fn held_while_streamed(answer: Response, unwritten: TaskTrackerToken) -> Response {
     if !collapse::is_event_stream(&answer) {
         return answer;
@@ -380,7 +282,7 @@ fn held_while_streamed(answer: Response, unwritten: TaskTrackerToken) -> Respons
     })
 }
 
-/// rmcp's plain-text refusals as JSON-RPC errors that say what to do.
+/// Turns rmcp's plain-text errors into JSON-RPC errors that say what to do.
 async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
     let status = answer.status();
     let is_json = answer
@@ -394,22 +296,21 @@ async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
     let reason = axum::body::to_bytes(answer.into_body(), 4096).await.unwrap_or_default();
     let reason = String::from_utf8_lossy(&reason).into_owned();
     let (status, code, message) = match status {
-        // Rmcp's word for JSON that is not a message of the protocol.
+        // rmcp's status for JSON that is not an MCP message.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => (
             StatusCode::BAD_REQUEST,
             rpc::INVALID_REQUEST,
-            "the body is not a JSON-RPC message of this protocol: check `jsonrpc`, `id`, `method` and `params`"
-                .to_owned(),
+            "The body is not an MCP message: check `jsonrpc`, `id`, `method` and `params`.".to_owned(),
         ),
-        StatusCode::NOT_FOUND => (status, SESSION_UNKNOWN, SESSION_IS_UNKNOWN.to_owned()),
+        StatusCode::NOT_FOUND => (status, rpc::SESSION_UNKNOWN, UNKNOWN_SESSION.to_owned()),
         StatusCode::METHOD_NOT_ALLOWED if modern => (
             status,
             rpc::SERVER_ERROR,
-            "this protocol version has no sessions and no stream to open: send each request as a POST".to_owned(),
+            "This protocol version has no sessions and no stream to open: send each request as a POST.".to_owned(),
         ),
         _ => (status, rpc::SERVER_ERROR, reason),
     };
-    let mut response = rpc::error(status, id, code, &message);
+    let mut response = rpc::error_for(id, status, code, &message);
     if let Some(allow) = allow {
         response.headers_mut().insert(header::ALLOW, allow);
     }
@@ -417,15 +318,14 @@ async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
 }
 
 fn unknown_session() -> Response {
-    rpc::error(StatusCode::NOT_FOUND, &Value::Null, SESSION_UNKNOWN, SESSION_IS_UNKNOWN)
+    rpc::error(StatusCode::NOT_FOUND, rpc::SESSION_UNKNOWN, UNKNOWN_SESSION)
 }
 
 fn not_a_page() -> Response {
     let mut response = rpc::error(
         StatusCode::METHOD_NOT_ALLOWED,
-        &Value::Null,
         rpc::SERVER_ERROR,
-        "this is an MCP endpoint: add its address to ChatGPT, Claude or another MCP client, or POST JSON-RPC to it; the page for people is at /",
+        "This is an MCP endpoint: add its address to ChatGPT, Claude or another MCP client, or POST JSON-RPC to it. The page for people is /.",
     );
     response
         .headers_mut()

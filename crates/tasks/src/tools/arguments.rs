@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
-use tribune_core::store::{Priority, Task, TaskChanges, TaskFilter, TaskSort};
 use tribune_core::{Error, JsonObject, Result};
+use tribune_storage::{Priority, Task, TaskChanges, TaskFilter, TaskSort};
 use uuid::Uuid;
 
 pub const MAX_TITLE: usize = 200;

@@ -1,7 +1,7 @@
 //! Where a list of tasks goes on, as callers pass it back.
 
-use tribune_core::store::{Priority, TaskCursor, TaskSort};
 use tribune_core::{Error, Result};
+use tribune_storage::{Priority, TaskCursor, TaskSort};
 use uuid::Uuid;
 
 /// `due.high.2026-11-20.UUID`: what the list is sorted by, and its last task, with `-` for no date.

@@ -10,11 +10,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
-use tribune_core::store::{Task, TaskCursor, TaskPage, TaskSort};
 use tribune_core::wire::{MAX_WIRE_BYTES, wire_bytes};
-use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Result, Tool, ToolOutput, ToolSpec, UserId, id_of_time};
+use tribune_core::{
+    CallContext, Clock, Error, ErrorKind, JsonObject, Links, Result, Tool, ToolOutput, ToolSpec, UserId, id_of_time,
+};
+use tribune_storage::{Task, TaskCursor, TaskPage, TaskSort, TaskStore};
 
-use crate::source::TasksSource;
 use crate::view::TaskView;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,18 +27,26 @@ enum Verb {
     Delete,
 }
 
+/// Where tasks are kept, and how they are cited.
+#[derive(Clone)]
+pub struct Tasks {
+    pub store: Arc<dyn TaskStore>,
+    pub links: Links,
+    pub clock: Arc<dyn Clock>,
+}
+
 struct TaskTool {
     verb: Verb,
     spec: ToolSpec,
-    source: Arc<TasksSource>,
+    tasks: Tasks,
 }
 
-pub fn all(source: &Arc<TasksSource>) -> Vec<Arc<dyn Tool>> {
+pub fn all(tasks: &Tasks) -> Vec<Arc<dyn Tool>> {
     let tool = |verb, spec| -> Arc<dyn Tool> {
         Arc::new(TaskTool {
             verb,
             spec,
-            source: source.clone(),
+            tasks: tasks.clone(),
         })
     };
     vec![
@@ -75,22 +84,22 @@ impl Tool for TaskTool {
     }
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
-        let owner = TasksSource::owner(cx)?;
+        let owner = owner(cx)?;
         match self.verb {
             Verb::Add => self.add(&owner, &args).await,
             Verb::List => self.list(&owner, &args).await,
             Verb::Complete => {
                 let wanted = args.get("completed").and_then(Value::as_bool);
                 let (id, now) = (arguments::task_id(&args)?, self.now());
-                self.one(self.source.store.complete(&owner, id, wanted, now).await?)
+                self.one(self.tasks.store.complete(&owner, id, wanted, now).await?)
             }
             Verb::Update => {
                 let (id, changes) = (arguments::task_id(&args)?, arguments::changes(&args)?);
                 let now = self.now();
-                self.one(self.source.store.update(&owner, id, &changes, now).await?)
+                self.one(self.tasks.store.update(&owner, id, &changes, now).await?)
             }
             Verb::Delete => {
-                let deleted = self.source.store.delete(&owner, arguments::task_id(&args)?).await?;
+                let deleted = self.tasks.store.delete(&owner, arguments::task_id(&args)?).await?;
                 self.answer(&deleted.ok_or_else(not_found)?, true)
             }
         }
@@ -100,14 +109,14 @@ impl Tool for TaskTool {
 impl TaskTool {
     /// As exact as it is kept, so that a task is always told the same.
     fn now(&self) -> Timestamp {
-        let now = self.source.clock.now();
+        let now = self.tasks.clock.now();
         Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
     }
 
     async fn add(&self, owner: &UserId, args: &JsonObject) -> Result<ToolOutput> {
         let now = self.now();
         let task = arguments::new_task(args, id_of_time(now), now)?;
-        self.source.store.add(owner, &task).await?;
+        self.tasks.store.add(owner, &task).await?;
         self.answer(&task, false)
     }
 
@@ -118,7 +127,7 @@ impl TaskTool {
             Some(cursor) => Some(cursor::read(cursor, filter.sort)?),
             None => None,
         };
-        let page = self.source.store.list(owner, &filter, limit, after).await?;
+        let page = self.tasks.store.list(owner, &filter, limit, after).await?;
         self.list_of(&page, filter.sort)
     }
 
@@ -133,7 +142,7 @@ impl TaskTool {
         let (mut tasks, mut room) = (Vec::with_capacity(page.tasks.len()), MAX_WIRE_BYTES - 1000);
         let mut next = page.next;
         for (at, task) in page.tasks.iter().enumerate() {
-            let view = serde_json::to_value(TaskView::of(task, &self.source.links))
+            let view = serde_json::to_value(TaskView::of(task, &self.tasks.links))
                 .map_err(|e| Error::internal("a task could not be written as JSON").caused_by(e))?;
             let takes = wire_bytes(&view.to_string());
             let Some(left) = room.checked_sub(takes) else {
@@ -164,9 +173,16 @@ impl TaskTool {
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             deleted: bool,
         }
-        let task = TaskView::of(task, &self.source.links);
+        let task = TaskView::of(task, &self.tasks.links);
         ToolOutput::structured(&Answer { task, deleted }, 1)
     }
+}
+
+/// Whose tasks a call is about.
+fn owner(cx: &CallContext) -> Result<UserId> {
+    cx.principal.user().ok_or_else(|| {
+        Error::forbidden("tasks belong to users, and this call does not say whose it is: send an API token as `Authorization: Bearer TOKEN` (the operator makes one with `tribune token create --user NAME`)")
+    })
 }
 
 fn not_found() -> Error {

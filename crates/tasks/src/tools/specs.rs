@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tribune_core::wire::object;
-use tribune_core::{Hints, ToolSpec};
+use tribune_core::{CallDisplay, Hints, ToolSpec};
 
 use super::arguments::{LIMIT, MAX_CATEGORY, MAX_DESCRIPTION, MAX_LIMIT, MAX_TAG, MAX_TAGS, MAX_TITLE};
 use crate::view;
@@ -23,7 +23,8 @@ pub fn add_task() -> ToolSpec {
     });
     let description = "Adds a task to the user's own list. Use it when the user wants to remember, plan or get something done. \
         One task a call; give a due date only if the user named one. Answers with the task as it was kept.";
-    spec("add_task", "Add a task", description, input, one(), CHANGES)
+    let spec = spec("add_task", "Add a task", description, input, one(), CHANGES);
+    shown(spec, "Adding a task", "Added a task")
 }
 
 pub fn list_tasks() -> ToolSpec {
@@ -56,7 +57,10 @@ pub fn list_tasks() -> ToolSpec {
     let description = "Lists the user's own tasks, with filters by status, priority, category, tag, due date and words. \
         Use it before changing a task, to find its id; if several tasks fit what the user said, ask which one is meant. \
         `total` says how many there are in all.";
-    spec("list_tasks", "List tasks", description, input, output, Hints::READ)
+    let mut spec = spec("list_tasks", "List tasks", description, input, output, Hints::READ);
+    spec.display.items = Some(("tasks", "task"));
+    spec.display.is_uncitable = true;
+    shown(spec, "Reading your tasks", "Read your tasks")
 }
 
 pub fn complete_task() -> ToolSpec {
@@ -71,7 +75,8 @@ pub fn complete_task() -> ToolSpec {
     });
     let description = "Marks one of the user's tasks as done, or opens it again if it was done. \
         Get the id from list_tasks. Answers with the task as it is then.";
-    spec("complete_task", "Complete a task", description, input, one(), CHANGES)
+    let spec = spec("complete_task", "Complete a task", description, input, one(), CHANGES);
+    shown(spec, "Updating a task", "Updated a task")
 }
 
 pub fn update_task() -> ToolSpec {
@@ -99,7 +104,8 @@ pub fn update_task() -> ToolSpec {
         idempotent: true,
         ..CHANGES
     };
-    spec("update_task", "Change a task", description, input, one(), hints)
+    let spec = spec("update_task", "Change a task", description, input, one(), hints);
+    shown(spec, "Changing a task", "Changed a task")
 }
 
 pub fn delete_task() -> ToolSpec {
@@ -118,7 +124,15 @@ pub fn delete_task() -> ToolSpec {
     };
     let mut output = one();
     output["properties"]["deleted"] = json!({"type": "boolean", "description": "true: it is gone."});
-    spec("delete_task", "Delete a task", description, input, output, hints)
+    let mut spec = spec("delete_task", "Delete a task", description, input, output, hints);
+    spec.display.confirmation = Some(("Delete the task", "task_id"));
+    spec.display.is_uncitable = true;
+    shown(spec, "Deleting a task", "Deleted a task")
+}
+
+fn shown(mut spec: ToolSpec, running: &'static str, done: &'static str) -> ToolSpec {
+    spec.display.progress = Some((running, done));
+    spec
 }
 
 fn spec(name: &str, title: &str, description: &str, input: Value, output: Value, hints: Hints) -> ToolSpec {
@@ -130,6 +144,7 @@ fn spec(name: &str, title: &str, description: &str, input: Value, output: Value,
         output_schema: object(output),
         hints,
         icon: None,
+        display: CallDisplay::default(),
         aliases: vec![("id", "task_id")],
     }
 }

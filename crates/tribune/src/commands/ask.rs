@@ -1,4 +1,6 @@
-//! `tribune search`, `fetch` and `call`: the tools from a shell, just as a host calls them.
+//! `tribune search`, `fetch` and `call`: tools called as a host calls them.
+
+#![allow(clippy::disallowed_methods, reason = "a command runs in real time")]
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -13,7 +15,7 @@ use super::index::{PATIENCE, update_with_progress};
 use super::progress::Progress;
 use super::{config, print, runtime};
 use crate::cli::{Call, Common, Fetch, Output, Search};
-use crate::compose::{Stay, compose};
+use crate::compose::{Mode, compose};
 use crate::config::Config;
 use crate::logging;
 
@@ -78,22 +80,13 @@ fn ask(
     readable: impl FnOnce(&Value) -> String,
 ) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&quiet(common))?;
-    let (mut config, demo) = config(common)?;
-    if let (Some(market), Some(_)) = (&mut config.market, &demo) {
-        // The demo's folder goes with this command: a running demo knows nothing of it.
-        market.keep_records = false;
-        if tool.ends_with("_task") || tool.ends_with("_tasks") {
-            eprintln!(
-                "tribune: without a tribune.toml this is the demo, whose tasks go with this command; with [store] in a configuration (`tribune init` writes one) they are kept"
-            );
-        }
-    }
+    let config = config(common)?;
     let Value::Object(arguments) = arguments else {
         bail!(
             "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"argument\": \"value\"}}'"
         );
     };
-    let parts = compose(&config, config.settings(config.listen, false))?;
+    let parts = compose(&config, config.settings(config.listen, false), Mode::Command)?;
     let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
     for corpus in &corpora {
         make_ready(&config, corpus)?;
@@ -101,16 +94,14 @@ fn ask(
             embed_few(corpus);
         }
     }
-    let profile = service.profile(&output.profile).cloned().with_context(|| {
-        let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
-        format!(
-            "there is no profile `{}`; there are: {}",
-            output.profile,
-            known.join(", ")
-        )
-    })?;
+    let profile = parts.profile(&output.profile)?;
+    if config.demo.is_some() && needs_user(&profile, tool) {
+        eprintln!(
+            "tribune: this is the demo: what `{tool}` changes is lost when this command ends. `tribune init` writes a configuration that keeps it."
+        );
+    }
     let answer = runtime()?.block_on(async {
-        let _market = parts.begin(Stay::Asking).await?;
+        let _running = parts.start().await?;
         run(&service, &profile, tool, arguments).await
     })?;
     if output.json {
@@ -121,7 +112,13 @@ fn ask(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Somebody at a shell sees the outcome; lines about it would only be in the way.
+fn needs_user(profile: &tribune_server::Profile, tool: &str) -> bool {
+    let state = profile.state();
+    let registered = state.registry.lookup(tool);
+    registered.is_some_and(|registered| registered.tool().needs_user())
+}
+
+/// On a terminal the answer is enough; only warnings are logged.
 pub(super) fn quiet(common: &Common) -> Common {
     let log = common.log.clone().filter(|log| !log.is_empty());
     Common {
@@ -142,10 +139,10 @@ pub(super) async fn run(
         bail!("there is no tool `{tool}`; there are: {}", known.join(", "));
     };
     let cx = CallContext::new(Principal::Local, Instant::now() + service.settings.call_timeout);
-    Ok(tribune_server::call::run(service, &registered, arguments, &cx).await?)
+    Ok(tribune_server::service::call::run(service, &registered, arguments, &cx).await?)
 }
 
-/// Makes missing vectors if that takes no longer than somebody at a shell will wait, and says so if not.
+/// Builds missing vectors if they are few; otherwise says how to build them.
 fn embed_few(corpus: &DocumentsSource) {
     const FEW: u64 = 300;
     let Ok(snapshot) = corpus.published() else { return };
@@ -164,14 +161,14 @@ fn embed_few(corpus: &DocumentsSource) {
     }
 }
 
-/// Brings a corpus up to date, unless another process is at it and an index is there already.
+/// Updates a corpus, unless it has an index and another process is updating it.
 pub(super) fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::Result<()> {
     corpus.refresh()?;
     let indexed = corpus.status() == SourceStatus::Ready;
     if indexed && !config.auto_index {
         return Ok(());
     }
-    // What is there already answers at once; without anything there is nothing but to wait.
+    // An existing index answers at once; without one, wait.
     let patience = if indexed { Duration::ZERO } else { PATIENCE };
     match update_with_progress(corpus, &Progress::start(), patience) {
         Ok(_) => Ok(()),

@@ -9,41 +9,38 @@ use std::time::Duration;
 use anyhow::bail;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
-use tribune_agent::{Begun, ChatAnswer, ChatRequest, Event, Events};
-use tribune_core::store::Role;
+use tribune_agent::{Accepted, ChatAnswer, ChatRequest, Event, Events};
 use tribune_core::{Principal, UserId};
 use tribune_server::{Chat, Service};
+use tribune_storage::Role;
 use uuid::Uuid;
 
 use super::ask::{make_ready, quiet};
 use super::{config, print, runtime};
 use crate::cli::{Chat as Args, Common};
-use crate::compose::{Parts, Stay, compose};
+use crate::compose::{Mode, Parts, compose};
 use crate::logging;
 
-/// How long other servers are waited for before the first question.
+/// How long the first question waits for other servers.
 const FOREIGN_TOOLS_WITHIN: Duration = Duration::from_secs(5);
 const HISTORY: usize = 20;
 
 pub fn run(common: &Common, args: &Args) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&quiet(common))?;
-    let (config, _demo) = config(common)?;
-    let parts = compose(&config, config.settings(config.listen, false))?;
+    let config = config(common)?;
+    let parts = compose(&config, config.settings(config.listen, false), Mode::Command)?;
     if let Err(no_chat) = &parts.service.chat {
-        bail!(
-            "there is nobody to talk to: no usable model is configured; in tribune.toml:\n{}",
-            no_chat.remedy()
-        );
+        bail!("Chat needs a model. Add this to tribune.toml:\n{}", no_chat.remedy());
     }
     for corpus in &parts.corpora {
         make_ready(&config, corpus)?;
     }
     let runtime = runtime()?;
-    let begun = runtime.block_on(async {
-        let begun = parts.begin(Stay::Asking).await?;
+    let running = runtime.block_on(async {
+        let running = parts.start().await?;
         parts.people.upstreams.start();
         parts.people.upstreams.ready(FOREIGN_TOOLS_WITHIN).await;
-        Ok::<_, anyhow::Error>(begun)
+        Ok::<_, anyhow::Error>(running)
     })?;
     let mut talk = Talk {
         service: parts.service.clone(),
@@ -56,11 +53,11 @@ pub fn run(common: &Common, args: &Args) -> anyhow::Result<ExitCode> {
         let message = args.message.join(" ");
         runtime.block_on(once(&mut talk, &message, args.json))
     };
-    runtime.block_on(begun.end());
+    runtime.block_on(running.stop());
     outcome
 }
 
-/// Where a conversation stands.
+/// The current conversation.
 struct Talk {
     service: Arc<Service>,
     conversation: Option<Uuid>,
@@ -84,13 +81,13 @@ impl Talk {
         };
         let chat = self.chat()?;
         let answer = match chat.agent.begin(request, &UserId::local()).await? {
-            Begun::Answered(answer) => answer,
-            Begun::Turn(turn) => {
+            Accepted::Answered(answer) => answer,
+            Accepted::Turn(turn) => {
                 let toolbox = chat.toolbox(&self.service, &Principal::Local);
                 let cx = chat.call_context(&self.service, Principal::Local, Arc::from("chat"));
                 let cancel = cx.cancel.clone();
                 let mut answer = std::pin::pin!(turn.run(toolbox, cx, events));
-                // Ctrl-C ends the answer, not the account of what was done for it.
+                // Ctrl-C cancels the answer, but still shows what was done.
                 tokio::select! {
                     answer = &mut answer => answer?,
                     _ = tokio::signal::ctrl_c() => {
@@ -236,7 +233,7 @@ impl Lines {
     }
 }
 
-/// Without what would move the cursor or change the terminal: models and documents say what they like.
+/// Removes control sequences: text of models and documents must not change the terminal.
 fn printable(text: &str) -> String {
     text.chars()
         .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
@@ -259,7 +256,7 @@ struct Terminal {
 impl Terminal {
     fn write(&self, text: &str) {
         let mut out = std::io::stdout().lock();
-        // A reader that has gone is not worth failing for.
+        // A closed pipe is not an error.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
         self.in_line.store(!text.ends_with('\n'), Ordering::Relaxed);
     }

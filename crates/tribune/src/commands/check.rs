@@ -8,65 +8,35 @@ use super::{config, print};
 use tribune_server::service::NoChat;
 
 use crate::cli::{Check, Common};
-use crate::compose::{Parts, compose};
-use crate::config::{CachePlace, Exchange, StorePlace};
+use crate::compose::{Mode, Parts, compose};
 
 pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
-    let (config, _demo) = config(common)?;
-    let Parts { service, corpora, .. } = compose(&config, config.settings(config.listen, false))?;
+    let config = config(common)?;
+    let Parts { service, corpora, .. } = compose(&config, config.settings(config.listen, false), Mode::Command)?;
     for corpus in &corpora {
         drop(corpus.refresh());
     }
-    let mut problems = Vec::new();
-    for source in &config.sources {
-        if !source.path.exists() {
-            problems.push(format!(
-                "source `{}`: {} does not exist; correct `path` or create the folder",
-                source.name,
-                source.path.display()
-            ));
-        }
-    }
-    let mut sources: Vec<_> = service
+    let checks = service.sources().iter().map(|source| source.check());
+    let problems: Vec<String> = checks
+        .filter_map(|check| check.err().map(|error| error.message().to_owned()))
+        .collect();
+    let sources: Vec<_> = service
         .sources()
         .iter()
-        .zip(&config.sources)
-        .map(|(source, settings)| {
+        .map(|source| {
             let facts = source.facts();
-            json!({
+            let mut entry = json!({
                 "name": facts.name,
                 "title": facts.title,
-                "path": settings.path.display().to_string(),
+                "path": source.origin(),
                 "documents": facts.documents,
-            })
+            });
+            if facts.live || source.is_personal() {
+                entry["live"] = json!(true);
+            }
+            entry
         })
         .collect();
-    if config.tasks {
-        let kept = match &config.store {
-            StorePlace::Sqlite(path) => path.display().to_string(),
-            // Its address may hold a password.
-            StorePlace::Postgres(_) => "PostgreSQL".to_owned(),
-        };
-        sources.push(
-            json!({"name": tribune_tasks::NAME, "title": "Tasks", "path": kept, "live": true, "documents": null}),
-        );
-    }
-    if let Some(market) = &config.market {
-        let at = match &market.exchange {
-            Exchange::At { rest_url, .. } => rest_url.as_str(),
-            Exchange::Simulated { .. } => "a simulated exchange",
-        };
-        let live = |name: &str, title: &str, path: &str| json!({"name": name, "title": title, "path": path, "live": true, "documents": null});
-        if market.feed {
-            sources.push(live(tribune_market::NAME, "Binance Spot markets", at));
-        }
-        let kept = match &config.cache.place {
-            CachePlace::Memory => "this process's memory",
-            // Its address may hold a password.
-            CachePlace::Redis(_) => "Redis",
-        };
-        sources.push(live(tribune_market::report::NAME, "Market reports", kept));
-    }
     let base = service.links.base();
     let profiles: Vec<_> = service
         .profiles()
@@ -86,7 +56,7 @@ pub fn run(common: &Common, args: &Check) -> anyhow::Result<ExitCode> {
         .collect();
     let mut warnings = config.warnings.clone();
     if let Err(NoChat::Unusable(reason)) = &service.chat {
-        warnings.push(format!("nobody can chat: {reason}"));
+        warnings.push(format!("chat is off: {reason}"));
     }
     let report = json!({
         "configuration": config.file.as_ref().map(|file| file.display().to_string()),
@@ -130,7 +100,7 @@ fn readable(report: &serde_json::Value) -> String {
             .as_u64()
             .map_or("not indexed yet".to_owned(), |n| super::plural(n, "document"));
         let documents = if source["live"] == true {
-            "live; this check does not connect to it".to_owned()
+            "not checked".to_owned()
         } else {
             documents
         };
@@ -172,7 +142,7 @@ fn readable(report: &serde_json::Value) -> String {
         lines.push(format!("problem: {}", text(&problem)));
     }
     if list(&report["problems"]).is_empty() {
-        lines.push("all is well: `tribune serve` would serve this".to_owned());
+        lines.push("no problems found: `tribune serve` will serve this".to_owned());
     }
     lines.join("\n")
 }

@@ -1,4 +1,4 @@
-//! `tribune connect`: exactly what to paste where.
+//! `tribune connect`: how to connect a host.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::cli::{Common, Connect, Host};
 use crate::config::Config;
 
 pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
-    let (config, _demo) = config(common)?;
+    let config = config(common)?;
     let settings = config.settings(config.listen, false);
     let base = settings.public_url.trim_end_matches('/');
     let mut text = match args.host {
@@ -27,10 +27,10 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
         ),
         Host::Cursor => guide(connect::Host::Cursor, base, settings.auth_required),
     };
-    if config.tasks {
+    if config.has_users() {
         text.push_str(match args.host {
-            Host::Chatgpt => "\nChatGPT sends no API token: it sees what belongs to nobody in particular, and no tasks.\n",
-            _ => "\nFor tasks from another machine: make a token (`tribune token create --user NAME`) and have the client send\nthe header `Authorization: Bearer TOKEN`; on this machine none is needed.\n",
+            Host::Chatgpt => "\nChatGPT connects without a token, so it sees shared data and nothing that belongs to a user.\n",
+            _ => "\nFor personal data from another machine: create a token (`tribune token create --user NAME`) and have the client send\nthe header `Authorization: Bearer TOKEN`; on this machine none is needed.\n",
         });
     }
     let needs_public = matches!(args.host, Host::Chatgpt | Host::Claude);

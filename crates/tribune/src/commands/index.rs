@@ -1,5 +1,7 @@
 //! `tribune index`, once or with `--watch` for as long as it runs.
 
+#![allow(clippy::disallowed_methods, reason = "another process is waited for")]
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,15 +11,14 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tribune_core::Source;
-use tribune_corpus::read::Fault;
-use tribune_corpus::{DocumentsSource, EmbedReport, EmbeddingError, IndexError, IndexReport, Pool};
+use tribune_corpus::follow::{Event, Listener, follow};
+use tribune_corpus::format::Fault;
+use tribune_corpus::{DocumentsSource, EmbedReport, EmbeddingError, IndexError, IndexReport};
 
 use super::progress::{Progress, Step};
 use super::{chain, config, plural, runtime, stop_asked};
 use crate::cli::{Common, Index};
-use crate::compose::corpora;
-use crate::config::{Config, EmbedderChoice};
-use crate::follow::{News, Tell, follow};
+use crate::compose::Corpora;
 use crate::logging;
 
 /// Faults shown for one source; the rest are counted.
@@ -28,24 +29,21 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 pub fn run(common: &Common, args: &Index) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(common)?;
-    let (config, _demo) = config(common)?;
-    let chosen = choose(&config, &args.sources)?;
+    let config = config(common)?;
+    let corpora = Corpora::for_indexing(&config)?;
+    let chosen = choose(&corpora, &args.sources)?;
     if args.watch {
         runtime()?.block_on(watch(chosen, args.json));
         return Ok(ExitCode::SUCCESS);
     }
-    // Full text is indexed all the same; whoever waits for vectors must hear that none were made.
-    let lacks_model = |corpus: &Arc<DocumentsSource>| {
-        let wanted = config.sources.iter().find(|source| source.name == corpus.name());
-        wanted.is_some_and(|source| source.embedder != EmbedderChoice::None) && !corpus.has_model()
-    };
-    let lacking = chosen.iter().any(lacks_model);
+    // Keyword search works without a model, but the user must learn that no vectors were built.
+    let lacking = chosen.iter().any(|corpus| corpora.embedders.lacks_model(corpus.name()));
     let done = once(&chosen, args.json)?;
     Ok(if lacking { ExitCode::FAILURE } else { done })
 }
 
-fn choose(config: &Config, names: &[String]) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
-    let all = corpora(config, &Pool::for_background()?)?;
+fn choose(corpora: &Corpora, names: &[String]) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
+    let all: Vec<_> = corpora.built.iter().filter_map(|built| built.corpus.clone()).collect();
     if names.is_empty() {
         return Ok(all);
     }
@@ -173,49 +171,44 @@ impl Vectors {
 /// Follows the folders until it is told to stop.
 async fn watch(chosen: Vec<Arc<DocumentsSource>>, json: bool) {
     let cancel = CancellationToken::new();
-    let tell: Tell = lines(json);
+    let listener: Listener = lines(json);
     let mut following = JoinSet::new();
     for corpus in chosen {
-        following.spawn(follow(corpus, true, cancel.clone(), tell.clone()));
+        following.spawn(follow(corpus, true, cancel.clone(), listener.clone()));
     }
     stop_asked().await;
     cancel.cancel();
     tokio::select! {
         _ = following.join_all() => {}
-        // Whoever asks twice does not want to wait for what is under way; it does no harm.
+        // A second signal exits at once; an interrupted run changes nothing.
         () = stop_asked() => std::process::exit(130),
     }
 }
 
-/// The news as lines on standard output, with bars for what is under way.
-fn lines(json: bool) -> Tell {
+/// Prints events as lines, with progress bars.
+fn lines(json: bool) -> Listener {
     let progress = Progress::start();
-    Arc::new(move |source, news| {
-        let line = match &news {
-            News::Indexing(state) => return progress.files(source, *state),
-            News::Unchanged => return progress.done(source, Step::Files),
-            News::Embedding(state) => return progress.passages(source, *state),
-            News::Unwatched(problem) => {
-                return progress.complain(&format!(
-                    "{source}: the folder cannot be watched ({problem}); it is compared every few seconds"
-                ));
-            }
-            News::Indexed(report, faults) if json => as_json(source, report, faults).to_string(),
-            News::Indexed(report, faults) => summary(source, report, faults),
-            News::Embedded(report) if report.embedded == 0 => return progress.done(source, Step::Passages),
-            News::Embedded(report) if json => json!({"source": source, "vectors": embedded_json(report)}).to_string(),
-            News::Embedded(report) => format!("{source}: {}", embedded(report)),
-            News::Failed(problem) | News::EmbeddingFailed(problem) if json => {
+    Arc::new(move |source, event| {
+        let line = match &event {
+            Event::Indexing(state) => return progress.files(source, *state),
+            Event::Unchanged => return progress.done(source, Step::Files),
+            Event::Embedding(state) => return progress.passages(source, *state),
+            Event::Indexed(report, faults) if json => as_json(source, report, faults).to_string(),
+            Event::Indexed(report, faults) => summary(source, report, faults),
+            Event::Embedded(report) if report.embedded == 0 => return progress.done(source, Step::Passages),
+            Event::Embedded(report) if json => json!({"source": source, "vectors": embedded_json(report)}).to_string(),
+            Event::Embedded(report) => format!("{source}: {}", embedded(report)),
+            Event::Failed(problem) | Event::EmbeddingFailed(problem) if json => {
                 json!({"source": source, "error": problem}).to_string()
             }
-            News::Failed(problem) | News::EmbeddingFailed(problem) => {
+            Event::Failed(problem) | Event::EmbeddingFailed(problem) => {
                 progress.done(source, Step::Files);
                 progress.done(source, Step::Passages);
                 return progress.complain(problem);
             }
         };
         progress.done(source, Step::Files);
-        if matches!(news, News::Embedded(_)) {
+        if matches!(event, Event::Embedded(_)) {
             progress.done(source, Step::Passages);
         }
         // A reader that is gone is no reason to stop indexing.

@@ -33,7 +33,7 @@ pub fn run(common: &Common, args: &Init) -> anyhow::Result<ExitCode> {
     if made {
         told.push_str(&format!("made {} with a first note in it\n", args.folder.display()));
     }
-    told.push_str("next: `tribune check` says what would be served, `tribune serve` serves it\n");
+    told.push_str("next: `tribune check` shows what will be served, `tribune serve` serves it\n");
     print(&told)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! One file for each verb.
+//! One file per command.
 
 mod ask;
 mod chat;
@@ -17,11 +17,8 @@ mod token;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use tempfile::TempDir;
-
 use crate::cli::{Cli, Command, Common};
 use crate::config::Config;
-use crate::demo;
 
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let common = cli.common;
@@ -44,12 +41,12 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The configuration that is meant; without one, the demo and the folder it lives in.
-fn config(common: &Common) -> anyhow::Result<(Config, Option<TempDir>)> {
+/// The configuration, or the demo if there is none.
+fn config(common: &Common) -> anyhow::Result<Config> {
     let named = common.config.as_deref().filter(|path| !path.as_os_str().is_empty());
     match Config::load(named)? {
-        Some(config) => Ok((config, None)),
-        None => demo::config().map(|(config, dir)| (config, Some(dir))),
+        Some(config) => Ok(config),
+        None => Config::demo(),
     }
 }
 

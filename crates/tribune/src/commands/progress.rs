@@ -1,4 +1,4 @@
-//! Bars for whoever watches a terminal; nothing where there is none.
+//! Progress bars, on a terminal only.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;

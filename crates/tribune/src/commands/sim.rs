@@ -13,13 +13,13 @@ pub fn run(common: &Common, args: &Sim) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(common)?;
     if !args.listen.ip().is_loopback() {
         bail!(
-            "the simulator is for this machine alone: listen on 127.0.0.1:{}",
+            "the simulator listens on loopback only; use --listen 127.0.0.1:{}",
             args.listen.port()
         );
     }
     if !args.speed.is_finite() || args.speed < 0.0 {
         bail!(
-            "--speed {} makes no sense: 1 is the recorded pace, 0 as fast as possible",
+            "--speed {} is not a speed: 1 is the recorded pace, 0 is as fast as possible",
             args.speed
         );
     }
@@ -72,7 +72,7 @@ fn api_key(text: &str) -> anyhow::Result<ApiKey> {
         .split_once(':')
         .filter(|(key, secret)| !key.is_empty() && !secret.is_empty())
     else {
-        bail!("--key takes a key and a secret of your choice: --key KEY:SECRET");
+        bail!("--key needs a key and a secret of your choice, such as --key KEY:SECRET");
     };
     let balances = [("USDT", "100000"), ("BTC", "1")];
     Ok(ApiKey {

@@ -1,13 +1,15 @@
 //! `tribune token`: who may use this server, and as whom.
 
+#![allow(clippy::disallowed_methods, reason = "a command runs in real time")]
+
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 use tribune_core::UserId;
-use tribune_core::store::{Token as KeptToken, TokenStore};
 use tribune_server::identity::new_token;
+use tribune_storage::{Token as KeptToken, TokenStore};
 
 use super::{config, print, runtime};
 use crate::cli::{Common, Token, TokenCreate, TokenVerb};
@@ -16,8 +18,8 @@ use crate::logging;
 
 pub fn run(common: &Common, args: &Token) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&super::ask::quiet(common))?;
-    let (config, demo) = config(common)?;
-    if demo.is_some() {
+    let config = config(common)?;
+    if config.demo.is_some() {
         bail!(
             "tokens belong to a server of your own, and there is no tribune.toml here: `tribune init` writes one, or name yours with --config FILE"
         );

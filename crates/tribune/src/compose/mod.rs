@@ -1,195 +1,157 @@
 //! The composition root: the one place where a configuration becomes running parts.
 
+mod exchange;
 mod market;
 mod people;
 
 use std::sync::Arc;
 
 use anyhow::Context;
-use tokio_util::sync::DropGuard;
-use tribune_core::{Links, Source, SystemClock};
-use tribune_corpus::speeches::Spellings;
-use tribune_corpus::{Dialect, DocumentsSource, Pool, Settings as CorpusSettings, SpeechesSource, ToolNames};
-use tribune_embed::Embedder;
-use tribune_embed::api::{Api, Settings as ApiSettings};
-use tribune_server::{Service, Settings};
+use tribune_core::{Environment, Links, Source, SystemClock};
+use tribune_corpus::{Built, DocumentsSource, Embedders, Environment as CorpusEnvironment, Pool, Upkeep};
+use tribune_server::supervisor::Jitter;
+use tribune_server::{Profile, Service, Settings};
 
-use crate::config::{Config, EmbedderChoice, Secret, SourceConfig};
-use market::{BegunMarket, LiveMarket, live_market};
+use crate::config::Config;
+use crate::demo::Demo;
+use market::{market_source, reports_source};
 use people::People;
 
 pub use people::store;
 
-/// Everything that serves, and the corpora as what they are, for indexing.
+/// Everything that serves, and the corpora for the commands that index.
 pub struct Parts {
     pub service: Arc<Service>,
     pub corpora: Vec<Arc<DocumentsSource>>,
-    market: Option<LiveMarket>,
+    demo: Option<Arc<Demo>>,
+    is_server: bool,
     pub people: Arc<People>,
 }
 
-/// What a process is there for.
+/// What the process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stay {
-    /// Serves until it is stopped, and does its share of what several processes do together.
-    Serving,
-    /// Answers one question and goes.
-    Asking,
+pub enum Mode {
+    /// Serves until it is stopped, and shares background work with other servers.
+    Server,
+    /// Answers one question and ends.
+    Command,
 }
 
 impl Parts {
-    /// Connects what is to be connected. What is given back must be held while it is served.
-    pub async fn begin(&self, stay: Stay) -> anyhow::Result<Begun> {
-        let market = match &self.market {
-            Some(market) => Some(market.begin(stay).await?),
+    pub fn profile(&self, name: &str) -> anyhow::Result<Arc<Profile>> {
+        self.service.profile(name).cloned().with_context(|| {
+            let known: Vec<&str> = self.service.profiles().map(|profile| profile.name()).collect();
+            format!("there is no profile `{name}`; there are: {}", known.join(", "))
+        })
+    }
+
+    /// Starts background work and connections; hold the result while serving.
+    pub async fn start(&self) -> anyhow::Result<Running> {
+        let exchange = match &self.demo {
+            Some(demo) => Some(demo.start_exchange().await?),
             None => None,
         };
-        let watching = (stay == Stay::Serving).then(|| self.people.watch());
-        Ok(Begun {
-            market,
+        #[expect(clippy::disallowed_methods, reason = "the composition root chooses the randomness")]
+        let jitter: Jitter = Arc::new(fastrand::f64);
+        // A command indexes before it asks, so it needs only what keeps live data coming.
+        self.service
+            .start(&jitter, |source| self.is_server || source.facts().live);
+        Ok(Running {
+            service: self.service.clone(),
             people: self.people.clone(),
-            _watching: watching,
+            _exchange: exchange,
         })
     }
 }
 
-/// What is connected; lets go of it when it is dropped.
-pub struct Begun {
-    market: Option<BegunMarket>,
+/// Running background work and connections.
+pub struct Running {
+    service: Arc<Service>,
     people: Arc<People>,
-    _watching: Option<DropGuard>,
+    /// The demo's; ends last.
+    _exchange: Option<tribune_exchange_sim::Exchange>,
 }
 
-impl Begun {
-    /// In good order: others can take over at once, and nothing is left half done.
-    pub async fn end(self) {
-        if let Some(market) = self.market {
-            market.end().await;
-        }
+impl Running {
+    /// Ends in good order: leases are released, and nothing is left half done.
+    pub async fn stop(self) {
+        self.service.supervisor.stop().await;
         self.people.upstreams.stop().await;
         self.people.store.close().await;
     }
 }
 
-pub fn compose(config: &Config, settings: Settings) -> anyhow::Result<Parts> {
-    let pool = Pool::start()?;
-    let corpora = corpora(config, &pool)?;
-    let links = Links::new(&settings.public_url);
-    let mut sources = sources(config, &corpora, &links);
+pub fn compose(config: &Config, settings: Settings, mode: Mode) -> anyhow::Result<Parts> {
+    let environment = environment(config, Links::new(&settings.public_url), mode);
+    let corpora = Corpora::build(config, environment.clone(), Pool::start()?)?;
+    let mut sources: Vec<Arc<dyn Source>> = corpora.built.iter().map(|built| built.source.clone()).collect();
     let people = Arc::new(People::new(config)?);
     if config.tasks {
-        sources.push(people.tasks(links.clone()));
+        sources.push(people.tasks(config, environment.links.clone()));
     }
-    let market = config
-        .market
-        .as_ref()
-        .map(|market| live_market(config, market, links))
-        .transpose()?;
-    sources.extend(market.iter().flat_map(LiveMarket::sources));
+    if let Some(market) = &config.market {
+        let source = market.feed.then(|| market_source(market, &environment)).transpose()?;
+        let reports = reports_source(config, market, source.as_ref(), &environment)?;
+        sources.extend(source.map(|source| source as Arc<dyn Source>));
+        sources.push(Arc::new(reports));
+    }
     let service = Service::new(settings, sources, config.profiles.clone(), Arc::new(SystemClock))?;
-    let service = people.join(service, config)?;
     Ok(Parts {
-        service: Arc::new(service),
-        corpora,
-        market,
+        service: Arc::new(people.join(service, config)?),
+        corpora: corpora.built.into_iter().filter_map(|built| built.corpus).collect(),
+        demo: config.demo.clone(),
+        is_server: mode == Mode::Server,
         people,
     })
 }
 
-/// Corpora as what they serve: plain documents, or speeches with tools of their own.
-fn sources(config: &Config, corpora: &[Arc<DocumentsSource>], links: &Links) -> Vec<Arc<dyn Source>> {
-    // One of several speeches sources has the names that hosts know: the one called so, or the first.
-    let speeches = || config.sources.iter().filter(|source| source.reading.is_speeches());
-    let known = speeches()
-        .find(|source| source.name == "hansard")
-        .or_else(|| speeches().next());
-    let known = known.map(|source| source.name.as_str());
-    let source = |(source, corpus): (&SourceConfig, &Arc<DocumentsSource>)| -> Arc<dyn Source> {
-        let Dialect::Speeches(rules) = &source.reading.dialect else {
-            return corpus.clone();
-        };
-        let names = if known == Some(source.name.as_str()) {
-            ToolNames::hansard()
-        } else {
-            ToolNames::of(&source.name)
-        };
-        let speeches = SpeechesSource::new(corpus.clone(), names, Spellings::of(rules), links.clone());
-        Arc::new(speeches.ingesting_from(source.ingest_dir.clone()))
-    };
-    config.sources.iter().zip(corpora).map(source).collect()
-}
-
-pub fn corpora(config: &Config, pool: &Pool) -> anyhow::Result<Vec<Arc<DocumentsSource>>> {
-    // One model, however many sources use it.
-    let mut models: Vec<(&EmbedderChoice, Option<Arc<dyn Embedder>>)> = Vec::new();
-    let mut corpora = Vec::with_capacity(config.sources.len());
-    for source in &config.sources {
-        let known = models.iter().find(|(choice, _)| **choice == source.embedder);
-        let embedder = match known {
-            Some((_, embedder)) => embedder.clone(),
-            None => {
-                let embedder = reachable(embedder(&source.embedder), &source.embedder)?;
-                models.push((&source.embedder, embedder.clone()));
-                embedder
-            }
-        };
-        let settings = CorpusSettings {
-            name: source.name.clone(),
-            title: source.title.clone(),
-            description: source.description.clone(),
-            path: source.path.clone(),
-            index_dir: config.data_dir.join("index").join(&source.name),
-            limits: source.limits.clone(),
-            reading: source.reading.clone(),
-            embedder,
-        };
-        corpora.push(Arc::new(DocumentsSource::new(settings, pool.clone())));
-    }
-    Ok(corpora)
-}
-
-/// An endpoint that does not answer now must not keep everything else from being served.
-fn reachable(
-    embedder: anyhow::Result<Option<Arc<dyn Embedder>>>,
-    choice: &EmbedderChoice,
-) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    match embedder {
-        Err(error) if matches!(choice, EmbedderChoice::Api { .. }) => {
-            tracing::error!("{error:#}; full text serves alone until the next start");
-            Ok(None)
-        }
-        other => other,
+fn environment(config: &Config, links: Links, mode: Mode) -> Environment {
+    let is_server = mode == Mode::Server;
+    Environment {
+        clock: Arc::new(SystemClock),
+        links,
+        config_dir: config.dir.clone(),
+        data_dir: config.data_dir.clone(),
+        is_server,
+        // The data folder of the demo ends with the process.
+        keeps_citations: is_server || config.demo.is_none(),
+        sources: config.source_names.clone(),
     }
 }
 
-/// The model that a configuration names; `None` for full text alone.
-pub fn embedder(choice: &EmbedderChoice) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
-    Ok(Some(match choice {
-        EmbedderChoice::None => return Ok(None),
-        EmbedderChoice::MiniLm => tribune_embed::built_in()?,
-        EmbedderChoice::Static => tribune_embed::static_table()?,
-        EmbedderChoice::Folder(path) => Arc::new(
-            tribune_embed::folder::load(path)
-                .with_context(|| format!("the model in {} cannot be used", path.display()))?,
-        ),
-        EmbedderChoice::Api {
-            url,
-            model,
-            api_key,
-            dimensions,
-        } => {
-            let mut settings = ApiSettings::new(url.clone(), model.clone());
-            settings.key = api_key.as_ref().map(Secret::read).transpose()?;
-            settings.dimensions = *dimensions;
-            // On a thread of its own: it blocks, and may be called where that is not allowed. Where the
-            // dimensions are known nothing need be asked, and an endpoint that is down comes back by itself.
-            let connect = move || match settings.dimensions {
-                Some(_) => Api::new(settings),
-                None => Api::connect(settings),
-            };
-            let connected = std::thread::spawn(connect).join();
-            let api = connected.map_err(|_| anyhow::anyhow!("connecting to {url} failed unexpectedly"))?;
-            Arc::new(api.with_context(|| format!("the embeddings of {url} cannot be used"))?)
-        }
-    }))
+/// The sources of `[[sources]]`, and their models.
+pub struct Corpora {
+    pub built: Vec<Built>,
+    pub embedders: Arc<Embedders>,
+}
+
+impl Corpora {
+    fn build(config: &Config, common: Environment, pool: Pool) -> anyhow::Result<Self> {
+        let environment = CorpusEnvironment {
+            pool,
+            embedders: Arc::new(Embedders::new(config.embedder.clone())),
+            upkeep: match (config.auto_index, config.watch) {
+                (false, _) => Upkeep::Publish,
+                (true, false) => Upkeep::IndexOnce,
+                (true, true) => Upkeep::Follow,
+            },
+            common,
+        };
+        let built = config.sources.iter().map(|source| source.build(&environment));
+        Ok(Self {
+            built: built.collect::<Result<_, _>>()?,
+            embedders: environment.embedders,
+        })
+    }
+
+    /// For commands that index and serve nothing.
+    pub fn for_indexing(config: &Config) -> anyhow::Result<Self> {
+        let settings = config.settings(config.listen, false);
+        let links = Links::new(&settings.public_url);
+        Self::build(
+            config,
+            environment(config, links, Mode::Command),
+            Pool::for_background()?,
+        )
+    }
 }

@@ -1,4 +1,4 @@
-//! The command line, as somebody types it.
+//! The command line.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ fn err(output: &Output) -> String {
 }
 
 #[test]
-fn help_is_enough_to_succeed() {
+fn help_texts_match_snapshots() {
     let dir = tempfile::tempdir().expect("a folder");
     insta::assert_snapshot!("help", out(&tribune(dir.path(), &["--help"])));
     for verb in [
@@ -38,7 +38,7 @@ fn help_is_enough_to_succeed() {
 }
 
 #[test]
-fn from_an_empty_folder_to_an_answer() {
+fn init_check_index_search_answer() {
     let dir = tempfile::tempdir().expect("a folder");
     let written = out(&tribune(dir.path(), &["init", "my notes"]));
     assert!(
@@ -46,7 +46,7 @@ fn from_an_empty_folder_to_an_answer() {
         "{written}"
     );
     assert!(err(&tribune(dir.path(), &["init"])).contains("tribune init --force"));
-    assert!(out(&tribune(dir.path(), &["check"])).contains("all is well"));
+    assert!(out(&tribune(dir.path(), &["check"])).contains("no problems found"));
     std::fs::write(
         dir.path().join("my notes/pump.md"),
         "# The pump\n\nThe pump was mended by Ada.\n",
@@ -73,7 +73,7 @@ fn from_an_empty_folder_to_an_answer() {
 }
 
 #[test]
-fn mistakes_are_answered_with_the_way_out() {
+fn command_errors_say_how_to_fix_them() {
     let dir = tempfile::tempdir().expect("a folder");
     out(&tribune(dir.path(), &["init"]));
     for (args, told) in [
@@ -108,7 +108,7 @@ fn mistakes_are_answered_with_the_way_out() {
 }
 
 #[test]
-fn connect_says_what_to_paste_where() {
+fn connect_prints_what_to_paste() {
     let dir = tempfile::tempdir().expect("a folder");
     for (host, told) in [
         ("chatgpt", "MCP server URL  http://127.0.0.1:8080/mcp"),
@@ -135,9 +135,9 @@ fn completions_and_manual_pages_are_written() {
     assert!(dir.path().join("man/tribune.1").exists() && dir.path().join("man/tribune-serve.1").exists());
 }
 
-/// The demo answers questions about itself: what a newcomer tries first.
+/// The demo answers its own questions, which newcomers try first.
 #[test]
-fn the_demo_answers_its_questions_with_the_right_document_first() {
+fn demo_questions_find_right_document_first() {
     let dir = tempfile::tempdir().expect("a folder");
     let questions = include_str!("../demo-questions.tsv");
     let mut asked = 0;

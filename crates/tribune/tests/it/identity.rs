@@ -1,7 +1,6 @@
-//! Who may do what: by token, at this machine, and out there.
+//! What callers may do: with a token, on this machine, and from elsewhere.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -15,7 +14,7 @@ fn with_store() -> TestServer {
 }
 
 #[test]
-fn at_this_machine_nobody_has_to_say_who_they_are() {
+fn local_caller_needs_no_token() {
     let server = with_store();
     let me = Person::local(&server);
     for tool in TASK_TOOLS {
@@ -26,7 +25,7 @@ fn at_this_machine_nobody_has_to_say_who_they_are() {
 }
 
 #[test]
-fn whoever_comes_through_a_proxy_reads_what_is_nobodys_and_no_more() {
+fn proxied_caller_reads_only_shared_data() {
     let server = with_store();
     let mine = Person::local(&server).add("Mow the lawn");
     for header in ["x-forwarded-for", "forwarded", "x-real-ip", "x-forwarded-host"] {
@@ -67,7 +66,7 @@ fn whoever_comes_through_a_proxy_reads_what_is_nobodys_and_no_more() {
             answer.headers
         );
     }
-    // Neither the list nor the instructions tell that there is something for others.
+    // Neither the list nor the instructions reveal tools for users.
     let discovered = stranger.modern("server/discover", json!({})).json();
     assert!(
         !discovered["result"]["instructions"]
@@ -83,7 +82,7 @@ fn whoever_comes_through_a_proxy_reads_what_is_nobodys_and_no_more() {
 }
 
 #[test]
-fn whoever_is_addressed_by_another_name_or_from_another_page_is_not_local() {
+fn foreign_host_or_origin_is_not_local() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("allowed_hosts = [\"*\"]\nallowed_origins = [\"*\"]")
@@ -111,7 +110,7 @@ fn whoever_is_addressed_by_another_name_or_from_another_page_is_not_local() {
 }
 
 #[test]
-fn a_public_address_makes_nobody_local() {
+fn public_url_makes_callers_anonymous() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("public_url = \"https://tribune.example.org\"")
@@ -131,7 +130,7 @@ fn a_public_address_makes_nobody_local() {
 }
 
 #[test]
-fn listening_beyond_this_machine_offers_reads_and_says_so() {
+fn public_listener_allows_reads_and_warns() {
     let server = TestServer::builder()
         .documents(&sample())
         .tables("[store]")
@@ -140,15 +139,13 @@ fn listening_beyond_this_machine_offers_reads_and_says_so() {
         .start();
     assert_eq!(Person::local(&server).tools(), ["search", "fetch", "find_related"]);
     wait_for("the log", || {
-        server
-            .log()
-            .contains("can read what belongs to nobody in particular, and nothing else")
+        server.log().contains("can read shared data, and nothing else")
     });
     assert_eq!(Person::new(&server, "ann").tools().len(), 8);
 }
 
 #[test]
-fn where_it_is_required_nothing_is_served_without_a_token() {
+fn required_auth_refuses_anonymous_callers() {
     let server = TestServer::builder()
         .documents(&sample())
         .tables("[store]\n[auth]\nrequired = true")
@@ -180,7 +177,7 @@ fn where_it_is_required_nothing_is_served_without_a_token() {
 }
 
 #[test]
-fn a_token_is_shown_once_kept_as_a_digest_dated_and_revoked() {
+fn token_is_hashed_dated_and_revocable() {
     let server = with_store();
     let (out, err) = tribune(
         &server,
@@ -227,8 +224,8 @@ fn a_token_is_shown_once_kept_as_a_digest_dated_and_revoked() {
 
     let id = before[0]["id"].as_str().expect("an id");
     tribune(&server, &["token", "revoke", id]);
-    // Running servers trust a token for a second.
-    std::thread::sleep(Duration::from_millis(1200));
+    // Running servers cache a token for a second.
+    wait_for("the revocation", || ann.modern("tools/list", json!({})).status == 401);
     let refused = ann.modern("tools/list", json!({}));
     assert_eq!(refused.status, 401, "{}", refused.body);
     assert!(
@@ -241,7 +238,7 @@ fn a_token_is_shown_once_kept_as_a_digest_dated_and_revoked() {
 }
 
 #[test]
-fn a_wrong_token_is_refused_and_never_taken_for_none() {
+fn invalid_token_is_refused_not_ignored() {
     let server = with_store();
     for wrong in ["x", "tribune_00000000_", "tribune_0_x; drop", &"tribune_".repeat(1000)] {
         let somebody = Person::with_token(&server, wrong);
@@ -253,18 +250,18 @@ fn a_wrong_token_is_refused_and_never_taken_for_none() {
             assert_eq!(answer.status, 401, "{wrong}: {}", answer.body);
         }
     }
-    // A variable that was not set is no way to become somebody else.
+    // An empty token does not make a caller anonymous or another user.
     for empty in ["Bearer", "Bearer ", "bearer  "] {
         let somebody = Person::with(&server, &[("authorization", empty)]);
         assert_eq!(somebody.modern("tools/list", json!({})).status, 401, "{empty:?}");
     }
-    // A proxy's own scheme is none of ours.
+    // Another authorization scheme is ignored.
     let basic = Person::with(&server, &[("authorization", "Basic YTpi")]);
     assert_eq!(basic.modern("tools/list", json!({})).status, 200);
 }
 
 #[test]
-fn a_browser_signs_in_with_a_token_and_keeps_a_cookie_that_scripts_cannot_read() {
+fn browser_sign_in_sets_http_only_cookie() {
     let server = TestServer::builder()
         .documents(&sample())
         .tables("[store]\n[auth]\nrequired = true")
@@ -289,12 +286,12 @@ fn a_browser_signs_in_with_a_token_and_keeps_a_cookie_that_scripts_cannot_read()
     assert_eq!(page.status, 200);
     assert!(page.body.contains("Mow the lawn"));
     assert_eq!(page.header("cache-control"), "private, no-store");
-    // Another server on this machine does not take it for its own, and leaves it alone.
+    // Another server on this machine ignores and keeps the cookie.
     let other = with_store();
     let elsewhere = Person::with(&other, &[("cookie", &pair)]);
     let page = elsewhere.get("/");
     assert_eq!((page.status, page.header("set-cookie")), (200, ""));
-    // One that is no longer valid is dropped, so that one can sign in again.
+    // An invalid cookie is cleared, so that the user can sign in again.
     let (name, _) = pair.split_once('=').expect("a pair");
     let stale = Person::with(&server, &[("cookie", &format!("{name}=tribune_stale"))]).get("/");
     assert_eq!(stale.status, 401);
@@ -311,7 +308,7 @@ fn a_browser_signs_in_with_a_token_and_keeps_a_cookie_that_scripts_cannot_read()
 }
 
 #[test]
-fn sessions_and_streams_belong_to_whoever_began_them() {
+fn sessions_and_streams_belong_to_their_user() {
     let server = with_store();
     let (ann, bob) = (Person::new(&server, "ann"), Person::new(&server, "bob"));
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {

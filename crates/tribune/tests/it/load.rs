@@ -1,14 +1,13 @@
-//! Many sessions and streams: what they take is given back.
+//! Many sessions and streams, and the release of their resources.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use crate::protocol::initialize;
-use crate::support::{TestServer, sample, wait_for};
+use crate::support::{PATIENCE, TestServer, sample, wait_for};
 
 const MANY: usize = 1000;
-/// A thousand sessions hold well over 50 MB while they last; what stays is noise.
+/// A thousand sessions use well over 50 MB; a smaller rest is noise.
 const ALLOWANCE: u64 = 16 * 1024 * 1024;
 
 /// Resident memory in bytes and open descriptors of a process.
@@ -34,7 +33,7 @@ fn gauge(server: &TestServer, name: &str) -> u64 {
 }
 
 #[test]
-fn a_thousand_abandoned_sessions_are_given_back() {
+fn thousand_abandoned_sessions_are_released() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("session_idle_secs = 2")
@@ -56,7 +55,7 @@ fn a_thousand_abandoned_sessions_are_given_back() {
 }
 
 #[test]
-fn with_as_many_sessions_as_allowed_newcomers_are_served_without_one() {
+fn session_limit_serves_clients_without_session() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("max_sessions = 3")
@@ -70,7 +69,7 @@ fn with_as_many_sessions_as_allowed_newcomers_are_served_without_one() {
 }
 
 #[test]
-fn a_thousand_idle_streams_are_held_and_given_back() {
+fn thousand_idle_streams_are_released() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("keep_alive_secs = 5")
@@ -79,9 +78,7 @@ fn a_thousand_idle_streams_are_held_and_given_back() {
         (0..count)
             .map(|_| {
                 let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
-                stream
-                    .set_read_timeout(Some(Duration::from_secs(30)))
-                    .expect("a timeout");
+                stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
                 stream
                     .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
                     .expect("sent");
@@ -102,7 +99,7 @@ fn a_thousand_idle_streams_are_held_and_given_back() {
     let (memory_held, _) = held(server.pid());
     let each = memory_held.saturating_sub(memory_before) / MANY as u64;
     assert!(each < 100 * 1024, "an idle stream holds {each} bytes");
-    // Every one of them is alive: each gets its keep-alive.
+    // Every stream is alive and gets its keep-alive.
     for stream in &mut streams {
         let mut seen = String::new();
         let mut buffer = [0; 2048];

@@ -1,4 +1,6 @@
-//! The shipped binary, tried as its users try it. One test binary, because each costs a link.
+//! The whole binary, used as users do. One test binary, because each costs a link.
+
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
 
 #[path = "../../../agent/tests/it/support/aimock.rs"]
 mod aimock;
@@ -10,6 +12,7 @@ mod chat;
 mod cli;
 mod clients;
 mod conformance;
+mod documentation;
 mod documents;
 mod eval;
 mod exchange;

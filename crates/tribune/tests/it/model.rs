@@ -1,28 +1,25 @@
-//! A model that says what a test wants: an OpenAI-compatible endpoint on loopback, as fast as it can be.
+//! A scripted model: an OpenAI-compatible endpoint on loopback.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
 
-/// What the model does next.
+/// The model's next action.
 #[derive(Debug, Clone)]
 pub enum Reply {
     Says(String),
-    /// Tools and their arguments, as text: a model may get those wrong.
+    /// Tool calls with arguments as text, so that they can be invalid.
     Calls(Vec<(String, String)>),
     /// An HTTP status with an error body.
     Fails(u16),
-    /// Part of an answer, then the connection ends.
+    /// Part of an answer, then the connection closes.
     BreaksOff,
     /// Not JSON at all.
     Garbage,
-    /// Says it piece by piece, with pauses.
-    Pieces(Vec<String>, Duration),
-    /// Says it after a while.
-    Slowly(Duration, String),
+    /// Says the first pieces, and the others once it is released.
+    HeldAfter(usize, Vec<String>),
 }
 
 pub fn says(text: &str) -> Reply {
@@ -33,19 +30,19 @@ pub fn calls(tool: &str, arguments: &Value) -> Reply {
     Reply::Calls(vec![(tool.to_owned(), arguments.to_string())])
 }
 
-type Script = dyn Fn(&Asked) -> Reply + Send + Sync;
+type Script = dyn Fn(&ModelRequest) -> Reply + Send + Sync;
 
 /// One request to the model.
-pub struct Asked {
+pub struct ModelRequest {
     pub body: Value,
 }
 
-impl Asked {
+impl ModelRequest {
     pub fn messages(&self) -> &[Value] {
         self.body["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// What the user said last.
+    /// The last user message.
     pub fn question(&self) -> &str {
         let mut said = self.messages().iter().rev();
         said.find(|message| message["role"] == "user")
@@ -53,7 +50,7 @@ impl Asked {
             .unwrap_or_default()
     }
 
-    /// Results of the tools that were called for the question, first to last.
+    /// Results of the tool calls for the question, in order.
     pub fn results(&self) -> Vec<&str> {
         let asked = self
             .messages()
@@ -70,37 +67,66 @@ impl Asked {
 
 pub struct Model {
     pub url: String,
-    asked: Arc<Mutex<Vec<Value>>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    asked: Mutex<Vec<Value>>,
+    /// How many held answers may go on.
+    released: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn release(&self) {
+        *self.released.lock().expect("the lock") += 1;
+        self.changed.notify_all();
+    }
+
+    fn wait_for_release(&self) {
+        let released = self.released.lock().expect("the lock");
+        let mut released = self
+            .changed
+            .wait_while(released, |count| *count == 0)
+            .expect("the lock");
+        *released -= 1;
+    }
 }
 
 impl Model {
-    pub fn start(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(&ModelRequest) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/v1", listener.local_addr().expect("an address"));
-        let asked: Arc<Mutex<Vec<Value>>> = Arc::default();
-        let (kept, script): (_, Arc<Script>) = (asked.clone(), Arc::new(script));
+        let shared: Arc<Shared> = Arc::default();
+        let (kept, script): (_, Arc<Script>) = (shared.clone(), Arc::new(script));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (kept, script) = (kept.clone(), script.clone());
-                // A client that has gone is no reason for the model to fail.
+                // Ignore clients that have disconnected.
                 std::thread::spawn(move || drop(answer(&stream, &kept, &*script)));
             }
         });
-        Self { url, asked }
+        Self { url, shared }
     }
 
     /// Every request so far.
     pub fn asked(&self) -> Vec<Value> {
-        self.asked.lock().expect("the lock").clone()
+        self.shared.asked.lock().expect("the lock").clone()
     }
 
-    /// The table that lets Tribune use it.
+    /// Lets one held answer go on. A browser does the same with `POST {url}` and `{"release": true}`.
+    pub fn release(&self) {
+        self.shared.release();
+    }
+
+    /// The `[agent]` table for this model.
     pub fn table(&self) -> String {
         format!("[agent]\nbase_url = \"{}\"\nmodel = \"scripted\"\n", self.url)
     }
 }
 
-fn answer(stream: &TcpStream, kept: &Mutex<Vec<Value>>, script: &Script) -> std::io::Result<()> {
+fn answer(stream: &TcpStream, shared: &Shared, script: &Script) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -119,22 +145,24 @@ fn answer(stream: &TcpStream, kept: &Mutex<Vec<Value>>, script: &Script) -> std:
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let body: Value = serde_json::from_slice(&body)?;
-    kept.lock().expect("the lock").push(body.clone());
-    reply(stream, script(&Asked { body }))
+    if body["release"] == true {
+        shared.release();
+        return send(stream, 200, "application/json", "{}");
+    }
+    shared.asked.lock().expect("the lock").push(body.clone());
+    reply(stream, script(&ModelRequest { body }), shared)
 }
 
-fn reply(mut stream: &TcpStream, reply: Reply) -> std::io::Result<()> {
+fn reply(mut stream: &TcpStream, reply: Reply, shared: &Shared) -> std::io::Result<()> {
     match reply {
         Reply::Says(text) => send(stream, 200, "text/event-stream", &words(&text, true)),
-        Reply::Slowly(time, text) => {
-            std::thread::sleep(time);
-            send(stream, 200, "text/event-stream", &words(&text, true))
-        }
-        Reply::Pieces(pieces, pause) => {
+        Reply::HeldAfter(count, pieces) => {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")?;
-            for piece in pieces {
+            for (place, piece) in pieces.iter().enumerate() {
+                if place == count {
+                    shared.wait_for_release();
+                }
                 stream.write_all(event(&json!({"content": piece}), None).as_bytes())?;
-                std::thread::sleep(pause);
             }
             stream.write_all(words("", true).as_bytes())
         }

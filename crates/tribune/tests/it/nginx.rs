@@ -1,5 +1,5 @@
-//! A real nginx with `deploy/nginx.conf` in front of Tribune, reached by a public name: streams
-//! arrive as they are sent, stay open, and clients notice nothing.
+//! A real nginx with `deploy/nginx.conf` in front of Tribune, with a public name: streams arrive unbuffered, stay open,
+//! and clients work as without it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,16 +13,13 @@ use serde_json::{Value, json};
 use ureq::http::{HeaderMap, Response};
 
 use crate::clients::Client;
-use crate::support::{Builder, TestServer, free_port, root, sample, wait_for};
+use crate::support::{Builder, PATIENCE, TestServer, free_port, root, sample, wait_for};
 
 /// The name `deploy/nginx.conf` serves.
 const NAME: &str = "tribune.example.org";
 
-/// How soon an event must have passed the proxy.
-const AT_ONCE: Duration = Duration::from_secs(1);
-
-/// Tribune behind nginx. Both have the same port, on two loopback addresses, so that the public
-/// address with that port is true.
+/// Tribune behind nginx. Both use the same port on two loopback addresses, so that the public address with that port is
+/// correct.
 struct Site {
     tribune: TestServer,
     _nginx: Nginx,
@@ -35,6 +32,11 @@ impl Site {
         Self::of(TestServer::builder())
     }
 
+    /// With keep-alives each second.
+    fn with_keep_alives() -> Self {
+        Self::of(TestServer::builder().server("keep_alive_secs = 1"))
+    }
+
     /// With the tools of the conformance suite.
     fn with_fixtures() -> Self {
         Self::of(TestServer::builder().arg("--conformance"))
@@ -44,14 +46,14 @@ impl Site {
         let port = free_port();
         let tribune = tribune
             .documents(&sample())
-            .server(&format!("public_url = \"http://{NAME}:{port}\"\nkeep_alive_secs = 1"))
+            .server(&format!("public_url = \"http://{NAME}:{port}\""))
             .arg("--listen")
             .arg(&format!("127.0.0.1:{port}"))
             .start();
         let nginx = Nginx::start(tribune.dir.path(), &shipped_site(port));
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(60)))
+            .timeout_global(Some(PATIENCE))
             .build()
             .into();
         let site = Self {
@@ -64,7 +66,7 @@ impl Site {
         site
     }
 
-    /// An address at the proxy, which is not told by its name because no name server knows it.
+    /// An address at the proxy, by IP because no name server knows its name.
     fn address(&self, path: &str) -> String {
         format!("http://127.0.0.2:{}{path}", self.port)
     }
@@ -92,7 +94,7 @@ impl Site {
     }
 }
 
-/// nginx in the foreground, ended with its owner.
+/// nginx in the foreground, stopped with its owner.
 pub struct Nginx(Child);
 
 impl Nginx {
@@ -112,7 +114,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // In good order, because a killed master leaves its workers behind.
+        // Stopped, not killed: a killed master leaves its workers behind.
         drop(Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status());
         drop(self.0.wait());
     }
@@ -124,7 +126,7 @@ fn shipped_site(port: u16) -> String {
     replace_once(&site, "server 127.0.0.1:8080;", &format!("server 127.0.0.1:{port};"))
 }
 
-/// What a system's own nginx.conf has around the site, and it compresses whatever it can.
+/// A system's nginx.conf around the site, with compression for everything.
 fn main_config() -> String {
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("    {kind}_temp_path {kind}_temp;\n"))
@@ -137,7 +139,7 @@ fn main_config() -> String {
     )
 }
 
-/// Workers of a root's nginx run as somebody else, who may not enter the test's folder.
+/// Workers of root's nginx run as another user, who may not enter the test's folder.
 fn worker_user() -> &'static str {
     let id = Command::new("id").arg("-u").output().expect("id");
     if id.stdout == b"0\n" { "user root;" } else { "" }
@@ -158,7 +160,7 @@ fn replace_once(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// One event of a stream, or one comment, and when it was here.
+/// One event or comment of a stream, and its arrival.
 struct Event {
     at: Instant,
     name: String,
@@ -172,7 +174,7 @@ impl Event {
     }
 }
 
-/// An event stream, read as it comes.
+/// An event stream.
 struct Events(mpsc::Receiver<Event>);
 
 impl Events {
@@ -207,14 +209,14 @@ impl Events {
         Self(receiver)
     }
 
-    /// The next event or comment, which must come soon.
+    /// The next event or comment. A proxy that buffers would keep a small one until the stream ends.
     fn next(&self) -> Event {
-        self.0.recv_timeout(3 * AT_ONCE).expect("an event")
+        self.0.recv_timeout(PATIENCE).expect("an event")
     }
 
     /// The next event with data.
     fn next_with_data(&self) -> Event {
-        let until = Instant::now() + 5 * AT_ONCE;
+        let until = Instant::now() + PATIENCE;
         loop {
             let event = self.next();
             if !event.data.is_empty() {
@@ -257,42 +259,30 @@ fn citation(answer: &Value) -> String {
 }
 
 #[test]
-fn sse_events_and_keep_alives_pass_at_once_and_an_idle_stream_stays_open() {
-    let site = Site::start();
-    let opened = Instant::now();
+fn sse_events_pass_and_idle_streams_stay_open() {
+    let site = Site::with_keep_alives();
     let events = Events::of(site.get("/sse", "text/event-stream"));
     let endpoint = events.next();
     assert_eq!(endpoint.name, "endpoint");
-    assert!(endpoint.at - opened < AT_ONCE, "{:?}", endpoint.at - opened);
 
     let ask = |message: &Value| {
-        let sent = Instant::now();
         assert_eq!(site.post(&endpoint.data, &[], message).status(), 202);
-        let answer = events.next_with_data();
-        assert!(answer.at - sent < AT_ONCE, "{:?}", answer.at - sent);
-        answer.message()
+        events.next_with_data().message()
     };
     assert_eq!(ask(&initialize())["result"]["protocolVersion"], "2025-06-18");
     assert_eq!(site.post(&endpoint.data, &[], &initialized()).status(), 202);
     let first = ask(&search(2));
     assert!(citation(&first).starts_with(&format!("http://{NAME}:{}/data/", site.port)));
 
-    // Idle but for the keep-alives, which come each second and not in a heap.
-    let beats: Vec<Instant> = std::iter::repeat_with(|| events.next())
-        .take(4)
-        .inspect(|event| assert!(event.comment, "only keep-alives: {} {}", event.name, event.data))
-        .map(|event| event.at)
-        .collect();
-    assert!(
-        beats.windows(2).all(|pair| pair[1] - pair[0] < 2 * AT_ONCE),
-        "{beats:?}"
-    );
-    assert!(beats[3] - beats[0] > Duration::from_secs(2), "{beats:?}");
+    // Idle but for the keep-alives.
+    for event in std::iter::repeat_with(|| events.next()).take(4) {
+        assert!(event.comment, "only keep-alives: {} {}", event.name, event.data);
+    }
     assert_eq!(ask(&search(3))["id"], 3, "the stream is still open");
 }
 
 #[test]
-fn a_legacy_session_works_from_its_start_to_its_end() {
+fn legacy_session_works_behind_nginx() {
     let site = Site::start();
     let started = site.post("/mcp", &[], &initialize());
     let session = header(started.headers(), "mcp-session-id").to_owned();
@@ -327,7 +317,7 @@ fn a_legacy_session_works_from_its_start_to_its_end() {
 }
 
 #[test]
-fn a_modern_call_works_and_operators_pages_stay_inside() {
+fn modern_call_works_and_operations_stay_internal() {
     let site = Site::start();
     let answer = modern(&site, "search", &json!({"query": "runner beans"}), None);
     assert_eq!(answer.status(), 200);
@@ -360,10 +350,10 @@ fn modern(site: &Site, tool: &str, arguments: &Value, progress: Option<u32>) -> 
 }
 
 #[test]
-fn progress_arrives_while_the_call_is_under_way() {
+fn progress_arrives_during_the_call() {
     let site = Site::with_fixtures();
-    // A busy machine may read several events in one go; a proxy that keeps them back does so always.
-    let apart = (0..5).any(|_| {
+    // A busy machine may read several events at once; a buffering proxy would always do so.
+    wait_for("progress to come one by one", || {
         let events = Events::of(modern(&site, "test_tool_with_progress", &json!({}), Some(7)));
         let arrived: Vec<Event> = std::iter::repeat_with(|| events.next_with_data()).take(4).collect();
         for (event, percent) in arrived.iter().zip([0.0, 50.0, 100.0]) {
@@ -376,19 +366,18 @@ fn progress_arrives_while_the_call_is_under_way() {
             );
         }
         assert!(arrived[3].message()["result"].is_object(), "{}", arrived[3].data);
-        // The tool rests 50 ms before the second and the third.
+        // The tool waits 50 ms before the second and the third.
         let gap = |n: usize| arrived[n].at - arrived[n - 1].at;
         gap(1).min(gap(2)) > Duration::from_millis(25)
     });
-    assert!(apart, "the three steps never came one by one");
 }
 
 #[test]
-fn a_real_client_notices_nothing_of_the_proxy() {
+fn real_client_works_through_nginx() {
     let site = Site::start();
-    // The client takes nginx for its forward proxy: so it uses the public address without a name server.
+    // The client uses nginx as a forward proxy, so that the public address needs no name server.
     let client = Client::python("py-mcp2", "python_mcp2.py")
-        // What comes through a proxy is nobody's, and nobody has tasks.
+        // A proxied caller is anonymous and has no tasks.
         .variable("TRIBUNE_HAS_TASKS", "0")
         .variable("HTTP_PROXY", &site.address(""));
     let at = |path: &str| format!("http://{NAME}:{}{path}", site.port);

@@ -1,17 +1,16 @@
-//! What an operator relies on.
+//! Operations: readiness, metrics, logs, stop.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::protocol::initialize;
-use crate::support::{TestServer, sample, wait_for};
+use crate::support::{TestServer, exit_code, sample, signal, wait_for};
 
 #[test]
-fn readiness_says_why_not() {
+fn readiness_reports_reasons() {
     let server = TestServer::builder()
         .tables("[[sources]]\nname = \"gone\"\nkind = \"documents\"\npath = \"no-such-folder\"\n")
         .at_once()
@@ -52,7 +51,7 @@ fn metrics_count_calls_by_tool_and_outcome() {
 }
 
 #[test]
-fn correlation_ids_go_in_and_out_and_hostile_ones_are_replaced() {
+fn correlation_ids_are_kept_or_replaced() {
     let server = TestServer::builder()
         .documents(&sample())
         .arg("--log-format")
@@ -81,7 +80,7 @@ fn correlation_ids_go_in_and_out_and_hostile_ones_are_replaced() {
     assert!(line["ms"].is_number() && line["count"] == 1, "{line}");
 }
 
-/// Whatever callers ask and documents say stays out of the log at the default level.
+/// Queries, ids and document texts are not logged at the default level.
 #[test]
 fn queries_ids_and_texts_are_not_logged() {
     const CANARY: &str = "canary7f3a";
@@ -108,32 +107,31 @@ fn queries_ids_and_texts_are_not_logged() {
     server.get(&format!("/{CANARY}"), &[]);
     server.post("/mcp", &[("content-type", "application/json")], &format!("{{{CANARY}"));
     let mut server = server;
-    assert_eq!(server.stop(Duration::from_secs(20)), Some(0));
+    assert_eq!(server.stop(), Some(0));
     let log = server.log();
     assert!(log.contains("tool call"), "calls are logged: {log}");
     assert!(!log.contains(CANARY), "{log}");
 }
 
 #[test]
-fn a_stop_finishes_what_is_in_flight_and_ends_streams() {
-    let mut server = TestServer::builder().documents(&sample()).arg("--conformance").start();
+fn stop_finishes_calls_and_closes_streams() {
+    let mut server = TestServer::builder()
+        .documents(&sample())
+        .server("drain_secs = 600")
+        .start();
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
     stream
         .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n")
         .expect("sent");
     let mut head = [0; 512];
     assert!(stream.read(&mut head).expect("a stream") > 0);
-    let started = Instant::now();
-    assert_eq!(server.stop(Duration::from_secs(20)), Some(0), "{}", server.log());
-    assert!(
-        started.elapsed() < Duration::from_secs(10),
-        "an open stream does not hold it up"
-    );
+    // A stream that holds it up would do so for ten minutes.
+    assert_eq!(server.stop(), Some(0), "{}", server.log());
     assert!(server.log().contains("stopped"), "{}", server.log());
 }
 
 #[test]
-fn what_was_put_right_is_ready_again() {
+fn corrected_source_becomes_ready_again() {
     let server = TestServer::builder()
         .tables("[[sources]]\nname = \"late\"\nkind = \"documents\"\npath = \"late\"\n")
         .at_once()
@@ -155,7 +153,7 @@ fn what_was_put_right_is_ready_again() {
 
 /// A supervisor that does not read our standard error must still be able to stop us.
 #[test]
-fn a_stop_does_not_wait_for_a_log_that_nobody_reads() {
+fn stop_does_not_wait_for_unread_log() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut child = std::process::Command::new(crate::support::binary())
         .args(["serve", "--listen", "127.0.0.1:0", "--log", "trace,hyper=trace"])
@@ -179,23 +177,12 @@ fn a_stop_does_not_wait_for_a_log_that_nobody_reads() {
         let mut answer = Vec::new();
         connection.read_to_end(&mut answer).expect("an answer");
     }
-    let told = std::process::Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status()
-        .expect("kill");
-    assert!(told.success());
-    let until = Instant::now() + Duration::from_secs(15);
-    while child.try_wait().expect("waited").is_none() {
-        if Instant::now() > until {
-            child.kill().expect("killed");
-            panic!("it waits for a reader");
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    signal(child.id(), "TERM");
+    assert!(exit_code(&mut child).is_some(), "it waits for a reader");
 }
 
 #[test]
-fn a_port_that_is_taken_is_named_with_the_way_out() {
+fn taken_port_is_reported_with_advice() {
     let server = TestServer::start();
     let listen = format!("127.0.0.1:{}", server.port);
     let second = std::process::Command::new(crate::support::binary())
@@ -212,11 +199,11 @@ fn a_port_that_is_taken_is_named_with_the_way_out() {
 }
 
 #[test]
-fn the_page_for_people_shows_sources_addresses_and_results() {
+fn start_page_shows_sources_addresses_and_results() {
     let server = TestServer::start();
     let home = server.get("/", &[("accept", "text/html")]);
     for part in ["Docs", "4 documents", &format!("{}/mcp", server.url), "claude mcp add"] {
-        // Slashes come escaped.
+        // Slashes are escaped.
         assert!(home.body.replace("&#x2f;", "/").contains(part), "{part}");
     }
     let results = server.get("/?q=beans", &[("accept", "text/html")]);

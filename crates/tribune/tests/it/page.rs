@@ -1,21 +1,17 @@
-//! The start page in a real browser. What is checked stands in `tests/page`.
+//! The start page in a real browser. The checks are in `tests/page`.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::clients::{node, run};
-use crate::model::{Asked, Model, Reply, calls, says};
+use crate::model::{Model, ModelRequest, Reply, calls, says};
 use crate::people::token;
 use crate::support::{TestServer, root, sample};
 
-/// Four views of every check; each takes some seconds on a busy machine.
-const LIMIT: Duration = Duration::from_secs(300);
-
-/// Where screenshots stay, for people to look at.
+/// The folder for screenshots.
 pub fn screenshots(name: &str) -> PathBuf {
     let folder = root().join("target/screenshots").join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -25,12 +21,12 @@ pub fn screenshots(name: &str) -> PathBuf {
 pub fn check(script: &str, args: &[&str]) {
     let mut command = Command::new(node());
     command.arg(root().join("tests/page").join(script)).args(args);
-    let ended = run(&mut command, LIMIT);
+    let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{script}:\n{}", ended.output);
 }
 
 /// The model that `tests/page/chat.spec.mjs` describes.
-fn script(asked: &Asked, breakdowns: &Mutex<usize>) -> Reply {
+fn script(asked: &ModelRequest, breakdowns: &Mutex<usize>) -> Reply {
     let question = asked.question().to_lowercase();
     let results = asked.results();
     let tomato = || -> Value {
@@ -61,7 +57,7 @@ fn script(asked: &Asked, breakdowns: &Mutex<usize>) -> Reply {
         };
     }
     if is("break down") {
-        // A turn tries three times; every view breaks down once.
+        // A turn tries three times, and every view fails once.
         let mut count = breakdowns.lock().expect("the lock");
         *count += 1;
         return if (*count).is_multiple_of(4) {
@@ -75,7 +71,7 @@ fn script(asked: &Asked, breakdowns: &Mutex<usize>) -> Reply {
     }
     if is("long story") {
         let paragraphs = (1..=40).map(|number| format!("Paragraph {number} of a long story.\n\n"));
-        return Reply::Pieces(paragraphs.collect(), Duration::from_millis(50));
+        return Reply::HeldAfter(3, paragraphs.collect());
     }
     says("I heard you.")
 }
@@ -85,7 +81,7 @@ const HOSTILE: &str = "<img src=x onerror=\"window.pwned=1\"><script>window.pwne
     **bold [z](JaVaScRiPt:window.pwned=1)** <a href=\"javascript:window.pwned=1\">a</a>";
 
 #[test]
-fn a_whole_conversation_can_be_had_in_a_browser() {
+fn browser_holds_a_whole_conversation() {
     let breakdowns = Mutex::new(0);
     let model = Model::start(move |asked| script(asked, &breakdowns));
     let server = TestServer::builder()
@@ -93,11 +89,14 @@ fn a_whole_conversation_can_be_had_in_a_browser() {
         .tables(&model.table())
         .start();
     let folder = screenshots("chat");
-    check("chat.spec.mjs", &[&server.url, &folder.display().to_string()]);
+    check(
+        "chat.spec.mjs",
+        &[&server.url, &folder.display().to_string(), &model.url],
+    );
 }
 
 #[test]
-fn a_browser_signs_in_and_is_told_what_is_missing() {
+fn browser_sign_in_reports_missing_model() {
     let model = Model::start(|_| says("I heard you."));
     let closed = TestServer::builder()
         .documents(&sample())

@@ -1,4 +1,4 @@
-//! Users of a running Tribune, and what each of them can do.
+//! Users of a running Tribune.
 
 use std::process::Command;
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, TestServer, binary};
 
-/// Somebody who talks to a server: with a token, or with whatever headers.
+/// A caller of a server, with a token or other headers.
 pub struct Person<'a> {
     pub server: &'a TestServer,
     pub headers: Vec<(String, String)>,
 }
 
 impl<'a> Person<'a> {
-    /// A user with a token of their own.
+    /// A user with a token.
     pub fn new(server: &'a TestServer, name: &str) -> Self {
         Self::with_token(server, &token(server, name))
     }
@@ -22,12 +22,12 @@ impl<'a> Person<'a> {
         Self::with(server, &[("authorization", &format!("Bearer {token}"))])
     }
 
-    /// Whoever sits at this machine.
+    /// The local user.
     pub fn local(server: &'a TestServer) -> Self {
         Self::with(server, &[])
     }
 
-    /// Somebody out there, handed on by a proxy.
+    /// An anonymous caller behind a proxy.
     pub fn stranger(server: &'a TestServer) -> Self {
         Self::with(server, &[("x-forwarded-for", "203.0.113.7")])
     }
@@ -68,7 +68,7 @@ impl<'a> Person<'a> {
             .collect()
     }
 
-    /// A tool's structured answer, or what its failure says.
+    /// A tool's structured answer, or its error message.
     pub fn try_call(&self, tool: &str, arguments: &Value) -> Result<Value, String> {
         let answer = self
             .modern("tools/call", json!({"name": tool, "arguments": arguments}))
@@ -102,7 +102,7 @@ impl<'a> Person<'a> {
             .collect()
     }
 
-    /// The answer of the agent.
+    /// The agent's answer.
     pub fn chat(&self, message: &str) -> Value {
         let answer = self.post("/chat", &json!({"message": message}));
         assert_eq!(answer.status, 200, "{}", answer.body);
@@ -110,7 +110,7 @@ impl<'a> Person<'a> {
     }
 }
 
-/// Makes a token as an operator does.
+/// Creates a token with the command line.
 pub fn token(server: &TestServer, user: &str) -> String {
     let made = tribune(server, &["token", "create", "--user", user]);
     made.0.trim().to_owned()

@@ -1,12 +1,11 @@
-//! What breaks MCP servers in the field, each shown not to break this one.
+//! Protocol cases that are known to break MCP servers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, TestServer, sample};
+use crate::support::{Answer, PATIENCE, TestServer, sample};
 
 pub const JSON: (&str, &str) = ("content-type", "application/json");
 const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
@@ -24,7 +23,7 @@ pub fn rpc(method: &str, params: Value) -> String {
 }
 
 #[test]
-fn a_public_host_name_is_answered_only_when_configured() {
+fn unknown_host_name_is_refused() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("public_url = \"https://tribune.example.org\"\nallowed_hosts = [\"other.example.org\"]")
@@ -49,7 +48,7 @@ fn a_public_host_name_is_answered_only_when_configured() {
 }
 
 #[test]
-fn a_foreign_origin_is_refused_and_an_own_one_gets_cors() {
+fn foreign_origin_is_refused_own_gets_cors() {
     let server = TestServer::builder()
         .server("allowed_origins = [\"https://app.example.org\"]")
         .start();
@@ -72,7 +71,7 @@ fn a_foreign_origin_is_refused_and_an_own_one_gets_cors() {
 }
 
 #[test]
-fn a_preflight_is_answered() {
+fn cors_preflight_is_answered() {
     let server = TestServer::start();
     let request = "OPTIONS /mcp HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost:5173\r\naccess-control-request-method: POST\r\naccess-control-request-headers: content-type, mcp-session-id\r\nconnection: close\r\n\r\n";
     let answer = raw(&server, request.as_bytes()).to_ascii_lowercase();
@@ -87,12 +86,10 @@ fn a_preflight_is_answered() {
     );
 }
 
-/// Sends bytes as they are and reads to the end.
+/// Sends raw bytes and reads to the end.
 fn raw(server: &TestServer, request: &[u8]) -> String {
     let mut connection = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
-    connection
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .expect("a timeout");
+    connection.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     connection.write_all(request).expect("sent");
     let mut answer = Vec::new();
     connection.read_to_end(&mut answer).expect("an answer");
@@ -100,7 +97,7 @@ fn raw(server: &TestServer, request: &[u8]) -> String {
 }
 
 #[test]
-fn each_legacy_version_is_echoed_and_sessions_work_in_it() {
+fn legacy_versions_are_echoed_with_sessions() {
     let server = TestServer::start();
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let opened = initialize(&server, version);
@@ -137,14 +134,14 @@ fn each_legacy_version_is_echoed_and_sessions_work_in_it() {
 }
 
 #[test]
-fn an_unknown_version_is_answered_with_one_that_is_known() {
+fn unknown_version_gets_a_known_one() {
     let server = TestServer::start();
     let version = initialize(&server, "1999-01-01").json()["result"]["protocolVersion"].clone();
     assert!(version.as_str().is_some_and(|v| v.starts_with("202")), "{version}");
 }
 
 #[test]
-fn without_sessions_and_without_a_session_id_calls_are_answered_all_the_same() {
+fn calls_without_session_id_are_answered() {
     for settings in ["sessions = true", "sessions = false"] {
         let server = TestServer::builder().documents(&sample()).server(settings).start();
         let opened = initialize(&server, "2025-06-18");
@@ -170,7 +167,7 @@ fn without_sessions_and_without_a_session_id_calls_are_answered_all_the_same() {
 }
 
 #[test]
-fn after_a_restart_an_old_session_is_404_and_a_new_one_can_be_opened() {
+fn restart_makes_old_session_404() {
     let server = TestServer::start();
     let headers = [JSON, BOTH, ("mcp-session-id", "00000000-0000-4000-8000-000000000000")];
     let answer = server.post("/mcp", &headers, &rpc("tools/list", json!({})));
@@ -178,13 +175,13 @@ fn after_a_restart_an_old_session_is_404_and_a_new_one_can_be_opened() {
     assert!(
         answer.json()["error"]["message"]
             .as_str()
-            .is_some_and(|m| m.contains("send `initialize` again"))
+            .is_some_and(|m| m.contains("send `initialize`"))
     );
     assert_eq!(initialize(&server, "2025-06-18").status, 200);
 }
 
 #[test]
-fn a_session_is_ended_with_delete() {
+fn delete_ends_a_session() {
     let server = TestServer::start();
     let session = open_session(&server);
     let request =
@@ -199,7 +196,7 @@ fn a_session_is_ended_with_delete() {
 }
 
 #[test]
-fn a_failed_resume_ends_instead_of_looping() {
+fn failed_resume_ends_the_stream() {
     let server = TestServer::start();
     let session = open_session(&server);
     let headers = [
@@ -207,24 +204,21 @@ fn a_failed_resume_ends_instead_of_looping() {
         ("mcp-session-id", session.as_str()),
         ("last-event-id", "999/999"),
     ];
-    let started = Instant::now();
+    // Reading to the end of the body fails if the stream stays open.
     let answer = server.get("/mcp", &headers);
     assert_eq!(
         answer.status, 200,
         "an error status would make EventSource try for ever"
     );
-    assert!(started.elapsed() < Duration::from_secs(5), "the stream ends by itself");
 }
 
 #[test]
-fn a_second_stream_of_one_session_does_no_harm() {
+fn second_stream_of_a_session_works() {
     let server = TestServer::start();
     let session = open_session(&server);
     let open = || {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
-        stream
-            .set_read_timeout(Some(Duration::from_secs(5)))
-            .expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let request = format!(
             "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n\r\n"
         );
@@ -253,7 +247,7 @@ fn open_session(server: &TestServer) -> String {
 }
 
 #[test]
-fn any_accept_header_is_answered_with_something_it_can_read() {
+fn every_accept_header_gets_readable_answer() {
     let server = TestServer::start();
     let session = open_session(&server);
     for accept in [
@@ -280,7 +274,7 @@ fn any_accept_header_is_answered_with_something_it_can_read() {
 }
 
 #[test]
-fn both_spellings_of_the_paths_are_served() {
+fn trailing_slash_paths_are_served() {
     let server = TestServer::start();
     for path in ["/mcp", "/mcp/"] {
         assert_eq!(server.modern(path, "tools/list", json!({})).status, 200, "{path}");
@@ -327,7 +321,7 @@ fn broken_bodies_are_json_rpc_errors() {
 }
 
 #[test]
-fn a_body_over_the_limit_is_413() {
+fn oversized_body_is_413() {
     let server = TestServer::builder().server("max_body_mb = 1").start();
     let large = rpc(
         "tools/call",
@@ -343,7 +337,7 @@ fn a_body_over_the_limit_is_413() {
 }
 
 #[test]
-fn an_unknown_tool_is_a_protocol_error_and_bad_arguments_are_the_tool_s() {
+fn unknown_tool_differs_from_bad_arguments() {
     let server = TestServer::start();
     let legacy = |params: Value| server.post("/mcp", &[JSON, BOTH], &rpc("tools/call", params)).json();
     let modern = |params: Value| server.modern("/mcp", "tools/call", params).json();
@@ -371,7 +365,7 @@ fn an_unknown_tool_is_a_protocol_error_and_bad_arguments_are_the_tool_s() {
 }
 
 #[test]
-fn params_that_do_not_fit_are_told_from_a_method_that_does_not_exist() {
+fn bad_params_differ_from_unknown_method() {
     let server = TestServer::start();
     let ask = |body: Value| server.post("/mcp", &[JSON, BOTH], &body.to_string()).json()["error"].clone();
     for body in [
@@ -390,12 +384,12 @@ fn params_that_do_not_fit_are_told_from_a_method_that_does_not_exist() {
     let error = ask(json!({"jsonrpc": "2.0", "id": 1, "method": "no/such"}));
     assert_eq!(
         (&error["code"], &error["message"]),
-        (&json!(-32601), &json!("there is no method `no/such` here"))
+        (&json!(-32601), &json!("Unknown method `no/such`"))
     );
 }
 
 #[test]
-fn a_session_of_one_profile_is_unknown_to_another() {
+fn session_is_unknown_to_other_profile() {
     let server = TestServer::start();
     let session = open_session(&server);
     let headers = [JSON, BOTH, ("mcp-session-id", session.as_str())];
@@ -408,9 +402,9 @@ fn a_session_of_one_profile_is_unknown_to_another() {
     );
 }
 
-/// Answers wait in memory until they are read.
+/// Unread answers wait in memory, so they are limited.
 #[test]
-fn a_stream_that_is_not_read_may_not_go_on_asking() {
+fn unread_stream_is_limited() {
     let server = TestServer::builder()
         .documents(&[("long.txt", &"word ".repeat(7000))])
         .start();
@@ -447,7 +441,7 @@ fn a_stream_that_is_not_read_may_not_go_on_asking() {
 }
 
 #[test]
-fn the_modern_era_keeps_its_rules() {
+fn modern_era_rules_are_enforced() {
     let server = TestServer::start();
     let discovered = server.modern("/mcp", "server/discover", json!({})).json()["result"].clone();
     assert!(
@@ -498,15 +492,11 @@ fn the_modern_era_keeps_its_rules() {
         (mismatch.status, mismatch.json()["error"]["code"].clone()),
         (400, json!(-32020))
     );
-    let listening = Instant::now();
+    // A subscription with nothing honoured ends; otherwise reading its answer times out.
     server.modern(
         "/mcp",
         "subscriptions/listen",
         json!({"notifications": {"toolsListChanged": true}}),
-    );
-    assert!(
-        listening.elapsed() < Duration::from_secs(5),
-        "a subscription with nothing honoured does not hang"
     );
     assert_eq!(
         server
@@ -519,9 +509,9 @@ fn the_modern_era_keeps_its_rules() {
     );
 }
 
-/// Hosts probe for authorization; where there is none they must be told so, and not be sent a page.
+/// Hosts probe for authorization metadata; without authorization they must get a 404 and not a page.
 #[test]
-fn without_authentication_there_is_no_oauth_metadata() {
+fn no_oauth_metadata_without_authentication() {
     let server = TestServer::start();
     for path in [
         "/.well-known/oauth-protected-resource",

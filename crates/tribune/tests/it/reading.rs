@@ -1,4 +1,4 @@
-//! Documents as people read them: set for reading, cited, and harmless whatever they hold.
+//! Document pages: readable, citable, and safe whatever the document contains.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::support::{TestServer, root};
 
 const HTML: (&str, &str) = ("accept", "text/html");
 
-/// Everything that documents have been known to try.
+/// Known injection attempts.
 const HOSTILE: &str = r##"---
 title: "</title><script>alert('title')</script>"
 author: "<img src=x onerror=alert('author')>"
@@ -50,7 +50,7 @@ The walrus is at the end.
 [ten]: javascript:alert(26) "a title"
 "##;
 
-/// The tags of a page, in order, each as it is written.
+/// The tags of a page, in order.
 fn tags(page: &str) -> Vec<&str> {
     let after = page.split('<').skip(1);
     after.map(|rest| rest.split('>').next().unwrap_or_default()).collect()
@@ -62,7 +62,7 @@ fn between<'a>(page: &'a str, start: &str, end: &str) -> &'a str {
 }
 
 #[test]
-fn a_document_full_of_markup_stays_text() {
+fn document_markup_stays_text() {
     let plain = HOSTILE.split("---\n").nth(2).expect("a body");
     let row = json!({"id": "row", "title": "<script>alert('row')</script>", "text": plain}).to_string();
     let server = TestServer::builder()
@@ -81,7 +81,7 @@ fn a_document_full_of_markup_stays_text() {
             page.body
         );
         for tag in tags(&page.body) {
-            // Slashes come escaped.
+            // Slashes are escaped.
             let tag = tag.to_ascii_lowercase().replace("&#x2f;", "/");
             let name = tag
                 .trim_start_matches('/')
@@ -131,7 +131,7 @@ fn a_document_full_of_markup_stays_text() {
 }
 
 #[test]
-fn a_speech_is_set_with_all_that_a_reader_wants_to_know() {
+fn speech_page_shows_author_reference_and_neighbours() {
     let folder = root().join("crates/tribune/demo/hansard").display().to_string();
     let table = format!(
         "[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\ntitle = \"Sample speeches\"\npath = {folder:?}\nembedder = \"none\"\n"
@@ -157,7 +157,7 @@ fn a_speech_is_set_with_all_that_a_reader_wants_to_know() {
         !body.contains("content_hash") && !body.contains("House of Reps<"),
         "{body}"
     );
-    // The mark begins and ends where the passage does, and the page has one place to go to.
+    // The mark covers exactly the passage, and the page has one anchor for it.
     assert_eq!(body.matches("id=\"passage\"").count(), 1);
     let cited = between(&body, "<mark id=\"passage\">", "</mark>");
     assert!(cited.starts_with("So Kirra works two night shifts"), "{cited}");
@@ -165,7 +165,7 @@ fn a_speech_is_set_with_all_that_a_reader_wants_to_know() {
         body.contains("<a href=\"#passage\">Jump to the cited passage"),
         "{body}"
     );
-    // One can cite it, with an address that leads back here.
+    // The citation has the address of this page.
     let cite = between(&body, "id=\"cite\">", "</p>");
     assert!(
         cite.starts_with("Rosalind Achterberg, ‘Child Care: Banksmere Growth Corridor (sample)’, House Hansard (sample), 13 February 2024, p. 17."),
@@ -175,14 +175,14 @@ fn a_speech_is_set_with_all_that_a_reader_wants_to_know() {
         cite.contains(&format!("{}{path}?passage=1#passage", server.url)),
         "{cite}"
     );
-    // Where no passage is cited, none is marked and none is offered.
+    // Without a cited passage none is marked.
     let whole = server.get(path, &[HTML]).body;
     assert!(
         !whole.contains("<mark") && !whole.contains("Jump to") && !whole.contains("reading.js"),
         "{whole}"
     );
     assert!(whole.len() < 30_000, "{} bytes", whole.len());
-    // A step back from the speech after it leads here again.
+    // The next speech links back to this one.
     let next = between(&body, "<a class=\"next\" href=\"", "\"");
     let after = server.get(next, &[HTML]).body.replace("&#x2f;", "/");
     assert!(
@@ -192,7 +192,7 @@ fn a_speech_is_set_with_all_that_a_reader_wants_to_know() {
 }
 
 #[test]
-fn a_note_reads_as_it_was_meant_and_its_json_is_as_it_was_written() {
+fn note_page_renders_markdown_json_keeps_source() {
     let note = "---\ntitle: The pump\ndate: 2025-06-03\nauthor: Ivo Trench\n---\n# The pump\n\nIt *leaks*.\n\n## Parts\n\n1. seal\n2. hose\n";
     let server = TestServer::builder()
         .documents(&[

@@ -1,11 +1,11 @@
-//! A real Redis, of this test alone.
+//! A real Redis for one test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::support::free_port;
+use crate::support::{PATIENCE, free_port};
 
 pub struct Redis {
     child: Option<Child>,
@@ -35,7 +35,7 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Starts it, empty, where it was before.
+    /// Restarts it empty, on the same port.
     pub fn run(&mut self, args: &[&str]) {
         assert!(self.runs(args), "redis-server does not start");
     }
@@ -52,7 +52,8 @@ impl Redis {
             .spawn()
             .expect("redis-server is missing: run ./test, which installs what the tests need");
         let child = self.child.insert(child);
-        for _ in 0..500 {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
             if child.try_wait().expect("waited").is_some() {
                 return false;
             }
@@ -82,9 +83,7 @@ impl Redis {
 
     pub fn connect(&self) -> Connection {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("Redis");
-        stream
-            .set_read_timeout(Some(Duration::from_secs(5)))
-            .expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         Connection(BufReader::new(stream))
     }
 }
@@ -95,11 +94,11 @@ impl Drop for Redis {
     }
 }
 
-/// Enough of the protocol to look at what is there.
+/// Enough of the protocol to inspect the data.
 pub struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    /// The strings of an answer; none for what is not there.
+    /// The strings of an answer; empty for a missing key.
     pub fn ask(&mut self, words: &[&str]) -> Vec<String> {
         let mut request = format!("*{}\r\n", words.len());
         for word in words {

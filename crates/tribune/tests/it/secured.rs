@@ -1,5 +1,5 @@
-//! The exchange as it is reached in the world: by TLS whose certificate the platform must know, and
-//! from some networks only through a proxy. A real nginx holds the certificate, before the simulator.
+//! The exchange behind TLS with a certificate that the platform must trust, and behind a proxy. A real nginx in front of
+//! the simulator has the certificate.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,8 +15,7 @@ use crate::exchange::Simulator;
 use crate::nginx::Nginx;
 use crate::support::{TestServer, free_port, wait_for};
 
-/// The simulator behind TLS, with a certificate for `name` of an authority that nobody knows but who
-/// has `authority.pem`.
+/// The simulator behind TLS, with a certificate for `name` from the authority in `authority.pem`.
 struct Exchange {
     dir: tempfile::TempDir,
     port: u16,
@@ -51,7 +50,7 @@ impl Exchange {
         self.dir.path().join("authority.pem").display().to_string()
     }
 
-    /// A server whose market is at `host`, and which trusts what `environment` says.
+    /// A server whose market is at `host`, with the trust settings in `environment`.
     fn serve(&self, host: &str, port: u16, environment: &[(&str, &str)]) -> TestServer {
         let market = format!(
             "[market]\nrest_url = \"https://{host}:{port}\"\nstream_url = \"wss://{host}:{port}\"\nsymbols = [\"BTCUSDT\"]"
@@ -95,13 +94,13 @@ fn l1(server: &TestServer) -> Value {
     answer["result"]["structuredContent"].clone()
 }
 
-/// What `/readyz` says of the market, once it says what is asked for.
+/// The market's part of `/readyz`, once it contains the expected text.
 fn wait_for_reason(server: &TestServer, part: &str) {
     wait_for(part, || server.get("/readyz", &[]).body.contains(part));
 }
 
 #[test]
-fn requests_and_streams_are_secured_by_what_the_platform_trusts() {
+fn tls_uses_platform_certificates() {
     let exchange = Exchange::start("localhost");
     let authority = exchange.authority();
     let server = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", &authority)]);
@@ -109,7 +108,7 @@ fn requests_and_streams_are_secured_by_what_the_platform_trusts() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_refused_and_explained() {
+fn untrusted_certificate_is_refused_and_explained() {
     let exchange = Exchange::start("elsewhere.example");
     let stranger = exchange.serve("localhost", exchange.port, &[]);
     wait_for_reason(&stranger, "is from an authority that this system does not know");
@@ -132,11 +131,11 @@ fn a_certificate_that_is_not_trusted_is_refused_and_explained() {
     }
 }
 
-/// A name that only the proxy knows, so that nothing goes past it.
+/// A name that only the proxy can resolve, so that nothing bypasses it.
 const BEHIND_PROXY: &str = "exchange.invalid";
 
 #[test]
-fn requests_and_streams_take_the_proxy_that_the_environment_names() {
+fn requests_and_streams_use_environment_proxy() {
     let exchange = Exchange::start(BEHIND_PROXY);
     let proxy = Proxy::start(exchange.port);
     let address = format!("http://reader:secret@127.0.0.1:{}", proxy.port);
@@ -145,7 +144,7 @@ fn requests_and_streams_take_the_proxy_that_the_environment_names() {
     let server = exchange.serve(BEHIND_PROXY, 443, &environment);
     wait_until_live(&server);
     assert!(proxy.passed.load(Ordering::Relaxed) >= 2, "requests and streams");
-    // One that wants to know who asks.
+    // A proxy with authentication.
     let address = format!("http://127.0.0.1:{}", proxy.port);
     let environment = [("SSL_CERT_FILE", authority.as_str()), ("HTTPS_PROXY", &address)];
     let refused = exchange.serve(BEHIND_PROXY, 443, &environment);
@@ -155,7 +154,7 @@ fn requests_and_streams_take_the_proxy_that_the_environment_names() {
     assert!(!server.log().contains("secret"));
 }
 
-/// An HTTP proxy for `CONNECT` that wants a password and leads to one place.
+/// An HTTP `CONNECT` proxy with a password and one target.
 struct Proxy {
     port: u16,
     passed: Arc<AtomicUsize>,
@@ -171,7 +170,7 @@ impl Proxy {
             for client in listener.incoming().map_while(Result::ok) {
                 let count = count.clone();
                 std::thread::spawn(move || {
-                    // Who hangs up has the answer.
+                    // The client closes when it has the answer.
                     let _ = pass(client, target, &count);
                 });
             }

@@ -43,7 +43,7 @@ fn refused(server: &TestServer, tool: &str, arguments: Value) -> String {
 }
 
 #[test]
-fn hosts_are_told_what_is_there_truly() {
+fn speech_tool_descriptions_match_the_data() {
     let server = server();
     let tools = server.modern("/mcp/hansard", "tools/list", json!({})).json()["result"]["tools"].clone();
     let tool = |name: &str| {
@@ -91,7 +91,7 @@ fn hosts_are_told_what_is_there_truly() {
 }
 
 #[test]
-fn a_speech_is_found_and_fetched_exactly() {
+fn speech_is_found_and_fetched_exactly() {
     let server = server();
     let speeches = found(
         &server,
@@ -149,7 +149,7 @@ fn a_speech_is_found_and_fetched_exactly() {
 }
 
 #[test]
-fn filters_narrow_the_search_and_codes_are_understood() {
+fn speech_filters_understand_codes() {
     let server = server();
     let all = |more: Value| {
         let mut arguments = json!({"query": "the people of my electorate", "limit": 100});
@@ -180,15 +180,15 @@ fn filters_narrow_the_search_and_codes_are_understood() {
     assert!(both.iter().all(|s| s["party"] == "Labor" && s["chamber"] == "Senate"));
     assert!(all(json!({"speaker": "nobody of that name"})).is_empty());
     assert_eq!(all(json!({"speaker": "Hon. Achterberg, Rosalind MP"})).len(), by.len());
-    // Meeting the conditions is not enough: something of what was asked must be there.
+    // Matching the filters is not enough: the query must match too.
     assert!(found(&server, json!({"query": "zeppelins", "party": "Labor"})).is_empty());
-    // A filtered search gives `limit` results where there are that many.
+    // A filtered search returns `limit` results if that many match.
     let few = found(&server, json!({"query": "the", "party": "Labor", "limit": labor.len()}));
     assert_eq!(few.len(), labor.len());
 }
 
 #[test]
-fn wrong_arguments_are_answered_with_what_to_change() {
+fn wrong_speech_arguments_get_advice() {
     let server = server();
     let search = "search_hansard_speeches";
     let told = refused(&server, search, json!({"query": "water", "start_date": "2024-13-45"}));
@@ -218,7 +218,7 @@ fn wrong_arguments_are_answered_with_what_to_change() {
 }
 
 #[test]
-fn odd_queries_answer_or_say_what_to_change() {
+fn unusual_speech_queries_answer_or_advise() {
     let server = server();
     let long = "housing ".repeat(1250);
     for query in [
@@ -261,7 +261,7 @@ fn odd_queries_answer_or_say_what_to_change() {
 }
 
 #[test]
-fn what_is_like_a_speech_and_around_a_passage_is_found() {
+fn find_related_returns_similar_and_neighbours() {
     let server = server();
     let first = found(&server, json!({"query": "housing in the outer suburbs"})).remove(0);
     let id = format!("hansard:{}", first["speech_id"].as_str().expect("an id"));
@@ -282,7 +282,7 @@ fn what_is_like_a_speech_and_around_a_passage_is_found() {
 }
 
 #[test]
-fn words_serve_at_once_and_meaning_follows() {
+fn keyword_search_serves_before_vectors() {
     let table = speeches_table("").replace("embedder = \"none\"\n", "");
     let server = TestServer::builder().model().tables(&table).start();
     let first = |query: &str| {
@@ -291,15 +291,15 @@ fn words_serve_at_once_and_meaning_follows() {
             .map(|s| s["title"].clone())
     };
     assert!(first("seven-eighths problem").is_some());
-    // In other words than those of the speech.
+    // The query shares no words with the speech.
     let paraphrase = "boats queueing offshore cost growers money";
     wait_for("the vectors", || {
         first(paraphrase).is_some_and(|title| title.to_string().contains("Port Carmody"))
     });
-    // Conditions hold for meaning as they do for words.
+    // Filters apply to vector search too.
     let labor = found(&server, json!({"query": paraphrase, "party": "Labor", "limit": 100}));
     assert!(labor.iter().all(|s| s["party"] == "Labor"));
-    // What has nothing to do with anything is found nowhere.
+    // An unrelated query finds nothing.
     assert_eq!(found(&server, json!({"query": "qwxz vbnmk"})), Vec::<Value>::new());
 }
 
@@ -316,7 +316,7 @@ fn speech(id: &str, text: &str) -> String {
 }
 
 #[test]
-fn administrators_ingest_and_nobody_else() {
+fn only_administrators_ingest() {
     let folder = tempfile::tempdir().expect("dir");
     let incoming = folder.path().join("incoming");
     let held = folder.path().join("held");
@@ -403,11 +403,11 @@ fn administrators_ingest_and_nobody_else() {
         let arguments = json!({"path": path, "duplicates": policy});
         result(call(Some(TOKEN), "ingest_hansard_file", arguments))["structuredContent"].clone()
     };
-    // The owner's own file is not replaced, whatever is asked.
+    // The owner's own file is never replaced.
     let refused = ingest("2024/same.md", "update");
     assert_eq!(refused["failed"], 1, "{refused}");
     assert!(refused.to_string().contains("old.md"), "{refused}");
-    // What is held stays, unless it is to be updated.
+    // An indexed speech stays unless `update` is set.
     write(&incoming, "one.md", &speech("one", "Balloons may land again."));
     assert_eq!(ingest("one.md", "skip")["skipped"], 1);
     assert_eq!(ingest("one.md", "error")["failed"], 1);
@@ -415,7 +415,7 @@ fn administrators_ingest_and_nobody_else() {
     assert_eq!(ingest("one.md", "update")["succeeded"], 1);
     assert_eq!(found(&server, json!({"query": "balloons"}))[0]["speech_id"], "one");
     assert!(found(&server, json!({"query": "zeppelins"})).is_empty());
-    // A file that turns out bad does not cost what it was to replace.
+    // A bad file does not replace the indexed one.
     let row = r#"{"id":"row","speaker":"Ann Other","date":"2024-05-28","text":"Gondolas are slow."}"#;
     write(&incoming, "rows.jsonl", &format!("{row}\n"));
     assert_eq!(ingest("rows.jsonl", "skip")["succeeded"], 1);
@@ -426,7 +426,7 @@ fn administrators_ingest_and_nobody_else() {
 }
 
 #[test]
-fn without_a_token_ingestion_is_closed_to_the_network() {
+fn ingestion_needs_token_over_network() {
     let folder = tempfile::tempdir().expect("dir");
     let more = format!("ingest_dir = {:?}\n", folder.path().display().to_string());
     let server = TestServer::builder().tables(&speeches_table(&more)).start();

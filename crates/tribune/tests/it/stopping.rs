@@ -1,15 +1,14 @@
-//! A stop while calls are under way: each is answered, by whatever way it came.
+//! A stop during calls: each is answered, on every transport.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::exchange::Simulator;
 use crate::protocol::{JSON, initialize, rpc};
-use crate::support::{TestServer, text, wait_for};
+use crate::support::{PATIENCE, TestServer, text, wait_for};
 
 const ADMIN: &str = "Bearer 0123456789abcdef0123";
 
@@ -48,7 +47,7 @@ fn order(server: &TestServer, arguments: &Value) -> Value {
     answer.json()["result"].clone()
 }
 
-/// Candles, which have to be asked for: of another symbol each time, so that no two calls share a request.
+/// Candles of another symbol each time, so that no two calls share a request.
 fn candles(symbol: &str) -> Value {
     call(
         "binance_get_klines",
@@ -56,11 +55,11 @@ fn candles(symbol: &str) -> Value {
     )
 }
 
-/// The ways that a call can come by.
+/// The transports of a call.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Modern,
-    /// Of the modern era too, with a wish to be told of progress.
+    /// The modern era with progress notifications.
     Streamed,
     Stateless,
     Session,
@@ -69,7 +68,7 @@ enum Way {
 }
 
 impl Way {
-    /// Opens what has to be open before the call; the call itself is made when that is called.
+    /// Opens the transport; the returned function makes the call.
     fn open<'a>(self, server: &'a TestServer, symbol: &'static str) -> Box<dyn FnOnce() -> Value + Send + 'a> {
         let body = rpc("tools/call", candles(symbol));
         match self {
@@ -113,7 +112,7 @@ impl Way {
     }
 }
 
-/// A connection of the older transport, introduced.
+/// An initialized connection of the older transport.
 struct Stream {
     stream: TcpStream,
     path: String,
@@ -122,8 +121,7 @@ struct Stream {
 impl Stream {
     fn open(server: &TestServer) -> Self {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
-        let patience = Some(Duration::from_secs(20));
-        stream.set_read_timeout(patience).expect("a timeout");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let get = b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
         stream.write_all(get).expect("sent");
         let mut opened = Self {
@@ -145,7 +143,7 @@ impl Stream {
         opened
     }
 
-    /// As far as an event that has `part`.
+    /// Reads until an event contains `part`.
     fn read_until(&mut self, part: &str) -> String {
         let mut seen = String::new();
         let mut buffer = [0; 4096];
@@ -164,7 +162,7 @@ impl Stream {
     }
 }
 
-/// How often candles were asked for and orders placed.
+/// The number of candle requests and placed orders.
 fn asked(simulator: &Simulator) -> u64 {
     let state = ureq::get(format!("{}/sim/state", simulator.url)).call();
     let state = state.expect("an answer").body_mut().read_to_string().expect("a body");
@@ -178,7 +176,7 @@ fn asked(simulator: &Simulator) -> u64 {
 }
 
 #[test]
-fn calls_under_way_are_answered_before_a_stop() {
+fn running_calls_are_answered_before_stop() {
     let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
     let ways = [
         (Way::Modern, "ETHUSDT"),
@@ -203,7 +201,7 @@ fn calls_under_way_are_answered_before_a_stop() {
             let before = asked(&simulator);
             let calls: Vec<_> = opened.into_iter().map(|(way, call)| (way, scope.spawn(call))).collect();
             let placing = scope.spawn(|| order(&server, &confirmed));
-            // Each has come as far as the exchange, which holds its answer back.
+            // Each call has reached the exchange, which delays its answer.
             let all = ways.len() as u64 + 1;
             wait_for("the calls", || asked(&simulator) >= before + all);
             let told = Command::new("kill").args(["-TERM", &server.pid().to_string()]).status();
@@ -219,12 +217,12 @@ fn calls_under_way_are_answered_before_a_stop() {
             );
         });
         simulator.fault(&json!({"fault": "clear"}));
-        wait_for("the end", || server.log().contains("stopped"));
+        server.wait_for_log("stopped");
     }
 }
 
 #[test]
-fn a_journal_that_is_damaged_is_named_at_the_start_and_tokens_outlive_it() {
+fn damaged_journal_is_reported_and_keeps_its_tokens() {
     let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
     let (mut server, _secrets) = trading(&simulator);
     let buy = json!({"symbol": "BTCUSDT", "side": "BUY", "type": "LIMIT", "quantity": "0.005", "price": "20000"});
@@ -232,18 +230,14 @@ fn a_journal_that_is_damaged_is_named_at_the_start_and_tokens_outlive_it() {
     let mut confirmed = buy.clone();
     confirmed["preview_token"] = preview["structuredContent"]["preview_token"].clone();
     assert_eq!(order(&server, &confirmed)["isError"], false);
-    assert_eq!(server.stop(Duration::from_secs(20)), Some(0));
+    assert_eq!(server.stop(), Some(0));
 
     let journal = server.dir.path().join("tribune-data/orders.jsonl");
     let whole = std::fs::read_to_string(&journal).expect("the journal");
     std::fs::write(&journal, format!("{whole}{{\"canary\n")).expect("damaged");
     let server = TestServer::over(server.dir.clone(), &[], &[]);
     server.wait_ready();
-    let log = server.log();
-    assert!(
-        log.contains("could not be read whole: line 3 cannot be understood"),
-        "{log}"
-    );
+    let log = server.wait_for_log("is incomplete: line 3 cannot be read");
     assert!(!log.contains("canary"), "{log}");
     let again = order(&server, &confirmed);
     let told = text(&again["content"][0]["text"]);
@@ -257,14 +251,14 @@ fn a_journal_that_is_damaged_is_named_at_the_start_and_tokens_outlive_it() {
 }
 
 #[test]
-fn a_wrong_token_of_the_administrator_is_told_which_is_wanted() {
+fn invalid_tokens_say_which_is_expected() {
     let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
     let (server, _secrets) = trading(&simulator);
     let body = rpc("tools/list", json!({}));
     let answer = server.post("/mcp/admin", &[JSON, ("authorization", "Bearer wrong")], &body);
     assert_eq!(answer.status, 401);
     assert!(
-        answer.body.contains("that is not the token of server.admin_token"),
+        answer.body.contains("This is not the token of server.admin_token"),
         "{}",
         answer.body
     );

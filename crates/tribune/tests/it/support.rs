@@ -1,6 +1,7 @@
-//! A running Tribune, its corpus and small helpers to talk to it.
+//! A running Tribune with a corpus, and helpers to call it.
 
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// The binary under test: the one that `./test` has built for release, or else cargo's own.
+/// The binary under test: the one that `./test` built, or else cargo's own.
 pub fn binary() -> PathBuf {
     std::env::var_os("TRIBUNE_BIN").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_tribune")), PathBuf::from)
+}
+
+/// How long a test waits before it reports a hang. Longer than anything takes on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How much a test repeats: `short` in `./test`, `long` in `./test --soak`.
+pub fn repetitions<T>(short: T, long: T) -> T {
+    if std::env::var_os("TRIBUNE_SOAK").is_some() {
+        long
+    } else {
+        short
+    }
 }
 
 /// The repository.
@@ -23,7 +36,7 @@ pub fn root() -> PathBuf {
         .expect("the repository")
 }
 
-/// Something that `./test` installs. Missing means failing: nothing is skipped silently.
+/// A tool that `./test` installs. A missing tool fails the test.
 pub fn installed(relative: &str) -> PathBuf {
     let path = root().join(".testenv").join(relative);
     assert!(
@@ -34,13 +47,16 @@ pub fn installed(relative: &str) -> PathBuf {
     path
 }
 
-/// A port that was free a moment ago.
+/// A port that is free.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .expect("a port")
-        .local_addr()
-        .expect("an address")
-        .port()
+    // Below the ports that the system gives to outgoing connections, so that nobody takes it meanwhile.
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let port = 10_000 + u16::try_from(random % 20_000).expect("less than 20,000");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 pub struct TestServer {
@@ -66,7 +82,7 @@ impl TestServer {
         Self::builder().documents(&sample()).start()
     }
 
-    /// The same, with the built-in model as users have it.
+    /// The same, with the built-in embedding model.
     pub fn with_model() -> Self {
         Self::builder().documents(&sample()).model().start()
     }
@@ -113,7 +129,7 @@ impl TestServer {
         Answer::of(request.call())
     }
 
-    /// A request of the modern era, as its specification wants it.
+    /// A valid request of the modern era.
     pub fn modern(&self, path: &str, method: &str, params: Value) -> Answer {
         self.modern_with(path, method, params, &[])
     }
@@ -159,21 +175,16 @@ impl TestServer {
         result["structuredContent"].clone()
     }
 
-    /// Asks it to stop and waits for its exit code.
-    pub fn stop(&mut self, within: Duration) -> Option<i32> {
-        let told = Command::new("kill")
-            .args(["-TERM", &self.pid().to_string()])
-            .status()
-            .expect("kill");
-        assert!(told.success());
-        let until = Instant::now() + within;
-        while Instant::now() < until {
-            if let Some(status) = self.child.try_wait().expect("waited") {
-                return status.code();
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        None
+    /// Waits until the server has logged `part`: the log is written by a thread of its own.
+    pub fn wait_for_log(&self, part: &str) -> String {
+        wait_for(&format!("`{part}` in the log"), || self.log().contains(part));
+        self.log()
+    }
+
+    /// Sends SIGTERM and returns the exit code. The log is complete afterwards.
+    pub fn stop(&mut self) -> Option<i32> {
+        signal(self.pid(), "TERM");
+        exit_code(&mut self.child)
     }
 }
 
@@ -219,8 +230,7 @@ impl Builder {
         self
     }
 
-    /// Uses the built-in model. Without it a search finds words and nothing else, which most tests
-    /// count on.
+    /// Uses the built-in embedding model. Most tests rely on keyword search only.
     pub fn model(mut self) -> Self {
         self.model = true;
         self
@@ -300,13 +310,38 @@ impl TestServer {
     }
 }
 
-/// Polls until it is so; fails after half a minute.
-pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
+/// Polls until the condition holds.
+pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !holds() {
         assert!(Instant::now() < until, "waited too long for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+pub fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
+    assert!(sent.expect("kill").success());
+}
+
+/// Waits until the process ends by itself; `None` if it had to be killed.
+pub fn exit_code(child: &mut Child) -> Option<i32> {
+    exit_code_within(child, PATIENCE)
+}
+
+pub fn exit_code_within(child: &mut Child, limit: Duration) -> Option<i32> {
+    let until = Instant::now() + limit;
+    while Instant::now() < until {
+        if let Some(status) = child.try_wait().expect("waited") {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("reaped");
+    None
 }
 
 /// A few documents with something to find.
@@ -365,7 +400,7 @@ impl Answer {
 fn agent() -> ureq::Agent {
     ureq::Agent::config_builder()
         .http_status_as_error(false)
-        .timeout_global(Some(Duration::from_secs(60)))
+        .timeout_global(Some(PATIENCE))
         .build()
         .into()
 }
@@ -375,7 +410,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// What a failed call says.
+/// The error message of a failed call.
 pub fn fault(server: &TestServer, tool: &str, arguments: &Value) -> String {
     let answer = server.modern("/mcp", "tools/call", json!({"name": tool, "arguments": arguments}));
     let answer = answer.json();

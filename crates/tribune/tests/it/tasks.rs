@@ -1,4 +1,4 @@
-//! Tasks over MCP: what is kept, what is refused, and that nobody meets anybody else's.
+//! Tasks over MCP: storage, validation, and isolation of users.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn with_store() -> TestServer {
 }
 
 #[test]
-fn what_is_wrong_with_a_call_is_told_under_its_code() {
+fn task_errors_begin_with_their_code() {
     let server = with_store();
     let me = Person::local(&server);
     let id = me.add("Mow the lawn");
@@ -143,7 +143,7 @@ fn what_is_wrong_with_a_call_is_told_under_its_code() {
 }
 
 #[test]
-fn a_list_is_filtered_sorted_and_paged() {
+fn task_list_is_filtered_sorted_paged() {
     let server = with_store();
     let me = Person::local(&server);
     for (title, priority, due) in [
@@ -202,7 +202,7 @@ fn a_list_is_filtered_sorted_and_paged() {
 }
 
 #[test]
-fn a_list_of_long_tasks_stays_within_what_hosts_take() {
+fn long_task_list_stays_under_limit() {
     let server = with_store();
     let me = Person::local(&server);
     for number in 0..60 {
@@ -231,7 +231,7 @@ fn a_list_of_long_tasks_stays_within_what_hosts_take() {
 }
 
 #[test]
-fn nobody_sees_or_changes_the_tasks_of_another() {
+fn tasks_are_hidden_from_other_users() {
     let server = with_store();
     let (ann, bob, local) = (
         Person::new(&server, "ann"),
@@ -289,7 +289,7 @@ fn nobody_sees_or_changes_the_tasks_of_another() {
                     .contains("no argument")
             );
         }
-        // Headers that name a user do not make one.
+        // A header with a user name does not sign anybody in.
         let mut named = Person::with(
             &server,
             &[("x-user", "ann"), ("x-user-id", "ann"), ("x-forwarded-user", "ann")],
@@ -308,7 +308,7 @@ fn nobody_sees_or_changes_the_tasks_of_another() {
 }
 
 #[test]
-fn tasks_can_be_used_from_a_shell_and_are_the_local_users() {
+fn shell_uses_local_users_tasks() {
     let server = with_store();
     let me = Person::local(&server);
     let (out, _) = tribune(&server, &["call", "add_task", "{\"title\": \"Buy milk\"}", "--json"]);
@@ -321,7 +321,7 @@ fn tasks_can_be_used_from_a_shell_and_are_the_local_users() {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_costs_tasks_alone() {
+fn unusable_store_affects_only_tasks() {
     let server = TestServer::builder()
         .documents(&sample())
         .tables("[store]\nurl = \"postgres://127.0.0.1:1/nothing\"")

@@ -1,4 +1,4 @@
-//! `/try`: every tool by a form and an address, writes only when they are meant, and no more than the caller may see.
+//! `/try`: every tool by form and address, changes only after a confirmation, and only what the caller may see.
 
 use std::fs;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn with_tasks() -> TestServer {
     TestServer::builder().documents(&sample()).tables("[store]").start()
 }
 
-/// A form sent as a browser does from a page of the server.
+/// Submits a form like a browser on a page of the server.
 fn send(server: &TestServer, path: &str, more: &[(&str, &str)], body: &str) -> Answer {
     let mut headers = vec![
         FORM,
@@ -36,12 +36,12 @@ fn open(server: &TestServer, path: &str) -> Answer {
     page
 }
 
-/// The text of the element with this id, as a reader has it.
+/// The visible text of the element with this id.
 fn element(page: &Answer, id: &str) -> Option<String> {
     let (_, from) = page.body.split_once(&format!(" id=\"{id}\""))?;
     let (_, content) = from.split_once('>')?;
     let (content, _) = content.split_once("</")?;
-    // Browsers drop the line break that an element begins with.
+    // Browsers drop a leading line break.
     Some(unescaped(content.strip_prefix('\n').unwrap_or(content)))
 }
 
@@ -69,7 +69,7 @@ fn raw(page: &Answer) -> Value {
     serde_json::from_str(&raw).unwrap_or_else(|error| panic!("{error}: {raw}"))
 }
 
-/// What a shell gets for the command that a page prints.
+/// The result of the shell command that a page prints.
 fn run_curl(page: &Answer, token: Option<&str>) -> Value {
     let mut command = element(page, "curl").unwrap_or_else(|| panic!("no command: {}", page.body));
     if let Some(token) = token {
@@ -85,7 +85,7 @@ fn run_curl(page: &Answer, token: Option<&str>) -> Value {
 }
 
 #[test]
-fn every_tool_of_every_profile_has_a_page() {
+fn every_tool_has_a_try_page() {
     let simulator = Simulator::start(&["--seed", "5"]);
     let server = TestServer::builder()
         .documents(&sample())
@@ -122,7 +122,7 @@ fn every_tool_of_every_profile_has_a_page() {
             let word = if tool["annotations"]["readOnlyHint"] == true {
                 "read-only"
             } else {
-                "changes things"
+                "changes data"
             };
             assert!(shown.contains(&format!(">{word}</span>")), "{path}");
             assert!(element(&page, "text-content").is_none(), "{path} was run");
@@ -130,12 +130,12 @@ fn every_tool_of_every_profile_has_a_page() {
         }
     }
     assert!(tried > 60, "{tried}");
-    // Nothing was called for all of these pages.
+    // None of these pages called a tool.
     assert!(!server.log().contains("tool call"), "{}", server.log());
 }
 
 #[test]
-fn an_address_is_a_call() {
+fn try_address_runs_the_call() {
     let server = with_tasks();
     let page = open(&server, "/try/default/search?query=runner+beans&limit=1");
     let wire = server.modern(
@@ -170,7 +170,7 @@ fn an_address_is_a_call() {
         wire.json()
     );
 
-    // All at once, by another name, and with fields that were left empty.
+    // All arguments at once, under an alias, and with empty fields.
     let as_json = open(
         &server,
         "/try/default/search?json=%7B%22query%22%3A%22runner+beans%22%2C%22limit%22%3A1%7D",
@@ -182,7 +182,7 @@ fn an_address_is_a_call() {
     let nothing = open(&server, "/try/default/list_tasks?run=1");
     assert_eq!(raw(&nothing)["result"]["structuredContent"]["tasks"], json!([]));
 
-    // What is wrong is said by the tool, beside what was filled in.
+    // The tool's error is shown with the submitted values.
     let wrong = open(&server, "/try/default/search?query=beans&limit=lots");
     assert!(text_of(&wrong).contains("`limit` has the wrong type"), "{}", wrong.body);
     assert!(
@@ -198,11 +198,11 @@ fn an_address_is_a_call() {
     );
     let broken = server.get("/try/default/search?json=%7B", &[HTML]);
     assert_eq!(broken.status, 400);
-    assert!(broken.body.contains("this is not a JSON object"), "{}", broken.body);
+    assert!(broken.body.contains("Not a JSON object"), "{}", broken.body);
 }
 
 #[test]
-fn what_an_answer_and_an_address_say_stays_with_the_caller() {
+fn try_answers_are_private_to_caller() {
     let server = with_tasks();
     for path in ["/try", "/try/default", "/try/default/search?query=zeppelins"] {
         let page = open(&server, path);
@@ -223,14 +223,14 @@ fn what_an_answer_and_an_address_say_stays_with_the_caller() {
 }
 
 #[test]
-fn a_change_is_asked_about_first() {
+fn changing_tool_asks_before_running() {
     let server = with_tasks();
     let me = Person::local(&server);
     let path = "/try/default/add_task";
     // An address fills the form in.
     let filled = open(&server, &format!("{path}?title=Mow+the+lawn&run=1&confirm=yes"));
     assert!(filled.body.contains("value=\"Mow the lawn\"") && element(&filled, "text-content").is_none());
-    // The form leads to a question.
+    // The form asks for confirmation.
     let asked = send(
         &server,
         path,
@@ -240,16 +240,16 @@ fn a_change_is_asked_about_first() {
     assert_eq!(asked.status, 200);
     for said in [
         "Run add_task?",
-        "This changes something",
+        "This changes data",
         "Mow the lawn",
-        "the person at this machine",
+        "the user of this machine",
     ] {
         assert!(asked.body.contains(said), "{said}: {}", asked.body);
     }
     assert!(asked.body.contains("name=\"confirm\" value=\"yes\""), "{}", asked.body);
     assert!(!asked.body.contains("cannot be undone"));
     assert_eq!(me.titles(), Vec::<String>::new());
-    // Only a yes is one.
+    // Only an explicit yes counts.
     send(&server, path, &[], "title=Mow+the+lawn&confirm=");
     send(&server, path, &[], "title=Mow+the+lawn&confirm=no");
     assert_eq!(me.titles(), Vec::<String>::new());
@@ -265,7 +265,7 @@ fn a_change_is_asked_about_first() {
         (&json!("Mow the lawn"), &json!("high"), &json!(["a", "b"]))
     );
     assert_eq!(me.titles(), ["Mow the lawn"]);
-    // Arguments as JSON are asked about in the same way.
+    // JSON arguments need confirmation too.
     let id = text(&task["id"]);
     let asked = send(
         &server,
@@ -289,7 +289,7 @@ fn a_change_is_asked_about_first() {
 }
 
 #[test]
-fn a_page_elsewhere_changes_nothing() {
+fn foreign_page_cannot_change_anything() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("allowed_origins = [\"https://partner.example\"]")
@@ -302,7 +302,7 @@ fn a_page_elsewhere_changes_nothing() {
     let own = ("origin", server.url.as_str());
     for headers in [
         vec![("origin", "https://evil.example")],
-        // Allowed to call, with a token of its own; not to act by a reader's cookie.
+        // An allowed origin may call with its own token, but not with a reader's cookie.
         vec![("origin", "https://partner.example")],
         vec![("origin", "http://localhost:3000")],
         vec![("origin", "null")],
@@ -314,7 +314,7 @@ fn a_page_elsewhere_changes_nothing() {
         for who in [vec![], vec![("cookie", cookie.as_str())]] {
             let all: Vec<_> = headers.iter().chain(&who).copied().chain([FORM, HTML]).collect();
             let refused = server.post(path, &all, body);
-            // A page elsewhere makes nobody local: there is then no such tool.
+            // A foreign page is anonymous, so the tool does not exist for it.
             let is_nobody = who.is_empty() && refused.status == 404;
             assert!(refused.status == 403 || is_nobody, "{headers:?}: {}", refused.body);
         }
@@ -322,7 +322,7 @@ fn a_page_elsewhere_changes_nothing() {
     assert_eq!(Person::local(&server).titles(), Vec::<String>::new());
     let ann = Person::with_token(&server, &secret);
     assert_eq!(ann.titles(), Vec::<String>::new());
-    // What is embedded elsewhere runs nothing either; what is opened from there does.
+    // Embedded in another page it runs nothing; opened as a link it does.
     let search = "/try/default/search?query=beans";
     let embedded = server.get(search, &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "image")]);
     assert_eq!((embedded.status, element(&embedded, "text-content")), (403, None));
@@ -331,7 +331,7 @@ fn a_page_elsewhere_changes_nothing() {
         &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")],
     );
     text_of(&opened);
-    // Her own page, with her cookie: it is hers.
+    // Her own page with her cookie acts as her.
     let done = send(&server, path, &[("cookie", &cookie)], body);
     assert_eq!(done.status, 200, "{}", done.body);
     assert_eq!(ann.titles(), ["Mow the lawn"]);
@@ -339,14 +339,14 @@ fn a_page_elsewhere_changes_nothing() {
 }
 
 #[test]
-fn everybody_sees_what_is_theirs() {
+fn try_page_uses_callers_identity() {
     let server = with_tasks();
     Person::new(&server, "ann").add("Mow the lawn");
     let bob = format!("Bearer {}", token(&server, "bob"));
     let bobs = server.get("/try/default/list_tasks?run=1", &[("authorization", &bob), HTML]);
     assert_eq!(raw(&bobs)["result"]["structuredContent"]["tasks"], json!([]));
     assert!(!bobs.body.contains("Mow the lawn"));
-    // Somebody unknown is neither shown nor served what acts for a user.
+    // Anonymous callers neither see nor use tools that need a user.
     let stranger = [("x-forwarded-for", "203.0.113.7"), HTML];
     for path in ["/try", "/try/default"] {
         let page = server.get(path, &stranger);
@@ -359,7 +359,7 @@ fn everybody_sees_what_is_theirs() {
     }
     let tool = server.get("/try/default/add_task", &stranger);
     assert_eq!(tool.status, 404);
-    assert!(tool.body.contains("sign in with your token"), "{}", tool.body);
+    assert!(tool.body.contains("sign in on the start page"), "{}", tool.body);
     let origin = [("origin", server.url.as_str()), FORM, stranger[0], HTML];
     let sent = server.post("/try/default/add_task", &origin, "title=x&confirm=yes");
     assert_eq!(sent.status, 404, "{}", sent.body);
@@ -381,7 +381,7 @@ fn everybody_sees_what_is_theirs() {
 }
 
 #[test]
-fn the_administrators_tools_are_for_administrators() {
+fn admin_tools_need_admin_token() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir_all(folder.path().join("held")).expect("a folder");
     fs::create_dir_all(folder.path().join("incoming")).expect("a folder");
@@ -418,14 +418,14 @@ fn the_administrators_tools_are_for_administrators() {
 }
 
 #[test]
-fn the_command_gets_what_the_page_got() {
+fn shell_command_matches_try_page() {
     let server = with_tasks();
     let query = "it's%20%22odd%22%20%24(id)%20%60id%60%20%5C%20%21%20%C3%A9%0Abeans";
     let page = open(&server, &format!("/try/research/search?query={query}&limit=3"));
     assert_eq!(run_curl(&page, None), raw(&page));
     let wrong = open(&server, "/try/default/fetch?id=docs:nothing");
     assert_eq!(run_curl(&wrong, None), raw(&wrong));
-    // A change, by a user whose token the page does not tell.
+    // A change by a user whose token the page does not show.
     let secret = token(&server, "ann");
     let bearer = format!("Bearer {secret}");
     let page = server.get(
@@ -482,7 +482,7 @@ fn hostile_arguments_and_answers_stay_text() {
 }
 
 #[test]
-fn what_is_not_there_is_met_with_what_is() {
+fn unknown_tool_lists_known_ones() {
     let server = with_tasks();
     let tool = server.get("/try/default/serch?query=x", &[HTML]);
     assert_eq!(tool.status, 404);
@@ -510,7 +510,7 @@ fn what_is_not_there_is_met_with_what_is() {
 }
 
 #[test]
-fn what_is_filled_in_is_bounded() {
+fn try_form_input_is_bounded() {
     let server = with_tasks();
     let long = "x".repeat(70_000);
     let sent = send(
@@ -523,11 +523,11 @@ fn what_is_filled_in_is_bounded() {
     assert!(sent.body.contains("longer than 64 KB"), "{}", sent.body);
     let many = server.get(&format!("/try/default/search?{}", "a=1&".repeat(300)), &[HTML]);
     assert_eq!(many.status, 400);
-    assert!(many.body.contains("more than 200 parameters"), "{}", many.body);
+    assert!(many.body.contains("More than 200 parameters"), "{}", many.body);
 }
 
 #[test]
-fn behind_a_public_address_everything_is_named_by_it() {
+fn try_page_uses_public_address() {
     let server = TestServer::builder()
         .documents(&sample())
         .server("public_url = \"https://tribune.example.org/t\"")
@@ -537,7 +537,7 @@ fn behind_a_public_address_everything_is_named_by_it() {
     for part in [
         "href=\"/t/try/default/fetch\"",
         "href=\"/t/assets/try.css\"",
-        // The public name leads to the profile that claims it.
+        // The public name serves the profile that has it in `hosts`.
         "https://tribune.example.org/t/mcp</code>",
         "https://tribune.example.org/t/mcp/default</code>",
     ] {
@@ -549,7 +549,7 @@ fn behind_a_public_address_everything_is_named_by_it() {
     let shown = unescaped(&page.body);
     assert!(shown.contains("<a href=\"/t/data/docs:beans.md\">"), "{shown}");
     assert!(shown.contains("action=\"/t/try/default/search#answer\""), "{shown}");
-    // A form of a page that came by the public name.
+    // A form from a page under the public name.
     let bearer = format!("Bearer {}", token(&server, "ann"));
     let headers = [
         FORM,

@@ -1,4 +1,4 @@
-//! Names, choices and pages.
+//! Tool names, configured tools and pages of the tool list.
 
 use serde_json::json;
 use tribune_upstream::{Era, ServerSpec, Status, Upstreams};
@@ -6,16 +6,15 @@ use tribune_upstream::{Era, ServerSpec, Status, Upstreams};
 use crate::support::*;
 
 #[test]
-fn doubled_and_bad_names_are_refused() {
+fn duplicate_server_names_are_refused() {
     let named = |name: &str| ServerSpec::new(name, url("http://127.0.0.1:1/mcp"));
     assert!(Upstreams::new(vec![named("a"), named("b")]).is_ok());
     let doubled = Upstreams::new(vec![named("a"), named("a")]).err().expect("an error");
     assert!(doubled.message().contains("two MCP servers are named `a`"), "{doubled}");
-    assert!(Upstreams::new(vec![named("A")]).is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_collide_within_and_between_servers() {
+async fn colliding_tool_names_are_numbered() {
     let marks = Marks::new();
     let chosen = |name: &str, era, tools: &[&str]| ServerSpec {
         tools: Some(tools.iter().map(|&tool| tool.to_owned()).collect()),
@@ -43,7 +42,7 @@ async fn names_collide_within_and_between_servers() {
     let third = call(&upstreams, "x_get_environment_3", json!({})).await;
     assert_eq!(third.expect("an answer"), text("the third one"));
 
-    // What a child inherits: little, and what it was given.
+    // A child inherits few variables, and gets the configured ones.
     let environment = call(&upstreams, "x_get_environment", json!({}))
         .await
         .expect("an answer");
@@ -58,7 +57,7 @@ async fn names_collide_within_and_between_servers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_followed_up_to_a_bound() {
+async fn tool_pages_are_read_up_to_limit() {
     let paged = |name: &str, arguments: [&str; 2]| {
         let [count, per_page] = arguments;
         spec(

@@ -1,5 +1,6 @@
-//! Real servers to connect to, and small helpers.
+//! Servers to connect to, and helpers.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tribune_core::{CallContext, Error, JsonObject, Principal, Tool};
-use tribune_upstream::{Era, Reach, ServerSpec, Status, Upstreams};
+use tribune_upstream::{ChildCommand, Era, HttpEndpoint, ServerSpec, Status, Transport, Upstreams};
 
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits before it fails.
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -19,7 +21,7 @@ pub fn root() -> PathBuf {
         .expect("the repository")
 }
 
-/// Something that `./test` installs. Missing means failing: nothing is skipped silently.
+/// A file that `./test` installs. A missing one fails the test: nothing is skipped silently.
 pub fn installed(relative: &str) -> String {
     let path = root().join(".testenv").join(relative);
     assert!(
@@ -35,7 +37,7 @@ pub fn script(name: &str) -> String {
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// The Python of an SDK: its first generation speaks the legacy era only, its second both.
+/// Python with an SDK: version 1 speaks only the legacy era, version 2 both.
 pub fn python(era: Era) -> String {
     installed(match era {
         Era::Legacy => "py-mcp1/bin/python",
@@ -43,7 +45,7 @@ pub fn python(era: Era) -> String {
     })
 }
 
-/// Where the Python server leaves word of what happened in it.
+/// A file in which `server.py` records events.
 pub struct Marks(tempfile::TempDir);
 
 impl Marks {
@@ -65,37 +67,37 @@ impl Marks {
     }
 }
 
-pub fn command(program: impl Into<String>, args: &[&str]) -> Reach {
-    Reach::Command {
+pub fn command(program: impl Into<String>, args: &[&str]) -> Transport {
+    Transport::Stdio(ChildCommand {
         program: program.into(),
         args: args.iter().map(|&arg| arg.to_owned()).collect(),
         env: vec![],
         cwd: None,
-    }
+    })
 }
 
-pub fn url(url: impl Into<String>) -> Reach {
-    Reach::Url {
+pub fn url(url: impl Into<String>) -> Transport {
+    Transport::Http(HttpEndpoint {
         url: url.into(),
         bearer: None,
-    }
+    })
 }
 
-/// The Python server as a child of the client.
+/// `server.py` as a child process.
 pub fn by_command(name: &str, era: Era, marks: &Marks) -> ServerSpec {
-    let reach = Reach::Command {
+    let transport = Transport::Stdio(ChildCommand {
         program: python(era),
         args: vec![script("server.py"), "stdio".to_owned()],
         env: vec![("MARKS".to_owned(), marks.path())],
         cwd: None,
-    };
-    spec(name, reach)
+    });
+    spec(name, transport)
 }
 
-pub fn spec(name: &str, reach: Reach) -> ServerSpec {
+pub fn spec(name: &str, transport: Transport) -> ServerSpec {
     ServerSpec {
-        timeout: PATIENCE,
-        ..ServerSpec::new(name, reach)
+        timeout: TEST_TIMEOUT,
+        ..ServerSpec::new(name, transport)
     }
 }
 
@@ -123,7 +125,7 @@ impl Process {
         let process = Self { child, port };
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(began.elapsed() < PATIENCE, "nothing listens on {port}");
+            assert!(began.elapsed() < TEST_TIMEOUT, "nothing listens on {port}");
             std::thread::sleep(Duration::from_millis(50));
         }
         process
@@ -141,17 +143,23 @@ impl Drop for Process {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that is free.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
+    // Below the ephemeral ports, so that no outgoing connection takes it meanwhile.
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let port = 10_000 + u16::try_from(random % 20_000).expect("less than 20,000");
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
-/// Started, and heard of all of them.
+/// Starts all servers and waits until each is connected or down.
 pub async fn started(specs: Vec<ServerSpec>) -> Upstreams {
     let upstreams = Upstreams::new(specs).expect("good specs");
     upstreams.start();
-    upstreams.ready(PATIENCE * 2).await;
+    upstreams.ready(TEST_TIMEOUT * 2).await;
     upstreams
 }
 
@@ -188,19 +196,19 @@ pub fn args(value: Value) -> JsonObject {
 
 pub async fn call(upstreams: &Upstreams, name: &str, arguments: Value) -> Result<Value, Error> {
     let tool = tool(upstreams, name);
-    let output = tool.call(args(arguments), &context(PATIENCE)).await?;
+    let output = tool.call(args(arguments), &context(TEST_TIMEOUT)).await?;
     Ok(serde_json::from_str(output.json()).expect("JSON"))
 }
 
-pub fn text(said: &str) -> Value {
-    json!({ "text": said })
+pub fn text(text: &str) -> Value {
+    json!({ "text": text })
 }
 
-/// Waits until it is so, and fails with `what` if it never is.
-pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until `condition` holds; fails with `what` after the timeout.
+pub async fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "never: {what}");
+    while !condition() {
+        assert!(began.elapsed() < TEST_TIMEOUT, "never: {what}");
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use tribune_agent::{Agent, Begun, ChatAnswer, ChatRequest, Event, Events, Settings, Turn};
+use tribune_agent::{Accepted, Agent, ChatAnswer, ChatRequest, Event, Events, Settings, Turn};
 use tribune_core::{CallContext, Clock, Error, Principal, Result, UserId};
 
 use model::{Answer, Request, ScriptedModel};
@@ -116,8 +116,8 @@ impl Chat {
 
     pub async fn request(&self, request: ChatRequest) -> Result<ChatAnswer> {
         match self.agent.begin(request, &user()).await? {
-            Begun::Answered(answer) => Ok(answer),
-            Begun::Turn(turn) => self.run(turn).await,
+            Accepted::Answered(answer) => Ok(answer),
+            Accepted::Turn(turn) => self.run(turn).await,
         }
     }
 

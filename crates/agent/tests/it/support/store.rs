@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use tribune_core::store::{
-    Answered, Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Page,
-};
 use tribune_core::{Error, Result, UserId};
+use tribune_storage::{
+    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Page, StoredAnswer,
+};
 use uuid::Uuid;
 
 #[derive(Default)]
@@ -58,12 +58,12 @@ impl ConversationStore for Memory {
         Ok(self.find(owner, Some(id), recent))
     }
 
-    async fn answered(&self, owner: &UserId, request_key: &str) -> Result<Option<Answered>> {
+    async fn answer_to(&self, owner: &UserId, request_key: &str) -> Result<Option<StoredAnswer>> {
         let kept = self.kept.lock().expect("conversations");
         let of_key = |(user, exchange): &&(UserId, Exchange)| {
             user == owner && exchange.request_key.as_deref() == Some(request_key)
         };
-        Ok(kept.iter().find(of_key).map(|(_, exchange)| Answered {
+        Ok(kept.iter().find(of_key).map(|(_, exchange)| StoredAnswer {
             conversation: exchange.conversation,
             answer: exchange.answer.clone(),
         }))
@@ -83,18 +83,18 @@ impl ConversationStore for Memory {
         }))
     }
 
-    async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<Answered> {
+    async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<StoredAnswer> {
         if self.broken.load(Ordering::SeqCst) {
             return Err(Error::internal("the disk is full"));
         }
         if let Some(key) = &exchange.request_key
-            && let Some(answered) = self.answered(owner, key).await?
+            && let Some(answered) = self.answer_to(owner, key).await?
         {
             return Ok(answered);
         }
         let mut kept = self.kept.lock().expect("conversations");
         kept.push((owner.clone(), exchange.clone()));
-        Ok(Answered {
+        Ok(StoredAnswer {
             conversation: exchange.conversation,
             answer: exchange.answer.clone(),
         })

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 use tribune_agent::{ToolSet, Toolbox};
-use tribune_core::{CallContext, Error, Hints, JsonObject, Result, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, CallDisplay, Error, Hints, JsonObject, Result, ToolOutput, ToolSpec};
 
 /// An id that must never be seen by a person.
 pub const MILK_ID: &str = "018f6b1e-7c1d-7aaa-8bbb-000000000001";
@@ -120,6 +120,7 @@ fn spec(name: &str, hints: Hints) -> ToolSpec {
         output_schema: JsonObject::new(),
         hints,
         icon: None,
+        display: CallDisplay::default(),
         aliases: Vec::new(),
     }
 }
@@ -128,9 +129,24 @@ fn spec(name: &str, hints: Hints) -> ToolSpec {
 impl Toolbox for Tasks {
     fn tools(&self) -> Arc<ToolSet> {
         Arc::new(ToolSet::new(vec![
-            spec("list_tasks", Hints::READ),
+            ToolSpec {
+                display: CallDisplay {
+                    progress: Some(("Reading your tasks", "Read your tasks")),
+                    items: Some(("tasks", "task")),
+                    is_uncitable: true,
+                    ..CallDisplay::default()
+                },
+                ..spec("list_tasks", Hints::READ)
+            },
             spec("complete_task", WRITE),
-            spec("delete_task", DESTROY),
+            ToolSpec {
+                display: CallDisplay {
+                    confirmation: Some(("Delete the task", "task_id")),
+                    is_uncitable: true,
+                    ..CallDisplay::default()
+                },
+                ..spec("delete_task", DESTROY)
+            },
             ToolSpec {
                 title: "Send a letter".into(),
                 ..spec("send_letter", DESTROY)

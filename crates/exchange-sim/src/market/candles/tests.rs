@@ -14,11 +14,11 @@ fn trade(id: u64, time: Millis, price: Price, quantity: Quantity, buyer_is_maker
 }
 
 fn sample() -> Candles {
-    let mut candles = Candles::default();
-    candles.record(&trade(1, 60_000, 100, 2, false));
-    candles.record(&trade(2, 60_500, 90, 1, true));
-    candles.record(&trade(3, 119_999, 110, 3, false));
-    candles.record(&trade(4, 240_000, 105, 1, true));
+    let mut candles = Candles::new(Vec::new(), Coverage::default());
+    candles.record(&trade(1, 60_000, 100, 2, false), 1);
+    candles.record(&trade(2, 60_500, 90, 1, true), 1);
+    candles.record(&trade(3, 119_999, 110, 3, false), 1);
+    candles.record(&trade(4, 240_000, 105, 1, true), 1);
     candles
 }
 
@@ -41,7 +41,7 @@ fn opens(candles: &Candles, range: &Range) -> Vec<Millis> {
 }
 
 #[test]
-fn a_candle_is_what_traded_in_it() {
+fn candle_holds_its_trades() {
     let candle = sample()
         .at("1m".parse().expect("an interval"), 60_000, 0, NOW)
         .expect("a candle");
@@ -54,7 +54,7 @@ fn a_candle_is_what_traded_in_it() {
 }
 
 #[test]
-fn a_quiet_minute_is_flat_at_the_last_price() {
+fn quiet_minute_is_flat_at_last_price() {
     let candle = sample()
         .at("1m".parse().expect("an interval"), 120_000, 0, NOW)
         .expect("a candle");
@@ -65,7 +65,7 @@ fn a_quiet_minute_is_flat_at_the_last_price() {
 }
 
 #[test]
-fn a_start_gives_the_oldest_and_an_end_the_newest() {
+fn start_gives_oldest_and_end_gives_newest() {
     let candles = sample();
     assert_eq!(opens(&candles, &range("1m", None, None, 2)), [180_000, 240_000]);
     assert_eq!(opens(&candles, &range("1m", Some(1), None, 2)), [60_000, 120_000]);
@@ -85,7 +85,7 @@ fn a_start_gives_the_oldest_and_an_end_the_newest() {
 }
 
 #[test]
-fn longer_candles_are_the_sum_of_shorter_ones() {
+fn long_candles_sum_short_ones() {
     let candles = sample();
     let hour = candles
         .at("1h".parse().expect("an interval"), 0, 0, NOW)
@@ -96,4 +96,17 @@ fn longer_candles_are_the_sum_of_shorter_ones() {
         minutes.iter().map(|(candle, _)| candle.volume).sum::<i128>()
     );
     assert_eq!((hour.open, hour.close, hour.high, hour.low), (100, 105, 110, 90));
+}
+
+#[test]
+fn candle_with_a_missing_trade_does_not_exist() {
+    let mut candles = sample();
+    candles.coverage.gaps.push(super::super::coverage::Gap {
+        from: 119_999,
+        to: 240_000,
+    });
+    assert_eq!(opens(&candles, &range("1m", Some(0), None, 9)), Vec::<Millis>::new());
+    candles.record(&trade(5, 300_000, 105, 1, true), 1);
+    let later = candles.range(&range("1m", Some(0), None, 9), 310_000);
+    assert_eq!(later.len(), 1, "the minute after the gap is complete");
 }

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use tribune_core::ErrorKind;
 
 use super::*;
-use crate::feed;
 use crate::market::Settings;
-use crate::rest::Governor;
-use crate::rest::testing::{Reply, Server, ShiftedClock, until};
+use tribune_binance::feed;
+use tribune_binance::testing::{Reply, Server, ShiftedClock, until};
 
 fn listed(base: &str) -> Value {
     json!({
@@ -58,8 +57,9 @@ async fn market(symbols: Vec<Value>, tickers: Option<Vec<Value>>) -> (Arc<Market
         track_top: 0,
     };
     let clock = Arc::new(ShiftedClock::default());
-    let governor = Governor::new(clock.clone());
-    let market = Market::start(settings, governor, clock).expect("a market");
+    let market = Market::new(settings, clock).expect("a market");
+    let running = market.clone();
+    tokio::spawn(async move { running.run(CancellationToken::new()).await });
     until(|| market.known_symbols().is_some()).await;
     (market, said)
 }
@@ -100,10 +100,8 @@ async fn a_symbol_that_cannot_be_read_is_not_said_not_to_exist() {
     let (market, _) = market(vec![listed("BTC"), odd_rule, unreadable], Some(Vec::new())).await;
     let symbol = market.symbol("1000satsusdt").await.expect("it is there");
     assert_eq!((symbol.min_notional, symbol.max_notional.is_some()), (None, true));
-    let told = crate::answers::info::info(&market, "1000SATSUSDT")
-        .await
-        .expect("known");
-    let told = told.fitted().into_object("");
+    let rules = crate::kinds::info::load(&market, "1000SATSUSDT").await.expect("known");
+    let told = crate::kinds::fields_of(&rules.object(""));
     let reason = "a rule of the exchange could not be read: `filters[0].minNotional` is not a string";
     assert_eq!((&told["min_notional"], &told["reason"]), (&Value::Null, &json!(reason)));
     let error = market.symbol("oddusdt").await.expect_err("unreadable");

@@ -6,7 +6,7 @@ use anyhow::bail;
 use tribune_corpus::Legs;
 
 use crate::cli::LegsWish;
-use crate::config::EmbedderChoice;
+use tribune_corpus::EmbedderChoice;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contender {

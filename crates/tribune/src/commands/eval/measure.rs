@@ -1,9 +1,11 @@
 //! Asking every query of a dataset, one after another, and scoring what comes.
 
+#![allow(clippy::disallowed_methods, reason = "it measures")]
+
 use std::time::Instant;
 
 use tribune_corpus::snapshot::Snapshot;
-use tribune_corpus::{Ask, Filter, Legs};
+use tribune_corpus::{Filter, Legs, SearchRequest};
 
 use super::beir::{Dataset, Query};
 use super::metrics::{LONG, Scores, percentile};
@@ -51,7 +53,7 @@ impl Measured {
 pub fn measure(snapshot: &Snapshot, dataset: &Dataset, legs: Legs) -> anyhow::Result<Measured> {
     let bar = progress::bar(&dataset.name, dataset.queries.len() as u64, "queries");
     if let Some(first) = dataset.queries.first() {
-        // Opens files and loads the model; nobody waits for that but the first caller after a start.
+        // Opens files and loads the model, which only the first query after a start waits for.
         find(snapshot, &first.text, legs, LONG)?;
     }
     let mut answers = Vec::with_capacity(dataset.queries.len());
@@ -84,7 +86,7 @@ fn answer(snapshot: &Snapshot, query: &Query, legs: Legs) -> anyhow::Result<Answ
 }
 
 fn find(snapshot: &Snapshot, text: &str, legs: Legs, limit: usize) -> anyhow::Result<Vec<String>> {
-    let ask = Ask {
+    let ask = SearchRequest {
         text,
         limit,
         filter: &Filter::default(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tribune_corpus::snapshot::Snapshot;
-use tribune_corpus::{DocumentsSource, IndexReport, Limits, Pool, Reading, Settings};
+use tribune_corpus::{Collection, DocumentsSource, Folder, IndexReport, Limits, Pool, Reading, Settings};
 use tribune_embed::Embedder;
 
 use super::beir::Dataset;
@@ -17,8 +17,7 @@ use super::contender::embedder_name;
 use super::progress::embed_with_progress;
 use crate::commands::index::{PATIENCE, update_with_progress};
 use crate::commands::progress::Progress;
-use crate::compose;
-use crate::config::EmbedderChoice;
+use tribune_corpus::{EmbedderChoice, stable_hash};
 
 /// Makes corpora of datasets.
 pub struct Workshop {
@@ -63,7 +62,7 @@ impl Workshop {
         let folder = self.data_dir.join(folder_name(dataset));
         let dir = folder.join(model_folder(choice));
         std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        // Held until the corpus is open: whoever comes meanwhile finds everything made.
+        // Held until the corpus is open, so that a concurrent run finds it complete.
         let _lock = lock(&folder.join(format!("{}.lock", model_folder(choice))), &dataset.name)?;
         if self.made.insert(dir.clone()) && self.fresh && dir.exists() {
             std::fs::remove_dir_all(&dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
@@ -73,10 +72,9 @@ impl Workshop {
                 name: scheme(&dataset.name),
                 title: dataset.name.clone(),
                 description: None,
-                path: dataset.corpus.clone(),
+                provider: Arc::new(Folder::new(&dataset.corpus, Reading::default(), Limits::default())),
+                collection: Collection::default(),
                 index_dir: dir.clone(),
-                limits: Limits::default(),
-                reading: Reading::default(),
                 embedder: embedder.clone(),
             },
             self.pool.clone(),
@@ -118,7 +116,7 @@ impl Workshop {
         if let Some((_, model)) = self.models.iter().find(|(known, _)| known == choice) {
             return Ok(model.clone());
         }
-        let model = compose::embedder(choice)?;
+        let model = choice.load()?;
         if model.is_none() && *choice != EmbedderChoice::None {
             // Never pass the figures of full text for a model's.
             bail!(
@@ -182,12 +180,8 @@ fn scheme(name: &str) -> String {
     name.chars().take(40).map(fit).collect()
 }
 
-/// FNV-1a: the same on every machine and in every release.
 fn short_hash(text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{:08x}", hash >> 32)
+    format!("{:08x}", stable_hash(text) >> 32)
 }
 
 #[cfg(test)]

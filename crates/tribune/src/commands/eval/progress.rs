@@ -1,4 +1,4 @@
-//! How far the work has come, where somebody is watching.
+//! Progress on a terminal.
 
 use std::io::IsTerminal;
 

@@ -8,7 +8,7 @@ use crate::people::Person;
 use crate::support::{TestServer, sample, text, wait_for};
 
 #[test]
-fn a_question_is_answered_with_tools_and_kept_with_its_answer() {
+fn chat_calls_tools_and_stores_answer() {
     let model = Model::start(task_manager);
     let server = server(&model);
     let me = Person::local(&server);
@@ -39,7 +39,7 @@ fn a_question_is_answered_with_tools_and_kept_with_its_answer() {
         format!("{}/data/docs:beans.md", server.url)
     );
 
-    // The model was sent the instructions, what was said before, and the question once.
+    // The model got the instructions, the history, and the question once.
     let sent = model.asked().last().expect("a request")["messages"].clone();
     let said: Vec<&str> = sent
         .as_array()
@@ -99,7 +99,7 @@ fn a_question_is_answered_with_tools_and_kept_with_its_answer() {
 }
 
 #[test]
-fn an_answer_is_streamed_as_it_comes() {
+fn chat_answer_is_streamed() {
     let model = Model::start(task_manager);
     let server = server(&model);
     let ask = |message: &str| {
@@ -136,7 +136,7 @@ fn an_answer_is_streamed_as_it_comes() {
 }
 
 #[test]
-fn without_a_model_the_three_lines_are_told_and_everything_else_works() {
+fn chat_without_model_shows_configuration() {
     let server = TestServer::builder().documents(&sample()).tables("[store]").start();
     let me = Person::local(&server);
     let answer = me.post("/chat", &json!({"message": "hello"}));
@@ -149,7 +149,7 @@ fn without_a_model_the_three_lines_are_told_and_everything_else_works() {
     }
     assert_eq!(me.get("/conversations").json(), json!([]));
     me.add("Mow the lawn");
-    // A key that is not there is told, and costs the chat alone.
+    // A missing key is reported and disables only the chat.
     let server = TestServer::builder()
         .documents(&sample())
         .tables("[agent]\napi_key = \"env:TRIBUNE_TEST_NO_SUCH_KEY\"")
@@ -160,7 +160,7 @@ fn without_a_model_the_three_lines_are_told_and_everything_else_works() {
 }
 
 #[test]
-fn what_is_not_a_question_is_refused_with_a_sentence() {
+fn invalid_chat_request_is_explained() {
     let model = Model::start(task_manager);
     let server = server(&model);
     let me = Person::local(&server);
@@ -197,7 +197,7 @@ fn what_is_not_a_question_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn what_destroys_something_is_asked_about_first() {
+fn destructive_call_waits_for_confirmation() {
     let model = Model::start(task_manager);
     let server = server(&model);
     let me = Person::local(&server);
@@ -231,7 +231,7 @@ fn what_destroys_something_is_asked_about_first() {
 }
 
 #[test]
-fn no_more_questions_are_answered_at_once_than_may_be() {
+fn turns_beyond_the_limit_are_refused() {
     let model = Model::start(task_manager);
     let server = TestServer::builder()
         .documents(&sample())
@@ -248,18 +248,19 @@ fn no_more_questions_are_answered_at_once_than_may_be() {
             refused.body
         );
         assert_eq!(Person::new(&server, "ann").chat("Hi")["message"], "Hello.");
+        model.release();
         slow.join().expect("answered");
     });
     assert_eq!(me.chat("Hi")["message"], "Hello.");
 }
 
 #[test]
-fn the_interface_is_described_for_programs() {
+fn openapi_describes_the_chat() {
     let model = Model::start(task_manager);
     let server = server(&model);
     let document = server.get("/openapi.json", &[]).json();
     assert_eq!(document["openapi"], "3.1.0");
-    // Every reference leads somewhere.
+    // Every reference resolves.
     let whole = document.to_string();
     for reference in whole.split("\"$ref\":\"#").skip(1) {
         let path = reference.split('"').next().expect("a path");

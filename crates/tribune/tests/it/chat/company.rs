@@ -1,4 +1,4 @@
-//! The agent in a terminal, with a model server of others, and with tools of others.
+//! The agent in a terminal, with a third-party model server, and with tools of other servers.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::people::{Person, tribune};
 use crate::support::{TestServer, sample, text, wait_for};
 
 #[test]
-fn the_agent_can_be_talked_to_in_a_terminal() {
+fn terminal_chat_works() {
     let model = Model::start(task_manager);
     let server = server(&model);
     let (out, err) = tribune(&server, &["chat", "Add", "Mow the lawn"]);
@@ -32,7 +32,7 @@ fn the_agent_can_be_talked_to_in_a_terminal() {
         "both went into one conversation"
     );
 
-    // A conversation through a pipe: the last message decides how it ends.
+    // Through a pipe, the last message decides the exit code.
     let mut child = std::process::Command::new(crate::support::binary())
         .args(["chat", "--config"])
         .arg(server.config())
@@ -67,7 +67,7 @@ fn the_agent_can_be_talked_to_in_a_terminal() {
 
 /// A Python server of the official SDK, started as a command, and another Tribune at an address.
 #[test]
-fn the_agent_uses_tools_of_other_servers_and_one_that_is_dead_costs_only_its_own() {
+fn dead_upstream_loses_only_its_tools() {
     let other = TestServer::start();
     let model = Model::start(|asked| {
         let offered = asked.body["tools"].to_string();
@@ -101,12 +101,12 @@ fn the_agent_uses_tools_of_other_servers_and_one_that_is_dead_costs_only_its_own
     let found = me.chat("Look");
     assert_eq!(found["tool_calls"][0]["success"], true, "{found}");
     assert!(text(&found["message"]).contains("Runner beans"), "{found}");
-    assert!(server.log().contains("dead"), "the operator is told: {}", server.log());
+    server.wait_for_log("dead");
 }
 
 /// A model server that this project did not write.
 #[test]
-fn the_agent_works_with_aimock() {
+fn agent_works_with_aimock() {
     let model = Aimock::start(&["talk.json"]);
     let server = TestServer::builder()
         .documents(&sample())

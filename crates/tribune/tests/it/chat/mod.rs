@@ -1,14 +1,12 @@
-//! The agent behind `/chat`, with a model that says what a test wants: what it does, what it keeps, what it tells.
+//! The agent behind `/chat`, with a scripted model.
 
 mod answering;
 mod company;
 mod keeping;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::model::{Asked, Model, Reply, calls, says};
+use crate::model::{Model, ModelRequest, Reply, calls, says};
 use crate::support::{Answer, TestServer, sample};
 
 fn server(model: &Model) -> TestServer {
@@ -18,8 +16,8 @@ fn server(model: &Model) -> TestServer {
         .start()
 }
 
-/// A model that manages tasks: adds, lists, completes the one that is listed, deletes it.
-fn task_manager(asked: &Asked) -> Reply {
+/// A model that adds, lists, completes and deletes a task.
+fn task_manager(asked: &ModelRequest) -> Reply {
     let (question, results) = (asked.question(), asked.results());
     let listed = || -> Value { serde_json::from_str(results[0]).unwrap_or_default() };
     match (question.split(' ').next().unwrap_or_default(), results.len()) {
@@ -31,7 +29,7 @@ fn task_manager(asked: &Asked) -> Reply {
         ("Show", 1) => calls("list_tasks", &json!({})),
         ("Find", 0) => calls("search", &json!({"query": "runner beans"})),
         ("Fail", _) => Reply::Fails(500),
-        ("Slow", _) => Reply::Slowly(Duration::from_millis(700), "Good things take time.".to_owned()),
+        ("Slow", _) => Reply::HeldAfter(0, vec!["Good things take time.".to_owned()]),
         (_, 0) => says("Hello."),
         _ => says(&format!("Done: {}", results.last().copied().unwrap_or_default())),
     }
@@ -48,7 +46,7 @@ fn events(body: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Where a list goes on, by its `Link` header; empty at its end.
+/// The next page of a list, from its `Link` header; empty at the end.
 fn next_page(page: &Answer) -> String {
     let link = page
         .header("link")

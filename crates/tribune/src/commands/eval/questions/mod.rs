@@ -1,6 +1,8 @@
 //! A user's own questions, asked of the configured sources through the `search` tool, just as a host
 //! would ask them.
 
+#![allow(clippy::disallowed_methods, reason = "it measures")]
+
 mod list;
 mod outcome;
 
@@ -23,9 +25,9 @@ use super::{above_floor, files};
 use crate::cli::{Common, Eval};
 use crate::commands::ask::{self, make_ready};
 use crate::commands::{config, print, runtime};
-use crate::compose::{Parts, compose};
+use crate::compose::{Mode, Parts, compose};
 
-/// The most that the tool gives; where an expected document comes behind that, nobody sees.
+/// The tool's maximum; documents ranked below it count as not found.
 const DEPTH: usize = 50;
 
 pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode> {
@@ -33,11 +35,8 @@ pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode
     if let Some(limit) = args.limit_queries {
         questions.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
-    let (mut config, _demo) = config(common)?;
-    // A market answers differently every second, and tasks to every user: there is nothing to measure.
-    config.market = None;
-    config.tasks = false;
-    let Parts { service, corpora, .. } = compose(&config, config.settings(config.listen, false))?;
+    let config = config(common)?.only_documents();
+    let Parts { service, corpora, .. } = compose(&config, config.settings(config.listen, false), Mode::Command)?;
     let mut notes = Vec::new();
     for corpus in &corpora {
         make_ready(&config, corpus)?;

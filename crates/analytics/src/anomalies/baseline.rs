@@ -1,0 +1,65 @@
+//! A symbol's own past.
+
+use std::collections::VecDeque;
+
+use crate::figure::{Unavailable, quantile};
+
+/// The fewest samples of a baseline.
+pub const MIN_BASELINE: usize = 30;
+
+/// The last values of one figure of one symbol.
+#[derive(Debug, Clone)]
+pub struct Baseline {
+    values: VecDeque<f64>,
+    most: usize,
+}
+
+impl Baseline {
+    /// Keeps the last `most` values.
+    pub fn new(most: usize) -> Self {
+        Self {
+            values: VecDeque::new(),
+            most: most.max(1),
+        }
+    }
+
+    /// Ignores NaN and infinities.
+    pub fn push(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if self.values.len() == self.most {
+            self.values.pop_front();
+        }
+        self.values.push_back(value);
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The value below which `share` of the values lie; `None` while there are too few.
+    pub fn quantile(&self, share: f64) -> Result<f64, Unavailable> {
+        if self.len() < MIN_BASELINE {
+            return Err(short_past(self.len()));
+        }
+        let mut values: Vec<f64> = self.values.iter().copied().collect();
+        quantile(&mut values, share).ok_or(short_past(0))
+    }
+
+    pub fn median(&self) -> Result<f64, Unavailable> {
+        self.quantile(0.5)
+    }
+}
+
+pub(super) const fn short_past(have: usize) -> Unavailable {
+    Unavailable::TooFew {
+        what: "baseline samples",
+        have,
+        need: MIN_BASELINE,
+    }
+}

@@ -1,0 +1,190 @@
+//! Prices at which far more was traded than was ever displayed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::figure::{BookSide, Standing, Unavailable, quotient, rounded};
+use super::quotes::Touch;
+use tribune_binance::book::{Depth, Level};
+use tribune_binance::model::{Millis, Trade};
+use tribune_binance::number::{Price, Quantity};
+
+/// Levels of each side that are watched.
+const LEVELS: usize = 20;
+/// How long a price is watched: over a longer time every busy price would qualify.
+pub const WINDOW_MS: Millis = 60_000;
+/// How many times the displayed quantity must have been traded.
+pub const MIN_TIMES_DISPLAYED: u32 = 5;
+/// How often the level must have been refilled after a trade.
+pub const MIN_REFILLS: u32 = 3;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IcebergHint {
+    pub side: BookSide,
+    pub price: Price,
+    pub traded_base: Quantity,
+    pub most_displayed_base: Quantity,
+    pub times_displayed: Option<f64>,
+    /// Views in which it was still there although it had been traded at since the view before.
+    pub refills: u32,
+    pub watched_ms: Millis,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IcebergHints {
+    pub hints: Vec<IcebergHint>,
+    pub prices_watched: usize,
+    pub standing: Standing,
+    pub note: Cow<'static, str>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    most: Quantity,
+    traded: Quantity,
+    refills: u32,
+    since: Millis,
+}
+
+/// Fed with views of one book in order of time.
+#[derive(Debug, Clone, Default)]
+pub struct IcebergTracker {
+    shown: BTreeMap<(BookSide, Price), Shown>,
+    now: Millis,
+}
+
+impl IcebergTracker {
+    /// Starts over after the book was fetched again.
+    pub fn reset(&mut self) {
+        self.shown.clear();
+    }
+
+    /// `trades` are all trades since the last view. An invalid book ends the watch.
+    pub fn observe(&mut self, depth: &Depth, trades: &[Trade], time: Millis) -> Result<(), Unavailable> {
+        Touch::of(depth).inspect_err(|_| self.reset())?;
+        self.now = time;
+        let mut traded = BTreeMap::<_, Quantity>::new();
+        for trade in trades {
+            let sum = traded
+                .entry((BookSide::hit_by(trade.aggressor), trade.price))
+                .or_default();
+            *sum = Quantity::from_units(sum.units().saturating_add(trade.quantity.units()));
+        }
+        let bids = depth.bids.iter().take(LEVELS).map(|level| (BookSide::Bid, level));
+        let asks = depth.asks.iter().take(LEVELS).map(|level| (BookSide::Ask, level));
+        let mut before = std::mem::take(&mut self.shown);
+        for (side, level) in bids.chain(asks) {
+            let key = (side, level.price);
+            let taken = traded.get(&key).copied();
+            let shown = before
+                .remove(&key)
+                .filter(|shown| time.saturating_sub(shown.since) < WINDOW_MS);
+            self.shown.insert(key, seen_again(shown, level, taken, time));
+        }
+        Ok(())
+    }
+
+    pub fn hints(&self) -> IcebergHints {
+        let result = self.shown.iter().filter(|(_, shown)| is_hint(shown));
+        let hints = result.map(|(&(side, price), shown)| IcebergHint {
+            side,
+            price,
+            traded_base: shown.traded,
+            most_displayed_base: shown.most,
+            times_displayed: quotient(shown.traded.units(), shown.most.units()).and_then(rounded),
+            refills: shown.refills,
+            watched_ms: self.now.saturating_sub(shown.since),
+        });
+        IcebergHints {
+            hints: hints.collect(),
+            prices_watched: self.shown.len(),
+            standing: Standing::Hint,
+            note: "weak: several people who renew their orders look the same as one hidden order".into(),
+        }
+    }
+}
+
+/// A new price starts without trades: earlier ones met orders that were not displayed.
+fn seen_again(shown: Option<Shown>, level: Level, taken: Option<Quantity>, time: Millis) -> Shown {
+    let Some(shown) = shown else {
+        return Shown {
+            most: level.quantity,
+            traded: Quantity::ZERO,
+            refills: 0,
+            since: time,
+        };
+    };
+    let taken_units = taken.map_or(0, Quantity::units);
+    Shown {
+        most: shown.most.max(level.quantity),
+        traded: Quantity::from_units(shown.traded.units().saturating_add(taken_units)),
+        refills: shown.refills.saturating_add(u32::from(taken_units > 0)),
+        since: shown.since,
+    }
+}
+
+fn is_hint(shown: &Shown) -> bool {
+    let wanted = shown.most.units().saturating_mul(i128::from(MIN_TIMES_DISPLAYED));
+    shown.refills >= MIN_REFILLS && shown.traded.units() >= wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_binance::model::Aggressor::{Buyer, Seller};
+    use tribune_binance::testing::{depth, price, trade};
+
+    fn after(views: &[(&str, &str)]) -> IcebergHints {
+        let mut tracker = IcebergTracker::default();
+        for (at, (displayed, traded)) in views.iter().enumerate() {
+            let time = at as i64 * 100;
+            let book = depth(&[("100", displayed)], &[("101", "1")]);
+            let trades = [trade(at as u64, time, "100", traded, Seller)];
+            tracker.observe(&book, &trades, time).expect("valid");
+        }
+        tracker.hints()
+    }
+
+    #[test]
+    fn refilled_level_is_an_iceberg() {
+        // What came with the first view is not counted; 4 + 4 + 2 = 10 = 5 · 2, in three refills.
+        let result = after(&[("2", "50"), ("2", "4"), ("1", "4"), ("2", "2")]);
+        assert_eq!(result.hints.len(), 1);
+        let hint = &result.hints[0];
+        assert_eq!((hint.side, hint.price, hint.refills), (BookSide::Bid, price("100"), 3));
+        assert_eq!((hint.times_displayed, hint.watched_ms), (Some(5.0), 300));
+    }
+
+    #[test]
+    fn one_large_trade_is_no_iceberg() {
+        assert!(after(&[("2", "0"), ("2", "50")]).hints.is_empty());
+        assert!(
+            after(&[("2", "0"), ("2", "3"), ("2", "3"), ("2", "3")])
+                .hints
+                .is_empty()
+        );
+        // Once ten were shown.
+        assert!(
+            after(&[("10", "0"), ("2", "9"), ("2", "9"), ("2", "9")])
+                .hints
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn trades_on_other_side_do_not_count() {
+        let mut tracker = IcebergTracker::default();
+        for at in 0..5 {
+            let trades = [trade(at, 0, "100", "9", Buyer)];
+            tracker
+                .observe(&depth(&[("100", "1")], &[("101", "1")]), &trades, 0)
+                .expect("valid");
+        }
+        assert!(tracker.hints().hints.is_empty());
+        assert!(tracker.observe(&depth(&[], &[]), &[], 0).is_err());
+        assert_eq!(tracker.hints().prices_watched, 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! Volume in rows of prices.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::figure::{Unavailable, Window, quotient, rounded};
+use crate::flow::trade_count;
+use tribune_binance::model::{Candle, Millis, Trade};
+use tribune_binance::number::{Notional, Price, Quantity};
+
+/// The largest number of rows if we choose the width.
+pub const MOST_ROWS: usize = 100;
+/// The largest number of rows for a given width.
+pub const MOST_GIVEN_ROWS: usize = 500;
+
+/// The data that a profile is computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProfileBasis {
+    Trades,
+    Candles,
+}
+
+/// How wide the rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowWidth {
+    Given(Price),
+    /// 1, 2 or 5 times a power of ten of the symbol's ticks, so that at most [`MOST_ROWS`] rows cover the range.
+    FromTick(Price),
+}
+
+/// Volume in rows of one width, which lie on whole multiples of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Histogram {
+    pub(crate) width: i64,
+    /// Row k goes from k·width up to (k + 1)·width.
+    pub(crate) first: i64,
+    pub(crate) rows: Vec<Quantity>,
+    pub(crate) total: Quantity,
+    pub(crate) quote: Notional,
+    pub(crate) trades: u64,
+    pub(crate) basis: ProfileBasis,
+    pub(crate) window: Window,
+    /// Of how much of the window there is data.
+    pub(crate) covered_ms: Millis,
+}
+
+/// A candle belongs to a window if it begins in it.
+pub fn counts(candle: &Candle, window: &Window) -> bool {
+    window.start_ms <= candle.open_time && candle.open_time < window.end_ms
+}
+
+impl Histogram {
+    /// Each trade of the window counts in the row of its price: exact. Assumes all trades since `seen_from`.
+    pub fn of_trades<'a>(
+        trades: impl IntoIterator<Item = &'a Trade> + Clone,
+        window: Window,
+        seen_from: Millis,
+        width: RowWidth,
+    ) -> Result<Self, Unavailable> {
+        let trades = || trades.clone().into_iter().filter(|trade| window.contains(trade.time));
+        let prices = || trades().map(|trade| trade.price);
+        let range = range(prices(), prices())?;
+        let mut made = Self::empty(range, window, width, ProfileBasis::Trades)?;
+        for trade in trades() {
+            made.add_trade(trade).ok_or(Unavailable::TooLarge)?;
+        }
+        made.covered_ms = window.end_ms.saturating_sub(seen_from.max(window.start_ms));
+        made.or_empty()
+    }
+
+    /// Spreads the volume of each candle that begins in the window evenly from its low to its high: an approximation.
+    pub fn of_candles(candles: &[Candle], window: Window, width: RowWidth) -> Result<Self, Unavailable> {
+        let candles = || candles.iter().filter(|candle| counts(candle, &window));
+        if candles().any(|candle| candle.high < candle.low) {
+            return Err(Unavailable::BadCandle);
+        }
+        let traded = || candles().filter(|candle| !candle.volume.is_zero());
+        let range = range(traded().map(|candle| candle.low), traded().map(|candle| candle.high))?;
+        let mut made = Self::empty(range, window, width, ProfileBasis::Candles)?;
+        for candle in traded() {
+            made.add_candle(candle).ok_or(Unavailable::TooLarge)?;
+        }
+        for candle in candles() {
+            let end = candle.close_time.saturating_add(1).min(window.end_ms);
+            let length = end.saturating_sub(candle.open_time).max(0);
+            made.covered_ms = made.covered_ms.saturating_add(length);
+        }
+        made.or_empty()
+    }
+
+    /// The share of the window for which there is data.
+    pub(crate) fn coverage(&self) -> Option<f64> {
+        let window = self.window.millis();
+        let covered = self.covered_ms.clamp(0, window);
+        quotient(i128::from(covered), i128::from(window)).and_then(rounded)
+    }
+
+    fn empty(
+        (low, high): (i64, i64),
+        window: Window,
+        width: RowWidth,
+        basis: ProfileBasis,
+    ) -> Result<Self, Unavailable> {
+        let (width, most) = match width {
+            RowWidth::Given(width) => (width.units(), MOST_GIVEN_ROWS),
+            RowWidth::FromTick(tick) => (nice_width(low, high, tick.units()), MOST_ROWS),
+        };
+        if width <= 0 {
+            return Err(Unavailable::NothingAsked);
+        }
+        let first = low / width;
+        let rows = usize::try_from(high / width - first).map_or(usize::MAX, |rows| rows.saturating_add(1));
+        if rows > most {
+            return Err(Unavailable::TooManyRows { most });
+        }
+        Ok(Self {
+            width,
+            first,
+            rows: vec![Quantity::ZERO; rows],
+            total: Quantity::ZERO,
+            quote: Notional::ZERO,
+            trades: 0,
+            basis,
+            window,
+            covered_ms: 0,
+        })
+    }
+
+    fn or_empty(mut self) -> Result<Self, Unavailable> {
+        if self.total.is_zero() {
+            return Err(Unavailable::NoTrades);
+        }
+        // A high on the edge of a row opens a row without volume.
+        while self.rows.last().is_some_and(|row| row.is_zero()) {
+            self.rows.pop();
+        }
+        Ok(self)
+    }
+
+    fn add_trade(&mut self, trade: &Trade) -> Option<()> {
+        self.add(trade.price.units(), trade.quantity)?;
+        self.quote = self.quote.checked_add(trade.price.times(trade.quantity)?)?;
+        self.trades = self.trades.checked_add(trade_count(trade)?)?;
+        Some(())
+    }
+
+    fn add(&mut self, price: i64, quantity: Quantity) -> Option<()> {
+        let at = usize::try_from(price / self.width - self.first).ok()?;
+        let row = self.rows.get_mut(at)?;
+        *row = row.checked_add(quantity)?;
+        self.total = self.total.checked_add(quantity)?;
+        Some(())
+    }
+
+    /// Each row gets the cumulative share up to its end less the share before, so that nothing is lost to rounding.
+    fn add_candle(&mut self, candle: &Candle) -> Option<()> {
+        let (low, high) = (candle.low.units(), candle.high.units());
+        let length = i128::from(high.checked_sub(low)?);
+        let mut given = Quantity::ZERO;
+        for row in low / self.width..=high / self.width {
+            let end = (row + 1).checked_mul(self.width).unwrap_or(i64::MAX).min(high);
+            let until = match length {
+                0 => candle.volume,
+                _ => Quantity::from_units(candle.volume.units().checked_mul(i128::from(end - low))? / length),
+            };
+            self.add(row * self.width, until.checked_sub(given)?)?;
+            given = until;
+        }
+        self.quote = self.quote.checked_add(candle.quote_volume)?;
+        self.trades = self.trades.checked_add(candle.trades)?;
+        Some(())
+    }
+
+    pub(crate) fn bound(&self, row: usize) -> Price {
+        let index = self.first.saturating_add(i64::try_from(row).unwrap_or(i64::MAX));
+        Price::from_units(index.saturating_mul(self.width))
+    }
+}
+
+/// From the lowest low to the highest high.
+fn range(lows: impl Iterator<Item = Price>, highs: impl Iterator<Item = Price>) -> Result<(i64, i64), Unavailable> {
+    let (Some(low), Some(high)) = (lows.min(), highs.max()) else {
+        return Err(Unavailable::NoTrades);
+    };
+    if low.units() < 0 {
+        return Err(Unavailable::BadPrice);
+    }
+    Ok((low.units(), high.units()))
+}
+
+pub(super) fn nice_width(low: i64, high: i64, tick: i64) -> i64 {
+    let tick = tick.max(1);
+    let fits = |width: &i64| high / width - low / width < MOST_ROWS as i64;
+    let steps = (0..19).flat_map(|power| [1, 2, 5].map(|first| (first, power)));
+    let widths = steps.map(|(first, power)| tick.saturating_mul(first).saturating_mul(10i64.saturating_pow(power)));
+    widths.into_iter().find(fits).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,279 @@
+//! Levels that are far larger than their neighbours and persist.
+
+mod side;
+
+pub use side::MIN_LEVELS;
+use side::{Large, Looked, Watched};
+use std::borrow::Cow;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, quotient, rounded};
+use crate::quotes::Touch;
+use tribune_binance::book::Depth;
+use tribune_binance::model::{Millis, Trade};
+use tribune_binance::number::{Notional, Price, Quantity};
+
+/// After a pause this long between views, persistence starts over.
+const MOST_PAUSE_MS: Millis = 3_000;
+/// Trades and books arrive on different streams: how long a trade may arrive after the level it filled is gone.
+const GRACE_MS: Millis = 1_000;
+/// Walls listed per side, and vanished ones in total.
+const MOST_TOLD: usize = 10;
+
+/// When a level is a wall. All three conditions must hold: of levels at ten times the median, half live under 0.3 s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WallRules {
+    pub times_median: u32,
+    pub persistence_ms: Millis,
+    /// In the quote asset, so it depends on the symbol.
+    pub floor_quote: Notional,
+    /// The best levels of each side that are looked at, and whose median it is.
+    pub levels: usize,
+}
+
+impl WallRules {
+    pub const fn with_floor(floor_quote: Notional) -> Self {
+        Self {
+            times_median: 10,
+            persistence_ms: 5_000,
+            floor_quote,
+            levels: 500,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Wall {
+    pub side: BookSide,
+    pub price: Price,
+    pub quantity_base: Quantity,
+    pub notional_quote: Notional,
+    pub times_median: Option<f64>,
+    /// Signed: below zero is below the mid.
+    pub distance_bps: Option<f64>,
+    /// How long it has been there without a break.
+    pub age_ms: Millis,
+    pub views: u32,
+    /// By size: high from 50 times the median, medium from 20.
+    pub severity: Severity,
+}
+
+/// A wall that was gone from one view to the next, while almost nothing traded at its price.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Vanished {
+    pub side: BookSide,
+    pub price: Price,
+    pub quantity_base: Quantity,
+    pub traded_base: Quantity,
+    pub lived_ms: Millis,
+    pub time_ms: Millis,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Walls {
+    pub rules: WallRules,
+    /// How long the book has been watched without a break.
+    pub watched_ms: Millis,
+    pub bid_levels_used: usize,
+    pub ask_levels_used: usize,
+    pub bid_median_base: Option<Quantity>,
+    pub ask_median_base: Option<Quantity>,
+    /// Largest first.
+    pub walls: Vec<Wall>,
+    /// Large levels that vanished untraded, newest first: an observation, whose reason cannot be known.
+    pub vanished_untraded: Vec<Vanished>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Unavailable>,
+    pub standing: Standing,
+    pub note: Cow<'static, str>,
+}
+
+impl Walls {
+    /// Those that vanished untraded after `since`.
+    pub fn vanished_since(&self, since: Millis) -> impl Iterator<Item = &Vanished> {
+        self.vanished_untraded.iter().filter(move |gone| gone.time_ms > since)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Gone {
+    side: BookSide,
+    price: Price,
+    large: Large,
+    at: Millis,
+}
+
+/// Fed with views of one book in order of time.
+#[derive(Debug, Clone)]
+pub struct WallTracker {
+    rules: WallRules,
+    bids: Watched,
+    asks: Watched,
+    /// Vanished, but a late trade may yet explain it.
+    gone: Vec<Gone>,
+    vanished: VecDeque<Vanished>,
+    started: Millis,
+    last: Option<(Millis, Decimal)>,
+}
+
+impl WallTracker {
+    /// Sets the smallest notional of a wall.
+    pub fn set_floor(&mut self, floor_quote: Notional) {
+        self.rules.floor_quote = floor_quote;
+    }
+
+    pub fn new(rules: WallRules) -> Self {
+        Self {
+            rules,
+            bids: Watched::default(),
+            asks: Watched::default(),
+            gone: Vec::new(),
+            vanished: VecDeque::new(),
+            started: 0,
+            last: None,
+        }
+    }
+
+    /// Starts over after the book was fetched again; walls that vanished before are still listed.
+    pub fn reset(&mut self) {
+        self.bids = Watched::default();
+        self.asks = Watched::default();
+        self.gone.clear();
+        self.last = None;
+    }
+
+    /// `trades` are all trades since the last view. An invalid book ends the watch.
+    pub fn observe(&mut self, depth: &Depth, trades: &[Trade], time: Millis) -> Result<(), Unavailable> {
+        let touch = Touch::of(depth).inspect_err(|_| self.reset())?;
+        let unbroken = |(last, _): (Millis, Decimal)| last <= time && time.saturating_sub(last) <= MOST_PAUSE_MS;
+        if !self.last.is_some_and(unbroken) {
+            self.reset();
+            self.started = time;
+        }
+        self.last = Some((time, touch.mid()));
+        trades.iter().for_each(|trade| self.count(trade));
+        self.settle(time);
+        let bids = Looked::at_bids(depth, self.rules.levels);
+        let asks = Looked::at_asks(depth, self.rules.levels);
+        let lost_bids = self.bids.update(&bids, &self.rules, time);
+        let lost_asks = self.asks.update(&asks, &self.rules, time);
+        // A smaller level is not gone, and a level beyond the watched range is not known to be.
+        let bid_gone = |price| bids.sees_bid(price) && depth.bids.lookup(price).is_none();
+        let ask_gone = |price| asks.sees_ask(price) && depth.asks.lookup(price).is_none();
+        self.note_gone(BookSide::Bid, lost_bids, bid_gone, time);
+        self.note_gone(BookSide::Ask, lost_asks, ask_gone, time);
+        Ok(())
+    }
+
+    fn note_gone(&mut self, side: BookSide, lost: BTreeMap<Price, Large>, is_gone: impl Fn(Price) -> bool, at: Millis) {
+        let walls = lost.into_iter().filter(|(_, large)| self.rules.persisted(large, at));
+        let gone = walls.filter(|(price, _)| is_gone(*price));
+        self.gone
+            .extend(gone.map(|(price, large)| Gone { side, price, large, at }));
+    }
+
+    fn count(&mut self, trade: &Trade) {
+        let side = BookSide::hit_by(trade.aggressor);
+        let watched = match side {
+            BookSide::Bid => &mut self.bids,
+            BookSide::Ask => &mut self.asks,
+        };
+        let gone = self
+            .gone
+            .iter_mut()
+            .filter(|gone| gone.side == side && gone.price == trade.price);
+        let large = watched.large.get_mut(&trade.price).into_iter();
+        for large in large.chain(gone.map(|gone| &mut gone.large)) {
+            let sum = large.traded.units().saturating_add(trade.quantity.units());
+            large.traded = Quantity::from_units(sum);
+        }
+    }
+
+    /// Reports walls gone for so long that no late trade will explain it.
+    fn settle(&mut self, time: Millis) {
+        let (settled, waiting) = std::mem::take(&mut self.gone)
+            .into_iter()
+            .partition(|gone| time.saturating_sub(gone.at) >= GRACE_MS);
+        self.gone = waiting;
+        let untraded = |gone: &Gone| gone.large.traded.units().saturating_mul(10) < gone.large.quantity.units();
+        for gone in Vec::into_iter(settled).filter(untraded) {
+            self.vanished.push_front(Vanished {
+                side: gone.side,
+                price: gone.price,
+                quantity_base: gone.large.quantity,
+                traded_base: gone.large.traded,
+                lived_ms: gone.at.saturating_sub(gone.large.since),
+                time_ms: gone.at,
+            });
+        }
+        self.vanished.truncate(MOST_TOLD);
+    }
+
+    /// The walls of the last view.
+    pub fn walls(&self) -> Walls {
+        let (now, mid) = self.last.unwrap_or_default();
+        let mut walls = self.of_side(&self.bids, BookSide::Bid, now, mid);
+        walls.extend(self.of_side(&self.asks, BookSide::Ask, now, mid));
+        walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
+        let too_few = |side: &Watched| side.twice_median.is_none().then_some(side.levels);
+        let few = too_few(&self.bids).or(too_few(&self.asks));
+        let median = |side: &Watched| side.twice_median.map(|twice| Quantity::from_units(twice / 2));
+        Walls {
+            rules: self.rules,
+            watched_ms: self.last.map_or(0, |(now, _)| now.saturating_sub(self.started)),
+            bid_levels_used: self.bids.levels,
+            ask_levels_used: self.asks.levels,
+            bid_median_base: median(&self.bids),
+            ask_median_base: median(&self.asks),
+            walls,
+            vanished_untraded: self.vanished.iter().cloned().collect(),
+            reason: few.map(|have| Unavailable::TooFew {
+                what: "levels",
+                have,
+                need: MIN_LEVELS,
+            }),
+            standing: Standing::Hint,
+            note: "resting orders can be taken away at any moment; most large levels are".into(),
+        }
+    }
+
+    fn of_side(&self, watched: &Watched, side: BookSide, now: Millis, mid: Decimal) -> Vec<Wall> {
+        let standing = watched
+            .large
+            .iter()
+            .filter(|(_, large)| self.rules.persisted(large, now));
+        let result = standing.filter_map(|(&price, large)| {
+            let times = watched
+                .twice_median
+                .and_then(|twice| quotient(large.quantity.units().checked_mul(2)?, twice))
+                .and_then(rounded);
+            Some(Wall {
+                side,
+                price,
+                quantity_base: large.quantity,
+                notional_quote: price.times(large.quantity)?,
+                times_median: times,
+                distance_bps: bps(price.decimal().checked_sub(mid)?, mid).and_then(rounded),
+                age_ms: now.saturating_sub(large.since),
+                views: large.views,
+                severity: match times {
+                    Some(times) if times >= 50.0 => Severity::High,
+                    Some(times) if times >= 20.0 => Severity::Medium,
+                    _ => Severity::Low,
+                },
+            })
+        });
+        let mut walls: Vec<_> = result.collect();
+        walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
+        walls.truncate(MOST_TOLD);
+        walls
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,388 @@
+//! A local copy of the exchange's book.
+//!
+//! The exchange's procedure, with its numbers:
+//!
+//! 1. Open the diff stream first and buffer; note the first event's `U`.
+//! 2. Fetch the snapshot; if its `lastUpdateId` is before the first event's `U`, fetch again.
+//! 3. Drop buffered events with `u <= lastUpdateId`.
+//! 4. An event with `U > last + 1` is a gap: discard the book and start again. Otherwise set absolute
+//!    quantities (0 removes; removing an absent level is normal) and set `last = u`.
+
+use std::collections::VecDeque;
+
+use super::{Depth, Level};
+use crate::model::Millis;
+
+/// A buffer this long means that no snapshot comes: more than a minute and a half at ten updates a second.
+const MAX_BUFFERED: usize = 1_000;
+/// Best prices are announced at once; the events that contain the change come up to 100 ms later.
+const MAX_ANNOUNCED: usize = 256;
+/// So many snapshots in a row that are older than the stream are refused; the next one is taken, to see whether the
+/// stream joins it.
+const MAX_OUTDATED: u32 = 5;
+
+/// One depth event: what changed between two update ids, both included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diff {
+    /// `U` of the wire.
+    pub first_id: u64,
+    /// `u` of the wire.
+    pub last_id: u64,
+    pub time: Option<Millis>,
+    pub bids: Vec<Level>,
+    pub asks: Vec<Level>,
+}
+
+/// A book as a snapshot has it, best first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub last_update_id: u64,
+    pub bids: Vec<Level>,
+    pub asks: Vec<Level>,
+    /// How many levels a side were asked for: a side that has fewer is known whole.
+    pub limit: usize,
+}
+
+/// What became of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Kept until the snapshot is there.
+    Buffered,
+    Applied,
+    /// Already in the book.
+    Old,
+}
+
+/// Why a book was discarded; it is buffering again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("updates are missing: expected {expected}, got {got}")]
+    Gap { expected: u64, got: u64 },
+    #[error("an update ends before it begins")]
+    Backwards,
+    #[error("best bid and best ask crossed")]
+    Crossed,
+    #[error("the price left the levels that the snapshot had")]
+    Exhausted,
+    #[error("best prices differ from what the exchange announced")]
+    Contradicted,
+    #[error("no usable snapshot came")]
+    NoSnapshot,
+    #[error("an update could not be read")]
+    Unreadable,
+    #[error("the snapshot is ahead of all updates that come")]
+    Ahead,
+}
+
+/// What became of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Installed {
+    /// The book is exact from here on.
+    Synced,
+    /// Taken although the streams have brought newer updates: not exact before an event has joined it.
+    Outdated,
+    /// Older than the first buffered event, or than earlier updates of the stream: fetch again.
+    TooOld,
+    /// The book was exact without it.
+    NotNeeded,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Buffering(VecDeque<Diff>),
+    Synced,
+}
+
+/// Best prices after one update, as the exchange announced them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BestQuote {
+    pub update_id: u64,
+    pub bid: Level,
+    pub ask: Level,
+}
+
+/// The writer's copy of one book.
+#[derive(Debug)]
+pub struct LocalBook {
+    phase: Phase,
+    depth: Depth,
+    last_update_id: u64,
+    time: Option<Millis>,
+    max_levels: usize,
+    /// Announced and not yet reached by the book, in order.
+    announced: VecDeque<BestQuote>,
+    agreed: u64,
+    /// The newest id of the stream, and its time: an older snapshot would be a step back.
+    newest: u64,
+    newest_time: Option<Millis>,
+    /// The newest id of the streams before this one, which may have counted differently.
+    newest_before: u64,
+    outdated: u32,
+    /// Snapshots in a row that were older than the first buffered event.
+    too_old: u32,
+}
+
+impl LocalBook {
+    /// Keeps at most `max_levels` a side.
+    pub fn new(max_levels: usize) -> Self {
+        Self {
+            phase: Phase::Buffering(VecDeque::new()),
+            depth: Depth::default(),
+            last_update_id: 0,
+            time: None,
+            max_levels,
+            announced: VecDeque::new(),
+            agreed: 0,
+            newest: 0,
+            newest_time: None,
+            newest_before: 0,
+            outdated: 0,
+            too_old: 0,
+        }
+    }
+
+    /// How often announced best prices were of the book's own update id, and the same.
+    pub fn agreed(&self) -> u64 {
+        self.agreed
+    }
+
+    pub fn is_synced(&self) -> bool {
+        matches!(self.phase, Phase::Synced)
+    }
+
+    /// Events that wait for the snapshot.
+    pub fn buffered(&self) -> usize {
+        match &self.phase {
+            Phase::Buffering(events) => events.len(),
+            Phase::Synced => 0,
+        }
+    }
+
+    pub fn depth(&self) -> &Depth {
+        &self.depth
+    }
+
+    pub fn last_update_id(&self) -> u64 {
+        self.last_update_id
+    }
+
+    /// When the exchange says the last event was.
+    pub fn time(&self) -> Option<Millis> {
+        self.time
+    }
+
+    /// Starts again from nothing.
+    pub fn discard(&mut self) {
+        self.phase = Phase::Buffering(VecDeque::new());
+        self.depth = Depth::default();
+        self.last_update_id = 0;
+        self.time = None;
+        self.announced.clear();
+    }
+
+    /// A new stream begins, whose ids may have restarted.
+    pub fn reopened(&mut self) {
+        self.newest_before = self.newest_before.max(self.newest);
+        self.newest = 0;
+        self.newest_time = None;
+        self.outdated = 0;
+    }
+
+    /// An unreadable event came, so the book is no longer exact.
+    pub fn unreadable(&mut self) -> Fault {
+        self.discard();
+        Fault::Unreadable
+    }
+
+    /// The stream stays behind the snapshot: they may not belong to the same book.
+    pub fn is_ahead(&mut self) -> Fault {
+        self.discard();
+        Fault::Ahead
+    }
+
+    /// Takes the next event of the stream.
+    pub fn event(&mut self, diff: Diff) -> Result<Outcome, Fault> {
+        if diff.last_id < diff.first_id {
+            self.discard();
+            return Err(Fault::Backwards);
+        }
+        if diff.last_id >= self.newest {
+            (self.newest, self.newest_time) = (diff.last_id, diff.time);
+        }
+        match &mut self.phase {
+            // Step 1.
+            Phase::Buffering(events) => {
+                let expected = events
+                    .back()
+                    .map_or(diff.first_id, |event| event.last_id.saturating_add(1));
+                let got = diff.first_id;
+                if got > expected {
+                    events.clear();
+                    events.push_back(diff);
+                    return Err(Fault::Gap { expected, got });
+                }
+                if events.back().is_some_and(|event| diff.last_id <= event.last_id) {
+                    // A duplicate: any snapshot that joins the others contains it.
+                    return Ok(Outcome::Buffered);
+                }
+                if events.len() == MAX_BUFFERED {
+                    events.clear();
+                    return Err(Fault::NoSnapshot);
+                }
+                events.push_back(diff);
+                Ok(Outcome::Buffered)
+            }
+            Phase::Synced => self.apply(diff),
+        }
+    }
+
+    /// Takes the snapshot that was fetched after the stream was opened.
+    pub fn snapshot(&mut self, snapshot: Snapshot) -> Result<Installed, Fault> {
+        let Phase::Buffering(events) = &mut self.phase else {
+            return Ok(Installed::NotNeeded);
+        };
+        // Step 2. `U = lastUpdateId + 1` is a legal first event.
+        let last = snapshot.last_update_id;
+        if events
+            .front()
+            .is_some_and(|first| last.saturating_add(1) < first.first_id)
+        {
+            self.too_old += 1;
+            if self.too_old > MAX_OUTDATED {
+                // No snapshot reaches the buffered events: their ids may be wrong.
+                events.clear();
+                (self.newest, self.newest_time, self.too_old) = (0, None, 0);
+            }
+            return Ok(Installed::TooOld);
+        }
+        self.too_old = 0;
+        let is_outdated = events.is_empty() && last < self.newest;
+        if is_outdated && self.outdated < MAX_OUTDATED {
+            self.outdated += 1;
+            return Ok(Installed::TooOld);
+        }
+        let is_outdated = is_outdated || (events.is_empty() && last < self.newest_before);
+        self.outdated = 0;
+        let events = std::mem::take(events);
+        self.depth = Depth::from(snapshot);
+        self.last_update_id = last;
+        self.time = self.newest_time.filter(|_| last == self.newest);
+        self.phase = Phase::Synced;
+        self.check()?;
+        for event in events {
+            self.apply(event)?;
+        }
+        self.compare()?;
+        if is_outdated {
+            return Ok(Installed::Outdated);
+        }
+        self.newest_before = 0;
+        Ok(Installed::Synced)
+    }
+
+    /// Takes the levels of another copy of the same book, from a deeper snapshot; refused if that copy is behind.
+    pub fn adopt(&mut self, other: Self) -> bool {
+        if !self.is_synced() || !other.is_synced() || other.last_update_id < self.last_update_id {
+            return false;
+        }
+        if other.last_update_id > self.last_update_id {
+            self.time = other.time;
+        }
+        self.depth = other.depth;
+        self.last_update_id = other.last_update_id;
+        true
+    }
+
+    /// Takes announced best prices. When the book is at their update id, they must be the book's.
+    pub fn announce(&mut self, quote: BestQuote) -> Result<(), Fault> {
+        if quote.update_id < self.last_update_id {
+            return Ok(());
+        }
+        if self.announced.len() == MAX_ANNOUNCED {
+            self.announced.pop_front();
+        }
+        self.announced.push_back(quote);
+        self.compare()
+    }
+
+    fn compare(&mut self) -> Result<(), Fault> {
+        if !self.is_synced() {
+            return Ok(());
+        }
+        while let Some(quote) = self
+            .announced
+            .front()
+            .filter(|quote| quote.update_id <= self.last_update_id)
+        {
+            let best = (self.depth.bids.best(), self.depth.asks.best());
+            if quote.update_id == self.last_update_id {
+                // An empty side is announced as nothing at no price.
+                let announced =
+                    [quote.bid, quote.ask].map(|level| Some(level).filter(|level| !level.quantity.is_zero()));
+                if [best.0, best.1] != announced {
+                    self.discard();
+                    return Err(Fault::Contradicted);
+                }
+                self.agreed += 1;
+            }
+            self.announced.pop_front();
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, diff: Diff) -> Result<Outcome, Fault> {
+        // Step 3.
+        if diff.last_id <= self.last_update_id {
+            return Ok(Outcome::Old);
+        }
+        // Step 4.
+        let expected = self.last_update_id.saturating_add(1);
+        if diff.first_id > expected {
+            let got = diff.first_id;
+            self.discard();
+            self.phase = Phase::Buffering(VecDeque::from([diff]));
+            return Err(Fault::Gap { expected, got });
+        }
+        for level in diff.bids {
+            self.depth.bids.set(level);
+        }
+        for level in diff.asks {
+            self.depth.asks.set(level);
+        }
+        self.last_update_id = diff.last_id;
+        self.time = diff.time.or(self.time);
+        // The ids of this stream are the book's.
+        self.newest_before = 0;
+        self.prune();
+        self.check()?;
+        self.compare()?;
+        Ok(Outcome::Applied)
+    }
+
+    /// Drops the worst levels beyond the limit; the reach ends before them.
+    fn prune(&mut self) {
+        if let Some(worst) = self.depth.bids.prune(self.max_levels) {
+            let reach = self.depth.bid_reach.map_or(worst, |reach| reach.max(worst));
+            self.depth.bid_reach = Some(reach);
+        }
+        if let Some(worst) = self.depth.asks.prune(self.max_levels) {
+            let reach = self.depth.ask_reach.map_or(worst, |reach| reach.min(worst));
+            self.depth.ask_reach = Some(reach);
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        let fault = if self.depth.is_crossed() {
+            Fault::Crossed
+        } else if self.depth.is_exhausted() {
+            Fault::Exhausted
+        } else {
+            return Ok(());
+        };
+        self.discard();
+        Err(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,312 @@
+//! Messages of the streams, as values.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::book::{BestQuote, Diff, Level};
+use crate::model::{Aggressor, Millis, Trade};
+use crate::number::{Notional, Price, Quantity};
+use crate::wire;
+
+/// One message, with the symbol it is about. Text is borrowed from the message unless it is escaped there.
+#[derive(Debug)]
+pub enum Event<'a> {
+    Depth {
+        symbol: Cow<'a, str>,
+        diff: Diff,
+    },
+    /// A single trade, or an aggregate of several.
+    Trade {
+        symbol: Cow<'a, str>,
+        trade: Trade,
+        aggregate: bool,
+    },
+    BestQuote {
+        symbol: Cow<'a, str>,
+        quote: BestQuote,
+    },
+    MiniTickers {
+        tickers: Vec<MiniTicker<'a>>,
+        /// How many could not be read; they do not affect the others.
+        unreadable: usize,
+    },
+    /// The answer to a subscription.
+    Answered {
+        id: u64,
+        error: Option<String>,
+    },
+    /// The server is about to close the connection.
+    ServerShutdown,
+    /// Ignored.
+    Other,
+}
+
+/// The last day of one symbol.
+#[derive(Debug, Clone, Deserialize)]
+pub struct MiniTicker<'a> {
+    #[serde(rename = "s", borrow)]
+    pub symbol: Cow<'a, str>,
+    #[serde(rename = "E", deserialize_with = "wire::millis")]
+    pub time: Millis,
+    #[serde(rename = "c", deserialize_with = "wire::number")]
+    pub close: Price,
+    #[serde(rename = "o", deserialize_with = "wire::number")]
+    pub open: Price,
+    #[serde(rename = "h", deserialize_with = "wire::number")]
+    pub high: Price,
+    #[serde(rename = "l", deserialize_with = "wire::number")]
+    pub low: Price,
+    #[serde(rename = "v", deserialize_with = "wire::number")]
+    pub volume: Quantity,
+    #[serde(rename = "q", deserialize_with = "wire::number")]
+    pub quote_volume: Notional,
+}
+
+/// Fields of a combined-stream wrapper, of an answer, or of a bare event.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Stream,
+    Data,
+    Id,
+    Error,
+    E,
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Deserialize)]
+struct ErrorAnswer {
+    code: Option<i64>,
+    msg: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DepthWire<'a> {
+    #[serde(borrow)]
+    s: Cow<'a, str>,
+    #[serde(rename = "E", default, deserialize_with = "wire::known_millis")]
+    time: Option<Millis>,
+    #[serde(rename = "U")]
+    first_id: u64,
+    #[serde(rename = "u")]
+    last_id: u64,
+    #[serde(deserialize_with = "wire::levels")]
+    b: Vec<Level>,
+    #[serde(deserialize_with = "wire::levels")]
+    a: Vec<Level>,
+}
+
+#[derive(Deserialize)]
+struct TradeWire<'a> {
+    #[serde(borrow)]
+    s: Cow<'a, str>,
+    #[serde(deserialize_with = "wire::number")]
+    p: Price,
+    #[serde(deserialize_with = "wire::number")]
+    q: Quantity,
+    #[serde(rename = "T", deserialize_with = "wire::millis")]
+    time: Millis,
+    /// Whether the buyer was the maker: then the seller crossed the spread.
+    m: bool,
+    /// Of a single trade.
+    t: Option<u64>,
+    /// Of an aggregate.
+    f: Option<u64>,
+    l: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct BestQuoteWire<'a> {
+    #[serde(borrow)]
+    s: Cow<'a, str>,
+    u: u64,
+    #[serde(deserialize_with = "wire::number")]
+    b: Price,
+    #[serde(rename = "B", deserialize_with = "wire::number")]
+    bid_quantity: Quantity,
+    #[serde(deserialize_with = "wire::number")]
+    a: Price,
+    #[serde(rename = "A", deserialize_with = "wire::number")]
+    ask_quantity: Quantity,
+}
+
+/// A message that could not be read: its stream, if that can be read, and the position of the error. Never its content.
+#[derive(Debug)]
+pub struct Unreadable<'a> {
+    pub stream: Option<Cow<'a, str>>,
+    pub line: usize,
+    pub column: usize,
+}
+
+/// Text, borrowed unless it is escaped. A newtype, because `Option<Cow>` would not borrow.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Reads one message.
+pub fn decode(text: &str) -> Result<Event<'_>, Unreadable<'_>> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let read = reader.deserialize_map(Messages);
+    read.and_then(|event| reader.end().map(|()| event))
+        .map_err(|error| Unreadable {
+            stream: stream_of(text),
+            line: error.line(),
+            column: error.column(),
+        })
+}
+
+/// The stream that an unreadable message names.
+fn stream_of(text: &str) -> Option<Cow<'_, str>> {
+    let mut stream = None;
+    // The error may come after the name.
+    let _ = serde_json::Deserializer::from_str(text).deserialize_map(Names(&mut stream));
+    stream
+}
+
+struct Names<'n, 'de>(&'n mut Option<Cow<'de, str>>);
+
+impl<'de> Visitor<'de> for Names<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message of the exchange")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(field) = map.next_key()? {
+            match field {
+                Field::Stream => *self.0 = map.next_value::<Option<Text<'_>>>()?.map(|text| text.0),
+                _ => drop(map.next_value::<de::IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Messages;
+
+impl<'de> Visitor<'de> for Messages {
+    type Value = Event<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message of the exchange")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event<'de>, A::Error> {
+        let (mut stream, mut early, mut event) = (None, None, None);
+        let (mut id, mut error, mut bare) = (None, None, None);
+        while let Some(field) = map.next_key()? {
+            match (field, &stream) {
+                (Field::Stream, _) => stream = map.next_value::<Option<Text<'_>>>()?,
+                // The stream usually comes first and says what the data are, which are then read in one pass.
+                (Field::Data, Some(Text(stream))) => event = Some(map.next_value_seed(OfStream(stream))?),
+                (Field::Data, None) => early = map.next_value::<Option<&RawValue>>()?,
+                (Field::Id, _) => id = map.next_value::<Option<u64>>()?,
+                (Field::Error, _) => error = map.next_value::<Option<ErrorAnswer>>()?,
+                (Field::E, _) => bare = map.next_value::<Option<Text<'_>>>()?,
+                (Field::Unknown, _) => drop(map.next_value::<de::IgnoredAny>()?),
+            }
+        }
+        if let Some(event) = event {
+            return Ok(event);
+        }
+        if let (Some(Text(stream)), Some(data)) = (stream, early) {
+            return OfStream(&stream).deserialize(data).map_err(de::Error::custom);
+        }
+        Ok(match (bare.as_ref().map(|Text(name)| &**name), id) {
+            (Some("serverShutdown"), _) => Event::ServerShutdown,
+            (_, Some(id)) => Event::Answered {
+                id,
+                error: error.map(ErrorAnswer::describe),
+            },
+            _ => Event::Other,
+        })
+    }
+}
+
+impl ErrorAnswer {
+    fn describe(self) -> String {
+        format!("{} ({})", self.msg.unwrap_or_default(), self.code.unwrap_or_default())
+    }
+}
+
+/// The data of a stream, by its name.
+struct OfStream<'a>(&'a str);
+
+impl<'de> DeserializeSeed<'de> for OfStream<'_> {
+    type Value = Event<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, data: D) -> Result<Event<'de>, D::Error> {
+        // The kind is the part after the symbol: `btcusdt@depth@100ms`, `!miniTicker@arr`.
+        let (symbol, kind) = self.0.split_once('@').unwrap_or((self.0, ""));
+        let kind = kind.split('@').next().unwrap_or_default();
+        Ok(match kind {
+            "depth" => depth(Deserialize::deserialize(data)?),
+            "trade" | "aggTrade" => trade(Deserialize::deserialize(data)?),
+            "bookTicker" => best_quote(Deserialize::deserialize(data)?),
+            _ if symbol == "!miniTicker" => mini_tickers(&Vec::deserialize(data)?),
+            _ => match <&RawValue>::deserialize(data)?.get() {
+                data if data.contains("\"serverShutdown\"") => Event::ServerShutdown,
+                _ => Event::Other,
+            },
+        })
+    }
+}
+
+fn depth(wire: DepthWire<'_>) -> Event<'_> {
+    Event::Depth {
+        symbol: wire.s,
+        diff: Diff {
+            first_id: wire.first_id,
+            last_id: wire.last_id,
+            time: wire.time,
+            bids: wire.b,
+            asks: wire.a,
+        },
+    }
+}
+
+fn mini_tickers<'a>(raw: &[&'a RawValue]) -> Event<'a> {
+    let read = raw.iter().filter_map(|ticker| serde_json::from_str(ticker.get()).ok());
+    let tickers: Vec<MiniTicker<'a>> = read.collect();
+    Event::MiniTickers {
+        unreadable: raw.len() - tickers.len(),
+        tickers,
+    }
+}
+
+fn trade(wire: TradeWire<'_>) -> Event<'_> {
+    let aggregate = wire.f.is_some();
+    let first_id = wire.f.or(wire.t).unwrap_or_default();
+    Event::Trade {
+        symbol: wire.s,
+        aggregate,
+        trade: Trade {
+            price: wire.p,
+            quantity: wire.q,
+            time: wire.time,
+            aggressor: Aggressor::against(wire.m),
+            first_id,
+            last_id: wire.l.or(wire.t).unwrap_or(first_id),
+        },
+    }
+}
+
+fn best_quote(wire: BestQuoteWire<'_>) -> Event<'_> {
+    let level = |price, quantity| Level { price, quantity };
+    Event::BestQuote {
+        symbol: wire.s,
+        quote: BestQuote {
+            update_id: wire.u,
+            bid: level(wire.b, wire.bid_quantity),
+            ask: level(wire.a, wire.ask_quantity),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Looks at a tracked book once a second, and keeps what it needs.
+
+use std::fmt::Debug;
+
+use super::published::BookView;
+use super::pulse::Beats;
+use crate::model::Millis;
+use crate::number::Notional;
+use crate::tape::Tape;
+
+/// The beats that an observer is given are of so many seconds.
+pub const OBSERVED_SECS: u64 = 10;
+
+/// One for each tracked book. Times are the exchange's.
+pub trait Observer: Debug + Send + Sync + 'static {
+    /// `turnover` is what is traded in 24 hours, if that is known.
+    fn new(turnover: Option<Notional>) -> Self;
+
+    /// What is traded in 24 hours by now.
+    fn set_turnover(&self, turnover: Notional);
+
+    /// The book is exact; `beats` are of the last [`OBSERVED_SECS`].
+    fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis);
+
+    /// The book is not exact: what is seen next does not continue what was seen before.
+    fn interrupted(&self, time: Millis);
+}
+
+/// Keeps nothing.
+impl Observer for () {
+    fn new(_: Option<Notional>) -> Self {}
+
+    fn set_turnover(&self, _: Notional) {}
+
+    fn look(&self, _: &BookView, _: &Tape, _: Beats, _: Millis) {}
+
+    fn interrupted(&self, _: Millis) {}
+}

@@ -1,0 +1,353 @@
+//! What readers see of one symbol, without ever blocking the feed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::heartbeat::Heartbeat;
+use super::observer::Observer;
+use super::pulse::Pulse;
+use crate::book::Depth;
+use crate::model::Millis;
+use crate::moment::Moment;
+use crate::number::Notional;
+use crate::tape::Tape;
+
+/// Trades are kept for this long: the longest window of order flow, and its baseline.
+const KEEP_TRADES: Millis = 15 * 60 * 1000;
+
+/// Of a book that has every announced update: later than any process lives.
+const CURRENT: u64 = 1 << 48;
+
+/// How far a book can be trusted now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BookState {
+    /// The first snapshot is being waited for.
+    Warming,
+    /// Exact, and current.
+    Live,
+    /// Was exact, and updates have stopped coming; or no update has joined its snapshot yet, where one must.
+    Stale,
+    /// Found wrong or incomplete, and discarded; the next snapshot is being waited for.
+    Resyncing,
+}
+
+impl BookState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Warming => "warming",
+            Self::Live => "live",
+            Self::Stale => "stale",
+            Self::Resyncing => "resyncing",
+        }
+    }
+}
+
+/// A state, since when, and why.
+#[derive(Debug, Clone)]
+pub struct Status {
+    pub state: BookState,
+    pub reason: Option<String>,
+    pub since: Moment,
+}
+
+/// A book after one update; never changed once it is published.
+#[derive(Debug)]
+pub struct BookView {
+    pub symbol: Arc<str>,
+    pub depth: Depth,
+    pub last_update_id: u64,
+    /// Of the last update, by the exchange's clock; `None` right after a snapshot, which has none.
+    pub exchange_time: Option<Millis>,
+    pub received: Moment,
+}
+
+/// One tracked symbol, as readers have it.
+#[derive(Debug)]
+pub struct Published<O> {
+    pub symbol: Arc<str>,
+    view: ArcSwapOption<BookView>,
+    status: ArcSwap<Status>,
+    pub tape: Tape,
+    pub pulse: Pulse,
+    pub watch: O,
+    /// Kept even if unused.
+    pinned: AtomicBool,
+    /// Smaller is more traded: the order in which snapshots are fetched.
+    rank: AtomicUsize,
+    started: Instant,
+    /// Of the connection that its updates come on.
+    heartbeat: Arc<Heartbeat>,
+    /// When the published book was last confirmed, in milliseconds since `started`.
+    confirmed: AtomicU64,
+    /// Since when best prices are announced that the book does not have, in milliseconds since `started`; `CURRENT` if
+    /// none are.
+    behind: AtomicU64,
+    asked: AtomicU64,
+    pub(super) resyncs: AtomicU64,
+    pub(super) agreed: AtomicU64,
+}
+
+impl<O: Observer> Published<O> {
+    /// `day` is what is traded of it in 24 hours, if that is known.
+    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, day: Option<Notional>, now: Moment) -> Self {
+        Self::on(Arc::new(Heartbeat::new(now.monotonic)), symbol, pinned, rank, day, now)
+    }
+
+    /// The same, of a connection.
+    pub(super) fn on(
+        heartbeat: Arc<Heartbeat>,
+        symbol: Arc<str>,
+        pinned: bool,
+        rank: usize,
+        day: Option<Notional>,
+        now: Moment,
+    ) -> Self {
+        Self {
+            heartbeat,
+            confirmed: AtomicU64::new(0),
+            behind: AtomicU64::new(CURRENT),
+            symbol,
+            view: ArcSwapOption::empty(),
+            status: ArcSwap::from_pointee(Status {
+                state: BookState::Warming,
+                reason: None,
+                since: now,
+            }),
+            tape: Tape::new(KEEP_TRADES),
+            pulse: Pulse::new(now.monotonic),
+            watch: O::new(day),
+            pinned: AtomicBool::new(pinned),
+            rank: AtomicUsize::new(rank),
+            started: now.monotonic,
+            asked: AtomicU64::new(0),
+            resyncs: AtomicU64::new(0),
+            agreed: AtomicU64::new(0),
+        }
+    }
+
+    /// The state and the book that belongs to it. While a book is warming or resyncing there is none.
+    pub fn read(&self) -> (Arc<Status>, Option<Arc<BookView>>) {
+        let mut status = self.status.load_full();
+        loop {
+            let view = self.view.load_full();
+            // A status that is the same before and after is the one that the view was read under: a book is there
+            // before it is called live, and is called something else before it goes.
+            let after = self.status.load_full();
+            if Arc::ptr_eq(&status, &after) {
+                let view = view.filter(|_| matches!(status.state, BookState::Live | BookState::Stale));
+                return (status, view);
+            }
+            status = after;
+        }
+    }
+
+    /// The book, if it is exact and current.
+    pub fn live(&self) -> Option<Arc<BookView>> {
+        let (status, view) = self.read();
+        view.filter(|_| status.state == BookState::Live)
+    }
+
+    pub fn status(&self) -> Arc<Status> {
+        self.status.load_full()
+    }
+
+    /// When the book was last confirmed: it changed, or its connection brought something else and would have brought a
+    /// change. Before the first book, when it was asked for.
+    pub fn confirmed(&self) -> Instant {
+        let heard = self.heard();
+        heard.checked_sub(self.heartbeat.lag()).unwrap_or(heard)
+    }
+
+    /// The exchange's time of the last event on its connection.
+    pub fn last_event(&self) -> Option<Millis> {
+        self.heartbeat.last_event()
+    }
+
+    /// How far behind the exchange's clock the last events were, if notably.
+    pub fn lag(&self) -> Duration {
+        self.heartbeat.lag()
+    }
+
+    /// When anything about it last came, however old that was.
+    pub fn heard(&self) -> Instant {
+        let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
+        match self.status.load().state {
+            BookState::Live => received.max(self.heartbeat.last().min(self.behind())),
+            _ => received,
+        }
+    }
+
+    /// Until when the book had all that was announced; the far future if it has it now.
+    fn behind(&self) -> Instant {
+        self.started + Duration::from_millis(self.behind.load(Ordering::Relaxed))
+    }
+
+    /// Best prices are announced since then that the book does not have.
+    pub(super) fn set_behind(&self, since: Option<Instant>) {
+        let millis = since.map_or(CURRENT, |since| self.millis_at(since));
+        self.behind.store(millis, Ordering::Relaxed);
+    }
+
+    fn millis_at(&self, at: Instant) -> u64 {
+        let millis = at.saturating_duration_since(self.started).as_millis();
+        u64::try_from(millis).unwrap_or(u64::MAX)
+    }
+
+    /// Its connection has ended: a live book was current until then.
+    pub(super) fn lost(&self) {
+        self.confirm(self.heard());
+    }
+
+    pub fn is_pinned(&self) -> bool {
+        self.pinned.load(Ordering::Relaxed)
+    }
+
+    pub fn set_pinned(&self, pinned: bool) {
+        self.pinned.store(pinned, Ordering::Relaxed);
+    }
+
+    pub fn rank(&self) -> usize {
+        self.rank.load(Ordering::Relaxed)
+    }
+
+    pub fn set_rank(&self, rank: usize) {
+        self.rank.store(rank, Ordering::Relaxed);
+    }
+
+    /// The published book was the exchange's at this time.
+    pub fn confirm(&self, at: Instant) {
+        self.confirmed.fetch_max(self.millis_at(at), Ordering::Relaxed);
+    }
+
+    /// How often the book was resynced.
+    pub fn resyncs(&self) -> u64 {
+        self.resyncs.load(Ordering::Relaxed)
+    }
+
+    /// How often announced best prices were compared with the book's, and were the same.
+    pub fn agreed(&self) -> u64 {
+        self.agreed.load(Ordering::Relaxed)
+    }
+
+    /// The book is asked for.
+    pub fn note_asked(&self, now: Instant) {
+        self.asked.store(self.millis_at(now), Ordering::Relaxed);
+    }
+
+    /// How long ago it was last asked for.
+    pub fn unasked_millis(&self, now: Instant) -> u64 {
+        let millis = self.millis_at(now);
+        millis.saturating_sub(self.asked.load(Ordering::Relaxed))
+    }
+
+    /// For tests: its connection brought something.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn beat(&self, now: Instant) {
+        self.heartbeat.beat(now);
+    }
+
+    /// For tests: as the feed looks at it once a second.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn look(&self, view: &BookView, beats: super::Beats, time: Millis) {
+        self.watch.look(view, &self.tape, beats, time);
+    }
+
+    pub fn publish(&self, view: BookView) {
+        self.view.store(Some(Arc::new(view)));
+    }
+
+    /// Publishes a book and its state so that no reader sees an old book as live.
+    pub(super) fn publish_as(&self, view: BookView, state: BookState, reason: Option<String>) {
+        let now = view.received;
+        if state == BookState::Live {
+            self.publish(view);
+            self.set_status(state, reason, now);
+        } else {
+            self.set_status(state, reason, now);
+            self.publish(view);
+        }
+    }
+
+    pub fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
+        let current = self.status.load();
+        if current.state == state && current.reason == reason {
+            return;
+        }
+        let since = if current.state == state { current.since } else { now };
+        self.status.store(Arc::new(Status { state, reason, since }));
+        if !matches!(state, BookState::Live | BookState::Stale) {
+            self.view.store(None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ManualClock;
+
+    /// Each time that it is live, it is at a later update.
+    #[test]
+    fn live_status_always_has_its_book() {
+        let start = Moment::now(&ManualClock::at(0));
+        let book = Arc::new(Published::<()>::new("BTCUSDT".into(), true, 0, None, start));
+        let reader = book.clone();
+        let done = Arc::new(AtomicBool::new(false));
+        let is_done = done.clone();
+        let reading = std::thread::spawn(move || {
+            let mut last = (0, 0);
+            while !is_done.load(Ordering::Relaxed) {
+                let (status, view) = reader.read();
+                if status.state == BookState::Live {
+                    let turn: u64 = status.reason.as_deref().expect("a number").parse().expect("a number");
+                    let id = view.expect("a live book is there").last_update_id;
+                    assert!(id >= turn && (turn, id) >= last, "{turn} {id} {last:?}");
+                    last = (turn, id);
+                }
+            }
+        });
+        for turn in 1..20_000u64 {
+            let view = |last_update_id| BookView {
+                symbol: "BTCUSDT".into(),
+                depth: Depth::default(),
+                last_update_id,
+                exchange_time: None,
+                received: start,
+            };
+            book.publish_as(view(turn), BookState::Live, Some(turn.to_string()));
+            book.set_status(BookState::Resyncing, None, start);
+        }
+        done.store(true, Ordering::Relaxed);
+        reading.join().expect("no panic");
+    }
+
+    #[test]
+    fn age_counts_from_the_last_confirmation_and_its_lag() {
+        let clock = ManualClock::at(0);
+        let start = Moment::now(&clock);
+        let heartbeat = Arc::new(Heartbeat::new(start.monotonic));
+        let book = Published::<()>::on(heartbeat.clone(), "BTCUSDT".into(), true, 0, None, start);
+        let at = |millis| start.monotonic + Duration::from_millis(millis);
+        book.confirm(at(1_000));
+        book.set_status(BookState::Live, None, start);
+        heartbeat.beat(at(8_000));
+        assert_eq!(book.confirmed(), at(8_000), "something else came, so it is quiet");
+        heartbeat.set_lag(Duration::from_secs(6));
+        assert_eq!(book.confirmed(), at(2_000), "what came was six seconds old");
+        heartbeat.set_lag(Duration::ZERO);
+        book.lost();
+        book.set_status(BookState::Stale, None, start);
+        heartbeat.beat(at(9_000));
+        assert_eq!(
+            book.confirmed(),
+            at(8_000),
+            "another connection's word says nothing of it"
+        );
+    }
+}

@@ -1,0 +1,327 @@
+//! One connection's worth of symbols: the only writer of their books. `link` keeps the connection, `messages` handles
+//! what comes on it.
+
+mod link;
+mod messages;
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tribune_clock::Clock;
+
+use super::board::Board;
+use super::health::{Health, Link};
+use super::heartbeat::Heartbeat;
+use super::observer::Observer;
+use super::published::Published;
+use super::settings::Settings;
+use super::snapshots::{Kind, Unanswered, Wanted};
+use super::socket::{Frame, Socket};
+use super::subscriptions::Outcome;
+use super::tracked::{Next, Tracked, Want};
+use crate::book::Snapshot;
+use crate::moment::Moment;
+use messages::note;
+
+const TICK: Duration = Duration::from_millis(50);
+/// How often an unrecognised message makes all books unconfirmed.
+const DOUBT_EVERY: Duration = Duration::from_secs(10);
+/// Books are stale while events come later than this.
+const LATE: Duration = Duration::from_secs(2);
+/// How often a connection is replaced because one symbol's streams stay silent on it.
+const RENEW_EVERY: Duration = Duration::from_secs(600);
+/// Messages read in one go before anything else is done.
+const BURST: usize = 64;
+
+/// What a shard is to do.
+pub(super) enum Command<O> {
+    Track(Arc<Published<O>>),
+    Forget(Arc<str>),
+    Snapshot {
+        symbol: Arc<str>,
+        generation: u64,
+        snapshot: Result<Snapshot, Unanswered>,
+    },
+}
+
+type Connecting = JoinHandle<io::Result<Socket>>;
+
+pub(super) struct Shard<O> {
+    pub(super) settings: Settings,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) commands: mpsc::UnboundedReceiver<Command<O>>,
+    pub(super) reply: mpsc::UnboundedSender<Command<O>>,
+    pub(super) wanted: mpsc::UnboundedSender<Wanted<O>>,
+    /// Of the shard that also reads the tickers of all symbols.
+    pub(super) board: Option<Arc<Board>>,
+    pub(super) health: Arc<Health>,
+    pub(super) link: Arc<Link>,
+    pub(super) heartbeat: Arc<Heartbeat>,
+    pub(super) stop: CancellationToken,
+    pub(super) symbols: HashMap<Arc<str>, Tracked<O>>,
+    pub(super) socket: Option<Socket>,
+    /// Opened beside the old one, so that one can end without a gap.
+    pub(super) successor: Option<Socket>,
+    pub(super) connecting: Option<Connecting>,
+    pub(super) connect_at: Instant,
+    pub(super) failures: u32,
+    pub(super) looked: Instant,
+    pub(super) past: Past,
+}
+
+/// Last run of each rate-limited action.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    compared: Option<Instant>,
+    complained: Option<Instant>,
+    doubted: Option<Instant>,
+    /// An unrecognised message arrived since; it may have been an update.
+    is_doubtful: bool,
+    renewed: Option<Instant>,
+    /// How many readings of the exchange's clock there were at the last event, and when events began to come late.
+    lag_learned: u64,
+    late_since: Option<u64>,
+}
+
+/// Whether the action is due again; if so, this counts as its run.
+fn is_due(last: &mut Option<Instant>, every: Duration, now: Instant) -> bool {
+    let may = last.is_none_or(|last| now.duration_since(last) >= every);
+    if may {
+        *last = Some(now);
+    }
+    may
+}
+
+impl<O: Observer> Shard<O> {
+    pub(super) async fn run(mut self) {
+        let stop = self.stop.clone();
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                _ = tick.tick() => self.tick(),
+                command = self.commands.recv() => match command {
+                    Some(command) => self.command(command),
+                    None => return,
+                },
+                opened = connected(&mut self.connecting) => self.connected(opened),
+                frames = frames(&mut self.socket) => self.receive(frames),
+                frames = frames(&mut self.successor) => self.receive_on_successor(frames),
+            }
+        }
+    }
+
+    fn now(&self) -> Moment {
+        Moment::now(&*self.clock)
+    }
+
+    fn command(&mut self, command: Command<O>) {
+        let now = self.now();
+        match command {
+            Command::Track(published) => {
+                let tracked = Tracked::new(published.clone(), self.settings.max_levels);
+                for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
+                    socket.subscriptions.subscribe(&published.symbol);
+                }
+                self.symbols.insert(published.symbol.clone(), tracked);
+            }
+            Command::Forget(symbol) => {
+                self.symbols.remove(&symbol);
+                for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
+                    socket.subscriptions.unsubscribe(&symbol);
+                }
+            }
+            Command::Snapshot {
+                symbol,
+                generation,
+                snapshot,
+            } => {
+                if let Some(tracked) = self.symbols.get_mut(&symbol) {
+                    tracked.answered(generation, snapshot, now);
+                }
+            }
+        }
+    }
+
+    fn receive(&mut self, frames: Vec<Frame>) {
+        for frame in frames {
+            let now = self.now();
+            if let Some(socket) = &mut self.socket {
+                socket.note_frame(now.monotonic);
+            }
+            match frame {
+                Frame::Text(text) => {
+                    let received = self.message(&text, now);
+                    let outcome = note(received, self.socket.as_mut(), now.monotonic);
+                    self.note_outcome(outcome, now);
+                }
+                Frame::Other => {}
+                Frame::Ended(why) => return self.ended(&why),
+            }
+        }
+    }
+
+    fn receive_on_successor(&mut self, frames: Vec<Frame>) {
+        for frame in frames {
+            let now = self.now();
+            if let Some(socket) = &mut self.successor {
+                socket.note_frame(now.monotonic);
+            }
+            match frame {
+                Frame::Text(text) => {
+                    let received = self.message(&text, now);
+                    // What it does not bring still comes on the old connection.
+                    let _ = note(received, self.successor.as_mut(), now.monotonic);
+                }
+                Frame::Other => {}
+                Frame::Ended(_) => {
+                    self.successor = None;
+                    return self.back_off(now.monotonic);
+                }
+            }
+        }
+    }
+
+    /// What the answer to a subscription, or a missing one, means for the books.
+    fn note_outcome(&mut self, outcome: Option<Outcome>, now: Moment) {
+        match outcome {
+            Some(Outcome::Refused { topics, why }) => {
+                tracing::warn!(count = topics.len(), %why, "the exchange refused a subscription; it is tried again");
+                for topic in topics {
+                    if let Some(tracked) = self.symbols.get(&topic).filter(|tracked| !tracked.is_open()) {
+                        tracked.refused(&why, now);
+                    }
+                }
+            }
+            Some(Outcome::Unresponsive) => self.ended("the exchange does not answer subscriptions"),
+            Some(Outcome::Confirmed) | None => {}
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = self.now();
+        self.keep_link(now);
+        self.open_confirmed(now);
+        if self.past.is_doubtful && is_due(&mut self.past.doubted, DOUBT_EVERY, now.monotonic) {
+            self.past.is_doubtful = false;
+            for tracked in self.symbols.values_mut() {
+                tracked.doubt(now.monotonic);
+            }
+        }
+        self.check_lag(now);
+        self.ask_the_exchange(now.monotonic);
+        self.check_silence(now);
+        if now.monotonic.duration_since(self.looked) >= Duration::from_secs(1) {
+            self.looked = now.monotonic;
+            let millis = self.health.exchange_millis(now.wall);
+            for tracked in self.symbols.values() {
+                tracked.look(now.monotonic, millis);
+            }
+        }
+    }
+
+    /// Opens the symbols whose subscriptions the exchange has confirmed.
+    fn open_confirmed(&mut self, now: Moment) {
+        let Some(socket) = &self.socket else { return };
+        let millis = self.health.exchange_millis(now.wall);
+        for (symbol, tracked) in &mut self.symbols {
+            if !tracked.is_open() && socket.subscriptions.is_confirmed(symbol) {
+                tracked.opened(now, millis);
+            }
+        }
+    }
+
+    /// No book is current while everything comes late. Our reading of the exchange's clock may be wrong, so a new one is
+    /// waited for first.
+    fn check_lag(&mut self, now: Moment) {
+        let (lag, learned) = (self.heartbeat.lag(), self.past.lag_learned);
+        let is_late = lag >= LATE;
+        self.past.late_since = is_late.then(|| self.past.late_since.unwrap_or(learned));
+        let late = self.past.late_since.filter(|before| learned > *before).map(|_| lag);
+        for tracked in self.symbols.values_mut() {
+            tracked.set_late(late, now);
+        }
+    }
+
+    /// Resubscribes to silent streams, which harms no other. If that does not help, another connection is opened beside
+    /// this one.
+    fn check_silence(&mut self, now: Moment) {
+        for (symbol, tracked) in &mut self.symbols {
+            let Next::Resubscribe { tried } = tracked.check_silence(now) else {
+                continue;
+            };
+            let Some(socket) = &mut self.socket else { return };
+            tracing::warn!(%symbol, tried, "updates of a symbol stopped coming; subscribing to it again");
+            metrics::counter!("tribune_feed_resubscriptions_total").increment(1);
+            tracked.resubscribed(now);
+            socket.subscriptions.unsubscribe(symbol);
+            socket.subscriptions.subscribe(symbol);
+            if tried > 0 && is_due(&mut self.past.renewed, RENEW_EVERY, now.monotonic) {
+                socket.closing = true;
+            }
+        }
+    }
+
+    fn ask_the_exchange(&mut self, now: Instant) {
+        let waiting = self
+            .symbols
+            .iter()
+            .filter_map(|(symbol, tracked)| Some((tracked.compare_due()?, symbol)));
+        // The one that has waited longest is compared first.
+        let next = waiting
+            .min_by_key(|(since, _)| *since)
+            .map(|(_, symbol)| symbol.clone());
+        for (symbol, tracked) in &mut self.symbols {
+            let is_next = next.as_ref() == Some(symbol);
+            let (rank, is_pinned) = (tracked.published.rank(), tracked.published.is_pinned());
+            let limit = self.settings.snapshot_limit(rank, is_pinned);
+            let kind = match tracked.wants(now, if is_next { self.past.compared } else { Some(now) }, limit) {
+                Some(Want::Book) => Kind::Book { limit },
+                Some(Want::MoreLevels) => Kind::MoreLevels { limit },
+                Some(Want::UpdateId(_)) => {
+                    self.past.compared = Some(now);
+                    Kind::UpdateId
+                }
+                None => continue,
+            };
+            let wanted = Wanted {
+                rank,
+                symbol: symbol.clone(),
+                kind,
+                generation: tracked.generation,
+                reply: self.reply.clone(),
+            };
+            // The fetching task ends only with the feed.
+            let _ = self.wanted.send(wanted);
+        }
+    }
+}
+
+async fn connected(connecting: &mut Option<Connecting>) -> io::Result<Socket> {
+    match connecting {
+        Some(handle) => handle.await.unwrap_or_else(|error| Err(io::Error::other(error))),
+        None => std::future::pending().await,
+    }
+}
+
+/// The frames that have come; waits for the first.
+async fn frames(socket: &mut Option<Socket>) -> Vec<Frame> {
+    let Some(socket) = socket else {
+        return std::future::pending().await;
+    };
+    let mut frames = vec![socket.next_frame().await];
+    while frames.len() < BURST && !matches!(frames.last(), Some(Frame::Ended(_))) {
+        match futures::FutureExt::now_or_never(socket.next_frame()) {
+            Some(more) => frames.push(more),
+            None => break,
+        }
+    }
+    frames
+}

@@ -1,0 +1,178 @@
+//! The connection of a shard: opened, kept alive, and replaced without a gap.
+
+#![allow(clippy::disallowed_methods, reason = "nodes must not connect at the same moment")]
+
+use std::time::{Duration, Instant};
+use std::{io, sync::Arc};
+
+use super::super::observer::Observer;
+use super::super::subscriptions::{ALL_TICKERS, Outcome};
+use super::{Shard, Socket};
+use crate::moment::Moment;
+
+/// A connection that is silent for this long is pinged, and has as long again to answer.
+const QUIET: Duration = Duration::from_secs(2);
+const MAX_BACK_OFF: Duration = Duration::from_secs(10);
+/// Both connections are read for this long when one takes over from the other.
+const OVERLAP: Duration = Duration::from_secs(2);
+/// A successor on which a subscription was refused has this long to get it, while the old connection lasts.
+const WAIT_FOR_ALL: Duration = Duration::from_secs(30);
+/// After a connection that lasted this long, the next attempt is made at once.
+const LASTED: Duration = Duration::from_secs(5);
+
+impl<O: Observer> Shard<O> {
+    /// Runs at every tick.
+    pub(super) fn keep_link(&mut self, now: Moment) {
+        let rotate_after = self.settings.rotate_after;
+        // While one is to be replaced, failures are those of its successors.
+        let is_good = |socket: &Socket| {
+            let age = now.monotonic.duration_since(socket.opened);
+            age >= LASTED && age < rotate_after && !socket.closing
+        };
+        if self.socket.as_ref().is_some_and(is_good) {
+            self.failures = 0;
+        }
+        self.send_due(now);
+        self.keep_connected(now.monotonic);
+    }
+
+    fn send_due(&mut self, now: Moment) {
+        if let Some(socket) = &mut self.socket {
+            let sent = socket.send_due(now.monotonic, QUIET);
+            let dead = socket.is_dead(now.monotonic, QUIET);
+            let overdue = socket.subscriptions.overdue(now.monotonic);
+            if let Err(why) = sent {
+                self.ended(&why);
+            } else if dead {
+                self.ended("the exchange does not answer pings");
+            } else {
+                self.note_outcome(overdue, now);
+            }
+        }
+        let Some(socket) = &mut self.successor else { return };
+        let sent = socket.send_due(now.monotonic, QUIET);
+        let is_deaf = socket.subscriptions.overdue(now.monotonic) == Some(Outcome::Unresponsive);
+        if sent.is_err() || is_deaf || socket.is_dead(now.monotonic, QUIET) {
+            self.successor = None;
+            self.back_off(now.monotonic);
+        }
+    }
+
+    fn keep_connected(&mut self, now: Instant) {
+        let is_needed = !self.symbols.is_empty() || self.board.is_some();
+        self.link.set_needed(is_needed);
+        if !is_needed {
+            (self.socket, self.successor, self.connecting) = (None, None, None);
+            self.link.set_connected(false);
+            return;
+        }
+        let ready = |socket: &Socket| {
+            let age = now.duration_since(socket.opened);
+            let brings_all = socket.subscriptions.are_all_confirmed();
+            let brings_some = socket.subscriptions.is_settled() && age >= WAIT_FOR_ALL;
+            socket.last_frame > socket.opened && age >= OVERLAP && (brings_all || brings_some)
+        };
+        if self.successor.as_ref().is_some_and(ready) {
+            self.take_over();
+        }
+        let wanted = match &self.socket {
+            None => true,
+            Some(socket) => {
+                let aged = now.duration_since(socket.opened) >= self.settings.rotate_after;
+                self.successor.is_none() && (aged || socket.closing)
+            }
+        };
+        if wanted && self.connecting.is_none() && now >= self.connect_at {
+            let (base, clock) = (self.settings.stream_url.clone(), self.clock.clone());
+            self.connecting = Some(tokio::spawn(
+                async move { Socket::open(&base, || clock.monotonic()).await },
+            ));
+        }
+    }
+
+    fn take_over(&mut self) {
+        self.socket = self.successor.take();
+        let now = self.now();
+        for (symbol, tracked) in &mut self.symbols {
+            let comes = |socket: &Socket| socket.subscriptions.is_confirmed(symbol);
+            if tracked.is_open() && !self.socket.as_ref().is_some_and(comes) {
+                tracked.lost(
+                    "the exchange has not agreed to send its updates on the new connection",
+                    now,
+                );
+            }
+        }
+        self.link.set_connected(true);
+        tracing::info!("a new connection to the exchange took over from the old one");
+    }
+
+    pub(super) fn connected(&mut self, opened: io::Result<Socket>) {
+        self.connecting = None;
+        let now = self.now();
+        let mut socket = match opened {
+            Ok(socket) => socket,
+            Err(error) => {
+                if self.socket.is_none() {
+                    self.link.failed(&error.to_string());
+                }
+                // The first, and ever fewer of those behind it.
+                if self.failures == 0 || self.failures.is_power_of_two() {
+                    let failures = self.failures;
+                    tracing::warn!(%error, failures, "no connection to the exchange's streams; trying again");
+                }
+                return self.back_off(now.monotonic);
+            }
+        };
+        self.symbols
+            .keys()
+            .for_each(|symbol| socket.subscriptions.subscribe(symbol));
+        if self.board.is_some() {
+            socket.subscriptions.subscribe(&Arc::from(ALL_TICKERS));
+        }
+        if self.socket.is_some() {
+            self.successor = Some(socket);
+            return;
+        }
+        self.link.set_connected(true);
+        self.socket = Some(socket);
+        if self.failures > 0 {
+            tracing::info!(attempts = self.failures, "connected to the exchange's streams again");
+        }
+    }
+
+    pub(super) fn ended(&mut self, why: &str) {
+        let now = self.now();
+        self.socket = None;
+        let settled = |socket: &&Socket| socket.subscriptions.is_settled();
+        if let Some(successor) = self.successor.as_ref().filter(settled) {
+            // It has read beside the old one: what the old one missed is in it, or will show as a gap. If that was only
+            // for a moment, a quiet book may have missed something that no gap shows.
+            if now.monotonic.duration_since(successor.opened) < OVERLAP {
+                self.symbols
+                    .values_mut()
+                    .for_each(|tracked| tracked.doubt(now.monotonic));
+            }
+            return self.take_over();
+        }
+        tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
+        metrics::counter!("tribune_feed_disconnects_total").increment(1);
+        self.link.failed(why);
+        self.heartbeat.set_lag(Duration::ZERO);
+        for tracked in self.symbols.values_mut() {
+            tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
+        }
+        if self.successor.is_some() {
+            // It came too late to take over without a gap, but it is there.
+            return self.take_over();
+        }
+        self.back_off(now.monotonic);
+    }
+
+    pub(super) fn back_off(&mut self, now: Instant) {
+        let base = Duration::from_millis(100) * 2u32.pow(self.failures.min(12));
+        self.failures = self.failures.saturating_add(1);
+        let wait = base.min(MAX_BACK_OFF);
+        // Half of it by chance, so that many clients do not come back together.
+        self.connect_at = now + wait / 2 + wait.mul_f64(fastrand::f64() / 2.0);
+    }
+}

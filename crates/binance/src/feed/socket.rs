@@ -1,0 +1,152 @@
+//! One WebSocket connection to the exchange.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt, SinkExt, StreamExt};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::http::Uri;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+
+use super::dial::{Io, dial};
+use super::subscriptions::Subscriptions;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A day of tickers of every symbol is far below this.
+const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
+/// A message that has not gone out after this long never will.
+const SENT_WITHIN: Duration = Duration::from_secs(5);
+/// The exchange takes five messages a second, our pongs among them.
+const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
+
+/// A connection, when anything last came on it, and its subscriptions.
+pub struct Socket {
+    stream: WebSocketStream<Box<dyn Io>>,
+    pub(super) subscriptions: Subscriptions,
+    pub opened: Instant,
+    pub last_frame: Instant,
+    last_sent: Instant,
+    /// Since when a message waits in the send buffer.
+    unsent: Option<Instant>,
+    /// Set while an answer to our ping is awaited.
+    pinged: Option<Instant>,
+    /// It is to be replaced: the exchange has announced its end, or it does not bring what it should.
+    pub closing: bool,
+}
+
+/// What comes on a connection.
+pub enum Frame {
+    Text(tokio_tungstenite::tungstenite::Utf8Bytes),
+    /// A ping, a pong, or another frame without text.
+    Other,
+    /// The connection ended, and why.
+    Ended(String),
+}
+
+impl Socket {
+    /// Opens `base`/stream, to which streams are then subscribed.
+    pub async fn open(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
+        tokio::time::timeout(CONNECT_TIMEOUT, Self::connect(base, now))
+            .await
+            .unwrap_or_else(|_| {
+                Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "no connection within 5 seconds",
+                ))
+            })
+    }
+
+    async fn connect(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
+        let address = format!("{}/stream", base.trim_end_matches('/'));
+        let uri: Uri = address.parse().map_err(io::Error::other)?;
+        let io = dial(&uri).await?;
+        let limits = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE_BYTES))
+            .max_frame_size(Some(MAX_MESSAGE_BYTES))
+            .read_buffer_size(64 * 1024);
+        let opened = tokio_tungstenite::client_async_with_config(address, io, Some(limits)).await;
+        let (stream, _) = opened.map_err(io::Error::other)?;
+        let now = now();
+        Ok(Self {
+            stream,
+            opened: now,
+            last_frame: now,
+            last_sent: now,
+            pinged: None,
+            subscriptions: Subscriptions::default(),
+            unsent: None,
+            closing: false,
+        })
+    }
+
+    /// The next frame; cancel-safe.
+    pub async fn next_frame(&mut self) -> Frame {
+        match self.stream.next().await {
+            Some(Ok(Message::Text(text))) => Frame::Text(text),
+            Some(Ok(Message::Close(frame))) => {
+                let why = frame
+                    .map(|frame| frame.reason.to_string())
+                    .filter(|reason| !reason.is_empty());
+                Frame::Ended(why.unwrap_or_else(|| "the exchange closed the connection".to_owned()))
+            }
+            Some(Ok(_)) => Frame::Other,
+            Some(Err(error)) => Frame::Ended(error.to_string()),
+            None => Frame::Ended("the connection ended".to_owned()),
+        }
+    }
+
+    /// Something came.
+    pub fn note_frame(&mut self, now: Instant) {
+        self.last_frame = now;
+        self.pinged = None;
+    }
+
+    /// Sends the next subscription message if the rate limit allows it, or a ping after a long silence. Never waits: an
+    /// exchange that does not read delays nobody.
+    pub fn send_due(&mut self, now: Instant, quiet: Duration) -> Result<(), String> {
+        if self.unsent.is_some() {
+            return self.flush(now);
+        }
+        if now.duration_since(self.last_sent) < BETWEEN_MESSAGES && !self.subscriptions.is_untouched() {
+            return Ok(());
+        }
+        let message = match self.subscriptions.next_message(now) {
+            Some(text) => Message::text(text),
+            None if self.pinged.is_none() && now.duration_since(self.last_frame) >= quiet => {
+                self.pinged = Some(now);
+                Message::Ping(bytes::Bytes::new())
+            }
+            None => return Ok(()),
+        };
+        self.last_sent = now;
+        self.unsent = Some(now);
+        self.stream
+            .start_send_unpin(message)
+            .map_err(|error| error.to_string())?;
+        self.flush(now)
+    }
+
+    /// What the system does not accept now stays in the connection's buffer.
+    fn flush(&mut self, now: Instant) -> Result<(), String> {
+        match self.stream.flush().now_or_never() {
+            Some(Ok(())) => {
+                self.unsent = None;
+                Ok(())
+            }
+            Some(Err(error)) => Err(error.to_string()),
+            None => {
+                let waits = self.unsent.map(|since| now.duration_since(since));
+                match waits.is_some_and(|waits| waits >= SENT_WITHIN) {
+                    true => Err("the exchange does not read what it is sent".to_owned()),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Whether a ping was not answered in time.
+    pub fn is_dead(&self, now: Instant, patience: Duration) -> bool {
+        self.pinged.is_some_and(|pinged| now.duration_since(pinged) >= patience)
+    }
+}

@@ -1,0 +1,321 @@
+//! Exact numbers. The wire has decimal strings of at most eight places; they are stored as integers of
+//! 10⁻⁸, and money (a price times a quantity) as integers of 10⁻¹⁶. Nothing here is ever rounded.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::{Add, Mul};
+use std::str::FromStr;
+
+use rust_decimal::Decimal;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Places after the point that the exchange has.
+pub const PLACES: u32 = 8;
+const UNIT: i128 = 100_000_000;
+
+/// Why a text is not a number that can be kept exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidNumber {
+    #[error("not a decimal number")]
+    NotDecimal,
+    #[error("more than eight places after the point")]
+    TooPrecise,
+    #[error("too large")]
+    TooLarge,
+}
+
+/// What one unit of the base asset costs, in the quote asset, in 10⁻⁸.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Price(i64);
+
+/// An amount of the base asset in 10⁻⁸. Wider than a price: of the cheapest coins single levels hold
+/// more than 64 bits can count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Quantity(i128);
+
+/// An amount of the quote asset in 10⁻¹⁶: a price times a quantity, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Notional(i128);
+
+/// A decimal text without sign, as an integer of 10⁻⁸. Nearly every text is short, and then 64 bits do,
+/// which are several times faster than 128.
+fn units(text: &[u8]) -> Result<i128, InvalidNumber> {
+    let point = text.iter().position(|byte| *byte == b'.').unwrap_or(text.len());
+    let (whole, fraction) = (&text[..point], text.get(point + 1..).unwrap_or_default());
+    if whole.is_empty() {
+        return Err(InvalidNumber::NotDecimal);
+    }
+    let (fraction, beyond) = fraction.split_at(fraction.len().min(PLACES as usize));
+    let value = match whole.len() + fraction.len() {
+        ..=19 => digits(digits(0u64, whole)?, fraction)?.into(),
+        // 30 digits fit with room to spare; no real number has as many.
+        20..=30 => digits(digits(0i128, whole)?, fraction)?,
+        _ => return Err(InvalidNumber::TooLarge),
+    };
+    if !beyond.iter().all(u8::is_ascii_digit) {
+        return Err(InvalidNumber::NotDecimal);
+    }
+    if beyond.iter().any(|byte| *byte != b'0') {
+        return Err(InvalidNumber::TooPrecise);
+    }
+    Ok(value * i128::from(10u64.pow(PLACES - fraction.len() as u32)))
+}
+
+/// The digits behind those that are there already.
+fn digits<N>(before: N, text: &[u8]) -> Result<N, InvalidNumber>
+where
+    N: From<u8> + Add<Output = N> + Mul<Output = N>,
+{
+    text.iter()
+        .try_fold(before, |value, byte| match byte.wrapping_sub(b'0') {
+            digit @ 0..=9 => Ok(value * N::from(10) + N::from(digit)),
+            _ => Err(InvalidNumber::NotDecimal),
+        })
+}
+
+impl Price {
+    pub const fn from_units(units: i64) -> Self {
+        Self(units)
+    }
+
+    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
+        let units = units(text.as_bytes())?;
+        i64::try_from(units).map(Self).map_err(|_| InvalidNumber::TooLarge)
+    }
+
+    pub const fn units(self) -> i64 {
+        self.0
+    }
+
+    pub fn decimal(self) -> Decimal {
+        Decimal::new(self.0, PLACES).normalize()
+    }
+
+    /// Money for `quantity` at this price; `None` if it is more than can be counted.
+    pub fn times(self, quantity: Quantity) -> Option<Notional> {
+        i128::from(self.0).checked_mul(quantity.0).map(Notional)
+    }
+
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / UNIT as f64
+    }
+}
+
+impl Quantity {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn from_units(units: i128) -> Self {
+        Self(units)
+    }
+
+    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
+        units(text.as_bytes()).map(Self)
+    }
+
+    pub const fn units(self) -> i128 {
+        self.0
+    }
+
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn decimal(self) -> Decimal {
+        exact(self.0, PLACES)
+    }
+
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / UNIT as f64
+    }
+}
+
+impl Notional {
+    pub const ZERO: Self = Self(0);
+
+    pub const fn from_units(units: i128) -> Self {
+        Self(units)
+    }
+
+    /// Money as the wire has it (eight places).
+    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
+        units(text.as_bytes())?
+            .checked_mul(UNIT)
+            .map(Self)
+            .ok_or(InvalidNumber::TooLarge)
+    }
+
+    pub const fn units(self) -> i128 {
+        self.0
+    }
+
+    pub fn decimal(self) -> Decimal {
+        exact(self.0, 2 * PLACES)
+    }
+
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / (UNIT * UNIT) as f64
+    }
+}
+
+/// As a decimal; of numbers beyond 28 digits the last places are dropped until it fits.
+fn exact(mut units: i128, mut scale: u32) -> Decimal {
+    loop {
+        if let Ok(decimal) = Decimal::try_from_i128_with_scale(units, scale) {
+            return decimal.normalize();
+        }
+        if scale == 0 {
+            return if units < 0 { Decimal::MIN } else { Decimal::MAX };
+        }
+        units /= 10;
+        scale -= 1;
+    }
+}
+
+/// A decimal text, also of one below zero, as an integer of 10^-places.
+fn written_units(text: &str, places: u32) -> Option<i128> {
+    let decimal = Decimal::from_str_exact(text).ok()?;
+    let missing = places.checked_sub(decimal.scale())?;
+    decimal.mantissa().checked_mul(10i128.checked_pow(missing)?)
+}
+
+macro_rules! printed_as_decimal {
+    ($($kind:ty: $units:ty, $places:expr);*) => {$(
+        impl fmt::Display for $kind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.decimal().fmt(f)
+            }
+        }
+
+        /// As a decimal string: JSON numbers are not exact everywhere.
+        impl Serialize for $kind {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $kind {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = Cow::<'_, str>::deserialize(deserializer)?;
+                let units = written_units(&text, $places).and_then(|units| <$units>::try_from(units).ok());
+                units.map(Self).ok_or_else(|| serde::de::Error::custom("not an exact decimal number"))
+            }
+        }
+
+        impl JsonSchema for $kind {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($kind).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({"type": "string"})
+            }
+        }
+    )*};
+}
+
+printed_as_decimal!(Price: i64, PLACES; Quantity: i128, PLACES; Notional: i128, 2 * PLACES);
+
+/// As the wire has it: no sign, at most eight places.
+macro_rules! parsed_from_the_wire {
+    ($($kind:ty),*) => {$(
+        impl FromStr for $kind {
+            type Err = InvalidNumber;
+
+            fn from_str(text: &str) -> Result<Self, InvalidNumber> {
+                Self::parse(text)
+            }
+        }
+    )*};
+}
+
+parsed_from_the_wire!(Price, Quantity, Notional);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_of_the_wire_are_read_exactly() {
+        assert_eq!(Price::parse("0.00000001").map(Price::units), Ok(1));
+        assert_eq!(Price::parse("97123.45000000").expect("price").to_string(), "97123.45");
+        assert_eq!(Price::parse("92233720368.54775807").map(Price::units), Ok(i64::MAX));
+        assert_eq!(Price::parse("92233720368.54775808"), Err(InvalidNumber::TooLarge));
+        // A level of a coin that costs a few ten-millionths.
+        assert_eq!(
+            Quantity::parse("250000000000").expect("quantity").to_string(),
+            "250000000000"
+        );
+        for not in ["", ".", ".5", "-1", "+1", "1e5", " 1", "1 ", "1.2.3", "NaN", "0x1", "١"] {
+            assert_eq!(Price::parse(not), Err(InvalidNumber::NotDecimal), "{not}");
+        }
+        // As long as 64 bits can read, and one longer.
+        for (text, units) in [
+            ("9999999999999999999", 999_999_999_999_999_999_900_000_000),
+            ("99999999999999999990", 9_999_999_999_999_999_999_000_000_000),
+            ("9999999999.99999999", 999_999_999_999_999_999),
+            ("99999999999.99999999", 9_999_999_999_999_999_999),
+        ] {
+            assert_eq!(Quantity::parse(text).map(Quantity::units), Ok(units), "{text}");
+        }
+        assert_eq!(Price::parse("0.123456789"), Err(InvalidNumber::TooPrecise));
+        assert_eq!(Price::parse("0.1234567800").map(Price::units), Ok(12_345_678));
+        assert_eq!(Quantity::parse(&"9".repeat(40)), Err(InvalidNumber::TooLarge));
+        let money = Price::parse("0.1")
+            .expect("price")
+            .times(Quantity::parse("0.2").expect("quantity"));
+        assert_eq!(money.expect("money").to_string(), "0.02");
+    }
+
+    proptest! {
+        #[test]
+        fn reading_and_printing_round_trip(units in 0..i64::MAX) {
+            let price = Price::from_units(units);
+            prop_assert_eq!(Price::parse(&price.to_string()), Ok(price));
+            let quantity = Quantity::from_units(i128::from(units) * 1000);
+            prop_assert_eq!(Quantity::parse(&quantity.to_string()), Ok(quantity));
+        }
+
+        #[test]
+        fn json_round_trips(units in i64::MIN + 1..i64::MAX) {
+            fn round_trip<T: Serialize + for<'de> Deserialize<'de>>(value: &T) -> T {
+                let json = serde_json::to_string(value).expect("JSON");
+                serde_json::from_str(&json).expect("a number")
+            }
+            let quantity = Quantity::from_units(i128::from(units));
+            prop_assert_eq!(round_trip(&quantity), quantity);
+            let money = Notional::from_units(i128::from(units) * 1000);
+            prop_assert_eq!(round_trip(&money), money);
+            let price = Price::from_units(units);
+            prop_assert_eq!(round_trip(&price), price);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,40}|[0-9.]{0,40}") {
+            let _ = Price::parse(&text);
+            let _ = Quantity::parse(&text);
+            let _ = Notional::parse(&text);
+        }
+    }
+}

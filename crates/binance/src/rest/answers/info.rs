@@ -1,0 +1,303 @@
+//! `exchangeInfo`: symbols, their trading rules, and the exchange's limits.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Decoded;
+use crate::model::{Millis, Symbol, SymbolStatus};
+use crate::number::{Notional, Price, Quantity};
+use crate::rest::decode::{Read, Wrong, parse, word};
+use crate::wire::{millis, nonzero};
+
+/// How many unreadable symbols are named.
+const MAX_REFUSED: usize = 4_096;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExchangeInfo {
+    pub rate_limits: Vec<RateLimit>,
+    pub symbols: Vec<Symbol>,
+    /// Symbols that could not be read, with the reason: one of them must not take away all others.
+    pub refused: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub struct RateLimit {
+    /// `REQUEST_WEIGHT`, `ORDERS` or `RAW_REQUESTS`.
+    #[serde(rename = "rateLimitType", deserialize_with = "word")]
+    kind: Arc<str>,
+    interval: Unit,
+    interval_num: u64,
+    limit: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum Unit {
+    Second = 1,
+    Minute = 60,
+    Hour = 3_600,
+    Day = 86_400,
+}
+
+impl ExchangeInfo {
+    /// What requests may weigh in a minute.
+    pub fn weight_per_minute(&self) -> Option<u32> {
+        let limit = self.rate_limits.iter().find(|limit| &*limit.kind == "REQUEST_WEIGHT")?;
+        let seconds = limit.interval_num.checked_mul(limit.interval as u64)?;
+        let per_minute = limit.limit.checked_mul(60)?.checked_div(seconds)?;
+        u32::try_from(per_minute).ok().filter(|limit| *limit > 0)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Wire<'a> {
+    #[serde(deserialize_with = "millis")]
+    server_time: Millis,
+    rate_limits: Vec<RateLimit>,
+    #[serde(borrow)]
+    symbols: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct SymbolWire {
+    #[serde(deserialize_with = "word")]
+    symbol: Arc<str>,
+    #[serde(deserialize_with = "word")]
+    status: Arc<str>,
+    #[serde(deserialize_with = "word")]
+    base_asset: Arc<str>,
+    #[serde(deserialize_with = "word")]
+    quote_asset: Arc<str>,
+    filters: Option<Box<RawValue>>,
+}
+
+pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
+    let wire: Wire<'_> = parse(body)?;
+    let mut info = ExchangeInfo {
+        rate_limits: wire.rate_limits,
+        symbols: Vec::with_capacity(wire.symbols.len()),
+        refused: Vec::new(),
+    };
+    for (at, raw) in wire.symbols.into_iter().enumerate() {
+        match parse::<SymbolWire>(raw.get().as_bytes()) {
+            Ok(symbol) => info.symbols.push(symbol.into()),
+            Err(wrong) if info.refused.len() < MAX_REFUSED => {
+                info.refused.push((name_or_position(raw, at), wrong.to_string()));
+            }
+            Err(_) => {}
+        }
+    }
+    if let (true, Some((name, why))) = (info.symbols.is_empty(), info.refused.first()) {
+        return Err(Wrong::new("symbols", &format!("cannot be read; of {name} {why}")));
+    }
+    Ok((info, Some(wire.server_time)))
+}
+
+fn name_or_position(raw: &RawValue, at: usize) -> String {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(deserialize_with = "word")]
+        symbol: String,
+    }
+    let named = parse::<Named>(raw.get().as_bytes());
+    named.map_or_else(|_| format!("symbols[{at}]"), |named| named.symbol)
+}
+
+impl From<SymbolWire> for Symbol {
+    fn from(wire: SymbolWire) -> Self {
+        let mut symbol = Self {
+            status: match &*wire.status {
+                "TRADING" => SymbolStatus::Trading,
+                "HALT" => SymbolStatus::Halted,
+                _ => SymbolStatus::Break,
+            },
+            status_text: wire.status,
+            ..Self::named(wire.symbol, wire.base_asset, wire.quote_asset)
+        };
+        // Price and book need no rule: one that cannot be read does not take the symbol away.
+        let unread = apply_filters(&mut symbol, wire.filters.as_deref()).err();
+        symbol.unread_rule = unread.map(|wrong| wrong.to_string().into());
+        symbol
+    }
+}
+
+/// Applies every filter that can be read; the error is of the first that cannot.
+fn apply_filters(symbol: &mut Symbol, filters: Option<&RawValue>) -> Read<()> {
+    let filters = filters.ok_or_else(|| Wrong::new("filters", "is missing"))?;
+    let filters: Vec<&RawValue> = parse(filters.get().as_bytes()).map_err(|wrong| wrong.within("filters"))?;
+    let mut unread = Ok(());
+    for (at, filter) in filters.into_iter().enumerate() {
+        let applied = apply_filter(symbol, filter.get().as_bytes());
+        unread = unread.and(applied.map_err(|wrong| wrong.within(&format!("filters[{at}]"))));
+    }
+    unread
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Filter {
+    #[serde(deserialize_with = "word")]
+    filter_type: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PriceFilter {
+    #[serde(deserialize_with = "nonzero")]
+    tick_size: Option<Price>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LotSize {
+    #[serde(deserialize_with = "nonzero")]
+    step_size: Option<Quantity>,
+    #[serde(deserialize_with = "nonzero")]
+    min_qty: Option<Quantity>,
+    #[serde(deserialize_with = "nonzero")]
+    max_qty: Option<Quantity>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MinNotional {
+    #[serde(deserialize_with = "nonzero")]
+    min_notional: Option<Notional>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MaxNotional {
+    #[serde(deserialize_with = "nonzero")]
+    max_notional: Option<Notional>,
+}
+
+/// A rule of zero is a rule that is switched off. Other filters are the exchange's own business.
+fn apply_filter(symbol: &mut Symbol, filter: &[u8]) -> Read<()> {
+    let Filter { filter_type } = parse(filter)?;
+    match filter_type.as_str() {
+        "PRICE_FILTER" => symbol.tick_size = parse::<PriceFilter>(filter)?.tick_size,
+        "LOT_SIZE" => {
+            let lot: LotSize = parse(filter)?;
+            symbol.step_size = lot.step_size;
+            symbol.min_quantity = lot.min_qty;
+            symbol.max_quantity = lot.max_qty;
+        }
+        "MIN_NOTIONAL" => symbol.min_notional = parse::<MinNotional>(filter)?.min_notional,
+        "NOTIONAL" => {
+            symbol.max_notional = parse::<MaxNotional>(filter)?.max_notional;
+            symbol.min_notional = parse::<MinNotional>(filter)?.min_notional;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn info() -> Value {
+        json!({
+            "timezone": "UTC", "serverTime": 1_700_000_000_000i64,
+            "rateLimits": [
+                {"rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": 6000},
+                {"rateLimitType": "ORDERS", "interval": "SECOND", "intervalNum": 10, "limit": 100},
+            ],
+            "symbols": [
+                {"symbol": "TUSDT", "status": "TRADING", "baseAsset": "T", "quoteAsset": "USDT", "filters": [
+                    {"filterType": "PRICE_FILTER", "minPrice": "0.00001", "maxPrice": "100", "tickSize": "0.00001000"},
+                    {"filterType": "LOT_SIZE", "minQty": "1", "maxQty": "90000000", "stepSize": "1.00"},
+                    {"filterType": "NOTIONAL", "minNotional": "5.0", "maxNotional": "9000000.00000000"},
+                    {"filterType": "ICEBERG_PARTS", "limit": 10},
+                ]},
+                {"symbol": "OLDBTC", "status": "BREAK", "baseAsset": "OLD", "quoteAsset": "BTC", "filters": [
+                    {"filterType": "MIN_NOTIONAL", "minNotional": "0.0001"},
+                    {"filterType": "PRICE_FILTER", "tickSize": "0.00000000"},
+                ]},
+            ],
+        })
+    }
+
+    fn read(info: &Value) -> Read<ExchangeInfo> {
+        exchange_info(info.to_string().as_bytes()).map(|(info, _)| info)
+    }
+
+    #[test]
+    fn symbols_and_limits_are_read() {
+        let info = read(&info()).expect("info");
+        assert_eq!(info.weight_per_minute(), Some(6000));
+        let symbol = &info.symbols[0];
+        assert_eq!((&*symbol.base, &*symbol.quote), ("T", "USDT"));
+        assert_eq!(
+            symbol.tick_size.map(|tick| tick.to_string()).as_deref(),
+            Some("0.00001")
+        );
+        assert_eq!(symbol.step_size.map(|step| step.to_string()).as_deref(), Some("1"));
+        assert_eq!(
+            symbol.max_notional.map(|most| most.to_string()).as_deref(),
+            Some("9000000")
+        );
+        let old = &info.symbols[1];
+        assert_eq!((old.status, &*old.status_text), (SymbolStatus::Break, "BREAK"));
+        assert_eq!(old.tick_size, None, "a tick of zero is no rule");
+        assert_eq!(
+            old.min_notional.map(|least| least.to_string()).as_deref(),
+            Some("0.0001")
+        );
+    }
+
+    #[test]
+    fn one_unreadable_symbol_leaves_the_others() {
+        let mut odd = info();
+        odd["symbols"][0]["quoteAsset"] = json!(7);
+        let read = read(&odd).expect("the rest");
+        assert_eq!(read.symbols.len(), 1);
+        let refused = ("TUSDT".to_owned(), "`quoteAsset` is not a string".to_owned());
+        assert_eq!(read.refused, [refused]);
+    }
+
+    #[test]
+    fn unreadable_rule_leaves_its_symbol() {
+        let unread = |at: usize, name: &str, value: Value| {
+            let mut odd = info();
+            odd["symbols"][0]["filters"][at][name] = value;
+            let read = read(&odd).expect("info");
+            assert_eq!(read.symbols.len(), 2);
+            read.symbols[0].clone()
+        };
+        let why = |symbol: &Symbol| symbol.unread_rule.clone().expect("why").to_string();
+        let odd = unread(1, "stepSize", json!(7));
+        assert_eq!(why(&odd), "`filters[1].stepSize` is not a string");
+        assert_eq!((odd.step_size, odd.min_quantity), (None, None));
+        assert!(
+            odd.tick_size.is_some() && odd.min_notional.is_some(),
+            "other filters count"
+        );
+        let odd = unread(2, "minNotional", json!(5.0));
+        assert_eq!(why(&odd), "`filters[2].minNotional` is not a string");
+        assert_eq!((odd.min_notional, odd.max_notional.is_some()), (None, true));
+        let odd = unread(3, "filterType", Value::Null);
+        assert_eq!(why(&odd), "`filters[3].filterType` is not a string");
+        let mut odd = info();
+        odd["symbols"][0]["filters"] = json!("none");
+        assert_eq!(why(&read(&odd).expect("info").symbols[0]), "`filters` is not a list");
+        assert_eq!(read(&info()).expect("info").symbols[0].unread_rule, None);
+    }
+
+    #[test]
+    fn answer_without_readable_symbols_is_refused() {
+        let mut odd = info();
+        odd["symbols"] = json!([{"symbol": "A"}, 7]);
+        let wrong = read(&odd).expect_err("none");
+        assert_eq!(wrong, Wrong::new("symbols", "cannot be read; of A `status` is missing"));
+        odd["rateLimits"][0]["interval"] = json!("FORTNIGHT");
+        assert_eq!(read(&odd).expect_err("limits").field, "rateLimits[0].interval");
+    }
+}

@@ -1,0 +1,254 @@
+//! What the exchange answers, as values.
+
+mod info;
+mod ticker;
+
+use serde::Deserialize;
+
+use super::decode::{Read, Wrong, parse};
+use crate::book::{Level, Snapshot};
+use crate::model::{Aggressor, Candle, Millis, Trade};
+use crate::number::{Notional, Price, Quantity};
+use crate::wire::{known_millis, levels, millis, nonzero, number};
+
+pub(super) use info::exchange_info;
+pub use info::{ExchangeInfo, RateLimit};
+pub use ticker::{Ticker, TickerQuote};
+pub(super) use ticker::{all_tickers, ticker, tickers};
+
+/// A decoded answer, and when it was true where the exchange says so.
+pub type Decoded<T> = Read<(T, Option<Millis>)>;
+
+/// The mean price of the last minutes, as the exchange reckons it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub struct AvgPrice {
+    #[serde(rename = "mins")]
+    pub minutes: u64,
+    /// `None` where nothing was ever traded, of which the exchange says 0.
+    #[serde(deserialize_with = "nonzero")]
+    pub price: Option<Price>,
+    /// When the last trade in it was. Binance.US does not say it.
+    #[serde(default, deserialize_with = "known_millis")]
+    pub close_time: Option<Millis>,
+}
+
+pub(super) fn avg_price(body: &[u8]) -> Decoded<AvgPrice> {
+    let average: AvgPrice = parse(body)?;
+    Ok((average, average.close_time))
+}
+
+pub(super) fn server_time(body: &[u8]) -> Decoded<Millis> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", expecting = "an object")]
+    struct ServerTime {
+        #[serde(deserialize_with = "millis")]
+        server_time: Millis,
+    }
+    let ServerTime { server_time } = parse(body)?;
+    Ok((server_time, Some(server_time)))
+}
+
+pub(super) fn depth(body: &[u8], limit: u32) -> Decoded<Snapshot> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", expecting = "an object")]
+    struct Depth {
+        last_update_id: u64,
+        #[serde(deserialize_with = "levels")]
+        bids: Vec<Level>,
+        #[serde(deserialize_with = "levels")]
+        asks: Vec<Level>,
+    }
+    let depth: Depth = parse(body)?;
+    let snapshot = Snapshot {
+        last_update_id: depth.last_update_id,
+        bids: depth.bids,
+        asks: depth.asks,
+        limit: limit as usize,
+    };
+    Ok((snapshot, None))
+}
+
+/// Oldest first; true as of the last of them.
+pub(super) fn trades(body: &[u8]) -> Decoded<Vec<Trade>> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", expecting = "an object")]
+    struct Single {
+        id: u64,
+        #[serde(deserialize_with = "number")]
+        price: Price,
+        #[serde(deserialize_with = "number")]
+        qty: Quantity,
+        #[serde(deserialize_with = "millis")]
+        time: Millis,
+        is_buyer_maker: bool,
+    }
+    let singles: Vec<Single> = parse(body)?;
+    let trade = |single: Single| Trade {
+        price: single.price,
+        quantity: single.qty,
+        time: single.time,
+        aggressor: Aggressor::against(single.is_buyer_maker),
+        first_id: single.id,
+        last_id: single.id,
+    };
+    let trades: Vec<Trade> = singles.into_iter().map(trade).collect();
+    let last = trades.iter().map(|trade| trade.time).max();
+    Ok((trades, last))
+}
+
+/// Trades in which the fills of one order at one price are one, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Aggregates {
+    /// The exchange's id of the first: those before it have lower ones.
+    pub first_id: Option<u64>,
+    pub trades: Vec<Trade>,
+}
+
+pub(super) fn agg_trades(body: &[u8]) -> Decoded<Aggregates> {
+    #[derive(Deserialize)]
+    #[serde(expecting = "an object")]
+    struct Aggregate {
+        a: u64,
+        #[serde(deserialize_with = "number")]
+        p: Price,
+        #[serde(deserialize_with = "number")]
+        q: Quantity,
+        f: u64,
+        l: u64,
+        #[serde(rename = "T", deserialize_with = "millis")]
+        time: Millis,
+        m: bool,
+    }
+    let aggregates: Vec<Aggregate> = parse(body)?;
+    if let Some(at) = aggregates.iter().position(|aggregate| aggregate.l < aggregate.f) {
+        return Err(Wrong::new(&format!("[{at}].l"), "is before `f`"));
+    }
+    let first_id = aggregates.first().map(|first| first.a);
+    let trade = |aggregate: Aggregate| Trade {
+        price: aggregate.p,
+        quantity: aggregate.q,
+        time: aggregate.time,
+        aggressor: Aggressor::against(aggregate.m),
+        first_id: aggregate.f,
+        last_id: aggregate.l,
+    };
+    let trades: Vec<Trade> = aggregates.into_iter().map(trade).collect();
+    let last = trades.iter().map(|trade| trade.time).max();
+    Ok((Aggregates { first_id, trades }, last))
+}
+
+/// Oldest first.
+pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
+    /// The exchange's twelve columns, of which the last means nothing.
+    #[derive(Deserialize)]
+    #[serde(expecting = "twelve columns")]
+    struct Row(
+        #[serde(deserialize_with = "millis")] Millis,
+        #[serde(deserialize_with = "number")] Price,
+        #[serde(deserialize_with = "number")] Price,
+        #[serde(deserialize_with = "number")] Price,
+        #[serde(deserialize_with = "number")] Price,
+        #[serde(deserialize_with = "number")] Quantity,
+        #[serde(deserialize_with = "millis")] Millis,
+        #[serde(deserialize_with = "number")] Notional,
+        u64,
+        #[serde(deserialize_with = "number")] Quantity,
+        #[serde(deserialize_with = "number")] Notional,
+        serde::de::IgnoredAny,
+    );
+    let rows: Vec<Row> = parse(body)?;
+    let candle = |row: Row| Candle {
+        open_time: row.0,
+        open: row.1,
+        high: row.2,
+        low: row.3,
+        close: row.4,
+        volume: row.5,
+        close_time: row.6,
+        quote_volume: row.7,
+        trades: row.8,
+        taker_buy_volume: row.9,
+        taker_buy_quote_volume: row.10,
+    };
+    Ok((rows.into_iter().map(candle).collect(), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_read_exactly() {
+        let body = br#"{"lastUpdateId":1027024,"bids":[["4.00000000","431.00000000"]],"asks":[["4.00000200","12.5"]],"new":1}"#;
+        let (snapshot, time) = depth(body, 100).expect("snapshot");
+        assert_eq!((snapshot.last_update_id, time), (1_027_024, None));
+        assert_eq!(snapshot.bids[0].price.units(), 400_000_000);
+        assert_eq!(snapshot.asks[0].quantity.to_string(), "12.5");
+        let wrong = |body: &[u8]| depth(body, 100).expect_err("wrong");
+        assert_eq!(
+            wrong(br#"{"lastUpdateId":1,"bids":[["4","1"],["x","1"]],"asks":[]}"#),
+            Wrong::new("bids[1][0]", "is wrong: not a decimal number")
+        );
+        assert_eq!(
+            wrong(br#"{"lastUpdateId":1,"bids":[]}"#),
+            Wrong::new("asks", "is missing")
+        );
+        assert_eq!(wrong(br#"{"lastUpdateId":1,"bids":{}}"#).field, "bids");
+        assert_eq!(wrong(b"<html>"), Wrong::new("", "is not JSON"));
+        assert_eq!(wrong(b"[]"), Wrong::new("", "is not an object"));
+    }
+
+    #[test]
+    fn candles_are_read_by_their_columns() {
+        let body = br#"[[1499040000000,"0.01634790","0.80000000","0.01575800","0.01577100","148976.11427815",1499644799999,"2434.19055334",308,"1756.87402397","28.46694368","0"]]"#;
+        let (candles, _) = klines(body).expect("candles");
+        let candle = candles[0];
+        assert_eq!(
+            (candle.open_time, candle.close_time),
+            (1_499_040_000_000, 1_499_644_799_999)
+        );
+        assert_eq!(candle.close.to_string(), "0.015771");
+        assert_eq!(candle.quote_volume.to_string(), "2434.19055334");
+        assert_eq!(
+            (candle.trades, candle.taker_buy_volume.to_string().as_str()),
+            (308, "1756.87402397")
+        );
+        let short = klines(br#"[[1499040000000,"1","1"]]"#).expect_err("short");
+        assert_eq!(short, Wrong::new("[0]", "is not twelve columns"));
+        let typed = klines(br#"[[1499040000000,1.5]]"#).expect_err("a number");
+        assert_eq!(typed, Wrong::new("[0][1]", "is not a string"));
+    }
+
+    #[test]
+    fn trades_say_who_crossed_the_spread() {
+        let body = br#"[{"id":28457,"price":"4.00000100","qty":"12.0","quoteQty":"48.0","time":1499865549590,"isBuyerMaker":true,"isBestMatch":true}]"#;
+        let (list, time) = trades(body).expect("trades");
+        assert_eq!((list[0].aggressor, list[0].count()), (Aggressor::Seller, 1));
+        assert_eq!(time, Some(1_499_865_549_590));
+        let body = br#"[{"a":26129,"p":"0.01633102","q":"4.70443515","f":27781,"l":27783,"T":1498793709153,"m":false,"M":true}]"#;
+        let (list, _) = agg_trades(body).expect("aggregates");
+        assert_eq!(
+            (list.trades[0].aggressor, list.trades[0].count()),
+            (Aggressor::Buyer, 3)
+        );
+        assert_eq!(list.first_id, Some(26_129));
+        let back = br#"[{"a":1,"p":"1","q":"1","f":9,"l":8,"T":1,"m":true}]"#;
+        assert_eq!(agg_trades(back).expect_err("backwards").field, "[0].l");
+        let (none, time) = agg_trades(b"[]").expect("none");
+        assert_eq!((none.first_id, none.trades.len(), time), (None, 0, None));
+    }
+
+    #[test]
+    fn times_and_averages() {
+        assert_eq!(
+            server_time(br#"{"serverTime":1499827319559}"#),
+            Ok((1_499_827_319_559, Some(1_499_827_319_559)))
+        );
+        let (average, time) =
+            avg_price(br#"{"mins":5,"price":"9.35751834","closeTime":1694061154503}"#).expect("average");
+        let price = average.price.expect("a price").to_string();
+        assert_eq!((average.minutes, price.as_str()), (5, "9.35751834"));
+        assert_eq!(time, Some(1_694_061_154_503));
+    }
+}

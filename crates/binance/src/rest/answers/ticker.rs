@@ -1,0 +1,222 @@
+//! Tickers of the last 24 hours.
+
+use std::sync::Arc;
+
+use rust_decimal::Decimal;
+use serde::Deserialize;
+
+use super::Decoded;
+use crate::book::Level;
+use crate::model::Millis;
+use crate::number::{Notional, Price, Quantity};
+use crate::rest::decode::{Lenient, parse, signed, word};
+use crate::wire::{millis, nonzero, number, some_number};
+
+/// What happened to a symbol in 24 hours. Prices are `None` where there were no trades.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "Wire")]
+pub struct Ticker {
+    pub symbol: Arc<str>,
+    pub price_change: Decimal,
+    pub price_change_percent: Decimal,
+    /// Volume-weighted.
+    pub average: Option<Price>,
+    pub open: Option<Price>,
+    pub high: Option<Price>,
+    pub low: Option<Price>,
+    pub last: Option<Price>,
+    pub volume: Quantity,
+    pub quote_volume: Notional,
+    pub open_time: Millis,
+    pub close_time: Millis,
+    pub trades: u64,
+    /// `None` without sizes, which Binance.US does not send: a price alone says nothing of a best level.
+    pub quote: Option<TickerQuote>,
+}
+
+/// Best levels; `None` where nobody offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickerQuote {
+    pub bid: Option<Level>,
+    pub ask: Option<Level>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Wire {
+    #[serde(deserialize_with = "word")]
+    symbol: Arc<str>,
+    #[serde(deserialize_with = "signed")]
+    price_change: Decimal,
+    #[serde(deserialize_with = "signed")]
+    price_change_percent: Decimal,
+    #[serde(deserialize_with = "nonzero")]
+    weighted_avg_price: Option<Price>,
+    #[serde(deserialize_with = "nonzero")]
+    open_price: Option<Price>,
+    #[serde(deserialize_with = "nonzero")]
+    high_price: Option<Price>,
+    #[serde(deserialize_with = "nonzero")]
+    low_price: Option<Price>,
+    #[serde(deserialize_with = "nonzero")]
+    last_price: Option<Price>,
+    #[serde(deserialize_with = "number")]
+    volume: Quantity,
+    #[serde(deserialize_with = "number")]
+    quote_volume: Notional,
+    #[serde(deserialize_with = "millis")]
+    open_time: Millis,
+    #[serde(deserialize_with = "millis")]
+    close_time: Millis,
+    count: u64,
+    #[serde(default, deserialize_with = "nonzero")]
+    bid_price: Option<Price>,
+    #[serde(default, deserialize_with = "some_number")]
+    bid_qty: Option<Quantity>,
+    #[serde(default, deserialize_with = "nonzero")]
+    ask_price: Option<Price>,
+    #[serde(default, deserialize_with = "some_number")]
+    ask_qty: Option<Quantity>,
+}
+
+impl From<Wire> for Ticker {
+    fn from(wire: Wire) -> Self {
+        let level = |price: Option<Price>, quantity: Quantity| {
+            let price = price.filter(|_| !quantity.is_zero())?;
+            Some(Level { price, quantity })
+        };
+        let quote = wire.bid_qty.zip(wire.ask_qty).map(|(bid, ask)| TickerQuote {
+            bid: level(wire.bid_price, bid),
+            ask: level(wire.ask_price, ask),
+        });
+        Self {
+            symbol: wire.symbol,
+            price_change: wire.price_change,
+            price_change_percent: wire.price_change_percent,
+            average: wire.weighted_avg_price,
+            open: wire.open_price,
+            high: wire.high_price,
+            low: wire.low_price,
+            last: wire.last_price,
+            volume: wire.volume,
+            quote_volume: wire.quote_volume,
+            open_time: wire.open_time,
+            close_time: wire.close_time,
+            trades: wire.count,
+            quote,
+        }
+    }
+}
+
+pub(in crate::rest) fn ticker(body: &[u8]) -> Decoded<Ticker> {
+    let ticker: Ticker = parse(body)?;
+    let time = ticker.close_time;
+    Ok((ticker, Some(time)))
+}
+
+pub(in crate::rest) fn tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
+    parse(body).map(with_latest)
+}
+
+/// Every ticker that can be read: one that cannot must not take away all others.
+pub(in crate::rest) fn all_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
+    let all: Vec<Lenient<Ticker>> = parse(body)?;
+    let count = all.len();
+    let (mut tickers, mut first_wrong) = (Vec::with_capacity(count), None);
+    for Lenient(ticker) in all {
+        match ticker {
+            Ok(ticker) => tickers.push(ticker),
+            Err(wrong) => drop(first_wrong.get_or_insert(wrong)),
+        }
+    }
+    if let Some(wrong) = first_wrong {
+        if tickers.is_empty() {
+            return Err(wrong);
+        }
+        let unreadable = count - tickers.len();
+        tracing::warn!(unreadable, %wrong, "tickers of the exchange cannot be read");
+    }
+    Ok(with_latest(tickers))
+}
+
+fn with_latest(tickers: Vec<Ticker>) -> (Vec<Ticker>, Option<Millis>) {
+    let latest = tickers.iter().map(|ticker| ticker.close_time).max();
+    (tickers, latest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rest::decode::Wrong;
+
+    const FULL: &str = r#"{"symbol":"BNBBTC","priceChange":"-94.99999800","priceChangePercent":"-95.960",
+        "weightedAvgPrice":"0.29628482","prevClosePrice":"0.10002000","lastPrice":"4.00000200","lastQty":"200.00000000",
+        "bidPrice":"4.00000000","bidQty":"100.00000000","askPrice":"0.00000000","askQty":"0.00000000",
+        "openPrice":"99.00000000","highPrice":"100.00000000","lowPrice":"0.10000000","volume":"8913.30000000",
+        "quoteVolume":"15.30000000","openTime":1499783499040,"closeTime":1499869899040,"firstId":28385,"lastId":28460,
+        "count":76}"#;
+
+    #[test]
+    fn ticker_is_read_exactly() {
+        let (ticker, time) = ticker(FULL.as_bytes()).expect("ticker");
+        assert_eq!(ticker.price_change.to_string(), "-94.999998");
+        assert_eq!(ticker.price_change_percent.to_string(), "-95.96");
+        assert_eq!(ticker.last.map(Price::units), Some(400_000_200));
+        let quote = ticker.quote.expect("quote");
+        assert_eq!((quote.bid.is_some(), quote.ask), (true, None));
+        assert_eq!(ticker.trades, 76);
+        assert_eq!(time, Some(1_499_869_899_040));
+    }
+
+    #[test]
+    fn untraded_symbol_has_no_price() {
+        let quiet = FULL.replace("4.00000200", "0.00000000");
+        let (ticker, _) = ticker(quiet.as_bytes()).expect("ticker");
+        assert_eq!(ticker.last, None);
+    }
+
+    #[test]
+    fn one_unreadable_ticker_leaves_the_others() {
+        let odd = FULL.replace("8913.30000000", "0.123456789");
+        let (read, time) = all_tickers(format!("[{FULL},{odd},{FULL}]").as_bytes()).expect("tickers");
+        assert_eq!((read.len(), time), (2, Some(1_499_869_899_040)));
+        assert_eq!(
+            all_tickers(format!("[{odd}]").as_bytes()).expect_err("none").field,
+            "volume"
+        );
+        assert!(all_tickers(b"[]").expect("none are none").0.is_empty());
+    }
+
+    /// As Binance.US documents it.
+    #[test]
+    fn best_prices_without_sizes_are_unknown() {
+        let without = FULL
+            .replace(r#""bidQty":"100.00000000","#, "")
+            .replace(r#""askQty":"0.00000000","#, "");
+        let (read, _) = ticker(without.as_bytes()).expect("ticker");
+        assert_eq!((read.quote, read.trades), (None, 76));
+        assert_eq!(all_tickers(format!("[{without}]").as_bytes()).expect("all").0.len(), 1);
+    }
+
+    #[test]
+    fn each_field_is_needed_and_named() {
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(FULL).expect("object");
+        let optional = [
+            "prevClosePrice",
+            "lastQty",
+            "firstId",
+            "lastId",
+            "bidPrice",
+            "bidQty",
+            "askPrice",
+            "askQty",
+        ];
+        for name in object.keys().filter(|name| !optional.contains(&name.as_str())) {
+            let mut without = object.clone();
+            without.shift_remove(name);
+            let body = serde_json::to_vec(&vec![without]).expect("JSON");
+            let wrong = tickers(&body).expect_err(name);
+            assert_eq!(wrong, Wrong::new(&format!("[0].{name}"), "is missing"));
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! [`Rest`]: the calls.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tribune_clock::Clock;
+
+use super::answers::{self, Aggregates, AvgPrice, Decoded, ExchangeInfo, Ticker};
+use super::coalesce::{Coalescer, Shared};
+use super::endpoint::Endpoint;
+use super::error::RestError;
+use super::governor::{Governor, Priority};
+use super::http::{Raw, Simulation, Transport};
+use super::request::Request;
+use crate::book::Snapshot;
+use crate::model::{Candle, Interval, Millis, Trade};
+use crate::moment::Stamped;
+
+pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
+/// An answer that took so long is a poor reading of the exchange's clock.
+const UNCERTAIN: Duration = Duration::from_secs(1);
+const MAX_DEPTH: u32 = 5_000;
+const MAX_ROWS: u32 = 1_000;
+/// Larger answers are decoded on a blocking thread.
+const INLINE_BYTES: usize = 128 << 10;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub base_url: String,
+    /// For a request that a caller waits for, everything included.
+    pub timeout: Duration,
+    /// For answers about every symbol.
+    pub bulk_timeout: Duration,
+    /// How long an answer is reused for the same request; zero for not at all.
+    pub window: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            base_url: DEFAULT_BASE_URL.to_owned(),
+            // A `fetch` has three seconds, and does more than this.
+            timeout: Duration::from_millis(2_800),
+            bulk_timeout: Duration::from_secs(30),
+            window: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Which candles: without times the newest; with `start` alone the oldest from there; with `end`
+/// alone the newest up to it.
+#[derive(Debug, Clone, Copy)]
+pub struct KlinesQuery {
+    pub interval: Interval,
+    pub limit: u32,
+    pub start: Option<Millis>,
+    pub end: Option<Millis>,
+}
+
+/// Which aggregate trades: without anything else the newest.
+#[derive(Debug, Clone, Copy)]
+pub struct AggTradesQuery {
+    pub limit: u32,
+    pub start: Option<Millis>,
+    pub end: Option<Millis>,
+    /// From this aggregate on; not together with times.
+    pub from_id: Option<u64>,
+}
+
+/// The client. Clones share everything but their priority.
+#[derive(Clone)]
+pub struct Rest {
+    pub(super) inner: Arc<Inner>,
+    pub(super) priority: Priority,
+}
+
+pub(super) struct Inner {
+    pub(super) transport: Transport,
+    /// How far the exchange's clock is ahead of this machine's.
+    offset_ms: Mutex<Option<i64>>,
+    caches: Caches,
+}
+
+/// Requests under way and fresh answers, by what they are.
+struct Caches {
+    info: Coalescer<ExchangeInfo>,
+    depth: Coalescer<Snapshot>,
+    trades: Coalescer<Vec<Trade>>,
+    aggregates: Coalescer<Aggregates>,
+    candles: Coalescer<Vec<Candle>>,
+    average: Coalescer<AvgPrice>,
+    ticker: Coalescer<Ticker>,
+    tickers: Coalescer<Vec<Ticker>>,
+}
+
+impl Caches {
+    fn new(window: Duration, clock: &Arc<dyn Clock>) -> Self {
+        Self {
+            info: Coalescer::new(window, clock),
+            depth: Coalescer::new(window, clock),
+            trades: Coalescer::new(window, clock),
+            aggregates: Coalescer::new(window, clock),
+            candles: Coalescer::new(window, clock),
+            average: Coalescer::new(window, clock),
+            ticker: Coalescer::new(window, clock),
+            tickers: Coalescer::new(window, clock),
+        }
+    }
+}
+
+impl Rest {
+    /// Checks the settings; nothing is sent.
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
+        let governor = Governor::new(Arc::clone(&clock));
+        Self::governed(settings, governor, clock)
+    }
+
+    /// With a budget that is shared with other clients.
+    pub fn governed(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
+        let caches = Caches::new(settings.window, &clock);
+        let transport = Transport::new(&settings, governor, clock)?;
+        let inner = Inner {
+            transport,
+            offset_ms: Mutex::new(None),
+            caches,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+            priority: Priority::Interactive,
+        })
+    }
+
+    fn with_priority(&self, priority: Priority) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            priority,
+        }
+    }
+
+    /// The same client for background work: it leaves weight to others and waits longer.
+    #[must_use]
+    pub fn in_background(&self) -> Self {
+        self.with_priority(Priority::Background)
+    }
+
+    /// The same client for pages that refresh themselves: they have a small share of the weight, and do not wait for it.
+    #[must_use]
+    pub fn for_pages(&self) -> Self {
+        self.with_priority(Priority::Page)
+    }
+
+    /// The same client for orders, for which some of the weight is reserved from now on.
+    #[must_use]
+    pub fn for_orders(&self) -> Self {
+        self.governor().keep_for_orders();
+        self.with_priority(Priority::Order)
+    }
+
+    /// The same client for reading, which does not use up the weight reserved for orders.
+    #[must_use]
+    pub fn for_reading(&self) -> Self {
+        self.with_priority(Priority::Interactive)
+    }
+
+    pub fn governor(&self) -> &Arc<Governor> {
+        &self.inner.transport.governor
+    }
+
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.transport.clock
+    }
+
+    pub fn failing(&self) -> Option<super::http::Failing> {
+        self.inner.transport.failing()
+    }
+
+    /// The simulator that sent the last answer; `None` for the real exchange.
+    pub fn simulation(&self) -> Option<Simulation> {
+        self.inner.transport.simulation()
+    }
+
+    /// How far the exchange's clock is ahead of this machine's, once [`Rest::server_time`] has been called.
+    pub fn clock_offset_ms(&self) -> Option<i64> {
+        *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets the offset, unless another has been learned since.
+    pub(super) fn forget_offset(&self, wrong: Option<i64>) {
+        let mut offset = self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner);
+        if *offset == wrong {
+            *offset = None;
+        }
+    }
+
+    /// How far this machine's clock is from the exchange's, in words, if a second or more.
+    pub fn clock_skew(&self) -> Option<String> {
+        let offset = self.clock_offset_ms().filter(|offset| offset.unsigned_abs() >= 1_000)?;
+        let side = if offset > 0 { "behind" } else { "ahead of" };
+        let (whole, tenth) = (offset.unsigned_abs() / 1_000, offset.unsigned_abs() % 1_000 / 100);
+        Some(format!(
+            "this machine's clock is {whole}.{tenth} s {side} the exchange's"
+        ))
+    }
+
+    pub fn host(&self) -> &str {
+        self.inner.transport.host()
+    }
+
+    /// Whether requests cannot be read on the way: by TLS, or because the host is this machine.
+    pub fn is_private(&self) -> bool {
+        self.inner.transport.is_private()
+    }
+
+    /// Asks for the exchange's time and learns the offset of the clocks: the answer was right half a round trip before it
+    /// came.
+    pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {
+        self.ask_time(false).await
+    }
+
+    /// The same where the known offset may be wrong: the new reading counts even on a slow connection.
+    pub async fn server_time_anew(&self) -> Result<Stamped<Millis>, RestError> {
+        self.ask_time(true).await
+    }
+
+    async fn ask_time(&self, is_doubtful: bool) -> Result<Stamped<Millis>, RestError> {
+        let request = Request::new(Endpoint::Time);
+        let raw = self.inner.transport.send(&request, self.priority).await?;
+        let round_trip = raw.received.monotonic.saturating_duration_since(raw.sent.monotonic);
+        let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
+        let stamped = decoded(raw, request.endpoint, answers::server_time)?;
+        if round_trip >= UNCERTAIN && !is_doubtful && self.clock_offset_ms().is_some() {
+            // The delay may be on either way, so the reading before is better.
+            return Ok(stamped);
+        }
+        let now = stamped.value.saturating_add(half);
+        self.governor().set_exchange_time(now);
+        let offset = now.saturating_sub(stamped.received.wall.as_millisecond());
+        *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner) = Some(offset);
+        Ok(stamped)
+    }
+
+    /// Symbols and limits; sets the governor's budget.
+    pub async fn exchange_info(&self) -> Shared<ExchangeInfo> {
+        let request = Request::new(Endpoint::ExchangeInfo).bulk();
+        let info = self
+            .shared(|caches| &caches.info, request, answers::exchange_info)
+            .await?;
+        if let Some(budget) = info.value.weight_per_minute() {
+            self.governor().set_budget(budget);
+        }
+        Ok(info)
+    }
+
+    pub async fn depth(&self, symbol: &str, limit: u32) -> Shared<Snapshot> {
+        let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let read = move |body: &[u8]| answers::depth(body, limit);
+        self.shared(|caches| &caches.depth, request, read).await
+    }
+
+    /// A snapshot for a local book: never a reused answer.
+    pub async fn fresh_depth(&self, symbol: &str, limit: u32) -> Result<Stamped<Snapshot>, RestError> {
+        let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let raw = self.inner.transport.send(&request, self.priority).await?;
+        decoded(raw, request.endpoint, |body| answers::depth(body, limit))
+    }
+
+    /// The newest trades, oldest first.
+    pub async fn trades(&self, symbol: &str, limit: u32) -> Shared<Vec<Trade>> {
+        let request = Request::new(Endpoint::Trades).symbol(symbol)?.limit(limit, MAX_ROWS)?;
+        self.shared(|caches| &caches.trades, request, answers::trades).await
+    }
+
+    pub async fn agg_trades(&self, symbol: &str, query: &AggTradesQuery) -> Shared<Aggregates> {
+        let request = Request::new(Endpoint::AggTrades)
+            .symbol(symbol)?
+            .limit(query.limit, MAX_ROWS)?
+            .with_some("fromId", query.from_id)
+            .with_some("startTime", query.start)
+            .with_some("endTime", query.end);
+        self.shared(|caches| &caches.aggregates, request, answers::agg_trades)
+            .await
+    }
+
+    pub async fn klines(&self, symbol: &str, query: &KlinesQuery) -> Shared<Vec<Candle>> {
+        let request = Request::new(Endpoint::Klines)
+            .symbol(symbol)?
+            .with("interval", query.interval.as_str())
+            .limit(query.limit, MAX_ROWS)?
+            .with_some("startTime", query.start)
+            .with_some("endTime", query.end);
+        self.shared(|caches| &caches.candles, request, answers::klines).await
+    }
+
+    pub async fn avg_price(&self, symbol: &str) -> Shared<AvgPrice> {
+        let request = Request::new(Endpoint::AvgPrice).symbol(symbol)?;
+        self.shared(|caches| &caches.average, request, answers::avg_price).await
+    }
+
+    pub async fn ticker_24h(&self, symbol: &str) -> Shared<Ticker> {
+        let request = Request::new(Endpoint::Ticker24h).symbol(symbol)?;
+        self.shared(|caches| &caches.ticker, request, answers::ticker).await
+    }
+
+    /// Of 1 to 100 symbols; an unknown symbol fails the whole request.
+    pub async fn tickers_24h(&self, symbols: &[&str]) -> Shared<Vec<Ticker>> {
+        let request = Request::new(Endpoint::Ticker24h).symbols(symbols)?;
+        self.shared(|caches| &caches.tickers, request, answers::tickers).await
+    }
+
+    /// Of every symbol whose ticker can be read.
+    pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
+        let request = Request::new(Endpoint::Ticker24h).bulk();
+        self.shared(|caches| &caches.tickers, request, answers::all_tickers)
+            .await
+    }
+
+    /// One request for all callers who ask the same with the same priority, so that none waits for background work.
+    async fn shared<T: Send + Sync + 'static>(
+        &self,
+        cache: fn(&Caches) -> &Coalescer<T>,
+        request: Request,
+        read: impl FnOnce(&[u8]) -> Decoded<T> + Send + 'static,
+    ) -> Shared<T> {
+        let (inner, priority) = (Arc::clone(&self.inner), self.priority);
+        let key = format!("{priority:?} {}", request.key());
+        let fetch = async move {
+            let raw = inner.transport.send(&request, priority).await?;
+            if raw.body.len() <= INLINE_BYTES {
+                return decoded(raw, request.endpoint, read);
+            }
+            let reading = tokio::task::spawn_blocking(move || decoded(raw, request.endpoint, read));
+            reading.await.unwrap_or(Err(RestError::Abandoned))
+        };
+        cache(&self.inner.caches).get(key, fetch).await
+    }
+}
+
+/// Decodes an answer; the error names the endpoint.
+pub(super) fn decoded<T>(
+    raw: Raw,
+    endpoint: Endpoint,
+    read: impl FnOnce(&[u8]) -> Decoded<T>,
+) -> Result<Stamped<T>, RestError> {
+    let endpoint = endpoint.as_str();
+    let (value, exchange_time) = read(&raw.body).map_err(|wrong| RestError::Shape { endpoint, wrong })?;
+    Ok(Stamped {
+        value,
+        exchange_time,
+        sent: raw.sent,
+        received: raw.received,
+        simulated: raw.simulated,
+    })
+}

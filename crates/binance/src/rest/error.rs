@@ -1,0 +1,361 @@
+//! What can go wrong between us and the exchange, in sentences that say what to do next.
+
+use std::time::Duration;
+
+use super::decode::Wrong;
+use super::governor::Priority;
+
+/// A failed request. It can be shared: all who waited for one request get the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RestError {
+    /// Nothing was sent: the arguments are invalid.
+    #[error("{0}")]
+    Invalid(String),
+
+    /// Nothing was sent: not enough weight is left in this minute.
+    #[error(
+        "the request was held back: {used} of this minute's request budget of {budget} is used ({}); try again in {} s",
+        .priority.share_in_words(), seconds(*.wait)
+    )]
+    HeldBack {
+        wait: Duration,
+        used: u32,
+        budget: u32,
+        priority: Priority,
+    },
+
+    /// Nothing was sent: the request weighs more than the whole budget.
+    #[error(
+        "the request weighs {weight}, more than may be used of the exchange's budget of {budget} a minute; ask for less"
+    )]
+    TooHeavy { weight: u32, budget: u32 },
+
+    /// The exchange asked for a pause; nothing is sent until it ends.
+    #[error(
+        "the exchange {}; no requests are sent until it ends: try again in {} s",
+        if *.banned { "has banned this address for too many requests" } else { "asked for a pause (too many requests)" },
+        seconds(*.wait)
+    )]
+    Paused { wait: Duration, banned: bool },
+
+    #[error(
+        "the exchange's firewall refused the request ({status}): this network or country may be blocked; if you run this server, check market.rest_url"
+    )]
+    Firewall { status: u16 },
+
+    /// An error status without the exchange's own error body, for a request that changes something: a proxy may have sent
+    /// it after the exchange did what was asked.
+    #[error("{means}")]
+    Page { status: u16, means: Box<RestError> },
+
+    #[error("the exchange has an internal error ({status}); try again in a moment")]
+    Server { status: u16 },
+
+    /// In a replay: the simulator says what the recording does not have.
+    #[error("the recording does not have this: {0}")]
+    NotRecorded(String),
+
+    /// A status the exchange never sends, such as a redirect.
+    #[error(
+        "{endpoint}: the server answered {status} without the exchange's own error; if you run this server, check market.rest_url"
+    )]
+    Status { endpoint: &'static str, status: u16 },
+
+    #[error("{0}")]
+    Network(Network),
+
+    /// Nothing was sent: a signed request needs the exchange's time, which is not known.
+    #[error("nothing was done: the exchange's time is not known ({0})")]
+    NoTime(Box<RestError>),
+
+    /// The exchange's own refusal, by its code.
+    #[error("{}", refusal(*.code, .message, .subject.as_deref()).1)]
+    Refused {
+        code: i64,
+        message: String,
+        /// The symbol that was asked for.
+        subject: Option<String>,
+    },
+
+    #[error("the exchange's answer to {endpoint} is not as documented: {wrong}; try again in a moment")]
+    Shape { endpoint: &'static str, wrong: Wrong },
+
+    #[error("the exchange's answer to {endpoint} has more than {most} bytes and was not read; ask for less")]
+    TooLarge { endpoint: &'static str, most: usize },
+
+    #[error("too many different requests are under way; try again in a moment")]
+    Crowded,
+
+    #[error("the request failed because of a bug in this program; try again")]
+    Abandoned,
+
+    #[error("cannot create an HTTP client on this machine: {0}")]
+    NoClient(String),
+}
+
+/// The kind of failure: decides who can fix it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// The arguments or the configuration are wrong.
+    InvalidArgument,
+    NotFound,
+    /// The exchange does not accept the key.
+    Forbidden,
+    /// It may work later.
+    Unavailable,
+    /// A bug or a broken machine.
+    Internal,
+}
+
+/// Why the exchange could not be reached, and at which host. The host is for the operator and stays out of messages to
+/// callers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Network {
+    #[error("the exchange refuses connections; if you run this server, check market.rest_url and whether it is up")]
+    Refused(String),
+    #[error("the exchange's name cannot be resolved; if you run this server, check market.rest_url and its DNS")]
+    Dns(String),
+    #[error(
+        "no secure connection to the exchange: {why}; if you run this server, check market.rest_url, the clock and the system's certificates"
+    )]
+    Tls { host: String, why: String },
+    #[error("the exchange did not answer in time; try again in a moment")]
+    Timeout(String),
+    #[error("the connection to the exchange broke off before the whole answer was there; try again")]
+    BrokenOff(String),
+    #[error("the exchange cannot be reached; if you run this server, check its network, its proxy and market.rest_url")]
+    Unreachable(String),
+}
+
+impl RestError {
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid(_) | Self::TooHeavy { .. } => ErrorKind::InvalidArgument,
+            Self::Refused { code, .. } => refusal(*code, "", None).0,
+            Self::Abandoned | Self::NoClient(_) => ErrorKind::Internal,
+            Self::NoTime(error) | Self::Page { means: error, .. } => error.kind(),
+            _ => ErrorKind::Unavailable,
+        }
+    }
+
+    /// How long to wait before a retry can succeed, if that is known.
+    pub const fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::HeldBack { wait, .. } | Self::Paused { wait, .. } => Some(*wait),
+            Self::NoTime(error) | Self::Page { means: error, .. } => error.wait(),
+            _ => None,
+        }
+    }
+
+    /// The exchange's code, if it gave one.
+    pub const fn code(&self) -> Option<i64> {
+        match self {
+            Self::Refused { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Whether the request was sent, or at least a connection was tried.
+    pub const fn was_sent(&self) -> bool {
+        !matches!(
+            self,
+            Self::Invalid(_)
+                | Self::HeldBack { .. }
+                | Self::TooHeavy { .. }
+                | Self::Paused { .. }
+                | Self::Crowded
+                | Self::Abandoned
+                | Self::NoClient(_)
+        )
+    }
+
+    /// Whether the exchange just cannot be asked now: neither the request nor an answer was wrong.
+    pub const fn is_passing(&self) -> bool {
+        match self {
+            Self::HeldBack { .. }
+            | Self::Paused { .. }
+            | Self::Firewall { .. }
+            | Self::Server { .. }
+            | Self::Crowded => true,
+            Self::Page { means, .. } => means.is_passing(),
+            Self::Network(network) => !matches!(network, Network::BrokenOff(_)),
+            _ => false,
+        }
+    }
+
+    /// Whether the exchange may have executed the request despite the error.
+    pub fn leaves_outcome_unknown(&self) -> bool {
+        match self {
+            Self::Server { .. }
+            | Self::NotRecorded(_)
+            | Self::Shape { .. }
+            | Self::TooLarge { .. }
+            | Self::Abandoned => true,
+            // A proxy answered instead of the exchange, which may have executed the request.
+            Self::Status { .. } | Self::Page { .. } => true,
+            // Without a connection nothing was sent.
+            Self::Network(network) => matches!(network, Network::Timeout(_) | Network::BrokenOff(_)),
+            Self::Refused { code, .. } => matches!(code, -1000 | -1001 | -1006 | -1007),
+            _ => false,
+        }
+    }
+
+    /// Stable name for metrics.
+    pub const fn outcome(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid",
+            Self::HeldBack { .. } | Self::TooHeavy { .. } => "held_back",
+            Self::Paused { banned: false, .. } => "rate_limited",
+            Self::Paused { banned: true, .. } => "banned",
+            Self::Firewall { .. } => "firewall",
+            Self::Server { .. } | Self::NotRecorded(_) => "server_error",
+            Self::Status { .. } => "unexpected_status",
+            Self::Network(Network::Timeout(_)) => "timeout",
+            Self::Network(_) => "unreachable",
+            Self::Refused { .. } => "refused",
+            Self::NoTime(error) | Self::Page { means: error, .. } => error.outcome(),
+            Self::Shape { .. } | Self::TooLarge { .. } => "garbled",
+            Self::Crowded => "crowded",
+            Self::Abandoned | Self::NoClient(_) => "abandoned",
+        }
+    }
+}
+
+/// Whole seconds, rounded up.
+pub fn seconds(wait: Duration) -> u64 {
+    let part = u64::from(wait.subsec_nanos() > 0);
+    wait.as_secs().saturating_add(part).max(1)
+}
+
+/// What the exchange's code means, and what to do.
+fn refusal(code: i64, message: &str, subject: Option<&str>) -> (ErrorKind, String) {
+    use ErrorKind::{Forbidden, InvalidArgument, NotFound, Unavailable};
+    let symbol = subject.map_or_else(|| "such symbol".to_owned(), |symbol| format!("symbol `{symbol}`"));
+    let said = if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    };
+    let (kind, sentence) = match code {
+        -1003 => (
+            Unavailable,
+            "the exchange counts too many requests; try again in a minute",
+        ),
+        -1007 => (
+            Unavailable,
+            "the exchange's own backend did not answer in time; of an order the outcome is unknown",
+        ),
+        -1022 => (
+            Forbidden,
+            "the exchange does not accept the signature; check the secret of the API key",
+        ),
+        -1120 => (
+            InvalidArgument,
+            "the exchange has no such interval; use one of 1s, 1m, 3m, 5m, 15m, 30m, 1h, 2h, 4h, 6h, 8h, 12h, 1d, 3d, \
+             1w, 1M",
+        ),
+        -2013 => (
+            NotFound,
+            "the exchange has no such order; check the symbol and the order's id",
+        ),
+        -2014 => (
+            Forbidden,
+            "the API key is not one of the exchange's; check how it was copied",
+        ),
+        -2015 => (
+            Forbidden,
+            "the exchange refuses the API key: it is wrong, lacks the permission, or this address is not on its list",
+        ),
+        _ => return quoting_refusal(code, &said, &symbol),
+    };
+    (kind, sentence.to_owned())
+}
+
+/// Codes whose sentence repeats the exchange's message or the symbol.
+fn quoting_refusal(code: i64, said: &str, symbol: &str) -> (ErrorKind, String) {
+    use ErrorKind::{InvalidArgument, NotFound, Unavailable};
+    match code {
+        -1013 => (
+            InvalidArgument,
+            format!("the exchange's rules for the symbol refuse the order{said}"),
+        ),
+        -1021 => (
+            Unavailable,
+            format!("this machine's clock and the exchange's differ by too much{said}; set the clock and try again"),
+        ),
+        -1100 => (
+            InvalidArgument,
+            format!("a parameter has characters that the exchange does not take{said}"),
+        ),
+        -1102 => (InvalidArgument, format!("a parameter is missing or empty{said}")),
+        -1121 => (
+            NotFound,
+            format!("the exchange has no {symbol}; search for the asset by name to find its symbols"),
+        ),
+        -2010 => (InvalidArgument, format!("the exchange rejected the order{said}")),
+        -2011 => (
+            NotFound,
+            format!("the exchange did not cancel{said}; look at the order with binance_get_order"),
+        ),
+        -1000 | -1001 | -1006 | -1008 | -1015 | -1016 => (
+            Unavailable,
+            format!("the exchange is busy or has a fault (code {code}); try again in a moment"),
+        ),
+        _ => (
+            InvalidArgument,
+            format!("the exchange refused the request (code {code}){said}"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: i64) -> RestError {
+        RestError::Refused {
+            code,
+            message: "Said.".to_owned(),
+            subject: Some("FOO".to_owned()),
+        }
+    }
+
+    #[test]
+    fn codes_have_kinds_and_sentences() {
+        use ErrorKind::{Forbidden, InvalidArgument, NotFound, Unavailable};
+        let cases = [
+            (-1003, Unavailable, "try again in a minute"),
+            (-1007, Unavailable, "outcome is unknown"),
+            (-1013, InvalidArgument, "Said."),
+            (-1021, Unavailable, "clock"),
+            (-1022, Forbidden, "secret"),
+            (-1100, InvalidArgument, "characters"),
+            (-1102, InvalidArgument, "missing"),
+            (-1120, InvalidArgument, "1h"),
+            (-1121, NotFound, "`FOO`"),
+            (-2010, InvalidArgument, "rejected the order: Said."),
+            (-2011, NotFound, "binance_get_order"),
+            (-2013, NotFound, "no such order"),
+            (-2014, Forbidden, "API key"),
+            (-2015, Forbidden, "permission"),
+            (-1008, Unavailable, "-1008"),
+            (-9999, InvalidArgument, "-9999"),
+        ];
+        for (code, kind, part) in cases {
+            let error = refused(code);
+            assert_eq!(error.kind(), kind, "{code}");
+            assert!(error.to_string().contains(part), "{code}: {error}");
+        }
+    }
+
+    #[test]
+    fn waits_are_rounded_up_to_seconds() {
+        let paused = |millis, banned| {
+            let wait = Duration::from_millis(millis);
+            RestError::Paused { wait, banned }.to_string()
+        };
+        assert!(paused(1_001, false).ends_with("try again in 2 s"));
+        assert!(paused(0, true).ends_with("try again in 1 s"));
+        assert!(paused(120_000, true).contains("banned"));
+    }
+}

@@ -1,0 +1,276 @@
+//! The budget, by a clock that is set by hand.
+
+use super::*;
+use crate::testing::ManualClock;
+use proptest::prelude::*;
+
+/// The beginning of a minute.
+const BEGIN: i64 = 60_000 * 1_000_000;
+
+/// A second after the beginning of a minute by the exchange's own word.
+fn governor() -> (Arc<ManualClock>, Arc<Governor>) {
+    let clock = Arc::new(ManualClock::at(BEGIN + 1_000));
+    let governor = Governor::new(clock.clone());
+    governor.set_exchange_time(clock.wall_ms());
+    (clock, governor)
+}
+
+fn take(governor: &Arc<Governor>, weight: u32, priority: Priority) -> Result<Permit, RestError> {
+    governor.try_acquire(weight, priority)
+}
+
+#[test]
+fn background_stops_at_half_callers_at_seventy() {
+    let (clock, governor) = governor();
+    drop(take(&governor, 3_000, Priority::Background).expect("half"));
+    assert!(take(&governor, 1, Priority::Background).is_err());
+    drop(take(&governor, 1_200, Priority::Interactive).expect("up to 70%"));
+    clock.advance_ms(36_000);
+    let Err(error) = take(&governor, 1, Priority::Interactive) else {
+        panic!("the budget is used up");
+    };
+    assert_eq!(
+        error.to_string(),
+        "the request was held back: 4200 of this minute's request budget of 6000 is used (70% may be used); \
+         try again in 24 s"
+    );
+    assert_eq!(error.wait(), Some(Duration::from_millis(23_250)));
+    clock.advance_ms(23_249);
+    assert!(take(&governor, 1, Priority::Interactive).is_err());
+    clock.advance_ms(1);
+    drop(take(&governor, 3_000, Priority::Background).expect("a new minute"));
+}
+
+#[test]
+fn who_reads_leaves_some_for_orders() {
+    let (clock, governor) = governor();
+    governor.keep_for_orders();
+    drop(take(&governor, 3_900, Priority::Interactive).expect("up to 65%"));
+    let error = take(&governor, 1, Priority::Interactive)
+        .err()
+        .expect("kept for orders");
+    assert!(
+        error.to_string().contains("65% may be used, and 5% is kept for orders"),
+        "{error}"
+    );
+    drop(take(&governor, 300, Priority::Order).expect("up to 70%"));
+    assert!(
+        take(&governor, 1, Priority::Order).is_err(),
+        "no more than 70% is ever used"
+    );
+    clock.advance_ms(60_000);
+    drop(take(&governor, 1, Priority::Interactive).expect("a new minute"));
+}
+
+#[test]
+fn pages_use_at_most_a_fifth() {
+    let (clock, governor) = governor();
+    drop(take(&governor, 1_190, Priority::Page).expect("up to 20%"));
+    let error = take(&governor, 11, Priority::Page).err().expect("it is used up");
+    assert!(error.to_string().contains("pages may use 20%"), "{error}");
+    drop(take(&governor, 10, Priority::Page).expect("1,200 of 6,000"));
+    drop(take(&governor, 1_800, Priority::Background).expect("the others have theirs"));
+    drop(take(&governor, 1_200, Priority::Interactive).expect("up to 70%"));
+    clock.advance_ms(60_000);
+    drop(take(&governor, 2_900, Priority::Interactive).expect("a new minute"));
+    assert!(take(&governor, 101, Priority::Page).is_err(), "half is used by others");
+    drop(take(&governor, 100, Priority::Page).expect("up to half"));
+    // What is under way at the turn of a minute counts in both, for pages too.
+    clock.advance_ms(60_000);
+    let permit = take(&governor, 1_200, Priority::Page).expect("a new minute");
+    clock.advance_ms(60_000);
+    assert!(take(&governor, 1, Priority::Page).is_err());
+    drop(permit);
+    clock.advance_ms(60_000);
+    drop(take(&governor, 1_200, Priority::Page).expect("it was answered in the minute before"));
+}
+
+#[test]
+fn too_heavy_request_is_refused() {
+    let (_, governor) = governor();
+    governor.set_budget(300);
+    assert_eq!(
+        take(&governor, 250, Priority::Interactive).err(),
+        Some(RestError::TooHeavy {
+            weight: 250,
+            budget: 300
+        })
+    );
+    governor.set_budget(0);
+    assert_eq!(governor.used(), (0, 300), "no budget at all is not believed");
+}
+
+#[test]
+fn exchange_count_raises_ours_within_its_minute() {
+    let (clock, governor) = governor();
+    let permit = take(&governor, 100, Priority::Interactive).expect("permit");
+    let headers = |used_weight, date| BudgetHeaders {
+        used_weight: Some(used_weight),
+        date,
+    };
+    permit.note_headers(headers(50, None));
+    assert_eq!(governor.used().0, 100);
+    permit.note_headers(headers(4_300, None));
+    assert_eq!(governor.used().0, 4_300);
+    assert!(take(&governor, 1, Priority::Interactive).is_err());
+    clock.advance_ms(60_000);
+    assert_eq!(
+        governor.used().0,
+        100,
+        "what has no answer may be counted in the new minute"
+    );
+    let before = Some(BEGIN + 59_000);
+    permit.note_headers(headers(4_400, before));
+    assert_eq!(governor.used().0, 100, "a count of the minute before");
+    permit.note_headers(headers(150, Some(BEGIN + 60_000)));
+    assert_eq!(governor.used().0, 150);
+    // Sent in this minute: if the exchange still counts the one before, we were early.
+    let later = take(&governor, 1, Priority::Interactive).expect("permit");
+    later.note_headers(headers(4_500, before));
+    assert_eq!(governor.used().0, 4_500);
+}
+
+#[test]
+fn minutes_are_those_of_the_exchange() {
+    let (clock, governor) = governor();
+    drop(take(&governor, 4_200, Priority::Interactive).expect("all"));
+    // The exchange is 49 s ahead: its minute ends in 10 s, and what is counted stays counted.
+    governor.set_exchange_time(BEGIN + 50_000);
+    let wait = take(&governor, 1, Priority::Interactive).err().and_then(|e| e.wait());
+    assert_eq!(wait, Some(Duration::from_millis(10_250)));
+    clock.advance_ms(10_250);
+    drop(take(&governor, 4_200, Priority::Interactive).expect("its new minute"));
+    // A Date header is worth less than what is known.
+    let before = governor.used();
+    governor.learn(
+        BudgetHeaders {
+            used_weight: None,
+            date: Some(0),
+        },
+        clock.monotonic(),
+    );
+    assert_eq!(governor.used(), before);
+    // Back over the turn of a minute: it does not begin again when it comes.
+    clock.advance_ms(60_000);
+    drop(take(&governor, 4_200, Priority::Interactive).expect("the minute after"));
+    governor.set_exchange_time(BEGIN + 119_900);
+    clock.advance_ms(2_000);
+    assert!(take(&governor, 1, Priority::Interactive).is_err());
+    // Back by minutes: nothing is forgotten.
+    governor.set_exchange_time(BEGIN - 600_000);
+    assert_eq!(governor.used().0, 4_200);
+}
+
+#[test]
+fn the_first_date_replaces_our_own_clock() {
+    let clock = Arc::new(ManualClock::at(BEGIN + 10_000));
+    let governor = Governor::new(clock.clone());
+    let permit = take(&governor, 4_200, Priority::Interactive).expect("all");
+    permit.note_headers(BudgetHeaders {
+        used_weight: Some(4_200),
+        date: Some(BEGIN + 55_000),
+    });
+    drop(permit);
+    let wait = take(&governor, 1, Priority::Interactive).err().and_then(|e| e.wait());
+    // 55.5 s by then, and a second of uncertainty.
+    assert_eq!(wait, Some(Duration::from_millis(5_500)));
+}
+
+#[test]
+fn a_pause_holds_everything_until_it_ends() {
+    let (clock, governor) = governor();
+    governor.pause(Some(Duration::from_secs(120)), true);
+    governor.pause(Some(Duration::from_secs(1)), false);
+    clock.advance_ms(119_500);
+    let error = take(&governor, 1, Priority::Interactive).err();
+    let wait = Duration::from_millis(500);
+    assert_eq!(error, Some(RestError::Paused { wait, banned: true }));
+    assert!(governor.paused_for().is_some());
+    clock.advance_ms(500);
+    assert!(take(&governor, 1, Priority::Interactive).is_ok());
+    // No header, and one that no ban could have.
+    assert_eq!(governor.pause(None, false).wait(), Some(Duration::from_secs(60)));
+    assert_eq!(governor.pause(Some(Duration::MAX), true).wait(), Some(MAX_PAUSE));
+    // Another that was under way was only asked to slow down; the ban holds.
+    let slower = governor.pause(Some(Duration::from_secs(1)), false);
+    let (wait, banned) = (MAX_PAUSE, true);
+    assert_eq!(slower, RestError::Paused { wait, banned });
+}
+
+#[test]
+fn zero_retry_after_still_pauses() {
+    let (clock, governor) = governor();
+    let refused = || governor.pause(Some(Duration::ZERO), false).wait();
+    let mut sent = 0;
+    for _ in 0..600 {
+        if governor.try_acquire(1, Priority::Interactive).is_ok() {
+            sent += 1;
+            refused();
+        }
+        clock.advance_ms(100);
+    }
+    assert_eq!(sent, 6, "after 1, 2, 4, 8, 16 and 32 s");
+    // Those that were under way together are one refusal.
+    clock.advance_ms(600_000);
+    let second = Some(Duration::from_secs(1));
+    assert_eq!([refused(), refused(), refused()], [second; 3]);
+    // What it asks for is kept where that is longer.
+    assert_eq!(
+        governor.pause(Some(Duration::from_secs(9)), true).wait(),
+        Some(Duration::from_secs(9))
+    );
+}
+
+#[tokio::test]
+async fn short_waits_are_waited() {
+    let used_up = |before_the_turn| {
+        let governor = Governor::new(Arc::new(tribune_clock::SystemClock) as Arc<dyn Clock>);
+        governor.set_exchange_time(BEGIN - before_the_turn);
+        drop(take(&governor, 4_200, Priority::Interactive).expect("all"));
+        governor
+    };
+    let hasty = used_up(30_000)
+        .acquire(5, Priority::Interactive, Duration::from_millis(10))
+        .await;
+    assert!(matches!(hasty, Err(RestError::HeldBack { .. })));
+    let patient = used_up(400)
+        .acquire(5, Priority::Interactive, Duration::from_secs(60))
+        .await;
+    assert!(patient.is_ok());
+}
+
+proptest! {
+    /// Whatever is asked for, whenever answers come and however wrong we are about the exchange's clock
+    /// within what we allow for: in no minute of the exchange does more than 70% fall, wherever between
+    /// leave and answer it counts each request.
+    #[test]
+    fn no_minute_exceeds_its_share(
+        ahead in -250..=250i64,
+        steps in proptest::collection::vec((prop_oneof![0..200i64, 0..30_000i64], 1..2_500u32, any::<bool>(), any::<bool>()), 1..200)
+    ) {
+        let (clock, governor) = governor();
+        let minute = || (clock.wall_ms() + ahead).div_euclid(60_000);
+        let mut open = Vec::new();
+        let mut counted = std::collections::HashMap::<i64, u32>::new();
+        for (pause, weight, interactive, answer) in steps {
+            for _ in 0..2 {
+                // Grants without an answer count in each minute that they see.
+                let before = minute();
+                clock.advance_ms(pause / 2);
+                for later in before + 1..=minute() {
+                    let pending: u32 = open.iter().map(|(_, weight)| weight).sum();
+                    *counted.entry(later).or_default() += pending;
+                }
+            }
+            if answer && !open.is_empty() {
+                drop(open.remove(0));
+            }
+            let priority = if interactive { Priority::Interactive } else { Priority::Background };
+            if let Ok(permit) = governor.try_acquire(weight, priority) {
+                *counted.entry(minute()).or_default() += weight;
+                open.push((permit, weight));
+            }
+            prop_assert!(counted.values().all(|weight| *weight <= 4_200), "{:?}", counted);
+        }
+    }
+}

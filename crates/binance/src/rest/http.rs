@@ -1,0 +1,407 @@
+//! Sends one request and reads its answer: bounded in time and size, counted in metrics, with errors in words.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::fmt::rfc2822;
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use reqwest::{Client, Method, Response, StatusCode, Url};
+use serde::Deserialize;
+use tribune_clock::Clock;
+
+use super::client::Settings;
+use super::error::RestError;
+use super::governor::{BudgetHeaders, Governor, Permit, Priority};
+use super::network::explain;
+use super::request::{Request, Size};
+use crate::model::Millis;
+use crate::moment::Moment;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Larger than any real answer of its size.
+const MAX_SMALL_BYTES: usize = 4 << 20;
+const MAX_BULK_BYTES: usize = 64 << 20;
+/// How much of the exchange's own message an error repeats.
+const MAX_QUOTED_CHARS: usize = 200;
+/// Background work has more time.
+const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(15);
+/// More than a minute, so that the request gets into the next one.
+const BACKGROUND_PATIENCE: Duration = Duration::from_secs(75);
+const SIMULATED: &str = "x-tribune-simulated";
+
+/// The kind of simulator that answers instead of the exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Simulation {
+    Simulated,
+    Replay,
+}
+
+impl Simulation {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Simulated => "simulated",
+            Self::Replay => "replay",
+        }
+    }
+
+    fn from_headers(headers: &HeaderMap) -> Option<Self> {
+        let value = headers.get(SIMULATED)?;
+        Some(if value.as_bytes().eq_ignore_ascii_case(b"replay") {
+            Self::Replay
+        } else {
+            Self::Simulated
+        })
+    }
+}
+
+/// An answer as it came.
+pub struct Raw {
+    pub body: Vec<u8>,
+    pub(super) sent: Moment,
+    /// When its first bytes were there: ages count from then.
+    pub received: Moment,
+    pub simulated: bool,
+}
+
+pub(super) struct Transport {
+    client: Client,
+    /// Up to and with `/api/v3/`.
+    base: String,
+    /// For errors.
+    host: String,
+    private: bool,
+    timeout: Duration,
+    bulk_timeout: Duration,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) governor: Arc<Governor>,
+    simulation: Mutex<Option<Simulation>>,
+    /// `None` while requests succeed.
+    failing: Mutex<Option<Failing>>,
+}
+
+/// A series of failed requests, not counting refusals by the exchange's own code.
+#[derive(Debug, Clone)]
+pub struct Failing {
+    pub since: Moment,
+    pub last: Moment,
+    pub why: RestError,
+}
+
+impl Transport {
+    /// Checks the settings; nothing is sent.
+    pub(super) fn new(settings: &Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
+        let url = base(&settings.base_url)?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        // An error means that the program has chosen its provider already.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let mut builder = Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT.min(settings.timeout))
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
+        let local = is_loopback(&host);
+        if local {
+            builder = builder.no_proxy();
+        }
+        let client = builder
+            .build()
+            .map_err(|error| RestError::NoClient(error.to_string()))?;
+        Ok(Self {
+            client,
+            base: format!("{}/api/v3/", url.as_str().trim_end_matches('/')),
+            private: local || url.scheme() == "https",
+            host: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
+            timeout: settings.timeout,
+            bulk_timeout: settings.bulk_timeout,
+            clock,
+            governor,
+            simulation: Mutex::new(None),
+            failing: Mutex::new(None),
+        })
+    }
+
+    pub(super) fn simulation(&self) -> Option<Simulation> {
+        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn failing(&self) -> Option<Failing> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_outcome(&self, answer: &Result<Raw, RestError>, now: Moment) {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        match answer {
+            // The exchange works if it refuses with a code of its own.
+            Err(error) if !matches!(error, RestError::Refused { .. } | RestError::NotRecorded(_)) => {
+                *failing = Some(Failing {
+                    since: failing.as_ref().map_or(now, |failing| failing.since),
+                    last: now,
+                    why: error.clone(),
+                });
+            }
+            _ => *failing = None,
+        }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) const fn is_private(&self) -> bool {
+        self.private
+    }
+
+    /// Waits for a permit, sends, and reads the answer, all within the timeout; background work waits for its permit
+    /// beyond that.
+    pub(super) async fn send(&self, request: &Request, priority: Priority) -> Result<Raw, RestError> {
+        let whole = match request.size {
+            Size::Bulk => self.bulk_timeout,
+            Size::Small => self.timeout,
+        };
+        let (patience, whole) = match priority {
+            Priority::Interactive | Priority::BesideOrders | Priority::Order => (self.timeout / 3, whole),
+            Priority::Page => (Duration::ZERO, whole),
+            Priority::Background => (BACKGROUND_PATIENCE, whole.max(BACKGROUND_TIMEOUT)),
+        };
+        let begun = self.clock.monotonic();
+        let permit = self.governor.acquire(request.weight(), priority, patience).await?;
+        let sent = Moment::now(&*self.clock);
+        let waited = sent.monotonic.saturating_duration_since(begun);
+        let left = match priority {
+            Priority::Background => whole,
+            _ => whole.saturating_sub(waited),
+        };
+        let answer = self.exchange(request, &permit, sent, left).await;
+        self.note_outcome(&answer, sent);
+        self.count(request, &answer, sent);
+        answer
+    }
+
+    fn count(&self, request: &Request, answer: &Result<Raw, RestError>, sent: Moment) {
+        let outcome = answer.as_ref().map_or_else(RestError::outcome, |_| "ok");
+        let endpoint = request.endpoint.as_str();
+        let took = self.clock.monotonic().saturating_duration_since(sent.monotonic);
+        metrics::counter!("tribune_upstream_requests_total", "endpoint" => endpoint, "outcome" => outcome).increment(1);
+        metrics::histogram!("tribune_upstream_request_seconds", "endpoint" => endpoint).record(took.as_secs_f64());
+        if let Err(error) = answer {
+            tracing::debug!(endpoint, outcome, host = self.host, %error, "a request to the exchange failed");
+        }
+    }
+
+    async fn exchange(
+        &self,
+        request: &Request,
+        permit: &Permit,
+        sent: Moment,
+        timeout: Duration,
+    ) -> Result<Raw, RestError> {
+        let response = self.outgoing(request).timeout(timeout).send().await;
+        let response = response.map_err(|error| self.network(&error))?;
+        let received = Moment::now(&*self.clock);
+        let (status, headers) = (response.status(), response.headers());
+        permit.note_headers(budget_headers(headers));
+        let simulation = Simulation::from_headers(headers);
+        if simulation.is_some() {
+            self.set_simulation(simulation);
+        }
+        let retry_after = retry_after(headers);
+        if let Some(error) = self.refused_by_status(status, retry_after) {
+            // A replay explains a 503: the recording does not have this. The exchange's own faults have no useful text.
+            if simulation == Some(Simulation::Replay) && matches!(error, RestError::Server { .. }) {
+                let body = self.bounded(response, request).await;
+                return Err(body.ok().and_then(|body| not_recorded(&body)).unwrap_or(error));
+            }
+            return Err(self.confirm_refusal(error, status, response, request).await);
+        }
+        let body = self.bounded(response, request).await?;
+        if status != StatusCode::OK {
+            return Err(self.refused_in_body(request, status, &body));
+        }
+        // An error page of a proxy does not prove that the real exchange is there.
+        if simulation.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            self.set_simulation(None);
+        }
+        Ok(Raw {
+            body,
+            sent,
+            received,
+            simulated: simulation.is_some(),
+        })
+    }
+
+    fn set_simulation(&self, simulation: Option<Simulation>) {
+        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
+    }
+
+    fn outgoing(&self, request: &Request) -> reqwest::RequestBuilder {
+        let mut url = format!("{}{}", self.base, request.endpoint.as_str());
+        if !request.query.is_empty() {
+            url = format!("{url}?{}", request.query);
+        }
+        let mut outgoing = self.client.request(request.method.clone(), url);
+        if let Some(key) = &request.key {
+            outgoing = outgoing.header("X-MBX-APIKEY", key.clone());
+        }
+        if let Some(form) = &request.form {
+            outgoing = outgoing
+                .header("Content-Type", "application/x-www-form-urlencoded")
+                .body(form.clone());
+        }
+        outgoing
+    }
+
+    fn refused_by_status(&self, status: StatusCode, retry_after: Option<Duration>) -> Option<RestError> {
+        match status.as_u16() {
+            429 => Some(self.governor.pause(retry_after, false)),
+            418 => Some(self.governor.pause(retry_after, true)),
+            status @ (403 | 451) => Some(RestError::Firewall { status }),
+            status @ 500.. => Some(RestError::Server { status }),
+            _ => None,
+        }
+    }
+
+    /// For a request that changes something, only an error in the exchange's own format proves that it was refused.
+    async fn confirm_refusal(
+        &self,
+        error: RestError,
+        status: StatusCode,
+        response: Response,
+        request: &Request,
+    ) -> RestError {
+        let is_question = request.method == Method::GET;
+        if is_question || error.leaves_outcome_unknown() {
+            return error;
+        }
+        let body = self.bounded(response, request).await.unwrap_or_default();
+        let Ok(ErrorBody { code, msg }) = serde_json::from_slice(&body) else {
+            return RestError::Page {
+                status: status.as_u16(),
+                means: Box::new(error),
+            };
+        };
+        let refused = refused(code, &msg, request);
+        if refused.leaves_outcome_unknown() {
+            refused
+        } else {
+            error
+        }
+    }
+
+    fn refused_in_body(&self, request: &Request, status: StatusCode, body: &[u8]) -> RestError {
+        let Ok(ErrorBody { code, msg }) = serde_json::from_slice(body) else {
+            return RestError::Status {
+                endpoint: request.endpoint.as_str(),
+                status: status.as_u16(),
+            };
+        };
+        if code == -1003 {
+            return self.governor.pause(None, false);
+        }
+        refused(code, &msg, request)
+    }
+
+    async fn bounded(&self, mut response: Response, request: &Request) -> Result<Vec<u8>, RestError> {
+        let most = match request.size {
+            Size::Small => MAX_SMALL_BYTES,
+            Size::Bulk => MAX_BULK_BYTES,
+        };
+        let too_large = || RestError::TooLarge {
+            endpoint: request.endpoint.as_str(),
+            most,
+        };
+        let announced = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
+        if announced > most {
+            return Err(too_large());
+        }
+        let mut body = Vec::with_capacity(announced);
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.network(&error))? {
+            if body.len() + chunk.len() > most {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    fn network(&self, error: &reqwest::Error) -> RestError {
+        RestError::Network(explain(error, self.host.clone()))
+    }
+}
+
+fn base(text: &str) -> Result<Url, RestError> {
+    let refuse = |why: &str| RestError::Invalid(format!("the exchange's base URL {why}"));
+    let url = Url::parse(text).map_err(|_| refuse("is not a URL; it looks like https://data-api.binance.vision"))?;
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(refuse("must begin with https:// or http:// and name a host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(refuse("must have no user, password, query or fragment"));
+    }
+    Ok(url)
+}
+
+/// `{"code": -1121, "msg": "Invalid symbol."}`
+#[derive(Deserialize)]
+struct ErrorBody {
+    code: i64,
+    msg: String,
+}
+
+fn refused(code: i64, message: &str, request: &Request) -> RestError {
+    RestError::Refused {
+        code,
+        message: quotable(message, request),
+        subject: request.subject.clone(),
+    }
+}
+
+/// What the recording does not have, in the simulator's words.
+fn not_recorded(body: &[u8]) -> Option<RestError> {
+    let ErrorBody { msg, .. } = serde_json::from_slice(body).ok()?;
+    let said = quoted(&msg);
+    (!said.is_empty()).then_some(RestError::NotRecorded(said))
+}
+
+/// The exchange's message, unless it repeats a secret.
+fn quotable(message: &str, request: &Request) -> String {
+    let key = request.key.as_ref().and_then(|key| key.to_str().ok());
+    let sent = [Some(request.query.as_str()), request.form.as_deref()];
+    let signature = sent
+        .into_iter()
+        .flatten()
+        .find_map(|sent| sent.split_once("signature="));
+    let secrets = [key, signature.map(|(_, signature)| signature)];
+    if secrets.into_iter().flatten().any(|secret| message.contains(secret)) {
+        return String::new();
+    }
+    quoted(message)
+}
+
+/// One line without control characters, at most [`MAX_QUOTED_CHARS`] long.
+fn quoted(text: &str) -> String {
+    let plain: String = text.chars().filter(|c| !c.is_control()).collect();
+    let plain = plain.trim().trim_end_matches('.');
+    match plain.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((at, _)) => format!("{}…", plain[..at].trim_end()),
+        None => plain.to_owned(),
+    }
+}
+
+fn budget_headers(headers: &HeaderMap) -> BudgetHeaders {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let date = text(DATE.as_str()).and_then(|date| rfc2822::DateTimeParser::new().parse_timestamp(date).ok());
+    BudgetHeaders {
+        used_weight: text("x-mbx-used-weight-1m").and_then(|used| used.trim().parse().ok()),
+        date: date.map(|date| date.as_millisecond() as Millis),
+    }
+}
+
+/// Seconds, as the exchange sends them.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    value.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// Whether a host is this machine, which is never reached through a proxy.
+pub fn is_loopback(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "[::1]")
+}

@@ -1,0 +1,37 @@
+//! The exchange's REST interface: a thin client of our own. In reading order:
+//!
+//! - [`endpoint`]: endpoints and their weights
+//! - [`governor`]: the weight budget of the whole process
+//! - `coalesce`: callers who ask the same share one request
+//! - [`client`]: [`Rest`], the calls; `http` sends them, `request` writes them
+//! - [`answers`]: what comes back, as values; [`decode`] reads it and names the field that is wrong
+//! - [`sign`]: signs requests of an account; `signed` sends them
+//! - [`error`]: what can go wrong; `network`: why there was no answer
+
+pub mod answers;
+pub mod client;
+mod coalesce;
+pub mod decode;
+pub mod endpoint;
+pub mod error;
+pub mod governor;
+mod http;
+mod network;
+pub mod request;
+pub mod sign;
+mod signed;
+#[cfg(test)]
+mod tests;
+
+pub use answers::{Aggregates, AvgPrice, ExchangeInfo, RateLimit, Ticker, TickerQuote};
+pub use client::{AggTradesQuery, KlinesQuery, Rest, Settings};
+pub use coalesce::Shared;
+pub use endpoint::Endpoint;
+pub use error::{ErrorKind, RestError};
+pub use governor::{Governor, Priority};
+pub use http::Simulation;
+pub use http::is_loopback;
+pub use network::distrust;
+/// The HTTP method of a signed request.
+pub use reqwest::Method;
+pub use sign::Signer;

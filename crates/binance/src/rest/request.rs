@@ -1,0 +1,175 @@
+//! One request to the exchange.
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Method;
+use reqwest::header::HeaderValue;
+
+use super::endpoint::{Endpoint, Scope, weight};
+use super::error::RestError;
+
+/// All but the unreserved characters.
+const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// Longer than any symbol; a longer text is not sent.
+const MAX_SYMBOL_BYTES: usize = 64;
+/// What the exchange takes in one request.
+const MAX_SYMBOLS: usize = 100;
+
+/// How large an answer may be and how long it may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Small,
+    /// About every symbol.
+    Bulk,
+}
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub(super) endpoint: Endpoint,
+    pub(super) method: Method,
+    /// Percent-encoded, without the question mark.
+    pub(super) query: String,
+    /// Sent as a form instead, percent-encoded too.
+    pub(super) form: Option<String>,
+    /// The account it is sent for.
+    pub(super) key: Option<HeaderValue>,
+    pub(super) size: Size,
+    /// The symbol it is about, for errors.
+    pub(super) subject: Option<String>,
+    scope: Scope,
+    limit: Option<u32>,
+}
+
+impl Request {
+    /// About all symbols, until `symbol` or `symbols` is called.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            method: Method::GET,
+            query: String::new(),
+            form: None,
+            key: None,
+            size: Size::Small,
+            subject: None,
+            scope: Scope::All,
+            limit: None,
+        }
+    }
+
+    pub fn symbol(mut self, symbol: &str) -> Result<Self, RestError> {
+        check_symbol(symbol)?;
+        self.scope = Scope::One;
+        self.subject = Some(symbol.to_owned());
+        Ok(self.with("symbol", symbol))
+    }
+
+    pub(super) fn symbols(mut self, symbols: &[&str]) -> Result<Self, RestError> {
+        if symbols.is_empty() || symbols.len() > MAX_SYMBOLS {
+            return Err(RestError::Invalid(format!(
+                "{} symbols were asked for at once; the exchange takes 1 to {MAX_SYMBOLS}",
+                symbols.len()
+            )));
+        }
+        for symbol in symbols {
+            check_symbol(symbol)?;
+        }
+        self.scope = Scope::Several(symbols.len());
+        let list = serde_json::Value::from(symbols).to_string();
+        Ok(self.with("symbols", &list))
+    }
+
+    pub fn limit(mut self, limit: u32, most: u32) -> Result<Self, RestError> {
+        if limit == 0 || limit > most {
+            return Err(RestError::Invalid(format!("limit {limit} is not within 1 to {most}")));
+        }
+        self.limit = Some(limit);
+        Ok(self.with("limit", &limit.to_string()))
+    }
+
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        append(&mut self.query, name, value);
+        self
+    }
+
+    pub fn with_some(self, name: &str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.with(name, &value.to_string()),
+            None => self,
+        }
+    }
+
+    pub(super) fn bulk(mut self) -> Self {
+        self.size = Size::Bulk;
+        self
+    }
+
+    pub(super) const fn weight(&self) -> u32 {
+        weight(self.endpoint, self.scope, self.limit)
+    }
+
+    /// Equal for equal requests.
+    pub(super) fn key(&self) -> String {
+        format!("{}?{}", self.endpoint.as_str(), self.query)
+    }
+}
+
+fn check_symbol(symbol: &str) -> Result<(), RestError> {
+    if symbol.is_empty() || symbol.len() > MAX_SYMBOL_BYTES || symbol.chars().any(char::is_control) {
+        return Err(RestError::Invalid(
+            "that is not a symbol; symbols look like BTCUSDT".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// `name=value`, percent-encoded.
+pub(super) fn append(query: &mut String, name: &str, value: &str) {
+    if !query.is_empty() {
+        query.push('&');
+    }
+    query.push_str(name);
+    query.push('=');
+    query.extend(utf8_percent_encode(value, VALUE));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn values_are_percent_encoded() {
+        let request = Request::new(Endpoint::Depth).symbol("币安人生USDT").expect("symbol");
+        let request = request.limit(100, 5000).expect("limit");
+        assert_eq!(
+            request.query,
+            "symbol=%E5%B8%81%E5%AE%89%E4%BA%BA%E7%94%9FUSDT&limit=100"
+        );
+        let several = Request::new(Endpoint::Ticker24h)
+            .symbols(&["BTCUSDT", "A&b=c"])
+            .expect("symbols");
+        assert_eq!(several.query, "symbols=%5B%22BTCUSDT%22%2C%22A%26b%3Dc%22%5D");
+        assert_eq!(several.weight(), 2);
+    }
+
+    #[test]
+    fn invalid_arguments_are_not_sent() {
+        let long = "X".repeat(65);
+        for symbol in ["", "A\nB", &long] {
+            assert!(Request::new(Endpoint::Depth).symbol(symbol).is_err(), "{symbol}");
+        }
+        assert!(Request::new(Endpoint::Ticker24h).symbols(&[]).is_err());
+        assert!(Request::new(Endpoint::Ticker24h).symbols(&["A"; 101]).is_err());
+        assert!(Request::new(Endpoint::Depth).limit(0, 5000).is_err());
+        assert!(Request::new(Endpoint::Depth).limit(5001, 5000).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn values_cannot_add_parameters(value in "\\PC{0,40}|[\\x00-\\x7f]{0,40}") {
+            let mut query = String::new();
+            append(&mut query, "symbol", &value);
+            prop_assert!(query.is_ascii() && !query.contains(['&', '#', '?', ' ', '+']));
+            prop_assert_eq!(query.matches('=').count(), 1);
+        }
+    }
+}

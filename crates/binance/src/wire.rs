@@ -1,0 +1,121 @@
+//! How the exchange writes numbers and times in JSON, for `#[serde(deserialize_with)]`. Stricter than what we write
+//! ourselves: a number with a sign or with more than eight places is refused.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+
+use crate::book::Level;
+use crate::model::Millis;
+use crate::number::InvalidNumber;
+
+/// The last moment of the year 9999: what calendars can still show.
+const MAX_MILLIS: Millis = 253_402_300_799_999;
+
+/// A number in a string: `"97123.45000000"`. Reads from the text of the message, without a copy.
+pub fn number<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = InvalidNumber>,
+{
+    struct Text<T>(PhantomData<T>);
+    impl<T: FromStr<Err = InvalidNumber>> Visitor<'_> for Text<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(Text(PhantomData))
+}
+
+/// `None` for zero, which is how the exchange writes that there is none.
+pub fn nonzero<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = InvalidNumber> + Default + PartialEq,
+{
+    let value: T = number(deserializer)?;
+    Ok(Some(value).filter(|value| *value != T::default()))
+}
+
+/// A number in a field that may be missing, with `default`.
+pub fn some_number<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err = InvalidNumber>,
+{
+    number(deserializer).map(Some)
+}
+
+/// A time in milliseconds.
+pub fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Millis, D::Error> {
+    let time = Millis::deserialize(deserializer)?;
+    if (0..=MAX_MILLIS).contains(&time) {
+        return Ok(time);
+    }
+    Err(de::Error::custom("not a time"))
+}
+
+/// `None` for zero, which stands for never.
+pub fn known_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
+    Ok(Some(millis(deserializer)?).filter(|time| *time > 0))
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "T: FromStr<Err = InvalidNumber>"))]
+struct Number<T>(#[serde(deserialize_with = "number")] T);
+
+/// `["97123.45","0.5"]`; what may follow is ignored.
+struct Pair(Level);
+
+impl<'de> Deserialize<'de> for Pair {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const EXPECTED: &str = "a price and a quantity";
+        struct Pairs;
+        impl<'de> Visitor<'de> for Pairs {
+            type Value = Pair;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(EXPECTED)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Pair, A::Error> {
+                let missing = || de::Error::invalid_length(0, &EXPECTED);
+                let Number(price) = pair.next_element()?.ok_or_else(missing)?;
+                let Number(quantity) = pair.next_element()?.ok_or_else(missing)?;
+                while pair.next_element::<de::IgnoredAny>()?.is_some() {}
+                Ok(Pair(Level { price, quantity }))
+            }
+        }
+        deserializer.deserialize_seq(Pairs)
+    }
+}
+
+/// The levels of one side, with room for as many as an update usually has.
+pub fn levels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, D::Error> {
+    struct Levels;
+    impl<'de> Visitor<'de> for Levels {
+        type Value = Vec<Level>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of levels")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Level>, A::Error> {
+            let mut levels = Vec::with_capacity(32);
+            while let Some(Pair(level)) = list.next_element()? {
+                levels.push(level);
+            }
+            Ok(levels)
+        }
+    }
+    deserializer.deserialize_seq(Levels)
+}

@@ -1,0 +1,270 @@
+//! Recordings, played fast and followed by the real feed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::support::Feed;
+use serde_json::Value;
+use tempfile::TempDir;
+use tribune_binance::feed::BookState;
+use tribune_exchange_sim::{Exchange, Limits};
+
+use crate::by_hand::{laid_out, tricky};
+use crate::oracle::{Book, ids, units};
+use crate::recording::{Listener, Recording, finished, play, snapshot, streams};
+use crate::support::{PATIENCE, Wire, exchange, feed_at, rest_settings, simulation, until};
+
+const SYMBOLS: [&str; 3] = ["BTCUSDT", "ETHUSDT", "PEPEUSDT"];
+const KINDS: [&str; 3] = ["depth@100ms", "bookTicker", "trade"];
+/// Diffs of each symbol that are recorded: some twenty seconds.
+const DIFFS: usize = 200;
+
+/// A recording for each symbol.
+type Recordings = BTreeMap<String, Recording>;
+
+async fn record() -> Recordings {
+    let mut simulation = simulation();
+    simulation.events_per_second = 60.0;
+    let exchange = exchange(simulation, Limits::default()).await;
+    let mut listener = Listener::open(&exchange, &streams(&SYMBOLS, &KINDS)).await;
+    let mut recordings = Recordings::new();
+    let mut diffs: HashMap<String, usize> = HashMap::new();
+    let deadline = Instant::now() + 2 * PATIENCE;
+    while diffs.len() < SYMBOLS.len() || diffs.values().any(|count| *count < DIFFS) {
+        assert!(Instant::now() < deadline, "the exchange says too little");
+        let message = listener.next().await.expect("a message");
+        let value: Value = serde_json::from_str(&message).expect("JSON");
+        let symbol = value["data"]["s"].as_str().expect("a symbol").to_owned();
+        let recording = recordings.entry(symbol.clone()).or_default();
+        recording.note(message);
+        if value["data"]["e"] == "depthUpdate" {
+            let count = diffs.entry(symbol.clone()).or_default();
+            *count += 1;
+            if *count == 2 {
+                recording.note(snapshot(&exchange, &symbol).await);
+            }
+        }
+    }
+    recordings
+}
+
+/// The book of one symbol after each of its diffs, and how often a best quote was of the same id.
+struct Expected {
+    states: BTreeMap<u64, Book>,
+    shared: usize,
+}
+
+impl Expected {
+    /// Panics where the recording contradicts itself.
+    fn of(recording: &Recording) -> Self {
+        let values: Vec<Value> = recording.values().collect();
+        let first = values.iter().find(|value| value["lastUpdateId"].is_u64());
+        let mut book = Book::of(first.expect("a snapshot"));
+        let mut states = BTreeMap::from([(book.id, book.clone())]);
+        for value in values.iter().filter(|value| value["data"]["e"] == "depthUpdate") {
+            book.apply(&value["data"]);
+            states.insert(book.id, book.clone());
+        }
+        let mut shared = 0;
+        for value in &values {
+            let data = &value["data"];
+            let is_quote = data["e"].is_null() && data["B"].is_string();
+            if let Some(state) = data["u"].as_u64().filter(|_| is_quote).and_then(|id| states.get(&id)) {
+                let level = |price: &str, quantity: &str| (units(&data[price]), units(&data[quantity]));
+                assert_eq!([level("b", "B"), level("a", "A")], state.top(), "at {}", state.id);
+                shared += 1;
+            }
+        }
+        Self { states, shared }
+    }
+
+    fn last(&self) -> &Book {
+        self.states.last_key_value().expect("states").1
+    }
+}
+
+fn written(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
+    let path = |(symbol, recording): (&String, &Recording)| {
+        // Both forms that recordings come in.
+        let gz = symbol.starts_with('E');
+        let path = folder
+            .path()
+            .join(format!("{symbol}{}", if gz { ".gz" } else { ".txt" }));
+        if gz {
+            recording.write_gz(&path);
+        } else {
+            recording.write(&path);
+        }
+        path
+    };
+    recordings.iter().map(path).collect()
+}
+
+/// A feed that has asked for everything before the recording begins.
+async fn listening(exchange: &Exchange, symbols: &[&str]) -> Arc<Feed> {
+    let (wire, listener) = Wire::held(exchange).await;
+    let feed = feed_at(rest_settings(exchange), wire.stream_url(), symbols);
+    wire.open(listener);
+    feed
+}
+
+/// Looks at every book that is live, as often as it can; how many were compared.
+fn compare(feed: &Feed, expected: &BTreeMap<String, Expected>) -> usize {
+    let mut compared = 0;
+    for book in feed.books() {
+        let Some(view) = book.live() else { continue };
+        let states = &expected[&*book.symbol].states;
+        let Some(state) = states.get(&view.last_update_id) else {
+            panic!("{} is live at {}, where no diff ends", book.symbol, view.last_update_id);
+        };
+        if let Some(wrong) = state.difference(&view.depth, &BTreeSet::new()) {
+            panic!("{} is live and wrong at {}: {wrong}", book.symbol, state.id);
+        }
+        compared += 1;
+    }
+    compared
+}
+
+/// Follows a replay to its end, looking at the books all the time.
+async fn follow(exchange: &Exchange, feed: &Feed, expected: &BTreeMap<String, Expected>) -> usize {
+    let deadline = Instant::now() + PATIENCE;
+    let mut compared = 0;
+    let mut looks = 0u32;
+    loop {
+        compared += compare(feed, expected);
+        looks += 1;
+        if looks.is_multiple_of(100) && finished(exchange).await {
+            return compared;
+        }
+        assert!(Instant::now() < deadline, "the recording does not end");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn is_whole(feed: &Feed, symbol: &str, expected: &Expected) -> bool {
+    let book = feed.lookup(symbol).expect("tracked");
+    book.live()
+        .is_some_and(|view| view.last_update_id == expected.last().id)
+}
+
+/// All symbols in one file, in which snapshots name their symbol.
+fn written_together(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
+    let mut together = Recording::default();
+    for (symbol, recording) in recordings {
+        let named = format!("{{\"symbol\":\"{symbol}\",\"lastUpdateId\"");
+        let lines = recording.lines.iter().cloned();
+        let name = |(nanos, text): (i64, String)| match text.strip_prefix("{\"lastUpdateId\"") {
+            Some(rest) => (nanos, format!("{named}{rest}")),
+            None => (nanos, text),
+        };
+        together.lines.extend(lines.map(name));
+    }
+    together.lines.sort_by_key(|(nanos, _)| *nanos);
+    let path = folder.path().join("all.gz");
+    together.write_gz(&path);
+    vec![path]
+}
+
+/// Updates as a recorder has them who listened to the slower stream: what the client listens to is made from them.
+fn written_slowly(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
+    let mut slow = recordings.clone();
+    for (_, text) in slow.values_mut().flat_map(|recording| &mut recording.lines) {
+        *text = text.replace("@depth@100ms", "@depth");
+    }
+    written(&slow, folder)
+}
+
+type Layout = fn(&Recordings, &TempDir) -> Vec<PathBuf>;
+
+async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expected>, speed: f64, layout: Layout) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let exchange = play(layout(recordings, &folder), speed).await;
+    let symbols: Vec<&str> = recordings.keys().map(String::as_str).collect();
+    let feed = listening(&exchange, &symbols).await;
+    follow(&exchange, &feed, expected).await;
+    for (symbol, expected) in expected {
+        until(&format!("{symbol} is live at its last update"), || {
+            is_whole(&feed, symbol, expected)
+        })
+        .await;
+        let book = feed.lookup(symbol).expect("tracked");
+        let agreed = usize::try_from(book.agreed()).expect("few");
+        assert_eq!(book.resyncs(), 0, "{symbol}: {:?}", book.status());
+        // As fast as can be is not faster than the first snapshot: nearly all of it is followed. At a pace of its own
+        // what came before the snapshot cannot be compared.
+        assert!(
+            speed.is_finite() || 2 * agreed > expected.shared,
+            "{symbol}: {agreed} of {} best quotes were compared",
+            expected.shared
+        );
+    }
+    assert_eq!(compare(&feed, expected), symbols.len());
+}
+
+async fn a_missing_diff_is_seen(recordings: &Recordings, expected: &BTreeMap<String, Expected>) {
+    let mut holed = recordings.clone();
+    let lines = &mut holed.get_mut(SYMBOLS[0]).expect("recorded").lines;
+    let diffs: Vec<usize> = (0..lines.len())
+        .filter(|at| lines[*at].1.contains("depthUpdate"))
+        .collect();
+    let (_, removed) = lines.remove(diffs[diffs.len() / 2]);
+    let removed: Value = serde_json::from_str(&removed).expect("JSON");
+    let before = ids(&removed["data"]).0;
+    let folder = tempfile::tempdir().expect("a folder");
+    let exchange = play(written(&holed, &folder), 4.0).await;
+    let feed = listening(&exchange, &SYMBOLS).await;
+    let compared = follow(&exchange, &feed, expected).await;
+    assert!(compared > 0, "books are live while the recording is played");
+    for symbol in &SYMBOLS[1..] {
+        until("the others are whole", || is_whole(&feed, symbol, &expected[*symbol])).await;
+    }
+    let book = feed.lookup(SYMBOLS[0]).expect("tracked");
+    // The recording has no newer snapshot: nothing that could be live can be had.
+    until("the book has given up", || async {
+        book.status().state == BookState::Resyncing
+    })
+    .await;
+    assert!(book.live().is_none() && book.read().1.is_none());
+    assert!(book.resyncs() >= 1);
+    let reason = book.status().reason.clone().unwrap_or_default();
+    assert!(
+        !reason.is_empty(),
+        "it says why, and {before} was the first that was missing"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_recorded_is_followed_exactly() {
+    let recordings = record().await;
+    let expected: BTreeMap<String, Expected> = recordings
+        .iter()
+        .map(|(symbol, recording)| (symbol.clone(), Expected::of(recording)))
+        .collect();
+    for symbol in recordings.keys() {
+        assert!(expected[symbol].shared > 10, "{symbol} has best quotes to compare");
+    }
+    replay_agrees(&recordings, &expected, f64::INFINITY, written).await;
+    replay_agrees(&recordings, &expected, f64::INFINITY, written_together).await;
+    replay_agrees(&recordings, &expected, 6.0, written).await;
+    replay_agrees(&recordings, &expected, 6.0, written_slowly).await;
+    a_missing_diff_is_seen(&recordings, &expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tricky_recording_is_followed_exactly() {
+    let recordings: Recordings = ["AAAUSDT", "EEEUSDT", "1000SATSUSDT"]
+        .into_iter()
+        .map(|symbol| (symbol.to_owned(), laid_out(tricky(symbol))))
+        .collect();
+    let expected: BTreeMap<String, Expected> = recordings
+        .iter()
+        .map(|(symbol, recording)| (symbol.clone(), Expected::of(recording)))
+        .collect();
+    let last = expected["AAAUSDT"].last();
+    assert_eq!(last.top(), [(995_000_000, 50_000_000), (1_010_000_000, 400_000_000)]);
+    assert_eq!((last.id, last.bids.len(), last.asks.len()), (115, 2, 2));
+    replay_agrees(&recordings, &expected, 2.0, written).await;
+    replay_agrees(&recordings, &expected, f64::INFINITY, written).await;
+}

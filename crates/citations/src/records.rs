@@ -1,0 +1,158 @@
+//! Citing from async code: a document is stored as it is, and its permalink leads back to that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tribune_core::{Cited, Document, DocumentId, Environment, Error, Links, Result};
+
+use crate::record::Draft;
+use crate::{Citations, Limits, Lookup, Token};
+
+/// Jobs that may wait for the disk; further answers cite the current page.
+const MAX_WAITING: usize = 1_024;
+/// How long an answer waits for its record before it cites the current page.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Clone)]
+pub struct Records {
+    /// Without a store, answers cite the current page.
+    store: Option<Store>,
+    keep: Duration,
+    links: Links,
+}
+
+#[derive(Clone)]
+struct Store {
+    citations: Arc<Citations>,
+    /// To the one thread that writes, so that a slow disk blocks no async thread.
+    queue: mpsc::Sender<Job>,
+}
+
+struct Job {
+    drafts: Vec<Draft>,
+    reply: oneshot::Sender<Result<Vec<Token>>>,
+}
+
+impl Records {
+    /// Records in a folder of the data directory. Where they cannot be kept, answers are cited by their current page.
+    pub fn open(folder: &str, limits: Limits, environment: &Environment) -> Self {
+        let open = || {
+            Citations::open(environment.data_dir.join(folder), limits, environment.clock.clone())
+                .inspect_err(|error| tracing::error!(%error, folder, "citations are not kept"))
+                .ok()
+                .map(Arc::new)
+        };
+        let citations = environment.keeps_citations.then(open).flatten();
+        Self::new(citations, limits.keep, environment.links.clone())
+    }
+
+    /// Starts the thread that writes, which ends with the last clone.
+    pub fn new(citations: Option<Arc<Citations>>, keep: Duration, links: Links) -> Self {
+        Self {
+            store: citations.and_then(Store::start),
+            keep,
+            links,
+        }
+    }
+
+    /// Stores the document as it is now and returns its permalink.
+    pub async fn cite(&self, document: &Document) -> String {
+        let tokens = self.freeze(std::slice::from_ref(document)).await;
+        self.address(document, tokens.first())
+    }
+
+    /// The same for several documents at once.
+    pub async fn cite_all(&self, documents: &[Document]) -> Vec<String> {
+        let tokens = self.freeze(documents).await;
+        let cited = documents.iter().enumerate();
+        cited
+            .map(|(at, document)| self.address(document, tokens.get(at)))
+            .collect()
+    }
+
+    /// The tokens of all documents, or none if they cannot be stored.
+    async fn freeze(&self, documents: &[Document]) -> Vec<Token> {
+        let Some(store) = &self.store else {
+            return Vec::new();
+        };
+        let kept = store.freeze(documents).await;
+        kept.inspect_err(|error| tracing::warn!(%error, "cannot store a citation"))
+            .unwrap_or_default()
+    }
+
+    fn address(&self, document: &Document, record: Option<&Token>) -> String {
+        match record {
+            Some(record) => self.links.record(&document.id, &record.to_string()),
+            None => self.links.citation(&document.id, None),
+        }
+    }
+
+    pub async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
+        let Some(store) = &self.store else {
+            return Ok(None);
+        };
+        Ok(Some(match store.lookup(id, record).await? {
+            Lookup::Found {
+                mut document,
+                frozen_at,
+            } => {
+                document.url = Some(self.links.record(id, record));
+                Cited::Kept {
+                    document,
+                    at: frozen_at,
+                }
+            }
+            Lookup::Expired { .. } => Cited::Expired(format!(
+                "What is cited of the market is kept for {} days, and as many as there is room for; this record is gone.",
+                self.keep.as_secs() / 86_400
+            )),
+            Lookup::Unknown => Cited::Unknown,
+        }))
+    }
+}
+
+impl Store {
+    fn start(citations: Arc<Citations>) -> Option<Self> {
+        let (queue, mut jobs) = mpsc::channel::<Job>(MAX_WAITING);
+        let writing = citations.clone();
+        let write = move || {
+            while let Some(job) = jobs.blocking_recv() {
+                // Nobody waits any more: the answer cites the current page.
+                if !job.reply.is_closed() {
+                    let _ = job.reply.send(writing.freeze_drafts(&job.drafts));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("citations".to_owned()).spawn(write);
+        thread
+            .inspect_err(|error| tracing::error!(%error, "citations are not stored: their thread cannot be started"))
+            .ok()?;
+        Some(Self { citations, queue })
+    }
+
+    /// Returns once the records are written.
+    async fn freeze(&self, documents: &[Document]) -> Result<Vec<Token>> {
+        let drafts = documents.iter().map(Draft::new).collect::<Result<_>>()?;
+        let (reply, written) = oneshot::channel();
+        let job = Job { drafts, reply };
+        self.queue
+            .try_send(job)
+            .map_err(|_| Error::unavailable(format!("{MAX_WAITING} citations wait for the disk")))?;
+        match tokio::time::timeout(PATIENCE, written).await {
+            Ok(Ok(tokens)) => tokens,
+            Ok(Err(_)) => Err(Error::internal("the thread that keeps citations has ended")),
+            Err(_) => Err(Error::unavailable(format!(
+                "the disk has not taken a citation within {} s",
+                PATIENCE.as_secs()
+            ))),
+        }
+    }
+
+    async fn lookup(&self, id: &DocumentId, record: &str) -> Result<Lookup> {
+        let (citations, id, record) = (self.citations.clone(), id.clone(), record.to_owned());
+        tokio::task::spawn_blocking(move || citations.lookup(&id, &record))
+            .await
+            .map_err(|error| Error::internal("a citation could not be looked up").caused_by(error))?
+    }
+}

@@ -1,0 +1,167 @@
+//! The fields of an index.
+//!
+//! Each passage is one entry. A longer document has a further entry, its *record*, with the whole text, so that a
+//! search never loads it.
+
+use std::ops::Range;
+
+use tantivy::schema::{
+    Field, IndexRecordOption, JsonObjectOptions, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+};
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer, TokenStream,
+};
+
+use crate::passage::Words;
+
+/// Changes when older indexes can no longer be read; part of the folder's name.
+pub(super) const FORMAT: &str = "v2";
+
+/// The name of our analyser.
+pub(super) const ANALYZER: &str = "tribune_en";
+
+#[derive(Clone)]
+pub(super) struct Fields {
+    pub(super) schema: Schema,
+    /// The file of an entry; its entries are deleted when the file changes.
+    pub(super) file: Field,
+    /// The document's key, only on the entry that `fetch` reads.
+    pub(super) record: Field,
+    /// The document's key, stored.
+    pub(super) key: Field,
+    /// Hash of the key: tells which passages are of one document without loading them.
+    pub(super) document: Field,
+    /// The number of the passage, from 0.
+    pub(super) ordinal: Field,
+    /// The number of passages of the document.
+    pub(super) passages: Field,
+    pub(super) title: Field,
+    pub(super) url: Field,
+    /// Days since 1970-01-01.
+    pub(super) day: Field,
+    /// The ranked text: header and passage; not stored.
+    pub(super) body: Field,
+    /// Hash of the ranked text: equal texts share a vector.
+    pub(super) content: Field,
+    /// `name=value` of short fields, folded; filters compare it.
+    pub(super) facet: Field,
+    /// Numeric fields, for ranges.
+    pub(super) numbers: Field,
+    /// The context header of the passage.
+    pub(super) header: Field,
+    /// The passage, unchanged.
+    pub(super) passage: Field,
+    /// The whole text, on records of longer documents.
+    pub(super) text: Field,
+    /// All other fields as JSON, on the entry that `fetch` reads.
+    pub(super) fields: Field,
+    /// The same fields, searchable as `field:value`.
+    pub(super) meta: Field,
+    /// The title on records of longer documents; not searchable, because the passages have it.
+    pub(super) record_title: Field,
+    /// Start and end of each passage as little-endian `u32` pairs, on records of longer documents.
+    pub(super) ranges: Field,
+}
+
+impl Fields {
+    pub(super) fn new() -> Self {
+        let indexing = TextFieldIndexing::default()
+            .set_tokenizer(ANALYZER)
+            .set_index_option(IndexRecordOption::WithFreqsAndPositions);
+        let searchable = TextOptions::default().set_indexing_options(indexing.clone());
+        let mut schema = Schema::builder();
+        Self {
+            file: schema.add_text_field("file", STRING | STORED),
+            record: schema.add_text_field("record", STRING),
+            key: schema.add_text_field("key", STORED),
+            document: schema.add_u64_field("document", tantivy::schema::FAST),
+            ordinal: schema.add_u64_field("ordinal", STORED),
+            passages: schema.add_u64_field("passages", STORED),
+            title: schema.add_text_field("title", searchable.clone().set_stored()),
+            url: schema.add_text_field("url", STORED),
+            day: schema.add_i64_field("day", tantivy::schema::FAST | STORED),
+            body: schema.add_text_field("body", searchable),
+            content: schema.add_u64_field("content", tantivy::schema::FAST),
+            facet: schema.add_text_field("facet", STRING),
+            numbers: schema.add_json_field("numbers", JsonObjectOptions::default().set_fast("raw")),
+            header: schema.add_text_field("header", STORED),
+            passage: schema.add_text_field("passage", STORED),
+            text: schema.add_text_field("text", STORED),
+            fields: schema.add_text_field("fields", STORED),
+            meta: schema.add_json_field("meta", JsonObjectOptions::default().set_indexing_options(indexing)),
+            record_title: schema.add_text_field("record_title", STORED),
+            ranges: schema.add_bytes_field("ranges", STORED),
+            schema: schema.build(),
+        }
+    }
+}
+
+/// Lower case, without accents, stemmed in English. Stop words stay, so that phrases with them are found.
+pub(super) fn analyzer() -> TextAnalyzer {
+    TextAnalyzer::builder(SimpleTokenizer::default())
+        .filter(RemoveLongFilter::limit(100))
+        .filter(LowerCaser)
+        .filter(AsciiFoldingFilter)
+        .filter(Stemmer::new(Language::English))
+        .build()
+}
+
+/// The words of an index as the analyser makes them.
+pub struct EnglishWords(TextAnalyzer);
+
+impl Default for EnglishWords {
+    fn default() -> Self {
+        Self(analyzer())
+    }
+}
+
+impl EnglishWords {
+    pub(super) fn new(analyzer: TextAnalyzer) -> Self {
+        Self(analyzer)
+    }
+}
+
+impl Words for EnglishWords {
+    fn each(&mut self, text: &str, word: &mut dyn FnMut(&str, Range<usize>)) {
+        let mut stream = self.0.token_stream(text);
+        stream.process(&mut |token| word(&token.text, token.offset_from..token.offset_to));
+    }
+}
+
+/// The date of a day counted by [`days`].
+pub(super) fn date_of(day: i64) -> Option<jiff::civil::Date> {
+    let day = jiff::Span::new().try_days(day).ok()?;
+    jiff::civil::date(1970, 1, 1).checked_add(day).ok()
+}
+
+/// Days since 1970-01-01.
+pub(crate) fn days(date: jiff::civil::Date) -> i64 {
+    let epoch = jiff::civil::date(1970, 1, 1);
+    i64::from(epoch.until(date).map_or(0, |span| span.get_days()))
+}
+
+/// Longer values cannot be filtered by.
+pub(super) const MAX_FACET_BYTES: usize = 120;
+
+/// Folds a value for filters: lower case, without accents, single spaces.
+pub(super) fn folded(value: &str) -> String {
+    let mut analyzer = TextAnalyzer::builder(tantivy::tokenizer::RawTokenizer::default())
+        .filter(LowerCaser)
+        .filter(AsciiFoldingFilter)
+        .build();
+    let joined = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut folded = String::with_capacity(joined.len());
+    tantivy::tokenizer::TokenStream::process(&mut analyzer.token_stream(&joined), &mut |token| {
+        folded.push_str(&token.text);
+    });
+    folded
+}
+
+/// The prefix of every facet of a field. The separator is a control character that field names cannot contain.
+pub(super) fn facet_prefix(field: &str) -> String {
+    format!("{}\u{1f}", field.to_ascii_lowercase())
+}
+
+pub(super) fn facet_term(fields: &Fields, field: &str, value: &str) -> tantivy::Term {
+    tantivy::Term::from_field_text(fields.facet, &(facet_prefix(field) + &folded(value)))
+}

@@ -1,0 +1,240 @@
+//! Vectors on disk, keyed by the hash of their text, so that unchanged text is never embedded twice, even in another
+//! file.
+//!
+//! One store per model. Rows are appended, then a small commit file with their number is replaced: a killed run loses
+//! only its last batch. The commit has the model's fingerprint; a store of another model is never opened.
+
+mod writer;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use memmap2::Mmap;
+use serde::{Deserialize, Serialize};
+use tribune_embed::Embedder;
+use tribune_embed::scan::Rows;
+
+use self::writer::VectorWriter;
+
+/// The content hash and the scale of one row.
+const KEY_BYTES: usize = 12;
+const KEEP_OTHER_MODELS: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The commit file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Commit {
+    pub(super) model: String,
+    pub(super) fingerprint: String,
+    pub(super) dimensions: usize,
+    /// Incremented when the store is rebuilt without stale rows.
+    generation: u64,
+    pub(super) rows: usize,
+}
+
+/// The folder of one source's vectors by one model.
+#[derive(Debug, Clone)]
+pub(super) struct VectorStore {
+    dir: PathBuf,
+}
+
+impl VectorStore {
+    pub(super) fn new(index_dir: &Path, embedder: &dyn Embedder) -> Self {
+        Self {
+            dir: index_dir.join(format!("vectors-{}", embedder.fingerprint())),
+        }
+    }
+
+    fn commit_file(&self) -> PathBuf {
+        self.dir.join("commit.json")
+    }
+
+    /// Replaced at the end of a run, so that servers do not reload after every batch.
+    pub(super) fn ready_file(&self) -> PathBuf {
+        self.dir.join("ready")
+    }
+
+    fn file(&self, generation: u64, ending: &str) -> PathBuf {
+        self.dir.join(format!("{generation}.{ending}"))
+    }
+
+    /// The last commit, if it is of this model.
+    fn commit(&self, embedder: &dyn Embedder) -> io::Result<Option<Commit>> {
+        let bytes = match fs::read(self.commit_file()) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let commit: Commit = serde_json::from_slice(&bytes).map_err(io::Error::other)?;
+        let same = commit.fingerprint == embedder.fingerprint() && commit.dimensions == embedder.dimensions();
+        if !same {
+            return Err(io::Error::other(format!(
+                "the vectors in {} were made by {} and cannot be mixed with those of {}; remove the folder to have them made again",
+                self.dir.display(),
+                commit.model,
+                embedder.name()
+            )));
+        }
+        Ok(Some(commit))
+    }
+
+    pub(super) fn open(&self, embedder: &dyn Embedder) -> io::Result<Option<Vectors>> {
+        let Some(commit) = self.commit(embedder)? else {
+            return Ok(None);
+        };
+        if commit.rows == 0 {
+            return Ok(None);
+        }
+        let keys = read_exactly(&self.file(commit.generation, "keys"), commit.rows * KEY_BYTES)?;
+        let rows = File::open(self.file(commit.generation, "rows"))?;
+        let bytes = commit.rows * commit.dimensions;
+        if rows.metadata()?.len() < bytes as u64 {
+            return Err(io::Error::other("the vector file is shorter than its commit says"));
+        }
+        Ok(Some(Vectors {
+            keys: keys.chunks_exact(KEY_BYTES).map(Key::unpacked).collect(),
+            rows: map(&rows)?,
+            commit,
+        }))
+    }
+
+    /// Opens the store for writing. One writer at a time, across processes; the system releases the lock of a killed
+    /// one. `None` if another writer has it.
+    pub(super) fn writer(&self, embedder: &dyn Embedder) -> io::Result<Option<VectorWriter>> {
+        fs::create_dir_all(&self.dir)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.dir.join("lock"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+        }
+        let commit = match self.commit(embedder) {
+            Ok(Some(commit)) => commit,
+            Ok(None) => self.fresh(embedder, 1),
+            Err(error) => {
+                tracing::warn!(%error, "the vectors cannot be read; building them again");
+                self.fresh(embedder, self.unused_generation())
+            }
+        };
+        let mut writer = VectorWriter::open(self.clone(), commit, lock).or_else(|(error, lock)| {
+            tracing::warn!(%error, "the vectors cannot be read; building them again");
+            let fresh = self.fresh(embedder, self.unused_generation());
+            VectorWriter::open(self.clone(), fresh, lock).map_err(|(error, _)| error)
+        })?;
+        writer.remove_other_generations();
+        Ok(Some(writer))
+    }
+
+    /// A rebuilt store has new files: servers may have mapped the old ones, and would crash if those were truncated.
+    fn unused_generation(&self) -> u64 {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.split_once('.')?.0.parse::<u64>().ok());
+        1 + numbers.max().unwrap_or(0)
+    }
+
+    fn fresh(&self, embedder: &dyn Embedder, generation: u64) -> Commit {
+        Commit {
+            model: embedder.name().to_owned(),
+            fingerprint: embedder.fingerprint().to_owned(),
+            dimensions: embedder.dimensions(),
+            generation,
+            rows: 0,
+        }
+    }
+
+    /// Removes stores of other models that have not been used for long. A recent one may still be in use, and people
+    /// who compare models switch back.
+    fn remove_others(&self) {
+        let Some(parent) = self.dir.parent() else { return };
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let last_used = fs::metadata(path.join("commit.json")).and_then(|file| file.modified());
+            let is_old = last_used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEEP_OTHER_MODELS));
+            if name.to_string_lossy().starts_with("vectors-")
+                && path != self.dir
+                && is_old
+                && let Err(error) = fs::remove_dir_all(&path)
+            {
+                tracing::debug!(%error, "could not remove the vectors of another model");
+            }
+        }
+    }
+}
+
+/// The metadata of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key {
+    pub(super) content: u64,
+    pub(super) scale: f32,
+}
+
+impl Key {
+    fn packed(self) -> [u8; KEY_BYTES] {
+        let mut bytes = [0; KEY_BYTES];
+        bytes[..8].copy_from_slice(&self.content.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.scale.to_le_bytes());
+        bytes
+    }
+
+    fn unpacked(bytes: &[u8]) -> Self {
+        let four = |at: usize| -> [u8; 4] { [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]] };
+        Self {
+            content: u64::from(u32::from_le_bytes(four(0))) | (u64::from(u32::from_le_bytes(four(4))) << 32),
+            scale: f32::from_le_bytes(four(8)),
+        }
+    }
+}
+
+/// The rows of a commit, for reading.
+pub(super) struct Vectors {
+    pub(super) keys: Vec<Key>,
+    rows: Mmap,
+    pub(super) commit: Commit,
+}
+
+impl Vectors {
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn dimensions(&self) -> usize {
+        self.commit.dimensions
+    }
+
+    /// The bytes of rows `from..to`.
+    pub(super) fn rows(&self, from: usize, to: usize) -> Rows<'_> {
+        let dimensions = self.dimensions();
+        Rows {
+            records: &self.rows[from * dimensions..to * dimensions],
+            stride: dimensions,
+            offset: 0,
+            dimensions,
+        }
+    }
+
+    /// The vector of a row.
+    pub(super) fn vector(&self, row: usize) -> impl Iterator<Item = f32> {
+        let scale = self.keys[row].scale;
+        let bytes = &self.rows[row * self.dimensions()..(row + 1) * self.dimensions()];
+        bytes.iter().map(move |byte| scale * f32::from(byte.cast_signed()))
+    }
+}
+
+fn read_exactly(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut read = vec![0; bytes];
+    File::open(path)?.read_exact(&mut read)?;
+    Ok(read)
+}
+
+#[allow(unsafe_code)]
+fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: rows below the committed count are never changed: the only writer, which holds the lock, appends after
+    // them, and a rebuilt store is a new file.
+    unsafe { Mmap::map(file) }
+}

@@ -1,0 +1,281 @@
+//! Markdown with or without YAML front matter, and plain text.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tribune_core::JsonObject;
+
+use super::{Contents, Draft, Format, Input, Markup, Sink, Stop, WAS_WINDOWS_1252};
+
+/// One document per file, with or without front matter.
+pub(super) struct Markdown;
+
+impl Format for Markdown {
+    fn extensions(&self) -> &'static [&'static str] {
+        &["md", "markdown"]
+    }
+
+    fn contents(&self) -> Contents {
+        Contents {
+            markup: Markup::Markdown,
+            many: false,
+        }
+    }
+
+    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+        read_one(input, sink, draft)
+    }
+}
+
+/// One document per file.
+pub(super) struct PlainText;
+
+impl Format for PlainText {
+    fn extensions(&self) -> &'static [&'static str] {
+        &["txt", "text"]
+    }
+
+    fn contents(&self) -> Contents {
+        Contents::default()
+    }
+
+    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+        read_one(input, sink, |relative, text| Ok(plain(relative, text)))
+    }
+}
+
+fn read_one(
+    input: &Input<'_>,
+    sink: &mut dyn Sink,
+    draft: impl Fn(&str, &str) -> Result<Draft, Broken>,
+) -> Result<(), Stop> {
+    let decoded = match input.text() {
+        Ok(decoded) => decoded,
+        Err(problem) => {
+            sink.fault(None, true, problem);
+            return Ok(());
+        }
+    };
+    let (draft, mut warnings) = match draft(input.relative, &decoded.text) {
+        Ok(draft) => (draft, Vec::new()),
+        // A note with a typo in its front matter is still useful. Sources that search by fields refuse it instead.
+        Err(broken) if input.reading.rules.requires_front_matter() => {
+            sink.fault(broken.line, true, broken.problem);
+            return Ok(());
+        }
+        Err(broken) => {
+            let whole = with_fields(input.relative, &decoded.text, JsonObject::new());
+            (whole, vec![broken.on_one_line()])
+        }
+    };
+    if decoded.was_windows_1252 {
+        warnings.push(WAS_WINDOWS_1252.to_owned());
+    }
+    input.give(None, draft, warnings, sink)
+}
+
+/// Why front matter cannot be parsed.
+#[derive(Debug)]
+struct Broken {
+    /// In the whole file.
+    line: Option<u64>,
+    problem: String,
+}
+
+impl Broken {
+    fn on_one_line(self) -> String {
+        match self.line {
+            Some(line) => format!("{} in line {line}", self.problem),
+            None => self.problem,
+        }
+    }
+}
+
+fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
+    let Some((yaml, body)) = front_matter(content) else {
+        return match unclosed(content) {
+            true => Err(Broken {
+                line: Some(1),
+                problem: "the front matter that begins here is never closed: put `---` on a line of its own behind it"
+                    .to_owned(),
+            }),
+            false => Ok(with_fields(relative, content, JsonObject::new())),
+        };
+    };
+    if yaml.trim().is_empty() {
+        return Ok(with_fields(relative, body, JsonObject::new()));
+    }
+    match serde_saphyr::from_str::<Value>(yaml) {
+        Ok(Value::Object(fields)) => Ok(with_fields(relative, body, fields)),
+        Ok(_) => Err(Broken {
+            line: None,
+            problem: "the front matter is not a list of `key: value` lines".to_owned(),
+        }),
+        Err(error) => {
+            let reason = error.without_snippet().to_string();
+            // The parser counts lines from the beginning of the YAML, not of the file.
+            let reason = reason.lines().next().unwrap_or_default();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            // The rest of the message is advice for programmers.
+            let reason = reason.split(", set ").next().unwrap_or_default();
+            Err(Broken {
+                // Plus the first line, `---`.
+                line: error.location().map(|at| at.line() + 1),
+                problem: format!("the front matter is not valid YAML ({reason})"),
+            })
+        }
+    }
+}
+
+/// Plain text, with its first line as title.
+fn plain(relative: &str, content: &str) -> Draft {
+    Draft {
+        place: relative.to_owned(),
+        text: Some(content.to_owned()),
+        ..Draft::default()
+    }
+}
+
+fn with_fields(relative: &str, body: &str, fields: JsonObject) -> Draft {
+    Draft {
+        place: relative.to_owned(),
+        heading: first_heading(body),
+        file_title: Some(file_stem(relative)),
+        text: Some(body.to_owned()),
+        fields,
+        is_row: false,
+    }
+}
+
+/// Whether a file begins with front matter that is not closed, and not with a horizontal rule.
+fn unclosed(content: &str) -> bool {
+    let mut lines = content.lines();
+    let is_key = |line: &str| {
+        let name = line.split_once(':').map_or("", |(name, _)| name);
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    };
+    lines.next().is_some_and(|line| line.trim_end() == "---") && lines.next().is_some_and(is_key)
+}
+
+/// The YAML between `---` on the first line and the next `---` or `...`, and the text after it.
+fn front_matter(content: &str) -> Option<(&str, &str)> {
+    let rest = content.strip_prefix("---")?;
+    let (blank, rest) = rest.split_once('\n')?;
+    if !blank.trim().is_empty() {
+        return None;
+    }
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        let bare = line.trim_end();
+        if bare == "---" || bare == "..." {
+            let body = &rest[at + line.len()..];
+            return Some((&rest[..at], body.trim_start_matches(['\r', '\n'])));
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn first_heading(body: &str) -> Option<String> {
+    headings(body)
+        .find(|(_, level, _)| *level == 1)
+        .map(|(_, _, title)| title.to_owned())
+}
+
+/// A section with its heading.
+pub(crate) struct Section {
+    pub(crate) at: usize,
+    /// The path of headings: `Water › Pumps`.
+    pub(crate) title: String,
+}
+
+/// The sections of a Markdown text, in order, below its first-level heading.
+pub(crate) fn sections(body: &str) -> Vec<Section> {
+    let mut path: Vec<(usize, &str)> = Vec::new();
+    headings(body)
+        .map(|(at, level, title)| {
+            path.retain(|(above, _)| *above < level);
+            path.push((level, title));
+            let below_title: Vec<&str> = path.iter().filter(|(l, _)| *l > 1).map(|(_, t)| *t).collect();
+            Section {
+                at,
+                title: below_title.join(" › "),
+            }
+        })
+        .collect()
+}
+
+/// Offset, level and text of each `#` heading outside of code blocks.
+fn headings(body: &str) -> impl Iterator<Item = (usize, usize, &str)> {
+    let mut in_code = false;
+    let mut at = 0;
+    body.split_inclusive('\n').filter_map(move |line| {
+        let start = at;
+        at += line.len();
+        if line.starts_with("```") || line.starts_with("~~~") {
+            in_code = !in_code;
+        }
+        let level = line.bytes().take_while(|b| *b == b'#').count();
+        if in_code || !(1..=6).contains(&level) {
+            return None;
+        }
+        let title = line[level..].strip_prefix(' ')?.trim().trim_end_matches('#').trim();
+        (!title.is_empty()).then_some((start, level, title))
+    })
+}
+
+fn file_stem(relative: &str) -> String {
+    Path::new(relative)
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or(relative)
+        .replace(['_', '-'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{FieldMap, Record};
+
+    fn record(relative: &str, content: &str) -> Record {
+        let draft = draft(relative, content).expect("readable");
+        draft.into_document(&FieldMap::default()).expect("a record")
+    }
+
+    #[test]
+    fn front_matter_keeps_every_key() {
+        let record = record(
+            "a/b.md",
+            "---\ntitle: Beans\ndate: 2024-05-28\nurl: https://example.org/x\ntags: [soil, water]\nnested: {a: 1}\n---\n\n# Heading\nText.\n",
+        );
+        assert_eq!((record.key.as_str(), record.title.as_str()), ("a/b.md", "Beans"));
+        assert_eq!(record.text, "# Heading\nText.\n");
+        assert_eq!(record.date, Some(jiff::civil::date(2024, 5, 28)));
+        assert_eq!(record.url.as_deref(), Some("https://example.org/x"));
+        assert_eq!(record.fields["tags"], serde_json::json!(["soil", "water"]));
+        assert_eq!(record.fields["nested"]["a"], 1);
+    }
+
+    #[test]
+    fn broken_front_matter_is_reported_with_its_line() {
+        let broken = draft("x.md", "---\na: 1\ntitle: \"unclosed\nb: 2\n---\nBody\n").expect_err("broken");
+        assert!(broken.problem.contains("not valid YAML"), "{broken:?}");
+        assert!(!broken.problem.contains("at line"), "{broken:?}");
+        assert!(broken.line.is_some_and(|line| (3..=5).contains(&line)), "{broken:?}");
+        let broken = draft("x.md", "---\n- a\n- b\n---\nBody\n").expect_err("broken");
+        assert!(broken.problem.contains("`key: value`"), "{broken:?}");
+        let broken = draft("x.md", "---\nspeaker: A\n\nBody without an end\n").expect_err("broken");
+        assert!(broken.problem.contains("never closed"), "{broken:?}");
+    }
+
+    #[test]
+    fn title_comes_from_heading_or_file_name() {
+        assert_eq!(record("x.md", "```\n# no\n```\n# Yes #\n").title, "Yes");
+        assert_eq!(record("dir/my-note_2.md", "text").title, "my note 2");
+    }
+
+    #[test]
+    fn rule_at_the_top_is_not_front_matter() {
+        assert_eq!(record("x.md", "---\nno end of it").text, "---\nno end of it");
+    }
+}

@@ -1,0 +1,253 @@
+//! Reads files into records. A file or row that cannot be read becomes a fault; everything else is read.
+//!
+//! - `record`: [`Record`] and [`Fault`];
+//! - `draft`: a document as read, before the [`Rules`] of its source make a record of it;
+//! - `fields`: maps the field names of an owner's files to ours;
+//! - `markdown`, `rows`: the built-in formats, with `encoding` below them. [`Formats`] chooses by extension,
+//!   and other crates can add to it.
+
+mod draft;
+mod encoding;
+mod fields;
+mod markdown;
+mod record;
+mod rows;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use draft::{Draft, take_id, take_text, title_from_text, web_address};
+pub use encoding::{Decoded, WAS_WINDOWS_1252, decode, windows_1252};
+pub use fields::{FieldMap, as_given};
+pub(crate) use markdown::sections;
+pub use record::{Contents, Fault, Markup, Record, Sink, Stop};
+
+/// A file format.
+pub trait Format: Send + Sync {
+    /// In lower case, without the dot.
+    fn extensions(&self) -> &'static [&'static str];
+
+    fn contents(&self) -> Contents;
+
+    /// Counts up when the same bytes give other records. Indexes then read the files of this format again.
+    fn version(&self) -> u32 {
+        1
+    }
+
+    /// Gives every record of a file to `sink`, and a fault for each one that cannot be read.
+    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop>;
+}
+
+/// The formats of a source, chosen by extension.
+#[derive(Clone)]
+pub struct Formats(Vec<Arc<dyn Format>>);
+
+impl Default for Formats {
+    fn default() -> Self {
+        Self(vec![
+            Arc::new(markdown::Markdown),
+            Arc::new(markdown::PlainText),
+            Arc::new(rows::JsonLines),
+            Arc::new(rows::Csv),
+        ])
+    }
+}
+
+impl Formats {
+    /// One format, without the built-in ones.
+    #[must_use]
+    pub fn only(format: Arc<dyn Format>) -> Self {
+        Self(vec![format])
+    }
+
+    /// Adds a format. It replaces earlier formats for its extensions.
+    #[must_use]
+    pub fn with(mut self, format: Arc<dyn Format>) -> Self {
+        self.0.push(format);
+        self
+    }
+
+    /// `None` for files that are not documents.
+    pub fn find(&self, path: &Path) -> Option<&Arc<dyn Format>> {
+        let extension = path.extension()?.to_str()?;
+        let reads = |format: &&Arc<dyn Format>| {
+            let mut extensions = format.extensions().iter();
+            extensions.any(|known| known.eq_ignore_ascii_case(extension))
+        };
+        self.0.iter().rev().find(reads)
+    }
+}
+
+/// Part of a folder's fingerprint.
+impl fmt::Debug for Formats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = f.debug_list();
+        for format in &self.0 {
+            list.entry(&format.extensions());
+            // Version 1 is not written, so that indexes made before versions existed stay valid.
+            if format.version() > 1 {
+                list.entry(&format.version());
+            }
+        }
+        list.finish()
+    }
+}
+
+/// How a kind of source makes records of drafts.
+pub trait Rules: fmt::Debug + Send + Sync {
+    /// The record with warnings, or why there is none.
+    fn record(&self, draft: Draft, fields: &FieldMap) -> Result<(Record, Vec<String>), String>;
+
+    /// Whether files that are not UTF-8 are read as Windows-1252 (as in old archives) or refused.
+    fn assumes_windows_1252(&self) -> bool {
+        false
+    }
+
+    /// Whether a file with broken front matter is refused or read without it.
+    fn requires_front_matter(&self) -> bool {
+        false
+    }
+}
+
+/// The rules of plain documents.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DocumentRules;
+
+impl Rules for DocumentRules {
+    fn record(&self, draft: Draft, fields: &FieldMap) -> Result<(Record, Vec<String>), String> {
+        Ok((draft.into_document(fields)?, Vec::new()))
+    }
+}
+
+/// How the files of a source are read.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    pub rules: Arc<dyn Rules>,
+    pub formats: Formats,
+    pub fields: FieldMap,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self {
+            rules: Arc::new(DocumentRules),
+            formats: Formats::default(),
+            fields: FieldMap::default(),
+        }
+    }
+}
+
+/// A file to read.
+pub struct Input<'a> {
+    pub path: &'a Path,
+    /// The path below the source's folder, with forward slashes.
+    pub relative: &'a str,
+    pub reading: &'a Reading,
+    pub max_document_bytes: u64,
+}
+
+impl Input<'_> {
+    /// Reads the file in the format of its extension.
+    pub fn read(&self, sink: &mut dyn Sink) -> Result<(), Stop> {
+        match self.reading.formats.find(self.path) {
+            Some(format) => format.read(self, sink),
+            None => {
+                sink.fault(None, true, "has an extension that this source does not read".to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// Applies the source's rules to a draft and gives the record to `sink`.
+    pub fn give(
+        &self,
+        line: Option<u64>,
+        mut draft: Draft,
+        mut warnings: Vec<String>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Stop> {
+        self.reading.fields.apply(&mut draft.fields);
+        match self.reading.rules.record(draft, &self.reading.fields) {
+            Ok((record, more)) => {
+                warnings.extend(more);
+                sink.record(line, record, warnings)
+            }
+            Err(problem) => {
+                sink.fault(line, true, problem);
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads a file that is one document.
+    fn text(&self) -> Result<Decoded, String> {
+        let bytes = read_bytes(self.path, self.max_document_bytes)?;
+        decode(bytes, self.reading.rules.assumes_windows_1252())
+    }
+}
+
+fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let file = std::fs::File::open(path).map_err(|e| format!("cannot be opened: {e}"))?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells "exactly at the limit" from "too long", even for a file
+    // that grows while it is read.
+    file.take(max_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| format!("cannot be read: {e}"))?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(too_large(max_bytes));
+    }
+    Ok(bytes)
+}
+
+/// The fault of a document that is larger than a source allows.
+pub fn too_large(max_bytes: u64) -> String {
+    format!(
+        "is larger than one document may be ({} MiB): split it, or raise max_document_mb for this source",
+        max_bytes / (1024 * 1024)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Calendar(u32);
+
+    impl Format for Calendar {
+        fn extensions(&self) -> &'static [&'static str] {
+            &["ics"]
+        }
+
+        fn contents(&self) -> Contents {
+            Contents {
+                markup: Markup::Plain,
+                many: true,
+            }
+        }
+
+        fn version(&self) -> u32 {
+            self.0
+        }
+
+        fn read(&self, _input: &Input<'_>, _sink: &mut dyn Sink) -> Result<(), Stop> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn one_format_leaves_out_the_built_in_ones() {
+        let formats = Formats::only(Arc::new(Calendar(1)));
+        assert!(formats.find(Path::new("a.ICS")).is_some());
+        assert!(formats.find(Path::new("a.md")).is_none());
+    }
+
+    #[test]
+    fn new_version_changes_the_fingerprint() {
+        let fingerprint = |version| format!("{:?}", Formats::only(Arc::new(Calendar(version))));
+        assert_ne!(fingerprint(1), fingerprint(2));
+        assert_ne!(fingerprint(2), fingerprint(3));
+    }
+}

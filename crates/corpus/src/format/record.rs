@@ -1,0 +1,71 @@
+//! One item before it is indexed, and the faults of reading it.
+
+use std::fmt;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+use tribune_core::JsonObject;
+
+/// One item from a provider, before it is indexed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Record {
+    /// The id without the source's scheme.
+    pub key: String,
+    pub title: String,
+    pub text: String,
+    pub date: Option<Date>,
+    pub url: Option<String>,
+    /// All other fields, under their own names.
+    pub fields: JsonObject,
+}
+
+/// A problem with a file or a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The provider's key; for a folder, the path below it.
+    pub file: String,
+    pub line: Option<u64>,
+    pub problem: String,
+    /// Whether a document is missing from the index because of it.
+    pub skipped: bool,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        let outcome = if self.skipped {
+            "skipped"
+        } else {
+            "indexed with a warning"
+        };
+        write!(f, ": {}; {outcome}", self.problem)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Markup {
+    #[default]
+    Plain,
+    Markdown,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Contents {
+    pub markup: Markup,
+    /// Whether a file holds several records, ordered as in the file, and not one.
+    pub many: bool,
+}
+
+/// Ends a reading early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop;
+
+/// Receives records and faults.
+pub trait Sink {
+    /// `warnings` are problems of a record that is indexed all the same.
+    fn record(&mut self, line: Option<u64>, record: Record, warnings: Vec<String>) -> Result<(), Stop>;
+    fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String);
+}

@@ -1,0 +1,253 @@
+//! One search: two legs, fused, with the best passage of each document quoted.
+//!
+//! - `fusion`: fuses two rankings into one;
+//! - `related`: documents similar to a document.
+
+mod fusion;
+mod related;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tribune_core::Hit;
+use tribune_embed::{Embedder, Role};
+
+use self::fusion::{DEPTH, Weight};
+use crate::engine::{Candidate, Leg, Ranking, Result};
+use crate::passage::{Quotable, stems};
+use crate::query::{self, Clause, Demand, Filter, Want};
+use crate::snapshot::Snapshot;
+
+/// The minimum cosine of a result without a word of the query. Unrelated passages are around 0 and rarely above 0.15.
+const MIN_COSINE: f32 = 0.2;
+/// The minimum if no word of the query occurs anywhere: even the nearest passage to gibberish stays below it
+/// (docs/retrieval.md).
+const MIN_COSINE_OF_UNKNOWN: f32 = 0.3;
+
+/// The cosine of documents with the query, by the hash of their key.
+type Cosines = HashMap<u64, f32>;
+
+#[derive(Debug, Clone, Copy)]
+pub struct SearchRequest<'a> {
+    pub text: &'a str,
+    pub limit: usize,
+    pub filter: &'a Filter,
+    pub legs: Legs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Legs {
+    /// Both; words alone until there are vectors.
+    #[default]
+    Both,
+    Words,
+    Meaning,
+}
+
+impl Snapshot {
+    /// The best documents for a query, each by its best passage.
+    pub fn search(&self, text: &str, limit: usize) -> Result<Arc<[Hit]>> {
+        let ask = SearchRequest {
+            text,
+            limit,
+            filter: &Filter::default(),
+            legs: Legs::Both,
+        };
+        let hits: Arc<[Hit]> = self.find(&ask)?.into();
+        self.cache(text, limit, &hits);
+        Ok(hits)
+    }
+
+    /// A search with conditions and a choice of legs.
+    pub fn find(&self, ask: &SearchRequest<'_>) -> Result<Vec<Hit>> {
+        let clauses = query::parse(ask.text, |name| self.field_name(name));
+        let mut words = self.version.words();
+        let wanted = stems(&searched_words(&clauses), &mut *words);
+        let is_condition = |clause: &Clause| clause.demand == Demand::Must && matches!(clause.want, Want::Within(_));
+        if wanted.is_empty() && ask.filter.is_empty() && !clauses.iter().any(is_condition) {
+            return Ok(Vec::new());
+        }
+        let meaning = query::meaning(&clauses);
+        let (ranked, cosines) = self.ranked(&clauses, &meaning, ask)?;
+        let sense = cosines.as_ref().and_then(|_| Sense::new(&meaning));
+        let mut hits = Vec::with_capacity(ranked.len());
+        for candidate in ranked {
+            let passage = self.passage(candidate.passage, &mut *words)?;
+            let cosine = cosines
+                .as_ref()
+                .map(|cosines| cosines.get(&candidate.document).copied().unwrap_or(0.0));
+            hits.push(Hit {
+                id: passage.id.clone(),
+                title: passage.title.clone(),
+                snippet: quote(&passage.text, &wanted, sense.as_ref()),
+                url: passage.url.clone(),
+                passage: passage.ordinal,
+                score: candidate.score,
+                coverage: coverage(passage.text.coverage(&passage.title_stems, &wanted), cosine),
+                metadata: None,
+            });
+        }
+        Ok(hits)
+    }
+
+    /// Documents with a relevance from 0 to 1, best first, and their cosines if known.
+    fn ranked(
+        &self,
+        clauses: &[Clause],
+        meaning: &str,
+        ask: &SearchRequest<'_>,
+    ) -> Result<(Vec<Candidate>, Option<Cosines>)> {
+        let vector = match ask.legs {
+            Legs::Both | Legs::Meaning if self.version.ranks_by_vector() => self.vector(meaning),
+            _ => None,
+        };
+        let ranking = |depth| Ranking {
+            clauses,
+            filter: ask.filter,
+            depth,
+        };
+        let Some(vector) = vector else {
+            let mut legs = self.version.rank(&ranking(ask.limit), &[Leg::Words])?;
+            return Ok((relative(legs.pop().unwrap_or_default()), None));
+        };
+        let legs: &[Leg<'_>] = match ask.legs {
+            Legs::Meaning => &[Leg::Vector(&vector)],
+            _ => &[Leg::Vector(&vector), Leg::Words],
+        };
+        let mut found = self.version.rank(&ranking(DEPTH.max(ask.limit)), legs)?.into_iter();
+        let near = found.next().unwrap_or_default();
+        let cosines: Cosines = near.iter().map(|found| (found.document, found.score)).collect();
+        let mut fused = match found.next() {
+            Some(lexical) => self.fused(&lexical, &near),
+            None => {
+                let positive = |found: Candidate| Candidate {
+                    score: found.score.clamp(0.0, 1.0),
+                    ..found
+                };
+                near.into_iter().map(positive).collect()
+            }
+        };
+        fused.truncate(ask.limit);
+        Ok((fused, Some(cosines)))
+    }
+
+    fn fused(&self, lexical: &[Candidate], near: &[Candidate]) -> Vec<Candidate> {
+        // A low cosine is not enough for a document without a word of the query.
+        let found: HashSet<u64> = lexical.iter().map(|found| found.document).collect();
+        let floor = if found.is_empty() {
+            MIN_COSINE_OF_UNKNOWN
+        } else {
+            MIN_COSINE
+        };
+        let weak: HashSet<u64> = near
+            .iter()
+            .filter(|near| near.score < floor && !found.contains(&near.document))
+            .map(|near| near.document)
+            .collect();
+        let weight = Weight(self.embedder.as_ref().map_or(0.5, |embedder| embedder.weight()));
+        let mut fused = fusion::fuse(lexical, near, weight, |passage| !self.version.has_vector(passage));
+        fused.retain(|found| !weak.contains(&found.document));
+        fused
+    }
+
+    /// `None` if the model fails; the search then uses keywords only.
+    fn vector(&self, meaning: &str) -> Option<Vec<f32>> {
+        let embedder = self.embedder.as_ref()?;
+        if meaning.trim().is_empty() {
+            return None;
+        }
+        match embedder.embed(Role::Query, &[meaning]) {
+            Ok(vectors) => vectors.into_iter().next().filter(|v| v.iter().any(|x| *x != 0.0)),
+            Err(error) => {
+                tracing::warn!(source = self.source, %error, "the query could not be embedded; using keyword search only");
+                None
+            }
+        }
+    }
+}
+
+/// The stems of the query that a quote may show.
+fn searched_words(clauses: &[Clause]) -> String {
+    let words = query::significant(clauses).filter_map(|clause| match &clause.want {
+        Want::Words { text, .. } if clause.demand != Demand::MustNot => Some(text.as_str()),
+        _ => None,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A query embedded by the static table: too weak for ranking, but good enough to choose a sentence, and fast enough
+/// to do it for every result.
+struct Sense {
+    table: Arc<dyn Embedder>,
+    query: Vec<f32>,
+}
+
+impl Sense {
+    fn new(meaning: &str) -> Option<Self> {
+        let table = tribune_embed::static_table().ok()?;
+        let query = table.embed(Role::Query, &[meaning]).ok()?.pop()?;
+        Some(Self { table, query })
+    }
+
+    /// The number of the nearest sentence.
+    fn nearest(&self, sentences: &[&str]) -> Option<usize> {
+        let vectors = self.table.embed(Role::Passage, sentences).ok()?;
+        let likeness = |vector: &[f32]| vector.iter().zip(&self.query).map(|(a, b)| a * b).sum::<f32>();
+        let numbered = vectors.iter().map(|vector| likeness(vector)).enumerate();
+        numbered.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(number, _)| number)
+    }
+}
+
+/// The sentences with the query's words, or the nearest ones if the passage was found by its vector.
+fn quote(passage: &Quotable, stems: &[u32], sense: Option<&Sense>) -> String {
+    let by_words = passage.coverage(&[], stems) >= 0.5;
+    if !by_words
+        && passage.is_cut()
+        && let Some(sense) = sense
+        && let Some(sentence) = sense.nearest(&passage.sentences().collect::<Vec<_>>())
+    {
+        return passage.quote_sentence(sentence);
+    }
+    passage.quote(stems)
+}
+
+/// How much of the query a passage covers, by words and vector. Results of several sources are merged by it.
+fn coverage(words: f32, cosine: Option<f32>) -> f32 {
+    /// The cosine of a passage that clearly answers a question.
+    const NEAR: f32 = 0.6;
+    match cosine {
+        None => words,
+        Some(cosine) => (words + (cosine / NEAR).clamp(0.0, 1.0)) / 2.0,
+    }
+}
+
+/// Keyword scores relative to the best one.
+fn relative(mut found: Vec<Candidate>) -> Vec<Candidate> {
+    let best = found.first().map_or(1.0, |ranked| ranked.score);
+    for ranked in &mut found {
+        ranked.score = if best > 0.0 {
+            (ranked.score / best).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::embedded::EnglishWords;
+
+    #[test]
+    fn passage_found_by_meaning_quotes_nearest_sentence() {
+        let filler = "The committee met on a Tuesday and the minutes were read and signed. ".repeat(9);
+        let meant = "A dog chased the cat across the garden.";
+        let passage = Quotable::new(&format!("{filler}{meant} {filler}"), &mut EnglishWords::default());
+        let sense = Sense::new("puppy running after a kitten");
+        let quoted = quote(&passage, &[1, 2, 3], sense.as_ref());
+        assert!(quoted.contains(meant) && quoted.len() <= 500, "{quoted}");
+        // Without the table, or if the words occur, the quote is chosen by words.
+        assert!(!quote(&passage, &[1, 2, 3], None).contains(meant));
+    }
+}

@@ -1,0 +1,202 @@
+//! Answers from the published version: search, documents, pages and status.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use tribune_core::{
+    CallContext, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts, SourceStatus,
+};
+use tribune_embed::Embedder;
+use tribune_page::{Neighbour, View};
+
+use super::follow::{follow, log, publish_commits};
+use super::{DocumentsSource, Upkeep};
+use crate::engine::{self, EngineError};
+use crate::manifest::Manifest;
+use crate::query::Filter;
+use crate::search::{Legs, SearchRequest};
+use crate::snapshot::Snapshot;
+use crate::view::{Subject, day_of};
+
+impl DocumentsSource {
+    /// Documents that match a query and meet conditions, best first, each with its fields.
+    pub async fn find(&self, text: &str, limit: usize, filter: Filter) -> Result<Vec<(Hit, JsonObject)>> {
+        let snapshot = self.published()?;
+        let text = text.to_owned();
+        let find = move || {
+            let ask = SearchRequest {
+                text: &text,
+                limit,
+                filter: &filter,
+                legs: Legs::Both,
+            };
+            let hits = snapshot.find(&ask).map_err(search_error)?.into_iter();
+            hits.map(|hit| {
+                let fields = snapshot.metadata(hit.id.key()).map_err(search_error)?;
+                Ok((hit, fields))
+            })
+            .collect()
+        };
+        self.run_search(find).await
+    }
+
+    /// Other documents of the same day that have this value, in the order of the index.
+    pub async fn others_of_day(&self, document: &Document, field: &str, value: &str) -> Result<Vec<Neighbour>> {
+        let (field, value) = (field.to_owned(), value.to_owned());
+        let Some(moment) = document.as_of else {
+            return Ok(Vec::new());
+        };
+        let others =
+            move |snapshot: &Snapshot, key: &str| snapshot.others_of_day(key, day_of(moment), &field, &value).map(Some);
+        Ok(self.read_document(&document.id, others).await?.unwrap_or_default())
+    }
+
+    /// Reads something about a document of this source, on the pool.
+    async fn read_document<T, F>(&self, id: &DocumentId, read: F) -> Result<Option<T>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Snapshot, &str) -> engine::Result<Option<T>> + Send + 'static,
+    {
+        if !self.owns(id.scheme()) {
+            return Ok(None);
+        }
+        let key = id.key().to_owned();
+        let snapshot = self.published()?;
+        let unreadable = |e| Error::internal("the index could not be read").caused_by(e);
+        self.pool.run(move || read(&snapshot, &key).map_err(unreadable)).await
+    }
+
+    /// Runs a search on the pool; if its model waits for a network, on a thread that may wait, because the
+    /// pool's threads are for computing.
+    async fn run_search<T, F>(&self, search: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T> + Send + 'static,
+    {
+        let is_remote = |embedder: &Arc<dyn Embedder>| embedder.is_remote();
+        if !self.settings.embedder.as_ref().is_some_and(is_remote) {
+            return self.pool.run(search).await;
+        }
+        let searched = tokio::task::spawn_blocking(search).await;
+        searched.map_err(|e| Error::internal("a search failed unexpectedly; the log has the details").caused_by(e))?
+    }
+}
+
+fn search_error(error: EngineError) -> Error {
+    Error::internal("the index could not be searched").caused_by(error)
+}
+
+#[async_trait]
+impl Source for DocumentsSource {
+    fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
+        let snapshot = self.published()?;
+        if let Some(hits) = snapshot.cached(&query.text, query.limit) {
+            return Ok(hits);
+        }
+        if snapshot.is_small() {
+            return snapshot.search(&query.text, query.limit).map_err(search_error);
+        }
+        let (text, limit) = (query.text.clone(), query.limit);
+        let cancel = cx.cancel.clone();
+        let search = move || {
+            if cancel.is_cancelled() {
+                return Ok(Arc::default());
+            }
+            snapshot.search(&text, limit).map_err(search_error)
+        };
+        self.run_search(search).await
+    }
+
+    async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
+        self.read_document(id, Snapshot::fetch).await
+    }
+
+    async fn related(&self, id: &DocumentId, limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
+        let related = move |snapshot: &Snapshot, key: &str| snapshot.related(key, limit);
+        Ok(self.read_document(id, related).await?.map(Arc::from))
+    }
+
+    /// Documents do not change under their ids, so there is no older state to show.
+    async fn view(&self, document: &Document, _cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
+        let subject = Subject::new(document, &self.settings.title, self.settings.collection.timeline);
+        let provider = self.settings.provider.clone();
+        let view = move |snapshot: &Snapshot, _: &str| snapshot.view(&subject, &*provider);
+        self.read_document(&document.id, view).await
+    }
+
+    fn relates(&self) -> bool {
+        true
+    }
+
+    fn facts(&self) -> SourceFacts {
+        let snapshot = self.current.load();
+        let manifest = snapshot.as_deref().map(Snapshot::manifest);
+        SourceFacts {
+            name: self.settings.name.clone(),
+            title: self.settings.title.clone(),
+            description: self.settings.description.clone(),
+            noun: self.settings.collection.noun.clone(),
+            documents: manifest.map(Manifest::documents),
+            dates: manifest.and_then(Manifest::dates),
+            example_id: None,
+            live: false,
+            fields: manifest.map(Manifest::fields).unwrap_or_default(),
+        }
+    }
+
+    fn updated(&self) -> Option<Timestamp> {
+        self.committed.load().as_deref().copied()
+    }
+
+    fn status(&self) -> SourceStatus {
+        let activity = self.activity();
+        if self.current.load().is_none() {
+            return SourceStatus::Unready(match (&activity.running, &activity.failure) {
+                (Some(state), _) => format!(
+                    "indexing for the first time: {} of {} files, {} documents so far",
+                    state.files_done, state.files_total, state.documents
+                ),
+                (None, Some(failure)) => failure.clone(),
+                (None, None) => "waiting to be indexed".to_owned(),
+            });
+        }
+        let failure = activity.failure.clone().or_else(|| activity.embedding_failure.clone());
+        match failure.or_else(|| self.settings.provider.degraded()) {
+            Some(failure) => SourceStatus::Degraded(failure),
+            None => SourceStatus::Ready,
+        }
+    }
+
+    fn origin(&self) -> Option<String> {
+        self.settings.provider.origin()
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.settings.provider.problem() {
+            None => Ok(()),
+            Some(problem) => Err(Error::not_found(format!("source `{}`: {problem}", self.settings.name))),
+        }
+    }
+
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<()> {
+        let publish = publish_commits(self.clone(), stop.clone());
+        if self.upkeep == Upkeep::Publish {
+            publish.await;
+            return Ok(());
+        }
+        let follow = follow(self.clone(), self.upkeep == Upkeep::Follow, stop, Arc::new(log));
+        tokio::join!(publish, follow);
+        Ok(())
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
+    }
+}

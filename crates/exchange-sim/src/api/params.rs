@@ -1,0 +1,239 @@
+//! The parameters of a request. As on the exchange, a request with a parameter that nobody reads is refused.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use percent_encoding::percent_decode_str;
+
+use super::error::ApiError;
+use crate::interval::{HOUR, MINUTE, Millis};
+
+const SYMBOL_RANGE: &str = "^[A-Z0-9-_.]{1,20}$";
+const SYMBOLS_RANGE: &str = "^\\[(\"[A-Z0-9-_.]{1,20}\"(,\"[A-Z0-9-_.]{1,20}\"){0,}){0,1}\\]$";
+const INTEGER_RANGE: &str = "^[0-9]{1,20}$";
+/// More than any endpoint takes.
+const MAX_PARAMETERS: usize = 64;
+
+#[derive(Debug, Default)]
+pub struct Params {
+    pairs: Vec<(String, String)>,
+    read: RefCell<HashSet<String>>,
+}
+
+/// The symbols of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Symbols {
+    One(String),
+    Many(Vec<String>),
+    All,
+}
+
+impl Params {
+    /// Parses the query and the form body together.
+    pub fn parse(query: &str, body: &str) -> Result<Self, ApiError> {
+        let mut params = Self::default();
+        for pair in query.split('&').chain(body.split('&')).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = percent_decode_str(&value.replace('+', " "))
+                .decode_utf8_lossy()
+                .into_owned();
+            if params.pairs.iter().any(|(other, _)| other == name) {
+                let name: String = name.chars().take(40).collect();
+                return Err(ApiError::bad(
+                    -1101,
+                    format!("Duplicate values for parameter '{name}'."),
+                ));
+            }
+            if params.pairs.len() == MAX_PARAMETERS {
+                return Err(ApiError::bad(-1101, "Too many parameters."));
+            }
+            params.pairs.push((name.to_owned(), value));
+        }
+        Ok(params)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.pairs.iter().find(|(other, _)| other == name)?;
+        self.read.borrow_mut().insert(name.to_owned());
+        Some(value)
+    }
+
+    /// Fails if a parameter was sent that no one read.
+    pub fn finish(&self) -> Result<(), ApiError> {
+        let (read, sent) = (self.read.borrow().len(), self.pairs.len());
+        if read == sent {
+            return Ok(());
+        }
+        let message = format!("Not all sent parameters were read; read '{read}' parameter(s) but was sent '{sent}'.");
+        Err(ApiError::bad(-1104, message))
+    }
+
+    pub fn required(&self, name: &str) -> Result<&str, ApiError> {
+        self.get(name)
+            .filter(|value| !value.is_empty())
+            .ok_or_else(|| ApiError::missing(name))
+    }
+
+    pub fn integer<T: FromStr>(&self, name: &str) -> Result<Option<T>, ApiError> {
+        let Some(text) = self.get(name) else {
+            return Ok(None);
+        };
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(ApiError::illegal(name, INTEGER_RANGE));
+        }
+        text.parse().map(Some).map_err(|_| ApiError::invalid_value(name))
+    }
+
+    /// `limit`, capped at `most`; zero is invalid.
+    pub fn limit(&self, default: usize, most: usize) -> Result<usize, ApiError> {
+        match self.integer::<usize>("limit")? {
+            None => Ok(default),
+            Some(0) => Err(ApiError::invalid_value("limit")),
+            Some(limit) => Ok(limit.min(most)),
+        }
+    }
+
+    pub fn symbol(&self) -> Result<&str, ApiError> {
+        let symbol = self.required("symbol")?;
+        check_symbol(symbol, "symbol", SYMBOL_RANGE)?;
+        Ok(symbol)
+    }
+
+    pub fn symbols(&self) -> Result<Symbols, ApiError> {
+        match (self.get("symbol"), self.get("symbols")) {
+            (Some(_), Some(_)) => Err(ApiError::invalid_combination()),
+            (Some(_), None) => self.symbol().map(|symbol| Symbols::One(symbol.to_owned())),
+            (None, Some(list)) => symbol_list(list).map(Symbols::Many),
+            (None, None) => Ok(Symbols::All),
+        }
+    }
+
+    /// How many symbols are named, listed or not; `None` means all.
+    pub fn symbol_count(&self) -> Option<usize> {
+        match self.symbols() {
+            Ok(Symbols::One(_)) | Err(_) => Some(1),
+            Ok(Symbols::Many(symbols)) => Some(symbols.len()),
+            Ok(Symbols::All) => None,
+        }
+    }
+
+    /// Whether `type` is `MINI` and not `FULL`.
+    pub fn is_mini(&self) -> Result<bool, ApiError> {
+        match self.get("type") {
+            None | Some("FULL") => Ok(false),
+            Some("MINI") => Ok(true),
+            Some(_) => Err(ApiError::invalid_value("type")),
+        }
+    }
+
+    /// `windowSize` of a rolling window: 1m to 59m, 1h to 23h, 1d to 7d.
+    pub fn window_size(&self) -> Result<Millis, ApiError> {
+        let Some(text) = self.get("windowSize") else {
+            return Ok(24 * HOUR);
+        };
+        window_size(text).ok_or_else(|| ApiError::invalid_value("windowSize"))
+    }
+
+    /// The offset of `timeZone`, such as `8`, `-1:00` or `05:45`; east is positive.
+    pub fn zone_offset(&self) -> Result<Millis, ApiError> {
+        let Some(text) = self.get("timeZone") else {
+            return Ok(0);
+        };
+        zone_offset(text).ok_or_else(|| ApiError::invalid_value("timeZone"))
+    }
+}
+
+fn window_size(text: &str) -> Option<Millis> {
+    let unit = text.chars().last()?;
+    let (millis, most) = match unit {
+        'm' => (MINUTE, 59),
+        'h' => (HOUR, 23),
+        'd' => (24 * HOUR, 7),
+        _ => return None,
+    };
+    let count: Millis = text.strip_suffix(unit)?.parse().ok()?;
+    (1..=most).contains(&count).then_some(count * millis)
+}
+
+fn zone_offset(text: &str) -> Option<Millis> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text),
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
+    let number = |text: &str| {
+        let digits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse::<Millis>().ok()).flatten()
+    };
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    let offset = sign * (hours * HOUR + minutes * MINUTE);
+    (minutes < 60 && (-12 * HOUR..=14 * HOUR).contains(&offset)).then_some(offset)
+}
+
+fn check_symbol(symbol: &str, name: &str, range: &str) -> Result<(), ApiError> {
+    let legal = |c: char| (c.is_alphanumeric() && !c.is_lowercase()) || "-_.".contains(c);
+    if (1..=20).contains(&symbol.chars().count()) && symbol.chars().all(legal) {
+        Ok(())
+    } else {
+        Err(ApiError::illegal(name, range))
+    }
+}
+
+fn symbol_list(text: &str) -> Result<Vec<String>, ApiError> {
+    let illegal = || ApiError::illegal("symbols", SYMBOLS_RANGE);
+    let symbols: Vec<String> = serde_json::from_str(text).map_err(|_| illegal())?;
+    if symbols.is_empty() {
+        return Err(illegal());
+    }
+    let mut seen = HashSet::new();
+    for symbol in &symbols {
+        check_symbol(symbol, "symbols", SYMBOLS_RANGE)?;
+        if !seen.insert(symbol) {
+            return Err(ApiError::bad(-1101, "Duplicate values for parameter 'symbols'."));
+        }
+    }
+    Ok(symbols)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_one_or_a_list() {
+        let symbols = |query: &str| Params::parse(query, "").and_then(|params| params.symbols());
+        assert_eq!(symbols("symbol=BTCUSDT"), Ok(Symbols::One("BTCUSDT".to_owned())));
+        let both = Symbols::Many(vec!["BTCUSDT".to_owned(), "ETHUSDT".to_owned()]);
+        assert_eq!(symbols("symbols=%5B%22BTCUSDT%22,%22ETHUSDT%22%5D"), Ok(both));
+        assert_eq!(symbols(""), Ok(Symbols::All));
+        for (query, code) in [
+            ("symbol=btcusdt", -1100),
+            ("symbol=", -1102),
+            ("symbols=BTCUSDT", -1100),
+            ("symbols=[]", -1100),
+            ("symbols=[%22A%22,%22A%22]", -1101),
+            ("symbol=A&symbols=[%22A%22]", -1128),
+            ("symbol=A&symbol=B", -1101),
+        ] {
+            assert_eq!(symbols(query).map_err(|error| error.code), Err(code), "{query}");
+        }
+    }
+
+    #[test]
+    fn unread_parameter_is_refused() {
+        let params = Params::parse("symbol=A&colour=red", "").expect("parameters");
+        assert_eq!(params.symbol(), Ok("A"));
+        assert_eq!(params.finish().map_err(|error| error.code), Err(-1104));
+    }
+
+    #[test]
+    fn zone_offsets_are_parsed() {
+        assert_eq!(zone_offset("8"), Some(8 * HOUR));
+        assert_eq!(zone_offset("-1:30"), Some(-HOUR - 30 * MINUTE));
+        assert_eq!(zone_offset("05:45"), Some(5 * HOUR + 45 * MINUTE));
+        for text in ["", "15", "-13", "1:99", "x", "--1", "1:2:3"] {
+            assert_eq!(zone_offset(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Streams by name and their subscribers. A message is written once and its bytes are shared.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use axum::extract::ws::Utf8Bytes;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::{DiffFault, Faults};
+use crate::interval::Millis;
+
+/// Messages that may wait for a connection. Like the real exchange, this one cuts off a connection that lags further.
+pub const MAX_QUEUED: usize = 16_384;
+
+/// The data of a corrupted diff.
+const CORRUPT: &str = r#"{"e":"depthUpdate","U":"five","b":7}"#;
+
+/// The sending end of one connection.
+#[derive(Debug, Clone)]
+pub struct Subscriber {
+    id: u64,
+    messages: mpsc::Sender<Utf8Bytes>,
+    /// Messages are wrapped as `{"stream":…,"data":…}`.
+    pub combined: Arc<AtomicBool>,
+    pub cut: CancellationToken,
+}
+
+impl Subscriber {
+    fn send(&self, message: Utf8Bytes) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.messages.try_send(message) {
+            tracing::warn!(connection = self.id, "cut off a connection that reads too slowly");
+            self.cut.cancel();
+        }
+    }
+}
+
+type Streams = HashMap<String, Vec<Subscriber>>;
+
+#[derive(Debug)]
+pub struct Hub {
+    streams: RwLock<Streams>,
+    subscribers: Mutex<HashMap<u64, Subscriber>>,
+    /// Diffs held back to be sent after the next one, by stream.
+    held: Mutex<HashMap<String, String>>,
+    faults: Arc<Faults>,
+    next_id: AtomicU64,
+    sent: AtomicU64,
+    accepted: AtomicU64,
+}
+
+impl Hub {
+    pub fn new(faults: Arc<Faults>) -> Self {
+        Self {
+            streams: RwLock::default(),
+            subscribers: Mutex::default(),
+            held: Mutex::default(),
+            faults,
+            next_id: AtomicU64::new(1),
+            sent: AtomicU64::new(0),
+            accepted: AtomicU64::new(0),
+        }
+    }
+
+    /// A time with the skew that events carry.
+    pub fn event_time(&self, time: Millis) -> Millis {
+        time.saturating_add(self.faults.skew_millis())
+    }
+
+    pub fn join(&self, combined: bool) -> (Subscriber, mpsc::Receiver<Utf8Bytes>) {
+        let (messages, queue) = mpsc::channel(MAX_QUEUED);
+        let subscriber = Subscriber {
+            id: self.next_id.fetch_add(1, Ordering::Relaxed),
+            messages,
+            combined: Arc::new(AtomicBool::new(combined)),
+            cut: CancellationToken::new(),
+        };
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+        self.lock_subscribers().insert(subscriber.id, subscriber.clone());
+        (subscriber, queue)
+    }
+
+    pub fn leave<'a>(&self, subscriber: &Subscriber, streams: impl Iterator<Item = &'a String>) {
+        self.lock_subscribers().remove(&subscriber.id);
+        for stream in streams {
+            self.unsubscribe(subscriber, stream);
+        }
+    }
+
+    fn lock_subscribers(&self) -> MutexGuard<'_, HashMap<u64, Subscriber>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {
+        self.streams.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Subscribing twice is the same as once.
+    pub fn subscribe(&self, subscriber: &Subscriber, stream: &str) {
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        let subscribers = streams.entry(stream.to_owned()).or_default();
+        if subscribers.iter().all(|other| other.id != subscriber.id) {
+            subscribers.push(subscriber.clone());
+        }
+    }
+
+    pub fn unsubscribe(&self, subscriber: &Subscriber, stream: &str) {
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(subscribers) = streams.get_mut(stream) {
+            subscribers.retain(|other| other.id != subscriber.id);
+            if subscribers.is_empty() {
+                streams.remove(stream);
+            }
+        }
+    }
+
+    /// Silently ends all subscriptions to a symbol's streams.
+    pub fn lose_streams(&self, symbol: &str) {
+        let name = symbol.to_lowercase();
+        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
+        streams.retain(|stream, _| stream.split('@').next() != Some(&name));
+    }
+
+    pub fn has_listeners(&self, stream: &str) -> bool {
+        self.read_streams().contains_key(stream)
+    }
+
+    /// Nobody listens to anything.
+    pub fn is_idle(&self) -> bool {
+        self.read_streams().is_empty()
+    }
+
+    /// Sends what `write` returns, if anybody listens and it is not empty.
+    pub fn publish(&self, stream: &str, write: impl FnOnce() -> String) {
+        if !self.has_listeners(stream) || self.faults.is_muted(stream) {
+            return;
+        }
+        // `write` may lock a market whose holder publishes: the streams must not be locked meanwhile.
+        let text = write();
+        if text.is_empty() {
+            return;
+        }
+        let raw = Utf8Bytes::from(text);
+        let mut wrapped: Option<Utf8Bytes> = None;
+        let streams = self.read_streams();
+        let subscribers = streams.get(stream).map_or(&[][..], Vec::as_slice);
+        for subscriber in subscribers {
+            let is_combined = subscriber.combined.load(Ordering::Relaxed);
+            let wrap = || format!("{{\"stream\":\"{stream}\",\"data\":{}}}", raw.as_str()).into();
+            subscriber.send(match is_combined {
+                true => wrapped.get_or_insert_with(wrap).clone(),
+                false => raw.clone(),
+            });
+        }
+        self.sent.fetch_add(subscribers.len() as u64, Ordering::Relaxed);
+    }
+
+    /// Sends a diff of a book, with the faults of diffs.
+    pub fn publish_diff(&self, symbol: &str, stream: &str, write: impl FnOnce() -> String) {
+        if !self.has_listeners(stream) {
+            return;
+        }
+        let fault = self.faults.next_diff(symbol);
+        if fault == DiffFault::Drop {
+            return;
+        }
+        let text = write();
+        let held = self.lock_held().remove(stream);
+        match fault {
+            // A diff behind a held one is sent at once, or the held one would wait for ever.
+            DiffFault::Swap if held.is_none() => {
+                self.lock_held().insert(stream.to_owned(), text);
+            }
+            DiffFault::Duplicate => {
+                self.publish(stream, || text.clone());
+                self.publish(stream, || text);
+            }
+            DiffFault::Corrupt => self.publish(stream, || CORRUPT.to_owned()),
+            _ => self.publish(stream, || text),
+        }
+        if let Some(held) = held {
+            self.publish(stream, || held);
+        }
+    }
+
+    fn lock_held(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends every connection without a closing handshake.
+    pub fn cut_all(&self) {
+        self.lock_subscribers()
+            .values()
+            .for_each(|subscriber| subscriber.cut.cancel());
+    }
+
+    /// Whether some connection's queue is more than half full.
+    pub fn is_congested(&self) -> bool {
+        let is_behind = |one: &Subscriber| !one.cut.is_cancelled() && one.messages.capacity() < MAX_QUEUED / 2;
+        self.lock_subscribers().values().any(is_behind)
+    }
+
+    pub fn connections(&self) -> usize {
+        self.lock_subscribers().len()
+    }
+
+    pub fn connections_accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    pub fn messages_sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An order that trades while another client subscribes must not stop the exchange.
+    #[test]
+    fn streams_are_not_locked_while_a_message_is_written() {
+        let hub = Hub::new(Arc::new(Faults::new(0)));
+        let (subscriber, mut queue) = hub.join(true);
+        hub.subscribe(&subscriber, "a@trade");
+        hub.publish("a@trade", || {
+            assert!(hub.streams.try_write().is_ok());
+            "{}".to_owned()
+        });
+        let message = queue.try_recv().expect("a message");
+        assert_eq!(message.as_str(), r#"{"stream":"a@trade","data":{}}"#);
+    }
+
+    #[test]
+    fn lost_stream_comes_back_with_a_subscription() {
+        let hub = Hub::new(Arc::new(Faults::new(0)));
+        let (subscriber, mut queue) = hub.join(false);
+        hub.subscribe(&subscriber, "a@trade");
+        hub.lose_streams("A");
+        hub.publish("a@trade", || "1".to_owned());
+        hub.subscribe(&subscriber, "a@trade");
+        hub.subscribe(&subscriber, "a@trade");
+        hub.publish("a@trade", || "2".to_owned());
+        assert_eq!(queue.try_recv().expect("a message").as_str(), "2");
+        assert!(queue.try_recv().is_err(), "once");
+    }
+
+    #[test]
+    fn slow_connection_is_cut_off() {
+        let hub = Hub::new(Arc::new(Faults::new(0)));
+        let (subscriber, _queue) = hub.join(false);
+        hub.subscribe(&subscriber, "a@trade");
+        for _ in 0..MAX_QUEUED {
+            hub.publish("a@trade", || "{}".to_owned());
+        }
+        assert!(hub.is_congested() && !subscriber.cut.is_cancelled());
+        hub.publish("a@trade", || "{}".to_owned());
+        assert!(subscriber.cut.is_cancelled() && !hub.is_congested());
+    }
+}

@@ -1,0 +1,74 @@
+//! All markets of the exchange, with the clock that moves them and the hub that sends their messages.
+
+pub mod all_tickers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::faults::Faults;
+use crate::hub::Hub;
+use crate::interval::{Millis, SECOND};
+use crate::simulated::{Instrument, SharedInstrument, lock};
+
+/// How often simulated markets move up to the clock.
+const BEAT: Duration = Duration::from_millis(10);
+/// Markets that move before other tasks get the thread.
+const MARKETS_PER_TURN: usize = 64;
+
+#[derive(Debug)]
+pub struct Markets {
+    pub instruments: IndexMap<String, SharedInstrument>,
+    pub hub: Hub,
+    pub faults: Arc<Faults>,
+    pub clock: Clock,
+}
+
+impl Markets {
+    pub fn lookup(&self, symbol: &str) -> Option<&SharedInstrument> {
+        self.instruments.get(symbol)
+    }
+
+    /// The time by which markets move.
+    pub fn now(&self) -> Millis {
+        self.clock.millis()
+    }
+
+    /// The time as clients see it, with the skew of a fault.
+    pub fn server_time(&self) -> Millis {
+        self.hub.event_time(self.now())
+    }
+
+    /// Moves simulated markets until the exchange stops.
+    pub async fn run(self: Arc<Self>, stopping: CancellationToken) {
+        let mut beat = tokio::time::interval(BEAT);
+        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut second = self.now().div_euclid(SECOND);
+        loop {
+            tokio::select! {
+                () = stopping.cancelled() => return,
+                _ = beat.tick() => {}
+            }
+            let now = self.now();
+            for (index, instrument) in self.instruments.values().enumerate() {
+                if index % MARKETS_PER_TURN == MARKETS_PER_TURN - 1 {
+                    tokio::task::yield_now().await;
+                }
+                if let Instrument {
+                    market,
+                    engine: Some(engine),
+                } = &mut *lock(instrument)
+                {
+                    engine.advance(market, &self.hub, now);
+                }
+            }
+            if now.div_euclid(SECOND) != second {
+                second = now.div_euclid(SECOND);
+                all_tickers::publish_both(&self, second * SECOND);
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Opens the simulated markets, with their history and after the warm-up.
+
+use std::sync::{Arc, Mutex};
+
+use indexmap::IndexMap;
+
+use super::catalogue::{self, Listing};
+use super::engine::Engine;
+use super::flow::{Activity, Flow};
+use super::history;
+use super::matching::{MatchingBook, OrderId};
+use super::{Instrument, SharedInstrument};
+use crate::hub::Hub;
+use crate::interval::{DAY, HOUR, Millis};
+use crate::market::Market;
+use crate::market::candles::Candles;
+use crate::market::coverage::Coverage;
+use crate::market::levels::{Levels, Side};
+use crate::market::symbol::Status;
+use crate::number::{Price, Quantity};
+use crate::settings::Simulation;
+
+/// Events per second by which the history of a market without events is generated.
+const STILL_RATE: f64 = 1.0;
+
+/// All markets as of `start`.
+pub fn open_markets(simulation: &Simulation, hub: &Hub, start: Millis) -> IndexMap<String, SharedInstrument> {
+    let busy = catalogue::well_known()
+        .into_iter()
+        .map(|listing| (listing, simulation.events_per_second, simulation.levels));
+    let extra = catalogue::extra(simulation.extra_symbols, simulation.seed)
+        .into_iter()
+        .map(|listing| (listing, simulation.extra_events_per_second, simulation.extra_levels));
+    busy.chain(extra)
+        .map(|(listing, per_second, levels)| {
+            let name = listing.symbol.name.clone();
+            let instrument = open_market(listing, simulation, per_second, levels, start, hub);
+            (name, Arc::new(Mutex::new(instrument)))
+        })
+        .collect()
+}
+
+fn open_market(
+    listing: Listing,
+    simulation: &Simulation,
+    per_second: f64,
+    levels: usize,
+    start: Millis,
+    hub: &Hub,
+) -> Instrument {
+    let warm_up = Millis::try_from(simulation.warm_up.as_millis()).unwrap_or(0);
+    let (opened, closed_at) = match listing.symbol.status {
+        Status::Trading => (start - warm_up, None),
+        Status::Halt => (start - HOUR, Some(start - HOUR)),
+        Status::Break => (start - 30 * DAY, Some(start - 30 * DAY)),
+    };
+    let seed = simulation.seed ^ fingerprint(&listing.symbol.name);
+    let mut flow = Flow::new(listing.clone(), seed.rotate_left(17), per_second, levels);
+    let minutes = simulation.history_minutes;
+    let activity = Activity::new(&listing, if per_second > 0.0 { per_second } else { STILL_RATE });
+    let (history, next_trade) = history::generate(&listing, &activity, seed, opened, minutes);
+    let first_orders = match listing.symbol.status {
+        // A delisted symbol has no orders.
+        Status::Break => Vec::new(),
+        _ => flow.first_orders(),
+    };
+    let (book, shown, next_order) = first_book(&first_orders, 1_000_000_000 + seed % 1_000_000_000);
+    let trading = listing.symbol.status == Status::Trading;
+    let mut market = Market::new(listing.symbol, shown, Candles::new(history, Coverage::default()));
+    market.closed_at = closed_at;
+    market.tape.begins = opened;
+    let flow = trading.then_some(flow);
+    let mut engine = Engine::new(book, flow, next_order, next_trade, opened);
+    if trading {
+        engine.advance(&mut market, hub, start);
+    }
+    Instrument {
+        market,
+        engine: trading.then_some(engine),
+    }
+}
+
+/// The matching book, its levels, and the id of the next order.
+fn first_book(orders: &[(Side, Price, Quantity)], id: u64) -> (MatchingBook, Levels, OrderId) {
+    let mut book = MatchingBook::default();
+    let mut shown = Levels::at_update(id);
+    let mut next_order = 1;
+    for (side, price, quantity) in orders {
+        let changed = book.rest(next_order, *side, *price, *quantity);
+        shown.set(*side, *price, changed.total);
+        next_order += 1;
+    }
+    (book, shown, next_order)
+}
+
+/// FNV-1a: the same on every machine, unlike the standard hasher.
+fn fingerprint(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::lock;
+    use super::*;
+    use crate::faults::Faults;
+    use crate::interval::MINUTE;
+    use crate::market::candles::{Candle, Range};
+    use crate::market::tape::Trade;
+
+    const START: Millis = 1_750_000_000_000;
+
+    fn simulation(seed: u64) -> Simulation {
+        Simulation {
+            seed,
+            events_per_second: 50.0,
+            levels: 300,
+            history_minutes: 100,
+            warm_up: Duration::from_secs(10),
+            ..Simulation::default()
+        }
+    }
+
+    fn hub() -> Hub {
+        Hub::new(Arc::new(Faults::new(0)))
+    }
+
+    fn outcome(seed: u64, steps: &[Millis]) -> (Vec<Trade>, String) {
+        let hub = hub();
+        let listing = catalogue::well_known().swap_remove(0);
+        let mut instrument = open_market(listing, &simulation(seed), 50.0, 300, START, &hub);
+        let Instrument { market, engine } = &mut instrument;
+        for step in steps {
+            engine.as_mut().expect("it trades").advance(market, &hub, START + step);
+        }
+        (market.tape.newest(10_000).copied().collect(), market.levels.json(5_000))
+    }
+
+    #[test]
+    fn same_seed_gives_same_events() {
+        let whole = outcome(3, &[20_000]);
+        assert_eq!(whole, outcome(3, &[7, 1_003, 1_004, 9_999, 20_000]));
+        assert_ne!(whole, outcome(4, &[20_000]));
+        assert!(whole.0.len() > 50);
+    }
+
+    /// Means over minutes: volume, trades, root of the squared return, range.
+    fn minute_statistics(candles: &[Candle]) -> [f64; 4] {
+        let count = candles.len() as f64;
+        let mean = |figure: fn(&Candle) -> f64| candles.iter().map(figure).sum::<f64>() / count;
+        [
+            mean(|candle| candle.volume as f64),
+            mean(|candle| candle.trades as f64),
+            mean(|candle| (candle.close as f64 / candle.open as f64).ln().powi(2)).sqrt(),
+            mean(|candle| (candle.high as f64 / candle.low as f64).ln()),
+        ]
+    }
+
+    /// Time is given to the engine by hand: the flow trades for an hour in the middle of a minute.
+    #[test]
+    fn simulated_minutes_continue_the_history() {
+        let (hub, minutes) = (hub(), 60);
+        let opened = START + 25_000;
+        assert_ne!(opened % MINUTE, 0);
+        let seam = opened - opened % MINUTE;
+        let simulation = Simulation {
+            history_minutes: 600,
+            warm_up: Duration::ZERO,
+            ..simulation(7)
+        };
+        for listing in catalogue::well_known() {
+            let name = listing.symbol.name.clone();
+            // A fine grid, a medium one and two coarse ones.
+            if !["BTCUSDT", "XRPUSDT", "LINKUSDT", "PEPEUSDT"].contains(&name.as_str()) {
+                continue;
+            }
+            let mut instrument = open_market(listing, &simulation, 20.0, 1_200, opened, &hub);
+            let Instrument { market, engine } = &mut instrument;
+            let now = seam + (minutes + 1) * MINUTE;
+            engine.as_mut().expect("it trades").advance(market, &hub, now);
+            let candles = |start: Millis, end: Millis| -> Vec<Candle> {
+                let range = Range {
+                    interval: "1m".parse().expect("an interval"),
+                    offset: 0,
+                    start: Some(start),
+                    end: Some(end),
+                    limit: 1_000,
+                };
+                market
+                    .candles
+                    .range(&range, now)
+                    .into_iter()
+                    .map(|(candle, _)| candle)
+                    .collect()
+            };
+            let history = candles(0, seam - 1);
+            let simulated = candles(seam + MINUTE, now - 1);
+            assert_eq!((history.len(), simulated.len()), (599, 60), "{name}");
+            let expected = minute_statistics(&history);
+            let figures = minute_statistics(&simulated);
+            for (figure, tolerance) in [(0, 1.15), (1, 1.15), (2, 1.5), (3, 1.5)] {
+                let ratio = figures[figure] / expected[figure];
+                let range = 1.0 / tolerance..tolerance;
+                assert!(
+                    range.contains(&ratio),
+                    "{name}: figure {figure} is {ratio} times that of the history"
+                );
+            }
+            let highest =
+                |candles: &[Candle]| candles.iter().map(|candle| candle.volume).max().expect("candles") as f64;
+            let ratio = highest(&simulated) / highest(&history);
+            assert!(ratio < 1.3, "{name}: a bar of {ratio} times the highest in the history");
+            // The minute in which the history ends and the flow begins is like the others.
+            let seam_volume = candles(seam, seam)[0].volume as f64 / expected[0];
+            assert!((0.6..1.5).contains(&seam_volume), "{name}: {seam_volume}");
+        }
+    }
+
+    #[test]
+    fn markets_stay_sound_for_hours() {
+        let hub = hub();
+        let (per_second, hours) = (5.0, 3);
+        for listing in catalogue::well_known()
+            .into_iter()
+            .filter(|l| l.symbol.status == Status::Trading)
+        {
+            let (name, began) = (listing.symbol.name.clone(), listing.price);
+            let mut instrument = open_market(listing, &simulation(2), per_second, 300, START, &hub);
+            let Instrument { market, engine } = &mut instrument;
+            let engine = engine.as_mut().expect("it trades");
+            engine.advance(market, &hub, START + hours * HOUR);
+            let (bid, ask) = market.levels.top();
+            let (bid, ask) = (bid.expect("bids").0, ask.expect("asks").0);
+            let spread_bps = (ask - bid) as f64 / bid as f64 * 10_000.0;
+            let tick_bps = market.symbol.tick as f64 / bid as f64 * 10_000.0;
+            let moved = bid as f64 / began as f64;
+            assert!(spread_bps < 5.0 + 3.0 * tick_bps, "{name}: {spread_bps} bps");
+            assert!((0.95..1.05).contains(&moved), "{name}: {moved}");
+            for side in [Side::Bid, Side::Ask] {
+                assert!(engine.book.level_count(side) > 200, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn shown_levels_are_the_resting_orders() {
+        let hub = hub();
+        for (name, instrument) in open_markets(&simulation(9), &hub, START) {
+            let instrument = lock(&instrument);
+            let Some(engine) = &instrument.engine else { continue };
+            let (bid, ask) = instrument.market.levels.top();
+            let (bid, ask) = (bid.expect("bids"), ask.expect("asks"));
+            assert!(bid.0 < ask.0, "{name}");
+            assert_eq!(engine.book.best(Side::Bid), Some(bid.0), "{name}");
+            assert_eq!(
+                engine.book.available(Side::Bid, None),
+                instrument.market.levels.asks().map(|l| l.1).sum::<i128>()
+            );
+            assert_eq!(
+                engine.book.available(Side::Ask, None),
+                instrument.market.levels.bids().map(|l| l.1).sum::<i128>()
+            );
+            let symbol = &instrument.market.symbol;
+            let on_grid = |level: (i64, i128)| level.0 % symbol.tick == 0 && level.1 % symbol.step == 0;
+            assert!(
+                instrument
+                    .market
+                    .levels
+                    .bids()
+                    .chain(instrument.market.levels.asks())
+                    .all(on_grid),
+                "{name}"
+            );
+        }
+    }
+}

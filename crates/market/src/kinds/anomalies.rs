@@ -1,0 +1,230 @@
+//! What differs from a market's own past: hints, not findings.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tribune_core::Result;
+use tribune_market_parts::parts::severe;
+use tribune_page::parts::{cell, noted, numbers, panel, table, toned, words};
+use tribune_page::text::{capitalised, dash, plain};
+use tribune_page::{Amount, Cell, Headline, Panel, Tone, Width};
+
+use super::known::Known;
+use super::{About, Answer, Figures, Provenance, Time};
+use crate::id::{AnalyticsKind, Kind};
+use crate::kinds::Page;
+use crate::market::{BookReading, Market};
+use tribune_analytics::Unavailable;
+use tribune_analytics::anomalies::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
+use tribune_binance::model::{Candle, Interval, Symbol};
+use tribune_binance::rest::KlinesQuery;
+
+/// Candles whose volumes and returns are compared.
+const PAST_OF: Interval = Interval::M1;
+const PAST_CANDLES: u32 = 240;
+/// Rows that a page lists.
+const MOST_ROWS: usize = 100;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MarketAnomalies {
+    #[serde(flatten)]
+    pub(super) anomalies: Anomalies,
+    /// The candles that two of the checks are of.
+    candles: Known<Compared>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct Compared {
+    interval: Cow<'static, str>,
+    closed: usize,
+    last_open_time: Option<Time>,
+    last_close_time: Option<Time>,
+    age_ms: u64,
+}
+
+/// What differs from the symbol's own past. Books that are not watched yet have only their candles; while the exchange
+/// does not answer, the watched book is all there is.
+pub(super) async fn find(market: &Market, symbol: &Symbol) -> MarketAnomalies {
+    let query = KlinesQuery {
+        interval: PAST_OF,
+        limit: PAST_CANDLES,
+        start: None,
+        end: None,
+    };
+    match market.rest.klines(&symbol.name, &query).await {
+        Ok(klines) => {
+            let closed = market.closed(&klines);
+            let last = closed.last();
+            let window = last.map_or_else(|| format!("{PAST_OF} candles"), candle_window);
+            let checks = [volume_outlier(closed), return_outlier(closed)].map(|check| check.over(&window));
+            let candles = Compared {
+                interval: PAST_OF.as_str().into(),
+                closed: closed.len(),
+                last_open_time: last.map(|last| Time::from_millis(last.open_time)),
+                last_close_time: last.map(|last| Time::from_millis(last.close_time)),
+                age_ms: klines.received.age_ms(&*market.clock),
+            };
+            with_checks(market, symbol, checks, Known::Value(candles))
+        }
+        Err(error) => without_candles(market, symbol, &error.to_string()),
+    }
+}
+
+fn without_candles(market: &Market, symbol: &Symbol, why: &str) -> MarketAnomalies {
+    let kinds = [AnomalyKind::VolumeOutlier, AnomalyKind::ReturnOutlier];
+    let checks = kinds.map(|kind| Check::not_made(kind, Unavailable::Unknown("what was traded in the last hours")));
+    with_checks(market, symbol, checks, Known::missing(why))
+}
+
+fn with_checks(market: &Market, symbol: &Symbol, checks: [Check; 2], candles: Known<Compared>) -> MarketAnomalies {
+    let anomalies = match market.feed.lookup(&symbol.name) {
+        Some(tracked) => tracked.watch.anomalies(market.exchange_now(), checks.into()),
+        None => {
+            let of_books =
+                AnomalyKind::OF_BOOKS.map(|kind| Check::not_made(kind, Unavailable::Unknown("the book's past")));
+            Anomalies::from(of_books.into_iter().chain(checks).collect::<Vec<_>>())
+        }
+    };
+    MarketAnomalies { anomalies, candles }
+}
+
+/// `the 1m candle from 2026-11-16T13:01:00.000Z on`
+fn candle_window(candle: &Candle) -> String {
+    format!("the {PAST_OF} candle from {} on", Time::from_millis(candle.open_time))
+}
+
+pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let (book, found) = futures::join!(market.book(&symbol), find(market, &symbol));
+    answer(market, &symbol, &book?, found)
+}
+
+/// The checks of the book alone, without asking the exchange.
+pub(super) fn at_hand(market: &Market, symbol: &Symbol, book: &BookReading) -> Option<Answer> {
+    answer(market, symbol, book, at_hand_figures(market, symbol)).ok()
+}
+
+pub(super) fn at_hand_figures(market: &Market, symbol: &Symbol) -> MarketAnomalies {
+    without_candles(market, symbol, "a search result has no candles; fetch it for those")
+}
+
+fn answer(market: &Market, symbol: &Symbol, book: &BookReading, found: MarketAnomalies) -> Result<Answer> {
+    let kind = Kind::Analytics(AnalyticsKind::Anomalies);
+    Answer::new(kind, symbol, Provenance::of_book(market, book), found)
+}
+
+impl Figures for MarketAnomalies {
+    fn what(&self, _about: &About) -> String {
+        "market anomalies".to_owned()
+    }
+
+    fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, all) = (about.name(), &self.anomalies);
+        let found = all.checks.iter().filter(|check| check.found == Some(true));
+        let names: Vec<String> = found.map(named).collect();
+        let outcome = match names.as_slice() {
+            [] if all.checked == 0 => format!("{name}: no check against its own past could be made yet."),
+            [] => format!(
+                "{name}: {} checks against its own past, nothing unusual found.",
+                all.checked
+            ),
+            names => format!(
+                "{name}: {} of {} checks found something unusual: {}. Hints, not findings.",
+                all.found,
+                all.checked,
+                names.join(", ")
+            ),
+        };
+        let missing = match all.checks.len() - all.checked {
+            0 => "Every check could be made.".to_owned(),
+            missing => format!("{missing} checks could not be made; each says why."),
+        };
+        vec![outcome, missing]
+    }
+
+    fn snippet(&self, about: &About) -> Option<String> {
+        let outcome = match (self.anomalies.checked, self.anomalies.found) {
+            (0, _) => "its book has been watched for too short a time to be compared with its past".to_owned(),
+            (checked, 0) => format!("{checked} checks of the book against its own past, nothing unusual"),
+            (checked, found) => format!("{found} of {checked} checks of the book against its own past are unusual"),
+        };
+        Some(format!(
+            "{}: {outcome}. Fetch it for those of the candles too.",
+            about.name()
+        ))
+    }
+
+    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
+        let all = &self.anomalies;
+        let found = Amount::new(all.found.to_string(), format!("of {} checks", all.checked));
+        Some(page.headline("Unusual", found))
+    }
+
+    fn panels(&self, _page: &Page<'_>) -> Vec<Panel> {
+        let checks = &self.anomalies.checks;
+        let columns = vec![
+            words("Check"),
+            words("Found"),
+            words("Over"),
+            numbers("Value"),
+            numbers("Usual"),
+            numbers("Found from"),
+            numbers("Samples"),
+            words("What it is"),
+        ];
+        let rows = checks.iter().take(MOST_ROWS).map(row).collect();
+        let note = format!(
+            "{} checks against the market's own past. Hints, not findings.",
+            checks.len()
+        );
+        vec![noted(
+            panel("checks", "Checks", Width::Whole, table(columns, rows)),
+            note,
+        )]
+    }
+
+    fn shown(&self) -> Vec<&'static str> {
+        vec!["checks", "found", "checked"]
+    }
+}
+
+/// `volume_outlier (the 1m candle from 2026-11-16T13:01:00.000Z on)`
+fn named(check: &Check) -> String {
+    let name = word(check);
+    match &check.window {
+        Some(window) => format!("{name} ({window})"),
+        None => name,
+    }
+}
+
+fn word(check: &Check) -> String {
+    let word = serde_json::to_value(check.kind).unwrap_or_default();
+    word.as_str().unwrap_or_default().to_owned()
+}
+
+fn row(check: &Check) -> Vec<Cell> {
+    let found = match check.found {
+        Some(true) => match check.severity {
+            Some(severity) => toned(format!("yes, {}", severity.as_str()), severe(Some(severity.as_str()))),
+            None => toned("yes, severity unknown", Tone::Plain),
+        },
+        Some(false) => toned("no", Tone::Good),
+        None => cell("not checked"),
+    };
+    let note = match &check.reason {
+        Some(reason) => format!("{reason}; {}", check.note),
+        None => check.note.to_string(),
+    };
+    let number = |number: Option<f64>| cell(number.and_then(plain).unwrap_or_else(dash));
+    vec![
+        cell(capitalised(&word(check).replace('_', " "))),
+        found,
+        cell(check.window.clone().unwrap_or_else(dash)),
+        number(check.value),
+        number(check.baseline),
+        number(check.threshold),
+        cell(check.samples.to_string()),
+        cell(note),
+    ]
+}

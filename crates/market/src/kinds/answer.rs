@@ -1,0 +1,312 @@
+//! An answer of any kind: what it is about, where and when its figures are from, and the figures. The object of a tool,
+//! the document and the citation record are made of it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tribune_core::wire::object;
+use tribune_core::{Document, DocumentId, JsonObject, Result};
+
+use super::AnyFigures;
+use super::time::Time;
+use crate::id::{Kind, MarketId};
+use crate::market::{BookReading, Market, Origin};
+use tribune_binance::feed::BookState;
+use tribune_binance::model::{Millis, Symbol};
+use tribune_binance::moment::Moment;
+
+/// Where a citation record keeps its values, in the metadata of its document.
+const RECORD: &str = "answer";
+
+/// The market that an answer is about, or all markets of one quote asset.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct About {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base_asset: Option<Arc<str>>,
+    quote_asset: Arc<str>,
+}
+
+impl About {
+    pub fn symbol(symbol: &Symbol) -> Self {
+        Self {
+            symbol: Some(symbol.name.clone()),
+            base_asset: Some(symbol.base.clone()),
+            quote_asset: symbol.quote.clone(),
+        }
+    }
+
+    pub const fn all_markets(quote_asset: Arc<str>) -> Self {
+        Self {
+            symbol: None,
+            base_asset: None,
+            quote_asset,
+        }
+    }
+
+    /// The symbol; of all markets their quote asset.
+    pub fn name(&self) -> &Arc<str> {
+        self.symbol.as_ref().unwrap_or(&self.quote_asset)
+    }
+
+    pub fn base(&self) -> &str {
+        self.base_asset.as_deref().unwrap_or_default()
+    }
+
+    pub fn quote(&self) -> &str {
+        &self.quote_asset
+    }
+}
+
+/// Where figures are from, and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Provenance {
+    pub venue: Cow<'static, str>,
+    pub source: Origin,
+    /// By the exchange's clock; null where the exchange gives none.
+    pub exchange_time: Option<Time>,
+    pub received_time: Time,
+    pub age_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub book_state: Option<BookState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub book_state_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<Cow<'static, str>>,
+}
+
+impl Provenance {
+    pub fn new(market: &Market, origin: Origin, exchange_time: Option<Millis>, received: Moment) -> Self {
+        let exchange_time = exchange_time.and_then(|millis| Timestamp::from_millisecond(millis).ok());
+        Self {
+            venue: "binance".into(),
+            source: origin,
+            exchange_time: exchange_time.map(Time),
+            received_time: Time(received.wall),
+            age_ms: received.age_ms(&*market.clock),
+            book_state: None,
+            book_state_reason: None,
+            clock_note: market.clock_note(),
+            simulated: market.simulated().map(Cow::Borrowed),
+        }
+    }
+
+    pub fn of_book(market: &Market, book: &BookReading) -> Self {
+        let mut provenance = Self::new(market, book.origin, book.view.exchange_time, book.received);
+        provenance.book_state = Some(book.state);
+        provenance.book_state_reason.clone_from(&book.reason);
+        provenance
+    }
+
+    /// The time of the figures.
+    pub fn as_of(&self) -> Timestamp {
+        self.exchange_time.unwrap_or(self.received_time).0
+    }
+
+    fn sentence(&self) -> String {
+        let when = match &self.exchange_time {
+            Some(time) => format!("As of {time} (exchange time)"),
+            None => format!("Received {}", self.received_time),
+        };
+        let from = match self.source {
+            Origin::Stream => "from the exchange's streams",
+            Origin::Rest => "asked of the exchange",
+        };
+        let mut sentence = format!("{when}, {} ms old, {from}", self.age_ms);
+        if let Some(state) = self.book_state {
+            sentence.push_str(&format!("; live book: {}", state.as_str()));
+        }
+        if let Some(reason) = &self.book_state_reason {
+            sentence.push_str(&format!(" ({reason})"));
+        }
+        sentence.push('.');
+        sentence
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub id: DocumentId,
+    pub title: String,
+    pub about: About,
+    pub provenance: Provenance,
+    pub figures: AnyFigures,
+}
+
+/// An answer as one JSON object.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Envelope<'a, F> {
+    id: &'a str,
+    title: &'a str,
+    url: &'a str,
+    #[serde(flatten)]
+    about: Cow<'a, About>,
+    #[serde(flatten)]
+    provenance: Cow<'a, Provenance>,
+    #[serde(flatten)]
+    figures: F,
+}
+
+impl Answer {
+    pub fn new(kind: Kind, symbol: &Symbol, provenance: Provenance, figures: impl Into<AnyFigures>) -> Result<Self> {
+        let id = MarketId::new(kind, symbol.name.clone());
+        Self::about(&id, About::symbol(symbol), provenance, figures.into())
+    }
+
+    pub fn about(id: &MarketId, about: About, provenance: Provenance, figures: AnyFigures) -> Result<Self> {
+        let label = provenance.simulated.as_ref().map_or("", |_| "SIMULATED ");
+        let what = figures.kind().what(&about);
+        let title = match &about.symbol {
+            Some(symbol) => format!("{label}{symbol} {what}"),
+            None => format!("{label}{what}"),
+        };
+        Ok(Self {
+            id: id.document_id()?,
+            title,
+            about,
+            provenance,
+            figures,
+        })
+    }
+
+    /// What a tool gives.
+    pub(crate) fn object<'a>(&'a self, url: &'a str) -> Envelope<'a, super::Plain<'a>> {
+        Envelope {
+            id: self.id.as_str(),
+            title: &self.title,
+            url,
+            about: Cow::Borrowed(&self.about),
+            provenance: Cow::Borrowed(&self.provenance),
+            figures: super::Plain(&self.figures),
+        }
+    }
+
+    /// A document: sentences first, then the data.
+    pub(crate) fn document(&self) -> Document {
+        self.document_with(&fields_of(&super::Plain(&self.figures)))
+    }
+
+    fn document_with(&self, figures: &JsonObject) -> Document {
+        let mut text = String::with_capacity(2_048);
+        let mut line = |words: &str| {
+            text.push_str(words);
+            text.push('\n');
+        };
+        if let Some(label) = &self.provenance.simulated {
+            line(&format!("{label}."));
+        }
+        let sentences = self.figures.kind().sentences(&self.about);
+        sentences.iter().for_each(|sentence| line(sentence));
+        line(&self.provenance.sentence());
+        if let Some(note) = &self.provenance.clock_note {
+            line(&format!("Note: {note}."));
+        }
+        line("\nData:");
+        let provenance = fields_of(&self.provenance);
+        let mut tables = Vec::new();
+        for (name, value) in provenance.iter().chain(figures) {
+            match columns_and_rows(value) {
+                Some(table) => tables.push((name, table)),
+                None => line(&format!("{name}: {}", plain(value))),
+            }
+        }
+        for (name, (columns, rows)) in tables {
+            let cells = |row: &[Value]| row.iter().map(plain).collect::<Vec<_>>().join(",");
+            line(&format!("\n{name} ({}):", cells(columns)));
+            for row in rows.iter().filter_map(Value::as_array) {
+                line(&cells(row));
+            }
+        }
+        let mut metadata = fields_of(&self.about);
+        metadata.extend(provenance);
+        // Every document's `source` is the scheme of its id.
+        if let Some(source) = metadata.shift_remove("source") {
+            metadata.insert("data_source".to_owned(), source);
+        }
+        text.truncate(text.trim_end().len());
+        Document {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            text,
+            url: None,
+            as_of: Some(self.provenance.as_of()),
+            metadata,
+            passages: Vec::new(),
+        }
+    }
+
+    /// The document as a citation keeps it: with the typed values beside its text, and what a page shows beside them.
+    pub(crate) fn record(&self, snippet: Option<&str>, surroundings: Option<Value>) -> Document {
+        let figures = fields_of(&super::Plain(&self.figures));
+        let mut document = self.document_with(&figures);
+        let mut record = object(json!({"about": self.about, "provenance": self.provenance, "snippet": snippet}));
+        record.insert(
+            "answer".to_owned(),
+            json!({"kind": self.figures.kind_name(), "figures": Value::Object(figures)}),
+        );
+        record.insert("surroundings".to_owned(), surroundings.unwrap_or_default());
+        document.metadata.insert(RECORD.to_owned(), Value::Object(record));
+        document
+    }
+}
+
+/// What a citation record keeps of an answer beside its text.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) about: About,
+    pub(crate) provenance: Provenance,
+    pub(crate) answer: AnyFigures,
+    /// The sentence that a search result showed.
+    pub(crate) snippet: Option<String>,
+    pub(crate) surroundings: Option<super::Surroundings>,
+}
+
+/// What is kept in the record of a document.
+pub(crate) enum Kept {
+    /// Only a text.
+    Text,
+    /// Values of another version, and why they cannot be read.
+    Unreadable(String),
+    Values(Box<Record>),
+}
+
+impl Record {
+    pub(crate) fn read(document: &Document) -> Kept {
+        match document.metadata.get(RECORD) {
+            None => Kept::Text,
+            Some(value) => match Self::deserialize(value) {
+                Ok(record) => Kept::Values(Box::new(record)),
+                Err(error) => Kept::Unreadable(error.to_string()),
+            },
+        }
+    }
+
+    /// The same document for whoever reads its text: the values are for its page alone.
+    pub(crate) fn without(document: &mut Document) {
+        document.metadata.shift_remove(RECORD);
+    }
+}
+
+pub(crate) fn fields_of(value: &impl Serialize) -> JsonObject {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => fields,
+        _ => JsonObject::new(),
+    }
+}
+
+/// The parts of a table, if the value is one.
+pub(crate) fn columns_and_rows(value: &Value) -> Option<(&[Value], &[Value])> {
+    let object = value.as_object().filter(|object| object.len() == 2)?;
+    Some((object.get("columns")?.as_array()?, object.get("rows")?.as_array()?))
+}
+
+fn plain(value: &Value) -> Cow<'_, str> {
+    value.as_str().map_or_else(|| value.to_string().into(), Cow::Borrowed)
+}

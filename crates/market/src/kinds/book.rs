@@ -1,0 +1,417 @@
+//! Order books: their levels, and the best prices alone.
+
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tribune_core::Result;
+use tribune_market_parts::book::{Pair, depth_chart, ladder};
+use tribune_page::text::{padded, places, ratio};
+use tribune_page::{Amount, Figure, Headline, Panel};
+
+use super::known::or_unknown;
+use super::table::{Keep, Row, Table};
+use super::{About, Answer, Figures, Provenance, decimal, no_figures};
+use crate::id::Kind;
+use crate::kinds::Page;
+use crate::market::{BookReading, Market};
+use tribune_analytics::quotes::{Quote, Quotes, Touch, quotes};
+use tribune_analytics::{Standing, Unavailable};
+use tribune_binance::book::{Depth, Level};
+use tribune_binance::number::{Notional, Price, Quantity};
+
+/// Levels a side that one answer shows.
+const MAX_SHOWN: usize = 100;
+
+/// Which book figures are of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BookOf {
+    last_update_id: u64,
+    bid_levels_known: usize,
+    ask_levels_known: usize,
+}
+
+impl BookOf {
+    pub(super) fn new(book: &BookReading) -> Self {
+        Self {
+            last_update_id: book.view.last_update_id,
+            bid_levels_known: book.view.depth.known_bids().count(),
+            ask_levels_known: book.view.depth.known_asks().count(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OrderBook {
+    #[serde(flatten)]
+    of: BookOf,
+    best_bid: Option<Quote>,
+    best_ask: Option<Quote>,
+    #[schemars(with = "Option<String>")]
+    mid: Option<Decimal>,
+    spread: Option<Price>,
+    spread_bps: Option<f64>,
+    bids_total: Total,
+    asks_total: Total,
+    levels_asked: usize,
+    standing: Standing,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Unavailable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    #[serde(flatten)]
+    levels: Levels,
+}
+
+/// The listed levels of both sides, best first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Levels {
+    bids_listed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bids_cut: Option<String>,
+    asks_listed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asks_cut: Option<String>,
+    bids: Table<Level>,
+    asks: Table<Level>,
+}
+
+/// What rests on the levels of one side that are used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Total {
+    levels_used: usize,
+    quantity_base: Option<Quantity>,
+    quote: Option<Notional>,
+    complete: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<Unavailable>,
+}
+
+impl Row for Level {
+    const COLUMNS: &'static [&'static str] = &["price", "quantity_base"];
+    type Cells = (Price, Quantity);
+    fn cells(&self) -> Self::Cells {
+        (self.price, self.quantity)
+    }
+    fn from_cells((price, quantity): Self::Cells) -> Self {
+        Self { price, quantity }
+    }
+}
+
+impl Levels {
+    /// As many as fit in an answer with so many tables.
+    pub(super) fn new(depth: &Depth, most: usize, tables: usize) -> Self {
+        let bids = Table::fitted(depth.known_bids().take(most).collect(), Keep::First, tables);
+        let asks = Table::fitted(depth.known_asks().take(most).collect(), Keep::First, tables);
+        Self {
+            bids_listed: bids.rows.len(),
+            bids_cut: bids.cut(),
+            asks_listed: asks.rows.len(),
+            asks_cut: asks.cut(),
+            bids,
+            asks,
+        }
+    }
+
+    pub(super) fn panels(&self, page: &Page<'_>) -> [Panel; 2] {
+        book_panels(&self.bids.rows, &self.asks.rows, page)
+    }
+}
+
+/// The pictures of listed levels, as a book: beyond them nothing is known.
+pub(crate) fn book_panels(bids: &[Level], asks: &[Level], page: &Page<'_>) -> [Panel; 2] {
+    let depth = Depth {
+        bid_reach: bids.last().map(|level| level.price),
+        ask_reach: asks.last().map(|level| level.price),
+        bids: bids.iter().rev().copied().collect(),
+        asks: asks.iter().rev().copied().collect(),
+    };
+    let prices: Vec<String> = bids.iter().chain(asks).map(|level| level.price.to_string()).collect();
+    let pair = Pair {
+        base: page.base().to_owned(),
+        quote: page.quote().to_owned(),
+        price_places: places(prices.iter().map(String::as_str)),
+    };
+    [depth_chart(&depth, &pair), ladder(&depth, &pair)]
+}
+
+/// The levels of the book, best first.
+pub async fn load(market: &Market, symbol: &str, limit: usize) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let asked = u32::try_from(limit).unwrap_or(u32::MAX).clamp(100, 5_000);
+    let book = market.book_of(&symbol, asked).await?;
+    let depth = &book.view.depth;
+    let quotes = quotes(depth).map_err(|reason| no_figures(&symbol, &reason))?;
+    let has_more = limit > MAX_SHOWN && depth.known_bids().count().max(depth.known_asks().count()) > MAX_SHOWN;
+    let figures = OrderBook {
+        of: BookOf::new(&book),
+        best_bid: quotes.best_bid,
+        best_ask: quotes.best_ask,
+        mid: quotes.mid,
+        spread: quotes.spread,
+        spread_bps: quotes.spread_bps,
+        bids_total: Total::of(
+            depth.known_bids(),
+            limit,
+            depth.bid_reach.is_none(),
+            Unavailable::NoBids,
+        ),
+        asks_total: Total::of(
+            depth.known_asks(),
+            limit,
+            depth.ask_reach.is_none(),
+            Unavailable::NoAsks,
+        ),
+        levels_asked: limit,
+        standing: Standing::Exact,
+        reason: quotes.reason,
+        note: has_more
+            .then(|| format!("the best {MAX_SHOWN} levels a side are listed; totals are over the levels they say")),
+        levels: Levels::new(depth, limit.min(MAX_SHOWN), 2),
+    };
+    Answer::new(Kind::OrderBook, &symbol, Provenance::of_book(market, &book), figures)
+}
+
+impl Total {
+    /// `whole` if the side has no levels beyond those known. Of an empty side there is no total, but a reason.
+    fn of(side: impl Iterator<Item = Level> + Clone, levels: usize, whole: bool, empty: Unavailable) -> Self {
+        let used = || side.clone().take(levels);
+        let count = used().count();
+        if count == 0 {
+            return Self {
+                levels_used: 0,
+                quantity_base: None,
+                quote: None,
+                complete: whole,
+                reason: Some(empty),
+            };
+        }
+        Self {
+            levels_used: count,
+            quantity_base: used().try_fold(Quantity::ZERO, |sum, level| sum.checked_add(level.quantity)),
+            quote: used().try_fold(Notional::ZERO, |sum, level| {
+                sum.checked_add(level.price.times(level.quantity)?)
+            }),
+            complete: whole || count == levels,
+            reason: None,
+        }
+    }
+}
+
+impl Figures for OrderBook {
+    fn what(&self, _about: &About) -> String {
+        "order book".to_owned()
+    }
+
+    fn sentences(&self, about: &About) -> Vec<String> {
+        vec![best_prices(
+            about,
+            [self.best_bid, self.best_ask],
+            self.mid,
+            self.spread_bps,
+        )]
+    }
+
+    fn snippet(&self, about: &About) -> Option<String> {
+        short_best_prices(about, [self.best_bid, self.best_ask], self.spread_bps)
+    }
+
+    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
+        let bests = Bests::new(self.best_bid, self.best_ask, self.spread_bps);
+        Some(mid_headline(self.mid, &bests, page))
+    }
+
+    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
+        self.levels.panels(page).into()
+    }
+
+    fn shown(&self) -> Vec<&'static str> {
+        vec!["mid", "best_bid", "best_ask", "spread_bps"]
+    }
+}
+
+/// Best prices and what they say: mid, spread, microprice, imbalance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BestPrices {
+    #[serde(flatten)]
+    of: BookOf,
+    #[serde(flatten)]
+    quotes: Quotes,
+}
+
+pub async fn load_best(market: &Market, symbol: &str) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let book = market.book(&symbol).await?;
+    let figures = BestPrices {
+        of: BookOf::new(&book),
+        quotes: quotes(&book.view.depth).map_err(|reason| no_figures(&symbol, &reason))?,
+    };
+    Answer::new(Kind::OrderBookL1, &symbol, Provenance::of_book(market, &book), figures)
+}
+
+impl Figures for BestPrices {
+    fn what(&self, _about: &About) -> String {
+        "best bid and ask".to_owned()
+    }
+
+    fn sentences(&self, about: &About) -> Vec<String> {
+        let quotes = &self.quotes;
+        vec![
+            best_prices_of(about, quotes),
+            format!(
+                "Microprice {} {}, imbalance of the best levels {} (-1 all ask, 1 all bid).",
+                or_unknown(quotes.microprice),
+                about.quote(),
+                or_unknown(quotes.imbalance_l1),
+            ),
+        ]
+    }
+
+    fn snippet(&self, about: &About) -> Option<String> {
+        let quotes = &self.quotes;
+        short_best_prices(about, [quotes.best_bid, quotes.best_ask], quotes.spread_bps)
+    }
+
+    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
+        Some(mid_headline(self.quotes.mid, &Bests::of(&self.quotes), page))
+    }
+
+    fn shown(&self) -> Vec<&'static str> {
+        vec!["mid", "best_bid", "best_ask", "spread_bps"]
+    }
+}
+
+pub(super) fn best_prices_of(about: &About, quotes: &Quotes) -> String {
+    best_prices(about, [quotes.best_bid, quotes.best_ask], quotes.mid, quotes.spread_bps)
+}
+
+pub(super) fn best_prices(
+    about: &About,
+    [bid, ask]: [Option<Quote>; 2],
+    mid: Option<Decimal>,
+    spread_bps: Option<f64>,
+) -> String {
+    let side = |quote: Option<Quote>| {
+        quote.map_or_else(
+            || "none".to_owned(),
+            |quote| format!("{} for {} {}", quote.price, quote.quantity_base, about.base()),
+        )
+    };
+    format!(
+        "{}: best bid {}, best ask {}; mid {} {}, spread {} basis points.",
+        about.name(),
+        side(bid),
+        side(ask),
+        or_unknown(mid),
+        about.quote(),
+        or_unknown(spread_bps),
+    )
+}
+
+/// For a snippet; `None` if a side is empty.
+fn short_best_prices(about: &About, [bid, ask]: [Option<Quote>; 2], spread_bps: Option<f64>) -> Option<String> {
+    let (bid, ask) = bid.zip(ask)?;
+    Some(format!(
+        "{}: best bid {} for {}, best ask {} for {} {}; spread {} bps.",
+        about.name(),
+        bid.price,
+        bid.quantity_base,
+        ask.price,
+        ask.quantity_base,
+        about.base(),
+        spread_bps?
+    ))
+}
+
+/// The best prices of both sides, for a headline.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bests {
+    bid: Option<Quote>,
+    ask: Option<Quote>,
+    spread_bps: Option<Decimal>,
+}
+
+impl Bests {
+    pub(crate) fn new(bid: Option<Quote>, ask: Option<Quote>, spread_bps: Option<f64>) -> Self {
+        Self {
+            bid,
+            ask,
+            spread_bps: spread_bps.and_then(decimal),
+        }
+    }
+
+    pub(super) fn of(quotes: &Quotes) -> Self {
+        Self::new(quotes.best_bid, quotes.best_ask, quotes.spread_bps)
+    }
+
+    /// `None` if the book is wrong.
+    pub(crate) fn of_depth(depth: &Depth) -> Option<Self> {
+        let quotes = quotes(depth).ok()?;
+        Some(Self {
+            bid: quotes.best_bid,
+            ask: quotes.best_ask,
+            spread_bps: Touch::of(depth).ok().and_then(|touch| touch.spread_bps()),
+        })
+    }
+
+    pub(super) fn places(&self) -> usize {
+        let prices = self.bid.iter().chain(&self.ask).map(|best| best.price.to_string());
+        let prices: Vec<String> = prices.collect();
+        places(prices.iter().map(String::as_str))
+    }
+
+    pub(super) fn figures(&self, base: &str, quote: &str, places: usize) -> [Figure; 3] {
+        let best = |label: &str, best: &Option<Quote>, nobody: &str| match best {
+            Some(best) => Figure {
+                note: Some(format!("for {} {base}", best.quantity_base)),
+                ..Figure::new(label, Amount::new(padded(&best.price.to_string(), places), quote))
+            },
+            None => Figure::unknown(label, nobody),
+        };
+        let spread = match self.spread_bps {
+            Some(bps) => Figure::new("Spread", Amount::new(ratio(bps), "bps")),
+            None => Figure::unknown("Spread", "it takes a bid and an ask"),
+        };
+        [
+            best("Best bid", &self.bid, "nobody bids"),
+            best("Best ask", &self.ask, "nobody offers"),
+            spread,
+        ]
+    }
+}
+
+/// What a book alone says: the middle of its best prices.
+pub(super) fn mid_headline(mid: Option<Decimal>, bests: &Bests, page: &Page<'_>) -> Headline {
+    let value = match mid {
+        Some(mid) => Amount::new(mid.to_string(), page.quote()),
+        None => Amount::plain("one side is empty"),
+    };
+    Headline {
+        figures: bests.figures(page.base(), page.quote(), bests.places()).into(),
+        ..page.headline("Mid price", value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_binance::testing::{price, quantity};
+
+    #[test]
+    fn missing_best_prices_say_so() {
+        let best = Quote {
+            price: price("99.5"),
+            quantity_base: quantity("2"),
+        };
+        let bests = Bests::new(Some(best), None, None);
+        let [bid, ask, spread] = bests.figures("BTC", "USDT", 2);
+        assert_eq!(bid.value, Some(Amount::new("99.50", "USDT")));
+        assert_eq!(bid.note.as_deref(), Some("for 2 BTC"));
+        assert_eq!((ask.value, ask.note.as_deref()), (None, Some("nobody offers")));
+        assert!(spread.value.is_none() && spread.note.is_some());
+        let tight = Bests::new(Some(best), None, Some(0.001_562_5));
+        let [.., spread] = tight.figures("BTC", "USDT", 2);
+        assert_eq!(spread.value, Some(Amount::new("0.00156", "bps")));
+        let tighter = Bests::new(None, None, Some(1e-6));
+        assert_eq!(tighter.spread_bps, Some(Decimal::new(1, 6)));
+    }
+}

@@ -1,0 +1,161 @@
+//! The state of one order book: spread, depth, balance, walls.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tribune_core::Result;
+use tribune_page::{Headline, Panel};
+
+use super::book::{Bests, BookOf, best_prices_of, mid_headline};
+use super::depth::{bands_panel, shown_with_bands};
+use super::known::{Known, or_unknown};
+use super::{About, Answer, Figures, Provenance, no_figures};
+use crate::id::{AnalyticsKind, Kind};
+use crate::kinds::Page;
+use crate::market::{BookReading, Market, NOT_KEPT, Origin};
+use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
+use tribune_analytics::health::BAND_BPS;
+use tribune_analytics::quotes::{Quotes, quotes};
+use tribune_analytics::walls::Walls;
+use tribune_binance::feed::BookState;
+use tribune_binance::model::Symbol;
+
+/// Levels a side whose imbalance is told.
+const TOP_LEVELS: usize = 20;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BookHealth {
+    #[serde(flatten)]
+    of: BookOf,
+    #[serde(flatten)]
+    quotes: Quotes,
+    top_levels: Known<TopImbalance>,
+    bands: Known<Vec<Band>>,
+    walls: KnownWalls,
+}
+
+/// Large levels that stay, or why they are not known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum KnownWalls {
+    Watched(Box<Walls>),
+    Missing { walls: (), reason: String },
+}
+
+pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let book = market.book(&symbol).await?;
+    let depth = &book.view.depth;
+    let figures = BookHealth {
+        of: BookOf::new(&book),
+        quotes: quotes(depth).map_err(|reason| no_figures(&symbol, &reason))?,
+        top_levels: top_imbalance(depth, TOP_LEVELS).into(),
+        bands: bands(depth).into(),
+        walls: walls(market, &symbol, &book),
+    };
+    let kind = Kind::Analytics(AnalyticsKind::Health);
+    Answer::new(kind, &symbol, Provenance::of_book(market, &book), figures)
+}
+
+/// Those of the book that the other figures are of; only a live one is watched.
+fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> KnownWalls {
+    let missing = |reason: String| KnownWalls::Missing { walls: (), reason };
+    let Some(tracked) = market.feed.lookup(&symbol.name) else {
+        return missing(NOT_KEPT.to_owned());
+    };
+    if book.origin == Origin::Stream && book.state == BookState::Live {
+        let walls = tracked.watch.walls_in(&book.view, &tracked.tape, market.exchange_now());
+        return KnownWalls::Watched(Box::new(walls));
+    }
+    let why = match book.state {
+        BookState::Live => "it has become live only now",
+        BookState::Warming => "its first snapshot is being waited for",
+        BookState::Stale => "its updates have stopped coming",
+        BookState::Resyncing => "it was discarded, and its next snapshot is being waited for",
+    };
+    let why = book.reason.as_deref().unwrap_or(why);
+    let state = book.state.as_str();
+    missing(format!(
+        "walls are told of a live book alone, and this one is {state}: {why}"
+    ))
+}
+
+impl Figures for BookHealth {
+    fn what(&self, _about: &About) -> String {
+        "order book health".to_owned()
+    }
+
+    fn sentences(&self, about: &About) -> Vec<String> {
+        let bands = self.bands.value();
+        let near = bands.and_then(|bands| bands.iter().find(|band| band.distance_bps == BAND_BPS));
+        vec![
+            best_prices_of(about, &self.quotes),
+            format!(
+                "Within {BAND_BPS} basis points of mid: bids {}, asks {} {}.",
+                or_unknown(near.map(|band| band.bid_notional_quote)),
+                or_unknown(near.map(|band| band.ask_notional_quote)),
+                about.quote(),
+            ),
+        ]
+    }
+
+    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
+        Some(mid_headline(self.quotes.mid, &Bests::of(&self.quotes), page))
+    }
+
+    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
+        let bands = self.bands.value().map(|bands| bands_panel(bands, page));
+        bands.into_iter().collect()
+    }
+
+    fn shown(&self) -> Vec<&'static str> {
+        shown_with_bands(&self.bands)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tribune_analytics::Watch;
+    use tribune_binance::feed::Observer as _;
+    use tribune_binance::feed::{Beats, BookView};
+    use tribune_binance::moment::Moment;
+    use tribune_binance::tape::Tape;
+    use tribune_binance::testing::depth;
+
+    /// The book moves on between two looks: its walls are where it is now, and as large as they are now.
+    #[test]
+    fn walls_follow_the_current_book() {
+        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        tape.opened(0);
+        let received = Moment::now(&tribune_core::SystemClock);
+        let view = |best_bid: i64, wall: &str| {
+            let bids: Vec<(String, &str)> = (0..30).map(|down| ((best_bid - down).to_string(), "2")).collect();
+            let bids = bids
+                .iter()
+                .map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
+            let best_ask = (best_bid + 2).to_string();
+            BookView {
+                symbol: "BTCUSDT".into(),
+                depth: depth(&bids.collect::<Vec<_>>(), &[(&best_ask, "2")]),
+                last_update_id: 1,
+                exchange_time: None,
+                received,
+            }
+        };
+        for second in 0..=6 {
+            watch.look(&view(904, "100"), &tape, Beats::default(), second * 1_000);
+        }
+        let before = watch.walls();
+        // Mid 905: 900 is 55.2486 bps below it.
+        assert_eq!((before.walls.len(), before.walls[0].distance_bps), (1, Some(-55.2486)));
+        let now = watch.walls_in(&view(909, "80"), &tape, 6_500);
+        // Mid 910: 10/910.
+        assert_eq!((now.walls.len(), now.walls[0].distance_bps), (1, Some(-109.8901)));
+        assert_eq!(
+            (now.walls[0].quantity_base.to_string(), now.walls[0].age_ms),
+            ("80".to_owned(), 6_500)
+        );
+        // A wall that is no longer there is not told of; what was looked at stays as it was.
+        assert!(watch.walls_in(&view(909, "2"), &tape, 6_500).walls.is_empty());
+        assert_eq!(watch.walls(), before);
+    }
+}

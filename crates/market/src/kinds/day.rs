@@ -1,0 +1,90 @@
+//! The headline of a market: its price and its last day.
+
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive as _;
+use tribune_page::parts::{signed, tone_of};
+use tribune_page::text::{age, padded, places, sum};
+use tribune_page::{Amount, Figure, Headline};
+
+use super::Time;
+use super::book::Bests;
+use crate::kinds::Page;
+use tribune_binance::number::{Notional, Price, Quantity};
+
+/// Places of percentages on a page.
+pub(crate) const RATIO_PLACES: u32 = 3;
+const MINUTE_MS: u64 = 60_000;
+const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
+
+/// What a headline says of the last day.
+pub(crate) struct DayFigures {
+    pub(crate) last: Option<Price>,
+    pub(crate) open: Option<Price>,
+    pub(crate) high: Option<Price>,
+    pub(crate) low: Option<Price>,
+    pub(crate) change_pct: Option<Decimal>,
+    /// `None` if the answer says nothing of it.
+    pub(crate) volume: Option<Quantity>,
+    pub(crate) turnover: Option<Notional>,
+    pub(crate) window: Option<(Time, Time)>,
+    /// Why figures are not known, where that is not because nothing was traded.
+    pub(crate) unknown: Option<String>,
+}
+
+impl DayFigures {
+    pub(crate) fn headline(&self, bests: Option<&Bests>, page: &Page<'_>) -> Headline {
+        let (base, quote) = (page.base(), page.quote());
+        let places = self.places(bests);
+        let price = |price: Price| Amount::new(padded(&price.to_string(), places), quote);
+        let window = self.window();
+        let unknown = self.unknown.as_deref().unwrap_or("nothing was traded in that time");
+        let mut figures = Vec::new();
+        let mut add = |label: &str, value: Option<Amount>| {
+            let label = format!("{window} {label}");
+            figures.push(match value {
+                Some(value) => Figure::new(label, value),
+                None => Figure::unknown(label, unknown),
+            });
+        };
+        add("high", self.high.map(price));
+        add("low", self.low.map(price));
+        if let Some(volume) = self.volume {
+            add("volume", Some(Amount::new(sum(&volume.to_string()), base)));
+        }
+        let turnover = self.turnover.map(|worth| Amount::new(sum(&worth.to_string()), quote));
+        add("turnover", turnover);
+        figures.extend(bests.into_iter().flat_map(|bests| bests.figures(base, quote, places)));
+        let change = self.change_pct.map(|change| {
+            let shown = change.round_dp(RATIO_PLACES).normalize();
+            let amount = Amount::new(signed(&shown.to_string()), format!("% in {window}"));
+            (amount, tone_of(shown.to_f64()))
+        });
+        let none = if self.unknown.is_some() {
+            "unknown"
+        } else {
+            "not traded"
+        };
+        Headline {
+            change,
+            figures,
+            ..page.headline("Last price", self.last.map_or_else(|| Amount::plain(none), price))
+        }
+    }
+
+    /// `24 h`, unless figures are of less.
+    fn window(&self) -> String {
+        let span = self.window.map(|(start, end)| end.millis().abs_diff(start.millis()));
+        match span {
+            Some(millis) if millis.abs_diff(DAY_MS) > MINUTE_MS => age(millis),
+            _ => "24 h".to_owned(),
+        }
+    }
+
+    /// A price has as many places as the finest of them: it does not jump when a zero ends it.
+    fn places(&self, bests: Option<&Bests>) -> usize {
+        let prices = [self.last, self.open, self.high, self.low].into_iter().flatten();
+        let prices: Vec<String> = prices.map(|price| price.to_string()).collect();
+        let own = places(prices.iter().map(String::as_str));
+        bests.map_or(own, |bests| own.max(bests.places()))
+    }
+}

@@ -1,0 +1,224 @@
+//! What the best levels did while trades were made, and how much trading moves the price.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tribune_page::parts::{signed, tone_of};
+use tribune_page::{Amount, Figure};
+
+use crate::kinds::Page;
+use crate::market::{Market, NOT_KEPT, Origin, TradesReading};
+use tribune_analytics::history::EVERY_MS as SAMPLE_EVERY_MS;
+use tribune_analytics::impact::{KyleLambda, impact_samples, kyle_lambda};
+use tribune_analytics::{Standing, Watch};
+use tribune_binance::feed::Beats;
+use tribune_binance::model::{Millis, Symbol};
+use tribune_binance::number::Quantity;
+use tribune_binance::tape::Tape;
+
+/// A connection that has brought nothing for as long is silent.
+const SILENT_SECS: u64 = 2;
+
+/// What best prices and sizes did meanwhile; known of books that were watched as long.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Pressure {
+    ofi_base: Option<Quantity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_secs: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    complete: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standing: Option<Standing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<Cow<'static, str>>,
+}
+
+/// How much trading moved the mid, over as long as it was watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Impact {
+    kyle_lambda: Option<KyleLambda>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling_secs: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window_secs: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+impl Impact {
+    pub(super) fn load(market: &Market, symbol: &Symbol) -> Self {
+        match market.feed.lookup(&symbol.name) {
+            Some(tracked) => Self::of(&tracked.watch, &tracked.tape),
+            None => Self::missing(NOT_KEPT),
+        }
+    }
+
+    fn missing(reason: impl ToString) -> Self {
+        Self {
+            kyle_lambda: None,
+            sampling_secs: None,
+            window_secs: None,
+            reason: Some(reason.to_string()),
+        }
+    }
+
+    fn of(watch: &Watch, tape: &Tape) -> Self {
+        let history = watch.history();
+        let recent = tape.recent(history.first().map_or(0, |sample| sample.time));
+        let known_from = recent.complete_from.unwrap_or(Millis::MAX);
+        let (mut samples, mut secs) = (Vec::new(), 0);
+        // A stretch across a gap would have the price's change, and not the trades that made it.
+        for stretch in history.split(|sample| sample.mid().is_none() || sample.time < known_from) {
+            let mids: Vec<(Millis, f64)> = stretch.iter().filter_map(|at| Some((at.time, at.mid()?))).collect();
+            secs += mids
+                .last()
+                .zip(mids.first())
+                .map_or(0, |(last, first)| (last.0 - first.0) / 1_000);
+            samples.extend(impact_samples(&mids, recent.trades()));
+        }
+        match kyle_lambda(&samples) {
+            Ok(lambda) => Self {
+                kyle_lambda: Some(lambda),
+                sampling_secs: Some(SAMPLE_EVERY_MS / 1_000),
+                window_secs: Some(secs),
+                reason: None,
+            },
+            Err(reason) => Self::missing(reason),
+        }
+    }
+}
+
+impl Pressure {
+    pub(super) fn load(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs: u32) -> Self {
+        let Some(tracked) = market.feed.lookup(&symbol.name) else {
+            return Self::missing(NOT_KEPT.to_owned());
+        };
+        let (now, heard) = (market.clock.monotonic(), tracked.heard());
+        // The same seconds as the trades, by when they came.
+        let end = match reading.origin {
+            Origin::Stream => heard,
+            Origin::Rest => now,
+        };
+        let beats = tracked.pulse.beats(end, heard, u64::from(window_secs));
+        Self::of(beats, window_secs, now.saturating_duration_since(heard).as_secs())
+    }
+
+    const fn missing(reason: String) -> Self {
+        Self {
+            ofi_base: None,
+            window_secs: None,
+            changes: None,
+            complete: None,
+            reason: Some(reason),
+            standing: None,
+            note: None,
+        }
+    }
+
+    fn of(beats: Beats, window_secs: u32, silent_secs: u64) -> Self {
+        if beats.quoted_seconds == 0 {
+            return Self::missing(match silent_secs {
+                0..SILENT_SECS => "the book has not been watched yet; it is from now on".to_owned(),
+                secs => format!("the streams have brought nothing for {secs} s: these seconds were not watched"),
+            });
+        }
+        Self {
+            ofi_base: Some(Quantity::from_units(beats.ofi_units)),
+            window_secs: Some(beats.quoted_seconds),
+            changes: Some(beats.quotes),
+            complete: Some(beats.quoted_seconds >= u64::from(window_secs)),
+            reason: None,
+            standing: Some(Standing::Sound),
+            note: Some(Cow::Borrowed(
+                "of the best levels (Cont, Kukanov, Stoikov), over the whole seconds that were watched; describes the \
+                 same seconds, does not predict",
+            )),
+        }
+    }
+
+    pub(super) fn figure(&self, page: &Page<'_>) -> Figure {
+        let label = "Order-flow imbalance";
+        match self.ofi_base {
+            Some(ofi) => Figure {
+                tone: tone_of(Some(ofi.as_f64())),
+                note: Some("of the best levels; describes the same seconds, does not predict".to_owned()),
+                ..Figure::new(label, Amount::new(signed(&ofi.to_string()), page.base()))
+            },
+            None => Figure::unknown(label, self.reason.as_deref().unwrap_or("it is not known yet")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_binance::feed::{BookView, Observer as _};
+    use tribune_binance::model::Aggressor::{Buyer, Seller};
+    use tribune_binance::moment::Moment;
+    use tribune_binance::testing::{depth, trade};
+
+    #[test]
+    fn unwatched_pressure_is_null_with_a_reason() {
+        let none = Pressure::of(Beats::default(), 10, 12);
+        assert_eq!(none.ofi_base, None);
+        assert_eq!(
+            none.reason.as_deref(),
+            Some("the streams have brought nothing for 12 s: these seconds were not watched")
+        );
+        let partly = Beats {
+            quoted_seconds: 4,
+            quotes: 28,
+            ofi_units: 150_000_000,
+            ..Beats::default()
+        };
+        let told = serde_json::to_value(Pressure::of(partly, 10, 6)).expect("JSON");
+        assert_eq!(
+            (told["ofi_base"].as_str(), told["window_secs"].as_u64()),
+            (Some("1.5"), Some(4))
+        );
+        assert_eq!(
+            (told["complete"].as_bool(), told["changes"].as_u64()),
+            (Some(false), Some(28))
+        );
+        assert_eq!(Pressure::of(partly, 4, 0).complete, Some(true));
+    }
+
+    /// Every two seconds one or two are bought or sold, and the mid moves by half as much.
+    #[test]
+    fn impact_leaves_out_gaps() {
+        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        tape.opened(0);
+        let received = Moment::now(&tribune_core::SystemClock);
+        let mut halves = 200;
+        for step in 0..30_u64 {
+            let time = step as i64 * SAMPLE_EVERY_MS;
+            if step == 15 {
+                watch.interrupted(time - 1);
+            }
+            let (size, aggressor) = if step % 3 == 0 { (2, Seller) } else { (1, Buyer) };
+            halves += if aggressor == Buyer { size } else { -size };
+            let size = size.to_string();
+            tape.push(trade(step + 1, time, "100", &size, aggressor), false);
+            let price = |above: i64| format!("{}.{}", (halves + above) / 2, 5 * ((halves + above) % 2));
+            let view = BookView {
+                symbol: "BTCUSDT".into(),
+                depth: depth(&[(&price(-1), "1")], &[(&price(1), "1")]),
+                last_update_id: step,
+                exchange_time: None,
+                received,
+            };
+            watch.look(&view, &tape, Beats::default(), time);
+        }
+        let impact = Impact::of(&watch, &tape);
+        let lambda = impact.kyle_lambda.expect("a line");
+        // 30 moments in two stretches of 15.
+        assert_eq!((lambda.samples, lambda.lambda_quote_per_base), (28, Some(0.5)));
+        assert_eq!(lambda.r_squared, Some(1.0));
+        assert_eq!((impact.sampling_secs, impact.window_secs), (Some(2), Some(56)));
+    }
+}

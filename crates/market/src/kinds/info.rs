@@ -1,0 +1,164 @@
+//! What the exchange's rules say of a symbol, and of the exchange as a whole.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tribune_core::Result;
+
+use super::known::or_unknown;
+use super::{About, Answer, Figures, Provenance, pair_name};
+use crate::id::Kind;
+use crate::market::{Market, Origin};
+use tribune_analytics::Standing;
+use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::number::{Notional, Price, Quantity};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TradingRules {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    status: Arc<str>,
+    /// What the status means, for the sentence.
+    #[serde(skip)]
+    is: &'static str,
+    tick_size: Option<Price>,
+    step_size: Option<Quantity>,
+    min_quantity: Option<Quantity>,
+    max_quantity: Option<Quantity>,
+    min_notional: Option<Notional>,
+    max_notional: Option<Notional>,
+    standing: Standing,
+}
+
+pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
+    answer(market, &market.symbol(symbol).await?)
+}
+
+pub(super) fn answer(market: &Market, symbol: &Symbol) -> Result<Answer> {
+    let unread = symbol.unread_rule.as_ref();
+    let figures = TradingRules {
+        reason: unread.map(|why| format!("a rule of the exchange could not be read: {why}")),
+        status: symbol.status_text.clone(),
+        is: match symbol.status {
+            SymbolStatus::Trading => "is traded",
+            SymbolStatus::Halted => "is halted",
+            SymbolStatus::Break => "is not traded",
+        },
+        tick_size: symbol.tick_size,
+        step_size: symbol.step_size,
+        min_quantity: symbol.min_quantity,
+        max_quantity: symbol.max_quantity,
+        min_notional: symbol.min_notional,
+        max_notional: symbol.max_notional,
+        standing: Standing::Exact,
+    };
+    let provenance = Provenance::new(market, Origin::Rest, None, market.symbols_loaded());
+    Answer::new(Kind::ExchangeInfo, symbol, provenance, figures)
+}
+
+impl Figures for TradingRules {
+    fn what(&self, _about: &About) -> String {
+        "trading rules".to_owned()
+    }
+
+    fn sentences(&self, about: &About) -> Vec<String> {
+        vec![
+            format!(
+                "{} ({}) {} now: status {}.",
+                about.name(),
+                pair_name(about),
+                self.is,
+                self.status
+            ),
+            format!(
+                "Prices move in steps of {} {quote}, quantities in steps of {} {base}; an order is worth at least {} {quote}.",
+                or_unknown(self.tick_size),
+                or_unknown(self.step_size),
+                or_unknown(self.min_notional),
+                quote = about.quote(),
+                base = about.base(),
+            ),
+        ]
+    }
+
+    fn snippet(&self, about: &About) -> Option<String> {
+        Some(format!(
+            "{}: status {}; price step {}, quantity step {}, smallest order {} {}.",
+            about.name(),
+            self.status,
+            or_unknown(self.tick_size),
+            or_unknown(self.step_size),
+            or_unknown(self.min_notional),
+            about.quote(),
+        ))
+    }
+}
+
+/// The exchange as a whole, with where that is from.
+#[derive(Debug, Serialize)]
+pub struct Exchange {
+    #[serde(flatten)]
+    provenance: Provenance,
+    #[serde(flatten)]
+    figures: ExchangeFigures,
+}
+
+/// How many symbols there are, of which quote assets, and what may be asked of the exchange.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ExchangeFigures {
+    symbols: usize,
+    symbols_traded: usize,
+    quote_assets: Vec<QuoteAsset>,
+    request_weight_used_this_minute: u32,
+    request_weight_budget_a_minute: u32,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct QuoteAsset {
+    asset: Arc<str>,
+    symbols: usize,
+}
+
+/// Quote assets that are listed.
+const MOST_QUOTES: usize = 15;
+
+pub async fn exchange(market: &Market) -> Result<Exchange> {
+    let table = market.symbols().await?;
+    let traded = || {
+        let symbols = table.symbols().iter();
+        symbols.filter(|symbol| symbol.status == SymbolStatus::Trading)
+    };
+    let mut quotes: BTreeMap<&Arc<str>, usize> = BTreeMap::new();
+    for symbol in traded() {
+        *quotes.entry(&symbol.quote).or_default() += 1;
+    }
+    let mut quotes: Vec<(&Arc<str>, usize)> = quotes.into_iter().collect();
+    quotes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let (used, budget) = market.rest.governor().used();
+    let asset = |(asset, symbols): (&Arc<str>, usize)| QuoteAsset {
+        asset: asset.clone(),
+        symbols,
+    };
+    Ok(Exchange {
+        provenance: Provenance::new(market, Origin::Rest, None, market.symbols_loaded()),
+        figures: ExchangeFigures {
+            symbols: table.len(),
+            symbols_traded: traded().count(),
+            quote_assets: quotes.into_iter().take(MOST_QUOTES).map(asset).collect(),
+            request_weight_used_this_minute: used,
+            request_weight_budget_a_minute: budget,
+        },
+    })
+}
+
+/// What the tool gives, for its schema: of a symbol its rules, without one the exchange.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(crate) struct RulesOrExchange {
+    #[serde(flatten)]
+    rules: TradingRules,
+    #[serde(flatten)]
+    exchange: Option<ExchangeFigures>,
+}

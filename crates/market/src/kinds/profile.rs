@@ -1,0 +1,310 @@
+//! Where volume was traded.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tribune_core::{Error, Result};
+use tribune_market_parts::exchange_error;
+use tribune_page::parts::{noted, panel};
+use tribune_page::text::{derived, places};
+use tribune_page::{Amount, Content, Figure, Headline, Panel, ProfileBin, ProfileChart, Width};
+
+use super::known::{Known, or_unknown};
+use super::table::{Keep, Row, Table};
+use super::{About, Answer, Figures, Provenance, Time, no_figures, standing_sentence};
+use crate::id::{AnalyticsKind, Kind};
+use crate::kinds::Page;
+use crate::market::{Market, Origin};
+use tribune_analytics::Window;
+use tribune_analytics::impact::{Amihud, amihud};
+use tribune_analytics::profile::{Histogram, ProfileRow, RowWidth, VolumeProfile, counts, volume_profile};
+use tribune_binance::model::{Candle, Interval, Symbol};
+use tribune_binance::moment::Stamped;
+use tribune_binance::number::{Price, Quantity};
+use tribune_binance::rest::KlinesQuery;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Profile {
+    /// Its rows are in the table.
+    #[serde(flatten)]
+    profile: VolumeProfile,
+    hours: u32,
+    candles_of: String,
+    candles: usize,
+    amihud: Known<Amihud>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage_note: Option<String>,
+    volume_by_row_listed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    volume_by_row_cut: Option<String>,
+    volume_by_row: Table<ProfileRow>,
+}
+
+impl Row for ProfileRow {
+    const COLUMNS: &'static [&'static str] = &["price_from", "volume_base", "share"];
+    type Cells = (Price, Quantity, Option<f64>);
+    fn cells(&self) -> Self::Cells {
+        (self.low, self.volume_base, self.share)
+    }
+    fn from_cells((low, volume_base, share): Self::Cells) -> Self {
+        Self {
+            low,
+            volume_base,
+            share,
+        }
+    }
+}
+
+/// The candles of a window.
+pub(super) struct Past {
+    pub(super) window: Window,
+    pub(super) interval: Interval,
+    pub(super) candles: Arc<Stamped<Vec<Candle>>>,
+}
+
+impl Past {
+    /// The candles of the last hours, as fine as one request gives them.
+    pub(super) async fn load(market: &Market, symbol: &Symbol, hours: u32) -> Result<Self> {
+        let window = Window::last(hours * 3_600, market.exchange_now());
+        let fine = [Interval::M1, Interval::M3, Interval::M5, Interval::M15];
+        let interval = fine
+            .into_iter()
+            .find(|interval| window.millis() / interval.millis() < 1_000)
+            .unwrap_or(Interval::M30);
+        let query = KlinesQuery {
+            interval,
+            limit: 1_000,
+            // On a candle's boundary, so that callers who ask a moment later ask the same.
+            start: tribune_binance::candles::open_time(interval, window.start_ms),
+            end: None,
+        };
+        Ok(Self {
+            candles: market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?,
+            window,
+            interval,
+        })
+    }
+
+    pub(super) fn provenance(&self, market: &Market) -> Provenance {
+        Provenance::new(market, Origin::Rest, self.candles.exchange_time, self.candles.received)
+    }
+
+    /// Those of which the histogram is made.
+    pub(super) fn used(&self) -> impl Iterator<Item = &Candle> {
+        let candles = self.candles.value.iter();
+        candles.filter(|candle| counts(candle, &self.window))
+    }
+
+    /// Why figures are of less than was asked for, if there is data of only a part of the window. Candles lie on
+    /// boundaries of their own, which the window's ends do not.
+    pub(super) fn shortfall(&self, coverage: Option<f64>) -> Option<String> {
+        let missing = (1.0 - coverage?) * self.window.millis() as f64;
+        if missing <= 2.0 * self.interval.millis() as f64 {
+            return None;
+        }
+        let percent = (coverage? * 1_000.0).round() / 10.0;
+        let hours = self.window.seconds() / 3_600.0;
+        let from = self.used().next().map(|first| Time::from_millis(first.open_time));
+        let from = from.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string());
+        Some(format!(
+            "of {percent}% of the {hours} h only: the exchange has no candles of the rest; the first is of {from}"
+        ))
+    }
+}
+
+pub(super) fn width(symbol: &Symbol, given: Option<Price>) -> Result<RowWidth> {
+    match (given, symbol.tick_size) {
+        (Some(given), _) if given.units() > 0 => Ok(RowWidth::Given(given)),
+        (Some(_), _) => Err(Error::invalid_argument("tick_size must be above zero")),
+        (None, Some(tick)) => Ok(RowWidth::FromTick(tick)),
+        (None, None) => Ok(RowWidth::FromTick(Price::from_units(1))),
+    }
+}
+
+pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<Price>) -> Result<Answer> {
+    let symbol = market.traded(symbol).await?;
+    let past = Past::load(market, &symbol, hours).await?;
+    let candles = &past.candles.value;
+    let highest = candles.iter().map(|candle| candle.high).max();
+    let range = highest.zip(candles.iter().map(|candle| candle.low).min());
+    if let (Some(width), Some((high, low))) = (tick_size, range)
+        && high > low
+        && width.units() > high.units() - low.units()
+    {
+        return Err(Error::invalid_argument(format!(
+            "tick_size {width} is wider than the whole range of {hours} h, {low} to {high}: give a smaller one, or none"
+        )));
+    }
+    let mut profile = Histogram::of_candles(candles, past.window, width(&symbol, tick_size)?)
+        .and_then(|histogram| volume_profile(&histogram))
+        .map_err(|reason| no_figures(&symbol, &reason))?;
+    let rows = Table::fitted(std::mem::take(&mut profile.volume_by_row), Keep::First, 1);
+    let figures = Profile {
+        hours,
+        candles_of: past.interval.as_str().to_owned(),
+        candles: past.used().count(),
+        amihud: amihud(market.closed(&past.candles), past.interval).into(),
+        coverage_note: past.shortfall(profile.coverage),
+        volume_by_row_listed: rows.rows.len(),
+        volume_by_row_cut: rows.cut(),
+        volume_by_row: rows,
+        profile,
+    };
+    let kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
+    Answer::new(kind, &symbol, past.provenance(market), figures)
+}
+
+impl Figures for Profile {
+    fn what(&self, _about: &About) -> String {
+        format!("volume profile of {} h", self.hours)
+    }
+
+    fn sentences(&self, about: &About) -> Vec<String> {
+        let (made, hours) = (&self.profile, self.hours);
+        let mut sentences = vec![
+            format!(
+                "{}, last {hours} h: most was traded around {} {quote} (point of control, {} to {}).",
+                about.name(),
+                made.poc,
+                made.poc_low,
+                made.poc_high,
+                quote = about.quote(),
+            ),
+            format!(
+                "{}% of the volume between {} and {} {} (value area); VWAP {}.",
+                or_unknown(made.value_area_share.map(percent)),
+                made.val,
+                made.vah,
+                about.quote(),
+                or_unknown(made.vwap),
+            ),
+        ];
+        sentences.extend(self.coverage_note.as_ref().map(|why| format!("This is {why}.")));
+        sentences
+    }
+
+    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
+        let made = &self.profile;
+        let price = |label: &str, price: Price| Figure::new(label, Amount::new(price.to_string(), page.quote()));
+        let mut figures = vec![price("Value area high", made.vah), price("Value area low", made.val)];
+        figures.extend(made.value_area_share.map(|share| {
+            Figure::new(
+                "In the value area",
+                Amount::new(percent(share).to_string(), "% of volume"),
+            )
+        }));
+        figures.push(match made.vwap {
+            Some(vwap) => Figure::new("VWAP", Amount::new(derived(&vwap.to_string()), page.quote())),
+            None => Figure::unknown("VWAP", "it could not be computed"),
+        });
+        let volume = Amount::new(made.total_volume_base.to_string(), page.base());
+        figures.push(Figure::new("Volume", volume));
+        Some(Headline {
+            figures,
+            ..page.headline("Point of control", Amount::new(made.poc.to_string(), page.quote()))
+        })
+    }
+
+    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
+        vec![self.chart(page, Width::Whole)]
+    }
+
+    fn shown(&self) -> Vec<&'static str> {
+        vec![
+            "poc",
+            "poc_low",
+            "poc_high",
+            "vah",
+            "val",
+            "value_area_share",
+            "vwap",
+            "total_volume_base",
+            "row_width",
+            "rows",
+            "window_secs",
+            "hours",
+            "candles_of",
+            "candles",
+        ]
+    }
+}
+
+fn percent(share: f64) -> f64 {
+    (share * 1_000.0).round() / 10.0
+}
+
+impl Profile {
+    pub(crate) fn chart(&self, page: &Page<'_>, width: Width) -> Panel {
+        let (made, rows) = (&self.profile, &self.volume_by_row.rows);
+        let row_width = made.row_width.as_f64();
+        let bin = |row: &ProfileRow| ProfileBin {
+            from: row.low.as_f64(),
+            to: row.low.as_f64() + row_width,
+            volume: row.volume_base.as_f64(),
+        };
+        let edges = rows.iter().map(|row| row.low).chain([made.row_width]);
+        let edges: Vec<String> = edges.map(|edge| edge.to_string()).collect();
+        let chart = ProfileChart {
+            price_places: places(edges.iter().map(String::as_str)),
+            bins: rows.iter().map(bin).collect(),
+            poc: made.poc.try_into().ok(),
+            value_area: Some((made.val.as_f64(), made.vah.as_f64())),
+            last_price: page.last_price,
+            price_unit: page.quote().to_owned(),
+            volume_unit: page.base().to_owned(),
+        };
+        let hours = self.hours;
+        let note = format!(
+            "Volume in {} by price over {hours} h, from {} candles of {}, in rows of {} {}. {}.",
+            page.base(),
+            self.candles,
+            self.candles_of,
+            made.row_width,
+            page.quote(),
+            standing_sentence(made.standing, &made.note),
+        );
+        let content = if chart.bins.is_empty() {
+            Content::Missing("nothing was traded in this time".to_owned())
+        } else {
+            Content::Profile(chart)
+        };
+        let title = format!("Volume profile, {hours} h");
+        noted(panel("profile", title, width, content), note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_binance::moment::Moment;
+    use tribune_binance::testing::minute;
+
+    #[test]
+    fn partial_coverage_is_noted() {
+        let now = Moment::now(&tribune_core::SystemClock);
+        // One hour, of which candles begin with minute 54: six of 60.
+        let past = |first: i64| Past {
+            window: Window {
+                start_ms: 0,
+                end_ms: 3_600_000,
+            },
+            interval: Interval::M1,
+            candles: Arc::new(Stamped {
+                value: (first..60).map(|at| minute(at, ["5"; 4], "2")).collect(),
+                exchange_time: None,
+                sent: now,
+                received: now,
+                simulated: false,
+            }),
+        };
+        let told = past(54).shortfall(Some(0.1)).expect("a part only");
+        assert_eq!(
+            told,
+            "of 10% of the 1 h only: the exchange has no candles of the rest; the first is of 1970-01-01T00:54:00.000Z"
+        );
+        // A candle at either end may be cut by the window: 58 of 60 are all there are.
+        assert_eq!(past(2).shortfall(Some(0.9667)), None);
+        assert_eq!(past(0).shortfall(None), None);
+    }
+}

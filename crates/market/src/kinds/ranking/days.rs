@@ -1,0 +1,111 @@
+//! The last day of all markets of one quote asset, from the streams or asked of the exchange.
+
+use std::sync::Arc;
+
+use tribune_core::{Error, Result};
+use tribune_market_parts::exchange_error;
+
+use super::SILENT_MS;
+use crate::market::{Market, Origin};
+use tribune_binance::feed::Day;
+use tribune_binance::model::SymbolStatus;
+use tribune_binance::moment::Moment;
+use tribune_binance::rest::Simulation;
+
+/// Quote assets that an error names.
+const MOST_MONEYS: usize = 15;
+
+/// The last day of every market of one quote asset, and when that was known.
+pub(super) struct Days {
+    pub(super) money: Arc<str>,
+    pub(super) days: Vec<(Arc<str>, Day)>,
+    /// What the figures are of.
+    pub(super) window: &'static str,
+    pub(super) heard: Moment,
+    pub(super) origin: Origin,
+    /// Why it is not of now.
+    pub(super) stale: Option<String>,
+}
+
+impl Days {
+    pub(super) fn at_hand(market: &Market, money: &str) -> Option<Self> {
+        let table = market.known_symbols()?;
+        let traded = table
+            .of_quote(money)
+            .filter(|symbol| symbol.status == SymbolStatus::Trading);
+        let board = &market.feed.board;
+        let days = board.lookup_all(traded.map(|symbol| &symbol.name));
+        let newest = days
+            .iter()
+            .map(|(_, day)| day.received)
+            .max_by_key(|moment| moment.monotonic)?;
+        Some(Self {
+            money: table.money(money)?.clone(),
+            days,
+            heard: board.heard().unwrap_or(newest),
+            origin: Origin::Stream,
+            window: match market.rest.simulation() {
+                Some(Simulation::Replay) => "as much of the last 24 hours as was recorded",
+                _ => "the last 24 hours",
+            },
+            stale: None,
+        })
+    }
+
+    fn age_ms(&self, market: &Market) -> u64 {
+        self.heard.age_ms(&*market.clock)
+    }
+
+    /// From the streams, or asked of the exchange where they are silent.
+    pub(super) async fn load(market: &Market, money: &str) -> Result<Self> {
+        market.symbols().await?;
+        let at_hand = Self::at_hand(market, money);
+        if let Some(days) =
+            at_hand.filter(|days| market.feed.board.heard().is_some() && days.age_ms(market) < SILENT_MS)
+        {
+            return Ok(days);
+        }
+        let asked = market.days_told().await;
+        let Some(days) = Self::at_hand(market, money) else {
+            return Err(match asked {
+                Ok(_) => Error::unavailable(format!(
+                    "Nothing was traded for {money} in 24 hours, as far as the exchange says."
+                )),
+                Err(error) => exchange_error(error),
+            });
+        };
+        Ok(match asked {
+            Ok(heard) => Self {
+                heard,
+                origin: Origin::Rest,
+                ..days
+            },
+            Err(error) => Self {
+                stale: Some(format!(
+                    "STALE: the streams are silent, and asking the exchange failed: {error}"
+                )),
+                ..days
+            },
+        })
+    }
+}
+
+/// The quote asset as the exchange writes it.
+pub(super) async fn known(market: &Market, money: &str) -> Result<Arc<str>> {
+    let table = market.symbols().await?;
+    let known = table.money(&money.trim().to_uppercase()).cloned();
+    known.ok_or_else(|| {
+        let moneys: Vec<&str> = table.moneys().iter().take(MOST_MONEYS).map(|money| &***money).collect();
+        Error::not_found(format!(
+            "Nothing is priced in {} on the exchange. Prices are in: {}.",
+            tribune_core::wire::clip(money, 40),
+            moneys.join(", ")
+        ))
+    })
+}
+
+pub(super) async fn main_money(market: &Market) -> Result<Arc<str>> {
+    let table = market.symbols().await?;
+    let main = table.moneys().first().map(|money| Arc::clone(money));
+    main.ok_or_else(|| Error::unavailable("The exchange lists no markets now; ask again in a minute."))
+}

@@ -1,0 +1,308 @@
+//! The newest trades.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tribune_core::Result;
+use tribune_market_parts::exchange_error;
+use tribune_page::parts::{cell, noted, numbers, panel, table, toned, words};
+use tribune_page::text::{padded, places};
+use tribune_page::{Amount, Cell, Content, Figure, Headline, Panel, Tone, Width};
+
+use super::flow::flow_panel;
+use super::known::Known;
+use super::table::{Keep, Row, Table};
+use super::{About, Answer, Figures, Provenance};
+use crate::id::Kind;
+use crate::kinds::Page;
+use crate::market::{Market, Origin};
+use tribune_analytics::flow::{TradeFlow, trade_flow};
+use tribune_analytics::{Standing, Window};
+use tribune_binance::model::{Aggressor, Millis, Symbol, Trade};
+use tribune_binance::number::{Price, Quantity};
+
+/// How far back the newest trades are looked for on the tape.
+const RECENT: Millis = 5 * 60 * 1000;
+/// Trades that a page lists.
+const SHOWN_TRADES: usize = 50;
+const NONE: &str = "the exchange has no trades of it";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecentTrades {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// Absent where there are none.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    list: Option<List>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct List {
+    trades_used: usize,
+    summary: Known<TradeFlow>,
+    standing: Standing,
+    trades_listed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trades_cut: Option<String>,
+    /// Newest first.
+    trades: Table<Trade>,
+}
+
+impl Row for Trade {
+    const COLUMNS: &'static [&'static str] = &["time_ms", "price", "quantity_base", "aggressor", "id"];
+    type Cells = (Millis, Price, Quantity, Aggressor, u64);
+    fn cells(&self) -> Self::Cells {
+        (self.time, self.price, self.quantity, self.aggressor, self.last_id)
+    }
+    fn from_cells((time, price, quantity, aggressor, id): Self::Cells) -> Self {
+        Self {
+            price,
+            quantity,
+            time,
+            aggressor,
+            first_id: id,
+            last_id: id,
+        }
+    }
+}
+
+pub async fn load(market: &Market, symbol: &str, limit: usize) -> Result<Answer> {
+    let symbol = market.symbol(symbol).await?;
+    let limit = u32::try_from(limit).unwrap_or(1_000).clamp(1, 1_000);
+    let trades = market.rest.trades(&symbol.name, limit).await.map_err(exchange_error)?;
+    let newest = trades.value.last().map(|trade| trade.time);
+    let provenance = Provenance::new(market, Origin::Rest, newest, trades.received);
+    Answer::new(Kind::Trades, &symbol, provenance, RecentTrades::new(&trades.value))
+}
+
+/// As many of the stream's newest, without asking the exchange; `None` where it has not brought as many yet.
+pub(crate) fn streamed(market: &Market, symbol: &Symbol, limit: usize) -> Option<Answer> {
+    at_hand(market, symbol, limit, limit)
+}
+
+/// The newest of the stream, at least and at most so many, with every trade between them.
+pub(super) fn at_hand(market: &Market, symbol: &Symbol, least: usize, most: usize) -> Option<Answer> {
+    let tracked = market.feed.lookup(&symbol.name)?;
+    tracked.live()?;
+    let window = tracked.tape.since(market.exchange_now() - RECENT);
+    let complete_from = window.complete_from?;
+    // A hole between those that are listed would not be seen.
+    let hole = window.trades.partition_point(|trade| trade.time < complete_from);
+    let whole = &window.trades[hole..];
+    let list = &whole[whole.len().saturating_sub(most)..];
+    let newest = list.last().filter(|_| list.len() >= least)?.time;
+    let provenance = Provenance::new(market, Origin::Stream, Some(newest), market.last_word(&tracked));
+    Answer::new(Kind::Trades, symbol, provenance, RecentTrades::new(list)).ok()
+}
+
+impl RecentTrades {
+    /// Of a list, oldest first.
+    fn new(list: &[Trade]) -> Self {
+        let Some((first, last)) = list.first().zip(list.last()) else {
+            return Self {
+                reason: Some(NONE.to_owned()),
+                list: None,
+            };
+        };
+        let window = Window {
+            start_ms: first.time.saturating_sub(1),
+            end_ms: last.time,
+        };
+        let trades = Table::fitted(list.iter().rev().copied().collect(), Keep::First, 1);
+        Self {
+            reason: None,
+            list: Some(List {
+                trades_used: list.len(),
+                summary: trade_flow(list, window, window.start_ms).into(),
+                standing: Standing::Exact,
+                trades_listed: trades.rows.len(),
+                trades_cut: trades.cut(),
+                trades,
+            }),
+        }
+    }
+
+    fn rows(&self) -> &[Trade] {
+        self.list.as_ref().map_or(&[], |list| &list.trades.rows)
+    }
+
+    pub(crate) fn panel(&self, page: &Page<'_>) -> Panel {
+        let rows = rows(self.rows());
+        let note = format!(
+            "The newest {} trades up to {}, newest first. Exact.",
+            rows.len().min(SHOWN_TRADES),
+            page.as_of().strftime("%Y-%m-%d %H:%M:%S UTC"),
+        );
+        let content = if rows.is_empty() {
+            Content::Missing(NONE.to_owned())
+        } else {
+            let columns = vec![
+                words("Time (UTC)"),
+                numbers(format!("Price ({})", page.quote())),
+                numbers(format!("Quantity ({})", page.base())),
+                words("Initiative"),
+            ];
+            table(columns, rows.into_iter().take(SHOWN_TRADES).collect())
+        };
+        noted(panel("trades", "Trades", Width::Whole, content), note)
+    }
+}
+
+const fn who(aggressor: Aggressor) -> &'static str {
+    match aggressor {
+        Aggressor::Buyer => "a buyer took it",
+        Aggressor::Seller => "a seller gave it",
+    }
+}
+
+impl Figures for RecentTrades {
+    fn what(&self, _about: &About) -> String {
+        "recent trades".to_owned()
+    }
+
+    fn sentences(&self, about: &About) -> Vec<String> {
+        let Some((list, last)) = self.list.as_ref().zip(self.rows().first()) else {
+            return vec![format!("{}: the exchange has no trades.", about.name())];
+        };
+        let oldest = list.trades.rows.last().map_or(last.time, |trade| trade.time);
+        let listed = Window {
+            start_ms: oldest.saturating_sub(1),
+            end_ms: last.time,
+        };
+        let flow = list.summary.value();
+        let mut sentences = vec![format!(
+            "{}: last trade {} {} at {} {} ({}); {} trades within {:.1} s.",
+            about.name(),
+            last.quantity,
+            about.base(),
+            last.price,
+            about.quote(),
+            who(last.aggressor),
+            list.trades_used,
+            flow.map_or(listed, |flow| flow.window).seconds(),
+        )];
+        sentences.extend(flow.map(|flow| {
+            format!(
+                "Buyers took {} {base}, sellers gave {} {base}: net {} {base}.",
+                flow.buy_volume_base,
+                flow.sell_volume_base,
+                flow.net_flow_base,
+                base = about.base()
+            )
+        }));
+        sentences
+    }
+
+    fn snippet(&self, about: &About) -> Option<String> {
+        let last = self.rows().first()?;
+        Some(format!(
+            "{}: last trade {} {} at {} {}.",
+            about.name(),
+            last.quantity,
+            about.base(),
+            last.price,
+            about.quote()
+        ))
+    }
+
+    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
+        let last = self.rows().first()?;
+        let tone = match last.aggressor {
+            Aggressor::Buyer => Tone::Up,
+            Aggressor::Seller => Tone::Down,
+        };
+        let quantity = Figure {
+            tone,
+            note: Some(who(last.aggressor).to_owned()),
+            ..Figure::new("Quantity", Amount::new(last.quantity.to_string(), page.base()))
+        };
+        Some(Headline {
+            figures: vec![quantity],
+            ..page.headline("Last trade", Amount::new(last.price.to_string(), page.quote()))
+        })
+    }
+
+    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
+        let summary = self
+            .list
+            .as_ref()
+            .map(|list| flow_panel(&list.summary, None, None, page));
+        std::iter::once(self.panel(page)).chain(summary).collect()
+    }
+
+    fn shown(&self) -> Vec<&'static str> {
+        vec!["summary", "trades_used"]
+    }
+}
+
+fn rows(listed: &[Trade]) -> Vec<Vec<Cell>> {
+    let largest = listed.iter().map(|trade| trade.quantity.as_f64()).fold(0.0, f64::max);
+    let places_of = |texts: Vec<String>| places(texts.iter().map(String::as_str));
+    let price_places = places_of(listed.iter().map(|trade| trade.price.to_string()).collect());
+    let quantity_places = places_of(listed.iter().map(|trade| trade.quantity.to_string()).collect());
+    let format = time_format(listed);
+    let row = |trade: &Trade| {
+        let (who, tone) = match trade.aggressor {
+            Aggressor::Buyer => ("buyer took", Tone::Up),
+            Aggressor::Seller => ("seller gave", Tone::Down),
+        };
+        let time = moment(trade).map(|time| time.strftime(format).to_string());
+        let share = Some(trade.quantity.as_f64() / largest).filter(|_| largest > 0.0);
+        vec![
+            cell(time.unwrap_or_else(|| trade.time.to_string())),
+            toned(padded(&trade.price.to_string(), price_places), tone),
+            Cell {
+                share: share.map(|share| share.clamp(0.0, 1.0)),
+                ..cell(padded(&trade.quantity.to_string(), quantity_places))
+            },
+            toned(who, tone),
+        ]
+    };
+    listed.iter().map(row).collect()
+}
+
+fn moment(trade: &Trade) -> Option<Timestamp> {
+    Timestamp::from_millisecond(trade.time).ok()
+}
+
+/// The day is told where there is more than one.
+fn time_format(trades: &[Trade]) -> &'static str {
+    let mut days = trades
+        .iter()
+        .filter_map(moment)
+        .map(|time| time.to_zoned(TimeZone::UTC).date());
+    let first = days.next();
+    if days.all(|day| Some(day) == first) {
+        "%H:%M:%S%.3f"
+    } else {
+        "%Y-%m-%d %H:%M:%S%.3f"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_binance::model::Aggressor::{Buyer, Seller};
+    use tribune_binance::testing::trade;
+
+    fn listed(times: [Millis; 2]) -> Vec<Vec<String>> {
+        let rows = rows(&[
+            trade(2, times[0], "10.5", "2", Buyer),
+            trade(1, times[1], "10.25", "0.5", Seller),
+        ]);
+        assert_eq!((rows[0][2].share, rows[1][2].share), (Some(1.0), Some(0.25)));
+        rows.iter()
+            .map(|row| row.iter().map(|cell| cell.text.clone()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn trades_align_and_name_the_day_if_there_are_two() {
+        let rows = listed([1_000, 500]);
+        assert_eq!(rows[0], ["00:00:01.000", "10.50", "2.0", "buyer took"]);
+        assert_eq!(rows[1], ["00:00:00.500", "10.25", "0.5", "seller gave"]);
+        assert_eq!(listed([86_400_000, 0])[0][0], "1970-01-02 00:00:00.000");
+        assert_eq!(listed([i64::MAX, 0])[0][0], i64::MAX.to_string(), "no time");
+    }
+}

@@ -1,0 +1,209 @@
+//! Looks: what they cost, what they leave behind, and what they say when something is missing.
+
+use super::*;
+use tribune_binance::rest::Priority;
+use tribune_core::Query;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_exchange_leaves_what_was_seen() {
+    let bench = Bench::start().await;
+    let seen = bench.now("klines:ETHUSDT:1d").await;
+    bench
+        .exchange
+        .faults()
+        .set(&tribune_exchange_sim::Fault::DropConnections);
+    bench.market.feed.stop();
+    let Bench { exchange, source, .. } = bench;
+    drop(exchange);
+    let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    for id in ["klines:SOLUSDT:1h", "orderbook:SOLUSDT"] {
+        let error = source.view(&nothing_but(id), None, &cx).await.expect_err("no board");
+        assert!(!error.to_string().is_empty());
+    }
+    let kept = source.view(&nothing_but("klines:ETHUSDT:1d"), None, &cx).await;
+    let Ok(Some(View::Board(kept))) = kept else {
+        panic!("{kept:?}")
+    };
+    assert_eq!(keys(&kept), keys(&seen));
+    let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
+    assert!(age(&kept) > age(&seen), "it grows older");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unkept_book_says_so() {
+    let bench = Bench::keeping(1).await;
+    let board = bench.now("ticker:ETHUSDT").await;
+    for key in ["spread", "imbalance"] {
+        assert_eq!(
+            panel(&board, key).content,
+            Content::Missing("this book is not kept live: the live-book limit is reached".to_owned())
+        );
+    }
+    for key in ["depth", "ladder", "cost"] {
+        let panel = panel(&board, key);
+        assert!(!matches!(panel.content, Content::Missing(_)), "{panel:?}");
+    }
+    for id in ["ticker:ETHUSDT", "orderbook:ETHUSDT"] {
+        let badge = &bench.now(id).await.badges[1];
+        assert_eq!((&*badge.label, badge.tone), ("book not kept", Tone::Warning), "{id}");
+    }
+    let flow = bench.now("analytics:order_flow:ETHUSDT").await;
+    let headline = flow.headline.expect("a headline");
+    let pressure = headline
+        .figures
+        .iter()
+        .find(|figure| figure.label == "Order-flow imbalance");
+    let pressure = pressure.expect("it is values of");
+    assert!(
+        pressure
+            .note
+            .as_deref()
+            .is_some_and(|why| why.contains("not kept live")),
+        "{pressure:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn page_has_the_same_panels_at_every_look() {
+    let bench = Bench::keeping(1).await;
+    for id in IDS {
+        let kept = bench.now(id).await;
+        let asked = bench.now(&id.replace("BTCUSDT", "ETHUSDT")).await;
+        assert_eq!(keys(&kept), keys(&asked), "{id}");
+        // Nothing that the answer has a picture of is left out.
+        let document = DocumentId::parse(id).expect("an id");
+        let market_id = MarketId::parse(&document).expect("ours").expect("a market's");
+        if market_id.kind() == crate::id::Kind::Ticker {
+            continue;
+        }
+        let answer = kinds::load(&bench.market, &market_id).await.expect("an answer");
+        let whole = then(&answer.record(None, None)).expect("a board");
+        let left_out: Vec<&str> = keys(&whole)
+            .into_iter()
+            .filter(|key| !keys(&kept).contains(key))
+            .collect();
+        assert!(
+            left_out.iter().all(|key| ["depth", "ladder"].contains(key)),
+            "{id}: {left_out:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn page_without_headline_says_its_age() {
+    let bench = Bench::start().await;
+    let board = bench.now("exchange_info:BTCUSDT").await;
+    let note = board.panels[0].note.clone().expect("a note");
+    assert!(
+        board.headline.is_none() && note.contains("Received 20") && note.ends_with(" s old."),
+        "{note}"
+    );
+    assert!(
+        note.matches(" old").count() == 1 && !note.contains("As of"),
+        "said once: {note}"
+    );
+    let id = DocumentId::parse("exchange_info:BTCUSDT").expect("an id");
+    let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    let document = bench.cited(&id, &cx).await;
+    let kept = bench.source.kept(&document).await.expect("a look").expect("a record");
+    let note = then(&kept).expect("a board").panels[0].note.clone().expect("a note");
+    assert!(note.contains("Received 20") && note.ends_with(" UTC."), "{note}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_leave_the_budget_to_others() {
+    // The budget is of a minute by the clock: all of this has to be within one.
+    let second = u64::try_from(jiff::Timestamp::now().as_second() % 60).expect("a second");
+    if second > 45 {
+        tokio::time::sleep(Duration::from_secs(61 - second)).await;
+    }
+    let bench = Bench::start().await;
+    let governor = bench.market.rest.governor().clone();
+    let first = bench.now("klines:BTCUSDT:1m").await;
+    // What is left for pages is used up, by whomever.
+    let (used, budget) = governor.used();
+    let permit = governor
+        .try_acquire(budget / 2 - used, Priority::Interactive)
+        .expect("half");
+    let before = bench.asked("klines");
+    let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
+    let mut last = first;
+    // A panel says its age once it is older than its keep time and a request may take.
+    while age(&last) <= Some(8_000) {
+        tokio::time::sleep(Duration::from_millis(250)).await;
+        last = bench.now("klines:BTCUSDT:1m").await;
+        assert!(matches!(panel(&last, "candles").content, Content::Candles(_)));
+    }
+    assert_eq!(bench.asked("klines"), before, "nothing was asked");
+    let note = panel(&last, "candles").note.clone().expect("a note");
+    assert!(note.ends_with(" s old."), "{note}");
+    let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    let unseen = bench.source.view(&nothing_but("klines:ETHUSDT:1m"), None, &cx).await;
+    assert!(unseen.is_err_and(|error| error.to_string().contains("pages may use 20%")));
+    let asked = bench.source.fetch(&nothing_but("klines:ETHUSDT:1m").id, &cx).await;
+    assert!(asked.is_ok(), "people who ask are answered");
+    drop(permit);
+}
+
+/// Every viewer of all markets would ask for the dearest answer there is, once a second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_markets_are_asked_for_once_for_all_viewers() {
+    let bench = Bench::start().await;
+    let silence = tribune_exchange_sim::Fault::Silence { on: true };
+    bench.exchange.faults().set(&silence);
+    let heard = || bench.market.feed.board.heard();
+    let is_silent = || heard().is_none_or(|heard| heard.age_ms(&*bench.market.clock) > 5_000);
+    bench.until("the stream is silent", is_silent).await;
+    let first = bench.now("markets:USDT").await;
+    assert_eq!(first.title, "USDT markets");
+    let before = bench.asked("ticker/24hr");
+    for _ in 0..60 {
+        bench.now("markets:USDT").await;
+    }
+    // The ranks of symbols are asked for in the background, once in a while.
+    assert!(bench.asked("ticker/24hr") <= before + 1);
+    let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
+    let mut last = bench.now("markets:USDT").await;
+    while age(&last) <= age(&first) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        last = bench.now("markets:USDT").await;
+    }
+    assert_eq!((keys(&last), last.is_live), (keys(&first), true));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn looking_leaves_no_record() {
+    let bench = Bench::start().await;
+    let cites = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
+    let looks = cites.clone().uncited();
+    let id = DocumentId::parse("ticker:BTCUSDT").expect("an id");
+    let query = Query {
+        text: "bitcoin price".to_owned(),
+        limit: 3,
+    };
+    let kept = || std::fs::read_dir(bench.folder.path()).expect("the folder").count();
+
+    let seen = bench
+        .source
+        .fetch(&id, &looks)
+        .await
+        .expect("an answer")
+        .expect("a price");
+    let found = bench.source.search(&query, &looks).await.expect("hits");
+    assert!(
+        !found.is_empty() && found.iter().all(|hit| hit.url.is_none()),
+        "{found:?}"
+    );
+    assert_eq!((seen.url, kept()), (None, 0));
+
+    let values = bench
+        .source
+        .fetch(&id, &cites)
+        .await
+        .expect("an answer")
+        .expect("a price");
+    let found = bench.source.search(&query, &cites).await.expect("hits");
+    let is_cited = |url: &Option<String>| url.as_deref().and_then(Links::cited_record).is_some();
+    assert!(is_cited(&values.url) && found.iter().all(|hit| is_cited(&hit.url)));
+    assert!(kept() > 0);
+}

@@ -1,0 +1,226 @@
+//! The symbols of an exchange, indexed by name, base, quote and spelling, and ranked.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::assets::{self, Assets};
+use super::tokens::{is_one_edit_apart, phrase};
+use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::number::Notional;
+
+/// Quotes in the order in which people mean them when they name none.
+const QUOTES: &[&str] = &[
+    "USDT", "USDC", "FDUSD", "BTC", "USD", "ETH", "BNB", "EUR", "TRY", "BRL", "JPY", "GBP", "USD1", "TUSD", "DAI",
+];
+
+/// Names are compared by letters up to this length.
+const MAX_COMPARED_CHARS: usize = 40;
+
+/// Shortest text that may be the beginning or a misspelling of a symbol.
+const MIN_FUZZY_CHARS: usize = 5;
+
+/// The symbols of an exchange. Never changed: a new exchangeInfo makes a new one, new volumes a new ranking.
+#[derive(Debug, Clone)]
+pub struct SymbolTable {
+    listing: Arc<Listing>,
+    /// By base and by quote, best first.
+    by_base: HashMap<Arc<str>, Vec<usize>>,
+    by_quote: HashMap<Arc<str>, Vec<usize>>,
+    /// Where each symbol stands among all.
+    places: Vec<usize>,
+}
+
+/// What does not depend on volumes.
+#[derive(Debug)]
+struct Listing {
+    /// Sorted by key.
+    symbols: Vec<Symbol>,
+    /// Names in upper case.
+    by_key: HashMap<String, usize>,
+}
+
+/// How symbols are compared in upper case, whatever their script.
+fn key(text: &str) -> String {
+    text.trim().to_uppercase()
+}
+
+impl SymbolTable {
+    /// `volumes` are of the last 24 hours in the quote asset, by symbol; what is missing ranks last.
+    pub fn new(symbols: Vec<Symbol>, volumes: &HashMap<Arc<str>, Notional>) -> Self {
+        Self::ranked(Arc::new(Listing::new(symbols)), volumes)
+    }
+
+    /// The same symbols, ranked by newer volumes.
+    #[must_use]
+    pub fn reranked(&self, volumes: &HashMap<Arc<str>, Notional>) -> Self {
+        Self::ranked(Arc::clone(&self.listing), volumes)
+    }
+
+    fn ranked(listing: Arc<Listing>, volumes: &HashMap<Arc<str>, Notional>) -> Self {
+        let mut order: Vec<usize> = (0..listing.symbols.len()).collect();
+        order.sort_by_cached_key(|at| rank(&listing.symbols[*at], volumes));
+        let mut by_base: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+        let mut by_quote: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
+        let mut places = vec![0; order.len()];
+        for (place, at) in order.into_iter().enumerate() {
+            places[at] = place;
+            let symbol = &listing.symbols[at];
+            by_base.entry(Arc::clone(&symbol.base)).or_default().push(at);
+            by_quote.entry(Arc::clone(&symbol.quote)).or_default().push(at);
+        }
+        Self {
+            listing,
+            by_base,
+            by_quote,
+            places,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.listing.symbols.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.listing.symbols.is_empty()
+    }
+
+    /// All of them, by name.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.listing.symbols
+    }
+
+    /// The symbol of this name, in any case.
+    pub fn lookup(&self, name: &str) -> Option<&Symbol> {
+        let at = self.listing.by_key.get(&key(name))?;
+        self.listing.symbols.get(*at)
+    }
+
+    /// Symbols that trade this asset, best first.
+    pub fn of_base(&self, base: &str) -> impl ExactSizeIterator<Item = &Symbol> + Clone {
+        self.listed(self.by_base.get(base))
+    }
+
+    /// Symbols whose prices are in this asset, best first.
+    pub fn of_quote(&self, quote: &str) -> impl ExactSizeIterator<Item = &Symbol> + Clone {
+        self.listed(self.by_quote.get(quote))
+    }
+
+    fn listed<'a>(&'a self, places: Option<&'a Vec<usize>>) -> impl ExactSizeIterator<Item = &'a Symbol> + Clone {
+        let places = places.map_or(&[][..], Vec::as_slice);
+        places.iter().map(|at| &self.listing.symbols[*at])
+    }
+
+    pub fn pair(&self, base: &str, quote: &str) -> Option<&Symbol> {
+        self.of_base(base).find(|symbol| &*symbol.quote == quote)
+    }
+
+    /// The asset of this ticker that is traded, as the exchange writes it.
+    pub(super) fn base(&self, ticker: &str) -> Option<&str> {
+        self.by_base.get_key_value(ticker).map(|(base, _)| &**base)
+    }
+
+    pub fn has_base(&self, base: &str) -> bool {
+        self.by_base.contains_key(base)
+    }
+
+    /// What prices are in, as the exchange writes it.
+    pub fn money(&self, quote: &str) -> Option<&Arc<str>> {
+        self.by_quote.get_key_value(quote).map(|(money, _)| money)
+    }
+
+    /// The quote that a ticker asks for; dollars are the first stablecoin of them.
+    pub(super) fn quote_asked(&self, ticker: &str) -> Option<&Arc<str>> {
+        let moneys = self.moneys();
+        moneys.into_iter().find(|quote| assets::is_quote(ticker, quote))
+    }
+
+    /// Everything that prices are in, what people mean first.
+    pub fn moneys(&self) -> Vec<&Arc<str>> {
+        let mut moneys: Vec<(&Arc<str>, &Vec<usize>)> = self.by_quote.iter().collect();
+        let place = |money: &str| QUOTES.iter().position(|quote| *quote == money).unwrap_or(QUOTES.len());
+        moneys.sort_by_key(|(money, markets)| (place(money), Reverse(markets.len()), Arc::clone(money)));
+        moneys.into_iter().map(|(money, _)| money).collect()
+    }
+
+    /// Symbols for the message that there is none of this name: of the same base, or spelt nearly so.
+    pub fn near(&self, name: &str, most: usize) -> Vec<&Symbol> {
+        let wanted = key(name);
+        let named = Assets::known().named(&phrase(name)).iter().copied();
+        let bases = std::iter::once(wanted.as_str()).chain(named);
+        let mut of_bases: Vec<&Symbol> = bases.flat_map(|base| self.of_base(base)).collect();
+        if of_bases.is_empty() {
+            of_bases.extend(self.of_longest_base(&wanted));
+        }
+        // One edit is likelier meant than another quote of the same base.
+        let near = self.spelt_like(&wanted).into_iter().chain(of_bases);
+        let mut seen = Vec::new();
+        for symbol in near {
+            if seen.len() < most && !seen.contains(&symbol) {
+                seen.push(symbol);
+            }
+        }
+        seen
+    }
+
+    /// Symbols of the longest base that the text begins with.
+    fn of_longest_base(&self, text: &str) -> impl Iterator<Item = &Symbol> {
+        let ends = text.char_indices().map(|(at, _)| at).skip(1).take(MAX_COMPARED_CHARS);
+        let base = ends.map(|end| &text[..end]).filter(|base| self.has_base(base)).last();
+        base.into_iter().flat_map(|base| self.of_base(base))
+    }
+
+    /// Symbols at most two edits away (one, of short texts), nearest first.
+    fn spelt_like<'t>(&'t self, wanted: &str) -> Vec<&'t Symbol> {
+        let most = match wanted.chars().take(MAX_COMPARED_CHARS + 1).count() {
+            MIN_FUZZY_CHARS..8 => 1,
+            8..=MAX_COMPARED_CHARS => 2,
+            _ => return Vec::new(),
+        };
+        let edits = |symbol: &'t Symbol| (strsim::osa_distance(&key(&symbol.name), wanted), symbol);
+        let mut near: Vec<(usize, &Symbol)> = self.symbols().iter().map(edits).collect();
+        near.retain(|(edits, _)| *edits <= most);
+        near.sort_by_key(|(edits, symbol)| (*edits, symbol.status != SymbolStatus::Trading));
+        near.into_iter().map(|(_, symbol)| symbol).collect()
+    }
+
+    /// Symbols whose name a text misspells by one edit in the quote: an edit in the base would be another asset.
+    pub(super) fn mistyped(&self, word: &str) -> Vec<&Symbol> {
+        let wanted = key(word);
+        let is_long = wanted.chars().count() > MIN_FUZZY_CHARS;
+        self.of_longest_base(&wanted)
+            .filter(|symbol| is_long && is_one_edit_apart(&key(&symbol.name), &wanted))
+            .collect()
+    }
+
+    /// Where a symbol stands among all: by status, quote and volume.
+    pub(super) fn place(&self, symbol: &Symbol) -> usize {
+        let at = self.listing.by_key.get(&key(&symbol.name));
+        at.and_then(|at| self.places.get(*at)).copied().unwrap_or(usize::MAX)
+    }
+}
+
+impl Listing {
+    fn new(mut symbols: Vec<Symbol>) -> Self {
+        symbols.retain(|symbol| !symbol.name.trim().is_empty() && !symbol.base.is_empty());
+        symbols.sort_by_cached_key(|symbol| key(&symbol.name));
+        symbols.dedup_by_key(|symbol| key(&symbol.name));
+        let by_key = symbols.iter().map(|symbol| key(&symbol.name)).zip(0..).collect();
+        Self { symbols, by_key }
+    }
+}
+
+/// Trading before halted, then by what people quote prices in.
+fn preference(symbol: &Symbol) -> (usize, usize) {
+    let statuses = [SymbolStatus::Trading, SymbolStatus::Halted, SymbolStatus::Break];
+    let status = statuses.iter().position(|status| *status == symbol.status);
+    let quote = QUOTES.iter().position(|quote| *quote == &*symbol.quote);
+    (status.unwrap_or(statuses.len()), quote.unwrap_or(QUOTES.len()))
+}
+
+type Rank = ((usize, usize), Reverse<Notional>, Arc<str>);
+
+fn rank(symbol: &Symbol, volumes: &HashMap<Arc<str>, Notional>) -> Rank {
+    let volume = volumes.get(&symbol.name).copied().unwrap_or_default();
+    (preference(symbol), Reverse(volume), Arc::clone(&symbol.name))
+}

@@ -1,0 +1,169 @@
+//! What the words of a query mean, apart from assets: `words.tsv`, read once.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::id::{AnalyticsKind, Kind};
+use tribune_binance::model::Interval;
+
+static WORDS: &str = include_str!("words.tsv");
+
+/// Candles of this interval are meant where a query names none.
+pub(super) const DEFAULT_INTERVAL: Interval = Interval::H1;
+
+/// Most words that a phrase or a name has.
+pub(super) const MAX_PHRASE_WORDS: usize = 5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Noise,
+    Market,
+    Coin,
+    Unsupported,
+    Absent,
+    Kind(Kind),
+    Listing,
+    Pairs,
+    Ranking,
+    List,
+    Superlative,
+    Every(Interval),
+    Past(Interval),
+    Toward,
+    Compare,
+    And,
+    Ratio,
+    Exclude,
+    Trade,
+    Cost,
+}
+
+const MEANINGS: &[(&str, Meaning)] = &[
+    ("noise", Meaning::Noise),
+    ("market", Meaning::Market),
+    ("coin", Meaning::Coin),
+    ("unsupported", Meaning::Unsupported),
+    ("absent", Meaning::Absent),
+    ("listing", Meaning::Listing),
+    ("pairs", Meaning::Pairs),
+    ("ranking", Meaning::Ranking),
+    ("list", Meaning::List),
+    ("superlative", Meaning::Superlative),
+    ("toward", Meaning::Toward),
+    ("compare", Meaning::Compare),
+    ("and", Meaning::And),
+    ("ratio", Meaning::Ratio),
+    ("exclude", Meaning::Exclude),
+    ("trade", Meaning::Trade),
+    ("cost", Meaning::Cost),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sense {
+    pub meaning: Meaning,
+    /// Also a word of everyday English: does not show that a market is meant.
+    pub is_weak: bool,
+    /// Can be asked of all markets where the query names none.
+    pub asks_all: bool,
+}
+
+impl Sense {
+    /// Whether the word shows that the query is about markets.
+    pub fn is_evidence(self) -> bool {
+        use Meaning::{Coin, Every, Kind, Market, Ranking};
+        !self.is_weak && matches!(self.meaning, Coin | Every(_) | Kind(_) | Market | Ranking)
+    }
+
+    /// Whether the word says nothing that a document could answer.
+    pub fn is_filler(self) -> bool {
+        use Meaning::{And, Compare, Exclude, List, Noise, Toward};
+        matches!(self.meaning, And | Compare | Exclude | List | Noise | Toward)
+    }
+}
+
+pub(super) struct Words(HashMap<&'static str, Sense>);
+
+impl Words {
+    pub fn known() -> &'static Self {
+        static KNOWN: LazyLock<Words> = LazyLock::new(|| {
+            let entries = lines().filter_map(|(sense, words)| Some((meaning(sense)?, words)));
+            let senses = entries.flat_map(|(meaning, words)| words.split(", ").map(move |word| entry(meaning, word)));
+            Words(senses.collect())
+        });
+        &KNOWN
+    }
+
+    /// The sense of a folded word or phrase, in the singular if the plural has none.
+    pub fn sense(&self, phrase: &str) -> Option<Sense> {
+        let singular = || phrase.strip_suffix('s').filter(|word| word.len() > 2);
+        let found = self.0.get(phrase).or_else(|| self.0.get(singular()?));
+        found.copied()
+    }
+}
+
+fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    WORDS
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once('\t'))
+}
+
+fn entry(meaning: Meaning, marked: &'static str) -> (&'static str, Sense) {
+    let word = marked.trim_start_matches(['~', '+']);
+    let marks = &marked[..marked.len() - word.len()];
+    let sense = Sense {
+        meaning,
+        is_weak: marks.contains('~'),
+        asks_all: marks.contains('+'),
+    };
+    (word, sense)
+}
+
+fn meaning(sense: &str) -> Option<Meaning> {
+    let plain = MEANINGS.iter().find(|(name, _)| *name == sense);
+    let analytics = || AnalyticsKind::named(sense).map(Kind::Analytics);
+    if let Some((_, meaning)) = plain {
+        return Some(*meaning);
+    }
+    if let Some(kind) = Kind::of_scheme(sense).or_else(analytics) {
+        return Some(Meaning::Kind(kind));
+    }
+    match sense.split_once(' ') {
+        None => (sense == "klines").then_some(Meaning::Kind(Kind::Klines(DEFAULT_INTERVAL))),
+        Some(("every", interval)) => Some(Meaning::Every(interval.parse().ok()?)),
+        Some(("past", interval)) => Some(Meaning::Past(interval.parse().ok()?)),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_word_has_one_sense() {
+        let mut seen = HashSet::new();
+        for (sense, words) in lines() {
+            assert!(meaning(sense).is_some(), "{sense}");
+            for marked in words.split(", ") {
+                let word = marked.trim_start_matches(['~', '+']);
+                assert_eq!(word, word.trim().to_lowercase(), "{sense}");
+                assert!(
+                    !word.is_empty() && word.split(' ').count() <= MAX_PHRASE_WORDS,
+                    "{word}"
+                );
+                assert!(seen.insert(word), "{word} is listed twice");
+            }
+        }
+    }
+
+    #[test]
+    fn plural_has_the_sense_of_the_singular() {
+        let words = Words::known();
+        assert_eq!(words.sense("candles"), words.sense("candle"));
+        assert_ne!(words.sense("coins"), words.sense("coin"));
+        assert_eq!(words.sense("bitcoin"), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! Labelled values.
+
+use crate::model::{Amount, Figure, Tone};
+
+use crate::chart::empty_panel;
+use crate::number::{grouped, is_decimal, is_signed};
+use crate::{Element, Node, time};
+
+/// Figures in a row that wraps.
+pub fn figures(shown: &[Figure]) -> Element {
+    if shown.is_empty() {
+        return empty_panel("There are no figures.");
+    }
+    Element::new("dl").class("figures").children(shown.iter().map(figure))
+}
+
+fn figure(figure: &Figure) -> Element {
+    let value = Element::new("dd").class(match tone_class(figure.tone) {
+        Some(tone) => format!("value {tone}"),
+        None => "value".to_owned(),
+    });
+    let value = match &figure.value {
+        Some(known) => value.children(marker(figure.tone, &known.text)).children(amount(known)),
+        None => value.child(Element::new("span").class("soft").text("unknown")),
+    };
+    let note = figure
+        .note
+        .clone()
+        .map(|note| Element::new("dd").class("about").text(note));
+    Element::new("div")
+        .child(Element::new("dt").text(figure.label.clone()))
+        .child(value)
+        .children(note)
+}
+
+/// A number and its unit.
+pub fn amount(amount: &Amount) -> Vec<Node> {
+    let shown = match time::moment(&amount.text) {
+        Some(moment) => moment,
+        None if is_decimal(&amount.text) => Element::new("span").class("num").text(grouped(&amount.text)),
+        None => Element::new("span").class("words").text(amount.text.clone()),
+    };
+    let mut nodes: Vec<Node> = vec![shown.into()];
+    if let Some(unit) = amount.unit.as_ref().filter(|unit| !unit.is_empty()) {
+        nodes.push(" ".into());
+        nodes.push(Element::new("span").class("unit").text(unit.clone()).into());
+    }
+    nodes
+}
+
+/// Shows a number's tone without colour. Signed numbers and words need no marker.
+pub fn marker(tone: Tone, text: &str) -> Vec<Node> {
+    if is_decimal(text) && !is_signed(text) {
+        sign(tone)
+    } else {
+        Vec::new()
+    }
+}
+
+/// A glyph, and a word for screen readers.
+pub fn sign(tone: Tone) -> Vec<Node> {
+    let (glyph, word) = match tone {
+        Tone::Plain => return Vec::new(),
+        Tone::Good => ("✓", "good: "),
+        Tone::Warning => ("!", "warning: "),
+        Tone::Bad => ("✕", "bad: "),
+        Tone::Simulated => ("~", "simulated: "),
+        Tone::Up => ("▲", "up: "),
+        Tone::Down => ("▼", "down: "),
+    };
+    let glyph = Element::new("span")
+        .class("sign")
+        .with("aria-hidden", "true")
+        .text(glyph);
+    let word = Element::new("span").class("unseen").text(word);
+    vec![glyph.into(), word.into()]
+}
+
+pub fn tone_class(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Good => Some("good"),
+        Tone::Warning => Some("warning"),
+        Tone::Bad => Some("bad"),
+        Tone::Simulated => Some("simulated"),
+        Tone::Up => Some("up"),
+        Tone::Down => Some("down"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_figure_says_why() {
+        let html = figures(&[Figure::unknown("Spread", "the book is not live")]).to_string();
+        assert_eq!(
+            html,
+            r#"<dl class="figures"><div><dt>Spread</dt><dd class="value"><span class="soft">unknown</span></dd><dd class="about">the book is not live</dd></div></dl>"#
+        );
+    }
+
+    #[test]
+    fn tone_is_shown_without_colour() {
+        assert!(marker(Tone::Plain, "1.5").is_empty());
+        assert!(marker(Tone::Up, "+1.5").is_empty(), "the sign says it");
+        assert!(marker(Tone::Up, "buy").is_empty(), "the word says it");
+        let marked: String = marker(Tone::Down, "1.5").iter().map(Node::to_string).collect();
+        assert!(marked.contains('▼') && marked.contains("down"), "{marked}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Where reports are kept, and who may write which: in this process's memory, or in Redis for several.
+//!
+//! - `memory`, `redis`: the two caches; one contract suite tests both
+//! - `breaker`: a circuit breaker
+
+mod breaker;
+mod memory;
+mod redis;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use super::model::Report;
+
+pub use self::redis::{BadUrl, RedisCache};
+pub use memory::MemoryCache;
+
+/// The times that a cache works with; tests shorten them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// How long a report is kept after it was generated.
+    pub keep_report: Duration,
+    /// How long a lease holds without being renewed.
+    pub lease: Duration,
+    /// A free lease that the node with the first claim leaves for this long is anybody's.
+    pub left_free: Duration,
+    /// How long a node counts as alive after its last heartbeat.
+    pub node_alive: Duration,
+    /// How long a symbol is remembered after its last report.
+    pub keep_symbol: Duration,
+    /// How long a reader waits.
+    pub read_within: Duration,
+    /// How long a writer waits.
+    pub write_within: Duration,
+}
+
+impl Timing {
+    pub const DEFAULT: Self = Self {
+        keep_report: Duration::from_secs(300),
+        lease: Duration::from_millis(1_000),
+        left_free: Duration::from_millis(500),
+        node_alive: Duration::from_millis(1_000),
+        keep_symbol: Duration::from_secs(24 * 3600),
+        read_within: Duration::from_millis(150),
+        write_within: Duration::from_millis(500),
+    };
+}
+
+/// One process that writes reports. Every process has an id of its own, also after a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub Arc<str>);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A fencing token: grows with every change of the writer of a symbol; writes with a smaller one are refused.
+pub type Token = u64;
+
+/// The largest token. Lua's numbers are exact up to about here, and tokens are close to milliseconds since 1970, so a
+/// larger one is not ours.
+pub const MAX_TOKEN: Token = 1 << 52;
+
+/// Why the cache cannot be used now, for the operator and the caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unavailable(pub String);
+
+/// A report, and how long ago it was generated, at most.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    pub report: Arc<Report>,
+    pub age: Duration,
+}
+
+/// What is stored under a symbol.
+#[derive(Debug, Clone)]
+pub enum Found {
+    Report(Stored),
+    Nothing,
+    /// Not a report; the text says what it is.
+    Garbage(String),
+}
+
+/// A symbol of which there is or was a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Indexed {
+    pub symbol: Arc<str>,
+    pub base: Arc<str>,
+    pub quote: Arc<str>,
+    /// How long ago its last report was written.
+    pub age: Duration,
+}
+
+/// How much a node wants a symbol that it does not write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eagerness {
+    /// It is the first choice: takes it if it is free, and asks for it if another node has it.
+    First,
+    /// Takes it only if it was left free for [`Timing::left_free`], counted from the first claim of a symbol that nobody
+    /// ever had: otherwise all nodes that start together would take each other's symbols.
+    IfLeft,
+}
+
+#[derive(Debug, Clone)]
+pub struct Claim {
+    pub symbol: Arc<str>,
+    pub eagerness: Eagerness,
+    /// Whether the node has fresh data of the symbol. Such a node may take the lease from one that has not.
+    pub is_fresh: bool,
+    /// The largest token that this node has seen of the symbol: the next one is larger, even if the cache has
+    /// forgotten everything. Above [`MAX_TOKEN`] it counts as 0: nobody can have had it.
+    pub floor: Token,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lease {
+    /// This node writes the symbol from now on, with a token that nobody had before.
+    Taken {
+        token: Token,
+    },
+    /// This node still writes it. The token is unknown to the node if the answer that granted it was lost.
+    Renewed {
+        token: Token,
+        /// The first choice for the symbol, if that node has asked for it within [`Timing::node_alive`].
+        wanted_by: Option<NodeId>,
+    },
+    Other {
+        node: NodeId,
+        token: Token,
+    },
+    /// No node writes it, and it is not this node's turn.
+    Free,
+}
+
+#[derive(Debug, Clone)]
+pub struct Write {
+    /// Its writer's token and sequence decide whether it is stored.
+    pub report: Arc<Report>,
+    /// When it was generated, by this process's monotonic clock.
+    pub generated: Instant,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Written {
+    Stored,
+    /// Another node or none has the lease, or a newer report is stored already.
+    Refused {
+        /// The token in force, 0 if there is none.
+        token: Token,
+    },
+}
+
+/// Reports by symbol, leases by symbol, and the nodes that are alive.
+///
+/// All times are of one clock, the cache's own, so that nodes whose clocks differ agree on who is alive and who
+/// may write. Answers come in the order of what was asked.
+#[async_trait]
+pub trait ReportCache: Send + Sync {
+    async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable>;
+
+    /// Every symbol that was written within [`Timing::keep_symbol`], by name.
+    async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable>;
+
+    /// Sends a heartbeat if this node can write, and returns every node that has sent one within [`Timing::node_alive`].
+    async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable>;
+
+    /// Takes or renews leases, each for [`Timing::lease`].
+    async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable>;
+
+    /// Each report replaces the one before, if its token is in force and it is newer. It expires [`Timing::keep_report`]
+    /// after it was generated.
+    async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable>;
+
+    /// Releases those leases that are still in force; a node that is leaving also stops counting as alive.
+    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable>;
+
+    /// Where reports are kept, without secrets, for logs and answers.
+    fn place(&self) -> &str;
+}

@@ -1,0 +1,171 @@
+//! Citations of reports: each report has one record and is written as JSON once, however many callers ask for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::json;
+use tribune_core::{Cited, Document, DocumentId, Error, JsonObject, Result};
+
+use super::markdown;
+use super::model::{IngestionStatus, Report};
+use super::reader::AgedReport;
+use super::template::Template;
+use tribune_citations::records::Records;
+
+/// The scheme of the ids of reports.
+pub(super) const SCHEME: &str = "report";
+/// Where a record has the whole report, from which its page is drawn.
+pub(super) const REPORT: &str = "report";
+
+pub(super) struct Citing {
+    records: Records,
+    /// The last cited report of each symbol.
+    last: Mutex<HashMap<Arc<str>, Arc<CitedReport>>>,
+}
+
+/// A report that has a citation record.
+struct CitedReport {
+    token: u64,
+    sequence: u64,
+    /// A report that has become old gets a record of its own.
+    status: IngestionStatus,
+    url: String,
+    /// The answer while the status is ok: until then only the ages change.
+    template: Option<Template>,
+}
+
+/// A report with its citation.
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    id: &'a DocumentId,
+    title: &'a str,
+    url: &'a str,
+    #[serde(flatten)]
+    report: Report,
+}
+
+pub(super) fn title(report: &Report) -> String {
+    let label = if report.simulated.is_some() { "SIMULATED " } else { "" };
+    format!("{label}{} market report", report.symbol)
+}
+
+/// The id of a symbol's report; fails for a symbol that cannot be part of an id.
+pub(super) fn report_id(symbol: &str) -> Result<DocumentId> {
+    DocumentId::new(SCHEME, symbol)
+        .map_err(|error| Error::invalid_argument(format!("this symbol cannot be part of an id: {error}")))
+}
+
+fn id_of(report: &Report) -> Result<DocumentId> {
+    report_id(&report.symbol)
+}
+
+/// The report as text, not cited.
+pub(super) fn document(report: &Report) -> Result<Document> {
+    Ok(Document {
+        id: id_of(report)?,
+        title: title(report),
+        text: markdown::render(report),
+        url: None,
+        as_of: report.generated_at.parse::<Timestamp>().ok(),
+        metadata: metadata(report),
+        passages: Vec::new(),
+    })
+}
+
+impl Citing {
+    pub(super) fn new(records: Records) -> Self {
+        Self {
+            records,
+            last: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
+        self.records.cited(id, record).await
+    }
+
+    /// The report as text, cited. Its record has the same text and the whole report (about 5 KB), because the JSON has
+    /// figures that the text leaves out.
+    pub(super) async fn document(&self, aged: &AgedReport) -> Result<Document> {
+        let report = aged.now();
+        let mut document = document(&report)?;
+        let mut record = document.clone();
+        record.metadata.insert(REPORT.to_owned(), json!(report));
+        let url = self.records.cite(&record).await;
+        let answer = |report| Answer {
+            id: &document.id,
+            title: &document.title,
+            url: &url,
+            report,
+        };
+        let cited = CitedReport {
+            token: report.writer.writer_token,
+            sequence: report.writer.sequence,
+            status: report.ingestion.status,
+            template: aged.is_ok().then(|| Template::new(aged.report(), answer)).flatten(),
+            url: url.clone(),
+        };
+        self.lock().insert(report.symbol.into(), Arc::new(cited));
+        document.url = Some(url);
+        Ok(document)
+    }
+
+    /// The permalink of the report.
+    pub(super) async fn citation(&self, aged: &AgedReport) -> Result<String> {
+        match self.last(aged) {
+            Some(cited) => Ok(cited.url.clone()),
+            None => Ok(self.document(aged).await?.url.unwrap_or_default()),
+        }
+    }
+
+    /// The whole report with its citation, as JSON.
+    pub(super) async fn answer(&self, aged: &AgedReport) -> Result<String> {
+        let url = self.citation(aged).await?;
+        let cited = self.last(aged);
+        if let Some(template) = cited.as_ref().and_then(|cited| cited.template.as_ref()) {
+            return Ok(template.fill(aged.since_ms()));
+        }
+        let report = aged.now();
+        let answer = Answer {
+            id: &id_of(&report)?,
+            title: &title(&report),
+            url: &url,
+            report,
+        };
+        serde_json::to_string(&answer)
+            .map_err(|error| Error::internal("the report cannot be written as JSON").caused_by(error))
+    }
+
+    /// The record of this report, if it is the last one cited of its symbol.
+    fn last(&self, aged: &AgedReport) -> Option<Arc<CitedReport>> {
+        let report = aged.report();
+        let cited = self.lock().get(report.symbol.as_str())?.clone();
+        let is_same = cited.token == report.writer.writer_token
+            && cited.sequence == report.writer.sequence
+            && cited.status == aged.status();
+        is_same.then_some(cited)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<CitedReport>>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn metadata(report: &Report) -> JsonObject {
+    let fields = [
+        ("symbol", json!(report.symbol)),
+        ("base_asset", json!(report.base_asset)),
+        ("quote_asset", json!(report.quote_asset)),
+        ("venue", json!(report.venue)),
+        ("schemaVersion", json!(report.schema_version)),
+        ("generated_at", json!(report.generated_at)),
+        ("data_age_ms", json!(report.data_age_ms)),
+        ("ingestion", json!(report.ingestion)),
+        ("writer", json!(report.writer)),
+    ];
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,262 @@
+//! The figures that are computed every two seconds: walls, anomalies, the volume profile and the health score.
+
+use std::borrow::Cow;
+
+use rust_decimal::prelude::ToPrimitive;
+use serde_json::Value;
+
+use super::observation::Observation;
+use super::trades::Traded;
+use super::{FLOW_SECS, PROFILE_SECS, Part, Slow, ten_places};
+use crate::model::{Anomaly, Component, Health, Vacuum, VolumeProfile, Wall};
+use tribune_analytics::anomalies::{Anomalies, AnomalyKind, Check};
+use tribune_analytics::depth::band;
+use tribune_analytics::figure::quotient;
+use tribune_analytics::health::{self, BAND_BPS, HealthInputs};
+use tribune_analytics::profile::{self, Histogram, RowWidth, volume_profile};
+use tribune_analytics::quotes::Touch;
+use tribune_analytics::vacuums::{self, DEFAULT_THRESHOLD_PCT, vacuums};
+use tribune_analytics::walls::{self, Walls};
+use tribune_analytics::{Unavailable, Window};
+use tribune_binance::model::Millis;
+use tribune_binance::number::Price;
+
+/// Every price is a multiple of this.
+const SMALLEST_TICK: Price = Price::from_units(1);
+
+pub(super) fn compute(observed: &Observation<'_>) -> Slow {
+    let watch = &observed.inputs.published.watch;
+    let checked = watch.anomalies(observed.inputs.exchange_now, Vec::new());
+    let (volume_profile, vacuums) = profile(observed);
+    Slow {
+        computed: Some(observed.inputs.now.monotonic),
+        walls: part(observed, walls(&watch.walls(), observed)),
+        vacuums,
+        volume_profile,
+        anomalies: part(observed, anomalies(&checked)),
+        health: part(observed, health(observed, &checked)),
+    }
+}
+
+/// A value, with a reason if something in it is missing; or why there is none.
+type Outcome<T> = Result<(T, Option<String>), String>;
+
+/// A part that comes from the book.
+fn part<T>(observed: &Observation<'_>, outcome: Outcome<T>) -> Part<T> {
+    let (value, reason) = match outcome {
+        Ok((value, reason)) => (Some(value), reason),
+        Err(reason) => (None, Some(reason)),
+    };
+    Part {
+        value,
+        section: observed.book_section(reason),
+    }
+}
+
+/// An empty list means no walls, so there is none until the book has been watched long enough to see one.
+fn walls(watched: &Walls, observed: &Observation<'_>) -> Outcome<Vec<Wall>> {
+    let sides = [watched.bid_median_base, watched.ask_median_base];
+    if sides == [None, None] {
+        let few = || watched.reason.as_ref().map_or_else(String::new, ToString::to_string);
+        return Err(observed.trouble().unwrap_or_else(few));
+    }
+    let persistence = watched.rules.persistence_ms;
+    if watched.watched_ms < persistence {
+        let need_secs = u32::try_from(persistence / 1000).unwrap_or(u32::MAX);
+        return Err(Unavailable::TooShort { need_secs }.to_string());
+    }
+    let one_side = watched.reason.as_ref().map(|reason| {
+        let side = if sides[0].is_none() { "bids" } else { "asks" };
+        format!("{side} were not checked: {reason}")
+    });
+    Ok((watched.walls.iter().map(wall).collect(), one_side))
+}
+
+fn wall(wall: &walls::Wall) -> Wall {
+    Wall {
+        side: wall.side,
+        price: wall.price.decimal(),
+        qty: wall.quantity_base.decimal(),
+        severity: wall.severity,
+    }
+}
+
+/// The anomalies found; an error if no check could be made.
+fn anomalies(all: &Anomalies) -> Outcome<Vec<Anomaly>> {
+    let missing: Vec<String> = all.checks.iter().filter_map(not_made).collect();
+    let reason = (!missing.is_empty()).then(|| {
+        format!(
+            "{} of {} checks could not be made yet: {}",
+            missing.len(),
+            all.checks.len(),
+            missing.join(", ")
+        )
+    });
+    match reason {
+        Some(reason) if all.checked == 0 => Err(reason),
+        reason => Ok((all.checks.iter().filter_map(anomaly).collect(), reason)),
+    }
+}
+
+fn not_made(check: &Check) -> Option<String> {
+    let reason = check.reason.as_ref().filter(|_| check.found.is_none())?;
+    Some(format!("{} ({reason})", name(check.kind)))
+}
+
+fn anomaly(check: &Check) -> Option<Anomaly> {
+    let severity = check.severity.filter(|_| check.found == Some(true))?;
+    let figure = |name: &str, value: Option<f64>| value.map(|value| format!("{name} {value}"));
+    let figures = [
+        figure("value", check.value),
+        figure("usual", check.baseline),
+        figure("found from", check.threshold),
+    ];
+    let window = check.window.as_ref().map(|window| format!("over {window}"));
+    let words: Vec<String> = figures.into_iter().flatten().chain(window).collect();
+    Some(Anomaly {
+        kind: name(check.kind),
+        severity,
+        note: format!("{}; {}", words.join(", "), check.note),
+    })
+}
+
+/// The name in answers.
+fn name(kind: AnomalyKind) -> String {
+    match serde_json::to_value(kind) {
+        Ok(Value::String(name)) => name,
+        _ => format!("{kind:?}"),
+    }
+}
+
+/// Without a book the score would only measure its age.
+fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> {
+    let Some(view) = &observed.view else {
+        return Err(observed.trouble().unwrap_or_else(|| "the book is not known".to_owned()));
+    };
+    let spread = Touch::of(&view.depth).and_then(|touch| {
+        let spread = touch.spread_bps().as_ref().and_then(ToPrimitive::to_f64);
+        spread.ok_or(Unavailable::TooLarge)
+    });
+    let near = band(&view.depth, BAND_BPS);
+    let flow = Traded::of(observed, FLOW_SECS)
+        .map_err(|_| Unavailable::Unknown("the trade flow"))
+        .and_then(|traded| traded.flow());
+    let score = health::health(&HealthInputs {
+        spread_bps: spread,
+        band: near.as_ref().map_err(Clone::clone),
+        quote_volume_24h: observed.inputs.day.map(|day| day.quote_volume),
+        flow: flow.as_ref().map_err(Clone::clone),
+        flow_secs: FLOW_SECS,
+        anomalies: Some(anomalies),
+        age_ms: Some(observed.age_ms()),
+    });
+    let missing = score.components.iter().filter(|part| part.score.is_none()).count();
+    let partly = score
+        .components
+        .iter()
+        .filter_map(|part| Some((part.name.as_ref(), part.note.as_ref()?)));
+    let partly: Vec<String> = partly.map(|(name, note)| format!("{name}: {note}")).collect();
+    let missing = (missing > 0).then(|| format!("{missing} of {} components have no input", score.components.len()));
+    let incomplete = missing
+        .into_iter()
+        .chain(partly)
+        .reduce(|all, one| format!("{all}; {one}"));
+    let reason = score.reason.map(|reason| reason.to_string()).or(incomplete);
+    let health = Health {
+        score: score.score,
+        weights_used: score.weights_used,
+        components: score.components.into_iter().map(component).collect(),
+        note: score.note.into_owned(),
+    };
+    Ok((health, reason))
+}
+
+fn component(part: health::Component) -> Component {
+    Component {
+        name: part.name.to_string(),
+        input: part.input,
+        input_unit: part.input_unit.into_owned(),
+        score: part.score,
+        weight: part.weight,
+        contribution: part.contribution,
+        mapping: part.mapping.to_string(),
+        reason: part
+            .reason
+            .map(|reason| reason.to_string())
+            .or_else(|| part.note.map(Cow::into_owned)),
+    }
+}
+
+/// The volume profile and its vacuums, from one histogram.
+fn profile(observed: &Observation<'_>) -> (Part<VolumeProfile>, Part<Vec<Vacuum>>) {
+    let traded = match Traded::of(observed, PROFILE_SECS) {
+        Ok(traded) => traded,
+        Err(reason) => {
+            let section = observed.section(None, observed.age_ms(), Some(reason));
+            return (
+                Part {
+                    value: None,
+                    section: section.clone(),
+                },
+                Part { value: None, section },
+            );
+        }
+    };
+    let tick = observed.inputs.symbol.tick_size.unwrap_or(SMALLEST_TICK);
+    let histogram = Histogram::of_trades(
+        traded.recent.trades(),
+        traded.window,
+        traded.seen_from,
+        RowWidth::FromTick(tick),
+    );
+    let histogram = histogram.as_ref().map_err(Clone::clone);
+    let profile = histogram.clone().and_then(volume_profile);
+    let empty = histogram.and_then(|trades| vacuums(trades, DEFAULT_THRESHOLD_PCT));
+    // A profile of a few seconds must not pass for one of 15 minutes.
+    let known_ms = traded.window.end_ms.saturating_sub(traded.seen_from);
+    let partly = (known_ms < traded.window.millis()).then(|| {
+        format!(
+            "of the {PROFILE_SECS} s only the last {:.0} s are known",
+            known_ms as f64 / 1000.0
+        )
+    });
+    let section = |reason: Option<&Unavailable>| {
+        let reason = reason.map(ToString::to_string).or_else(|| partly.clone());
+        traded.section(observed, reason)
+    };
+    let volume_profile = Part {
+        section: section(profile.as_ref().err()),
+        value: profile.ok().map(|made| of_profile(&made, traded.seen_from)),
+    };
+    let vacuums = Part {
+        section: section(empty.as_ref().err()),
+        value: empty.ok().map(|made| made.vacuums.iter().map(vacuum).collect()),
+    };
+    (volume_profile, vacuums)
+}
+
+fn of_profile(made: &profile::VolumeProfile, seen_from: Millis) -> VolumeProfile {
+    VolumeProfile {
+        poc: made.poc,
+        vah: made.vah.decimal(),
+        val: made.val.decimal(),
+        window_sec: PROFILE_SECS,
+        window_end_ms: made.window.end_ms,
+        trade_count: made.trades,
+        coverage: coverage(made.window, seen_from),
+    }
+}
+
+/// The share of the window whose trades are all known.
+fn coverage(window: Window, seen_from: Millis) -> Option<f64> {
+    let known = window.end_ms.saturating_sub(seen_from).clamp(0, window.millis());
+    ten_places(quotient(known.into(), window.millis().into())?)
+}
+
+fn vacuum(found: &vacuums::Vacuum) -> Vacuum {
+    Vacuum {
+        from: found.from.decimal(),
+        to: found.to.decimal(),
+        severity: found.severity,
+    }
+}

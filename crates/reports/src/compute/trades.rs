@@ -1,0 +1,74 @@
+//! Order flow.
+
+use super::FLOW_SECS;
+use super::observation::{Observation, exchange_time};
+use crate::model::{Flow, Section};
+use tribune_analytics::flow::{TradeFlow, trade_flow};
+use tribune_analytics::{Unavailable, Window};
+use tribune_binance::model::Millis;
+use tribune_binance::tape::Recent;
+
+/// The last trades of a window that ends where they are known.
+pub(super) struct Traded {
+    pub recent: Recent,
+    pub window: Window,
+    /// All trades since then are known.
+    pub seen_from: Millis,
+}
+
+impl Traded {
+    pub fn of(observed: &Observation<'_>, seconds: u32) -> Result<Self, String> {
+        let window = Window::last(seconds, observed.trades_until());
+        let recent = observed.inputs.published.tape.recent(window.start_ms);
+        match recent.complete_from {
+            None => Err("trades are not watched yet".to_owned()),
+            Some(seen_from) if seen_from > window.end_ms => Err(format!(
+                "trades are watched only since {}",
+                exchange_time(seen_from).unwrap_or_else(|| seen_from.to_string())
+            )),
+            Some(seen_from) => Ok(Self {
+                recent,
+                window,
+                seen_from,
+            }),
+        }
+    }
+
+    pub fn flow(&self) -> Result<TradeFlow, Unavailable> {
+        trade_flow(self.recent.trades(), self.window, self.seen_from)
+    }
+
+    pub fn section(&self, observed: &Observation<'_>, reason: Option<String>) -> Section {
+        let end = self.window.end_ms;
+        observed.section(Some(end), observed.trades_age_ms(end), reason)
+    }
+}
+
+pub(super) fn flow(observed: &Observation<'_>) -> (Option<Flow>, Section) {
+    let traded = match Traded::of(observed, FLOW_SECS) {
+        Ok(traded) => traded,
+        Err(reason) => return (None, observed.section(None, observed.age_ms(), Some(reason))),
+    };
+    match traded.flow() {
+        Ok(flow) => {
+            let seen_from = || exchange_time(traded.seen_from).unwrap_or_else(|| traded.seen_from.to_string());
+            let partly = || format!("trades of the window before {} are missing", seen_from());
+            let reason = (!flow.complete).then(partly);
+            (Some(report_flow(&flow)), traded.section(observed, reason))
+        }
+        Err(reason) => (None, traded.section(observed, Some(reason.to_string()))),
+    }
+}
+
+fn report_flow(flow: &TradeFlow) -> Flow {
+    Flow {
+        orders_per_sec: flow.orders_per_sec,
+        net_flow: flow.net_flow_base.decimal(),
+        buy_volume: flow.buy_volume_base.decimal(),
+        sell_volume: flow.sell_volume_base.decimal(),
+        trade_count: flow.trades,
+        window_sec: FLOW_SECS,
+        window_end_ms: flow.window.end_ms,
+        complete: flow.complete,
+    }
+}

@@ -1,0 +1,387 @@
+//! The loop that keeps reports current: it claims symbols, computes their reports and writes them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::cache::{Claim, Eagerness, Lease, NodeId, ReportCache, Token, Unavailable, Write, Written};
+use super::compute::{self, Inputs, Slow};
+use super::exchange::Exchange;
+use super::freshness::FRESH;
+use super::retry::{Panicked, Retry};
+use super::share::first_choice;
+use tribune_analytics::Published;
+use tribune_binance::feed::BookState;
+use tribune_binance::model::Symbol;
+use tribune_binance::moment::Moment;
+
+/// How often fast figures are computed and leases renewed.
+const EVERY: Duration = Duration::from_millis(250);
+/// How often slow figures are computed.
+const SLOW_EVERY: Duration = Duration::from_secs(2);
+/// A symbol stays with its writer for at least this long, unless the writer is gone.
+const MIN_HOLD: Duration = Duration::from_secs(10);
+/// With a book confirmed longer ago than this, a node with a fresher one should write.
+const FRESH_WITHIN: Duration = Duration::from_secs(2);
+/// After this time a missing book is reported as missing.
+const WARM_WITHIN: Duration = Duration::from_secs(3);
+
+/// What keeps an engine from writing, for the source's status.
+#[derive(Debug, Default)]
+pub(super) struct WritingTrouble(Mutex<Option<String>>);
+
+impl WritingTrouble {
+    pub(super) fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, trouble: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+}
+
+/// A symbol that this node tracks.
+struct Tracked {
+    symbol: Symbol,
+    listed: Instant,
+    /// Since when its data has been too old.
+    old_since: Option<Instant>,
+    /// The largest token seen of it.
+    known: Token,
+    held: Option<HeldLease>,
+    /// After a panic of its computation.
+    retry: Retry,
+}
+
+/// The lease of a symbol that this node writes.
+struct HeldLease {
+    token: Token,
+    sequence: u64,
+    since: Instant,
+    slow: Slow,
+    slow_due: Instant,
+}
+
+/// Keeps the reports of this node's symbols current.
+pub(super) struct Engine {
+    exchange: Arc<dyn Exchange>,
+    cache: Arc<dyn ReportCache>,
+    node: NodeId,
+    tracked: HashMap<Arc<str>, Tracked>,
+    nodes: Vec<NodeId>,
+    /// Whether every book has come once: before that, this node would only keep others from writing.
+    has_warmed: bool,
+    trouble: Arc<WritingTrouble>,
+}
+
+impl Engine {
+    pub(super) fn new(
+        exchange: Arc<dyn Exchange>,
+        cache: Arc<dyn ReportCache>,
+        node: NodeId,
+        trouble: Arc<WritingTrouble>,
+    ) -> Self {
+        Self {
+            exchange,
+            cache,
+            node,
+            tracked: HashMap::new(),
+            nodes: Vec::new(),
+            has_warmed: false,
+            trouble,
+        }
+    }
+
+    /// Runs until it is stopped, and then gives its leases up.
+    pub(super) async fn run(mut self, stop: &CancellationToken) {
+        let mut tick = tokio::time::interval(EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while stop.run_until_cancelled(tick.tick()).await.is_some() {
+            let outcome = self.round().await;
+            self.note(outcome);
+        }
+        self.leave().await;
+    }
+
+    fn now(&self) -> Instant {
+        self.exchange.clock().monotonic()
+    }
+
+    /// Follows the list of tracked symbols; returns the leases of those that are no longer on it.
+    fn follow_symbols(&mut self) -> Vec<(Arc<str>, Token)> {
+        let Some(table) = self.exchange.known_symbols() else {
+            return Vec::new();
+        };
+        let now = self.now();
+        let wanted: HashSet<Arc<str>> = self.exchange.always_tracked().into_iter().collect();
+        let gone = self.tracked.extract_if(|name, _| !wanted.contains(name));
+        let given_up = gone.filter_map(|(name, symbol)| Some((name, symbol.held?.token)));
+        let given_up = given_up.collect();
+        for name in wanted {
+            if !self.tracked.contains_key(&name)
+                && let Some(symbol) = table.lookup(&name)
+            {
+                let tracked = Tracked {
+                    symbol,
+                    listed: now,
+                    old_since: None,
+                    known: 0,
+                    held: None,
+                    retry: Retry::default(),
+                };
+                self.tracked.insert(name, tracked);
+            }
+        }
+        given_up
+    }
+
+    async fn round(&mut self) -> Result<(), Unavailable> {
+        let given_up = self.follow_symbols();
+        if !given_up.is_empty() {
+            self.cache.release(&self.node, &given_up, false).await?;
+        }
+        if self.tracked.is_empty() {
+            return Ok(());
+        }
+        self.has_warmed |= self.tracked.values().all(|symbol| symbol.is_warm(&*self.exchange));
+        let is_fresh = |symbol: &Tracked| symbol.is_fresh(&*self.exchange);
+        // A node without fresh data is never the first choice.
+        let is_able = self.has_warmed && self.tracked.values().any(is_fresh);
+        self.nodes = self.cache.nodes(is_able.then_some(&self.node)).await?;
+        self.claim().await?;
+        self.write().await
+    }
+
+    async fn claim(&mut self) -> Result<(), Unavailable> {
+        let warm = self.tracked.values().filter(|symbol| symbol.is_warm(&*self.exchange));
+        let claims: Vec<Claim> = warm.map(|symbol| self.claim_of(symbol)).collect();
+        if claims.is_empty() {
+            return Ok(());
+        }
+        let leases = self.cache.claim(&self.node, &claims).await?;
+        let now = self.now();
+        let mut unwanted = Vec::new();
+        for (claim, lease) in claims.iter().zip(leases) {
+            let first = first_choice(&claim.symbol, &self.nodes);
+            let Some(symbol) = self.tracked.get_mut(&claim.symbol) else {
+                continue;
+            };
+            if let Some(token) = symbol.leased(lease, first, now) {
+                unwanted.push((claim.symbol.clone(), token));
+            }
+        }
+        let held = self.tracked.values().filter(|symbol| symbol.held.is_some()).count();
+        metrics::gauge!("tribune_report_symbols_written").set(held as f64);
+        if unwanted.is_empty() {
+            return Ok(());
+        }
+        self.cache.release(&self.node, &unwanted, false).await
+    }
+
+    fn claim_of(&self, symbol: &Tracked) -> Claim {
+        let is_fresh = symbol.is_fresh(&*self.exchange);
+        let is_first = is_fresh && first_choice(&symbol.symbol.name, &self.nodes) == Some(&self.node);
+        Claim {
+            symbol: symbol.symbol.name.clone(),
+            eagerness: if is_first { Eagerness::First } else { Eagerness::IfLeft },
+            is_fresh,
+            floor: symbol.known,
+        }
+    }
+
+    async fn write(&mut self) -> Result<(), Unavailable> {
+        let writes = self.compute().await;
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let outcomes = self.cache.write(&writes).await?;
+        for (write, outcome) in writes.iter().zip(outcomes) {
+            if let Written::Refused { token } = outcome
+                && let Some(symbol) = self.tracked.get_mut(write.report.symbol.as_str())
+            {
+                symbol.lose(token, "a write was refused");
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes on a blocking thread, not on those that answer callers.
+    async fn compute(&mut self) -> Vec<Write> {
+        let (exchange, node) = (self.exchange.clone(), self.node.clone());
+        let mut tracked = std::mem::take(&mut self.tracked);
+        let computed = tokio::task::spawn_blocking(move || {
+            let held = tracked.values_mut().filter(|symbol| symbol.held.is_some());
+            let writes: Vec<Write> = held.filter_map(|symbol| symbol.try_report(&*exchange, &node)).collect();
+            (tracked, writes)
+        });
+        match computed.await {
+            Ok((tracked, writes)) => {
+                self.tracked = tracked;
+                writes
+            }
+            Err(error) => {
+                // The symbols are lost with it: they are tracked anew, and their leases expire.
+                tracing::error!(%error, "computing reports failed");
+                Vec::new()
+            }
+        }
+    }
+
+    async fn leave(&mut self) {
+        let held = self.tracked.values_mut().filter_map(|symbol| {
+            let held = symbol.held.take()?;
+            Some((symbol.symbol.name.clone(), held.token))
+        });
+        let leases: Vec<(Arc<str>, Token)> = held.collect();
+        if let Err(unavailable) = self.cache.release(&self.node, &leases, true).await {
+            tracing::debug!(%unavailable, "leases were not released; they expire by themselves");
+        }
+    }
+
+    /// Logs one line when writing fails and one when it works again, not four a second.
+    fn note(&self, outcome: Result<(), Unavailable>) {
+        let trouble = outcome.err().map(|unavailable| unavailable.to_string());
+        let trouble = trouble.or_else(|| self.failing_symbols());
+        match (self.trouble.get(), &trouble) {
+            (Some(_), None) => tracing::info!(place = self.cache.place(), "reports are written again"),
+            (None, Some(trouble)) => tracing::warn!(trouble, "reports cannot be written; trying again"),
+            _ => {}
+        }
+        self.trouble.set(trouble);
+    }
+
+    /// The symbols whose reports cannot be computed, for the source's status.
+    fn failing_symbols(&self) -> Option<String> {
+        let now = self.now();
+        let failing = self.tracked.iter().filter(|(_, symbol)| !symbol.retry.is_due(now));
+        let mut names: Vec<&str> = failing.map(|(name, _)| &**name).collect();
+        names.sort_unstable();
+        let first = names.first()?;
+        Some(match names.len() - 1 {
+            0 => format!("computing the report of {first} panicked; it is retried"),
+            more => format!("computing the reports of {first} and {more} more panicked; they are retried"),
+        })
+    }
+}
+
+impl Tracked {
+    /// Whether its book was confirmed within [`FRESH_WITHIN`].
+    fn is_fresh(&self, exchange: &dyn Exchange) -> bool {
+        let is_recent = |published: Arc<Published>| {
+            exchange
+                .clock()
+                .monotonic()
+                .saturating_duration_since(published.confirmed())
+                < FRESH_WITHIN
+        };
+        exchange.feed().lookup(&self.symbol.name).is_some_and(is_recent)
+    }
+
+    /// Whether its book has come, or has been waited for long enough.
+    fn is_warm(&self, exchange: &dyn Exchange) -> bool {
+        let now = exchange.clock().monotonic();
+        if !self.retry.is_due(now) {
+            return false;
+        }
+        let waited = now.saturating_duration_since(self.listed);
+        let has_come = |published: Arc<Published>| published.status().state != BookState::Warming;
+        waited >= WARM_WITHIN || exchange.feed().lookup(&self.symbol.name).is_some_and(has_come)
+    }
+
+    /// Records a lease; returns its token if it should be released for another node.
+    fn leased(&mut self, lease: Lease, first: Option<&NodeId>, now: Instant) -> Option<Token> {
+        match lease {
+            Lease::Taken { token } => {
+                metrics::counter!("tribune_report_lease_changes_total", "change" => "taken").increment(1);
+                tracing::debug!(symbol = %self.symbol.name, token, "writing the reports of a symbol");
+                self.known = token;
+                self.held = Some(HeldLease {
+                    token,
+                    sequence: 0,
+                    since: now,
+                    slow: Slow::default(),
+                    slow_due: now,
+                });
+                None
+            }
+            Lease::Renewed { token, wanted_by } => {
+                self.known = self.known.max(token);
+                let Some(held) = self.held.as_ref().filter(|held| held.token == token) else {
+                    // The answer that granted it was lost, so the last sequence is unknown.
+                    self.held = None;
+                    return Some(token);
+                };
+                let is_due = now.saturating_duration_since(held.since) >= MIN_HOLD;
+                let is_wanted = wanted_by.is_some_and(|node| first == Some(&node));
+                if !is_due || !is_wanted {
+                    return None;
+                }
+                metrics::counter!("tribune_report_lease_changes_total", "change" => "handed_over").increment(1);
+                self.held = None;
+                Some(token)
+            }
+            Lease::Other { token, .. } => {
+                self.lose(token, "another node has the lease");
+                None
+            }
+            Lease::Free => {
+                self.lose(self.known, "the lease expired");
+                None
+            }
+        }
+    }
+
+    fn lose(&mut self, token: Token, why: &'static str) {
+        self.known = self.known.max(token);
+        if self.held.take().is_some() {
+            metrics::counter!("tribune_report_lease_changes_total", "change" => "lost").increment(1);
+            tracing::debug!(symbol = %self.symbol.name, token, why, "stopped writing the reports of a symbol");
+        }
+    }
+
+    /// A panic affects this symbol alone: another node may write it until this one tries again.
+    fn try_report(&mut self, exchange: &dyn Exchange, node: &NodeId) -> Option<Write> {
+        let mut retry = std::mem::take(&mut self.retry);
+        let outcome = retry.attempt(exchange.clock().monotonic(), || self.report(exchange, node));
+        self.retry = retry;
+        outcome.unwrap_or_else(|Panicked| {
+            self.lose(self.known, "computing its report panicked");
+            metrics::counter!("tribune_report_panics_total").increment(1);
+            tracing::error!(symbol = %self.symbol.name, "computing the report of a symbol panicked; trying again later");
+            None
+        })
+    }
+
+    fn report(&mut self, exchange: &dyn Exchange, node: &NodeId) -> Option<Write> {
+        let held = self.held.as_mut()?;
+        let published = exchange.feed().lookup(&self.symbol.name)?;
+        let now = Moment::now(exchange.clock());
+        let is_old = now.monotonic.saturating_duration_since(published.confirmed()) > FRESH;
+        self.old_since = self.old_since.or(Some(now.monotonic)).filter(|_| is_old);
+        let inputs = Inputs {
+            symbol: &self.symbol,
+            published: &published,
+            day: exchange.feed().board.lookup(&self.symbol.name),
+            now,
+            exchange_now: exchange.exchange_now(),
+            simulated: exchange.simulated(),
+            old_for: self
+                .old_since
+                .map_or(Duration::ZERO, |since| now.monotonic.saturating_duration_since(since)),
+        };
+        if now.monotonic >= held.slow_due {
+            held.slow = compute::slow(&inputs);
+            held.slow_due = now.monotonic + SLOW_EVERY;
+        }
+        held.sequence += 1;
+        let report = compute::report(&inputs, &held.slow, (node, held.token, held.sequence));
+        let took = exchange.clock().monotonic().saturating_duration_since(now.monotonic);
+        metrics::histogram!("tribune_report_compute_seconds").record(took.as_secs_f64());
+        Some(Write {
+            report: Arc::new(report),
+            generated: now.monotonic,
+        })
+    }
+}

@@ -1,0 +1,43 @@
+//! Market reports: the whole state of a symbol in one object, kept current. Modules in reading order:
+//!
+//! - [`model`]: the report, field by field, and its schema
+//! - [`exchange`]: what reports need from the exchange
+//! - [`compute`]: computes a report from what the feed publishes; pure
+//! - [`freshness`]: at which age data is ok, degraded or down
+//! - [`cache`]: where reports and leases are kept
+//! - `share`: which node should write which symbol; `engine`: the loop that keeps reports current
+//! - `reader`: reads reports and lets their ages grow
+//! - [`markdown`]: a report as text
+//! - `template`, `citing`: one text and one citation record for all callers of the same report
+//! - `view`: the page of a report
+//! - `directory`: which symbols have reports; `service`: what the source and its tools share
+//! - [`source`], `tools`: reports as a source, and two tools
+//! - [`config`]: `[cache]` in the configuration, and [`build`]
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
+
+pub mod cache;
+mod citing;
+pub mod compute;
+pub mod config;
+mod directory;
+mod engine;
+pub mod exchange;
+pub mod freshness;
+pub mod markdown;
+mod metrics;
+pub mod model;
+mod reader;
+mod retry;
+mod service;
+mod share;
+pub mod source;
+mod template;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod view;
+
+pub use config::{Config, build};
+pub use metrics::METRICS;
+pub use source::{NAME, ReportsSource};

@@ -1,0 +1,365 @@
+//! The report of one symbol: one type, from which the JSON, the schema, the text, the page and the citation record
+//! derive. The comment of a field is its description in the schema.
+//!
+//! Prices, quantities and money are decimal strings; ratios, percentages and basis points are numbers with ten
+//! places. What cannot be computed is null, and its section has the reason.
+
+use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde::{Deserialize, Serialize};
+use tribune_analytics::anomalies::AnomalyKind;
+use tribune_analytics::{BookSide, Severity};
+
+/// Grows in its first number when a reader of the one before would misread.
+pub const SCHEMA_VERSION: &str = "1.0";
+/// Levels a side that a report lists.
+pub const LISTED_LEVELS: usize = 20;
+/// Times are written in UTC, with milliseconds.
+const TIME: &str = r"^-?[0-9]{4,6}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$";
+
+/// The JSON Schema of a report.
+pub fn schema() -> schemars::Schema {
+    schema_for::<Report>()
+}
+
+/// The schema of a type as tools may have it: without references and formats.
+pub(crate) fn schema_for<T: JsonSchema>() -> schemars::Schema {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let settings = settings.with_transform(RecursiveTransform(|schema: &mut schemars::Schema| {
+        schema.remove("title");
+        schema.remove("format");
+    }));
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Version of this schema; a reader of 1.0 can read every 1.x.
+    #[serde(rename = "schemaVersion")]
+    #[schemars(regex(pattern = r"^1\.[0-9]+$"))]
+    pub schema_version: String,
+    /// Who wrote the report.
+    pub writer: Writer,
+    /// When the report was written last, by the writer's clock.
+    #[serde(rename = "updatedAt")]
+    #[schemars(regex(pattern = TIME))]
+    pub updated_at: String,
+    /// The symbol as the exchange writes it.
+    pub symbol: String,
+    /// The asset that is traded; quantities are amounts of it.
+    pub base_asset: String,
+    /// The asset that prices are in.
+    pub quote_asset: String,
+    /// The exchange.
+    pub venue: String,
+    /// A label that says so if the data do not come from a real market; null if they do.
+    pub simulated: Option<String>,
+    /// When the fast figures were computed, by the writer's clock.
+    #[schemars(regex(pattern = TIME))]
+    pub generated_at: String,
+    /// Milliseconds since the exchange last confirmed what is here, by a clock that does not jump.
+    pub data_age_ms: u64,
+    /// How fresh the data are.
+    pub ingestion: Ingestion,
+    /// Price of the last trade, in the quote asset.
+    pub last_price: Option<Decimal>,
+    /// Change from the first price of 24 hours to last_price in percent, to ten places.
+    pub change_24h_pct: Option<f64>,
+    /// Highest price of 24 hours, in the quote asset.
+    pub high_24h: Option<Decimal>,
+    /// Lowest price of 24 hours, in the quote asset.
+    pub low_24h: Option<Decimal>,
+    /// What was traded in 24 hours, in the base asset.
+    pub volume_24h: Option<Decimal>,
+    /// What was traded in 24 hours, in the quote asset.
+    pub quote_volume_24h: Option<Decimal>,
+    /// The highest price that is bid.
+    pub best_bid: Option<Level>,
+    /// The lowest price that is asked.
+    pub best_ask: Option<Level>,
+    /// Best ask less best bid, in basis points of the mid price, to ten places.
+    #[schemars(range(min = 0))]
+    pub spread_bps: Option<f64>,
+    /// Half way between best bid and best ask, in the quote asset, exact.
+    pub mid_price: Option<Decimal>,
+    /// Best bid and ask, each weighted by the size of the other, in the quote asset, to ten places.
+    pub micro_price: Option<Decimal>,
+    /// The best levels of the book.
+    pub depth: Option<Depth>,
+    /// What was traded in the last seconds.
+    pub flow: Option<Flow>,
+    /// Where much rests or little was traded.
+    pub liquidity: Liquidity,
+    /// What differs from the symbol's own past: hints; empty if the checks that could be made found nothing.
+    pub anomalies: Option<Vec<Anomaly>>,
+    /// One score of published parts: a convention.
+    pub health: Option<Health>,
+    /// When each part was computed, and why something in it is null.
+    pub sections: Sections,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Writer {
+    /// The process that wrote it.
+    #[serde(rename = "nodeId")]
+    pub node_id: String,
+    /// Grows with every change of the writer of the symbol; the report with the larger token is newer.
+    #[serde(rename = "writerToken")]
+    pub writer_token: u64,
+    /// Grows with every report of one token; the one with the larger sequence is newer.
+    pub sequence: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Ingestion {
+    /// ok, degraded (data older than 1 s for 2 s), or down (data older than 5 s).
+    pub status: IngestionStatus,
+    /// The last change of the book or trade, by the exchange's clock where it says so.
+    #[schemars(regex(pattern = TIME))]
+    pub last_update: Option<String>,
+    /// Why the status is not ok; null if it is.
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IngestionStatus {
+    Ok,
+    Degraded,
+    Down,
+}
+
+/// One level of a book.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Level {
+    /// Its price, in the quote asset.
+    pub price: Decimal,
+    /// What rests there, in the base asset.
+    pub qty: Decimal,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Depth {
+    /// Bids, best first.
+    #[schemars(length(max = LISTED_LEVELS))]
+    pub bids: Vec<Level>,
+    /// Asks, best first.
+    #[schemars(length(max = LISTED_LEVELS))]
+    pub asks: Vec<Level>,
+    /// Sum of the bids listed, in the base asset.
+    pub total_bid_qty: Decimal,
+    /// Sum of the asks listed, in the base asset.
+    pub total_ask_qty: Decimal,
+    /// (bid - ask)/(bid + ask) of the totals, from -1 to 1, to ten places.
+    #[schemars(range(min = -1, max = 1))]
+    pub imbalance: Option<f64>,
+    /// The exchange's update after which the book was so.
+    pub last_update_id: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Flow {
+    /// Single trades of the last ten seconds of the window, counted by their ids, divided by ten; null if some are missing.
+    #[schemars(range(min = 0))]
+    pub orders_per_sec: Option<f64>,
+    /// What buyers took less what sellers gave, in the base asset.
+    pub net_flow: Decimal,
+    /// What buyers took from asks, in the base asset.
+    pub buy_volume: Decimal,
+    /// What sellers gave to bids, in the base asset.
+    pub sell_volume: Decimal,
+    /// Single trades, by their ids.
+    pub trade_count: u64,
+    /// Length of the window in seconds.
+    pub window_sec: u32,
+    /// End of the window, which belongs to it, in milliseconds since 1970 by the exchange's clock.
+    pub window_end_ms: i64,
+    /// Whether every trade of the window was seen; if not, figures are of those that were.
+    pub complete: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Liquidity {
+    /// Levels at least ten times the median of their side that have stayed for five seconds, largest first: hints.
+    #[schemars(length(max = 20))]
+    pub walls: Option<Vec<Wall>>,
+    /// Price ranges within the volume profile in which little was traded, lowest first.
+    pub vacuums: Option<Vec<Vacuum>>,
+    /// At which prices volume was traded.
+    pub volume_profile: Option<VolumeProfile>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Wall {
+    /// The side of the book.
+    pub side: BookSide,
+    /// Its price, in the quote asset.
+    pub price: Decimal,
+    /// What rests there, in the base asset.
+    pub qty: Decimal,
+    /// Size: medium from 20 times the median, high from 50.
+    pub severity: Severity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Vacuum {
+    /// Its lower end, in the quote asset.
+    pub from: Decimal,
+    /// Its upper end, in the quote asset.
+    pub to: Decimal,
+    /// Emptiness: medium if 95% below the median row, high if 99%.
+    pub severity: Severity,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct VolumeProfile {
+    /// Middle of the row with the largest volume, in the quote asset.
+    #[serde(rename = "POC")]
+    pub poc: Decimal,
+    /// Upper end of the rows around POC that have 70% of the volume, in the quote asset.
+    #[serde(rename = "VAH")]
+    pub vah: Decimal,
+    /// Lower end of the rows around POC that have 70% of the volume, in the quote asset.
+    #[serde(rename = "VAL")]
+    pub val: Decimal,
+    /// Length of the window in seconds.
+    pub window_sec: u32,
+    /// End of the window in milliseconds since 1970 by the exchange's clock.
+    pub window_end_ms: i64,
+    /// Single trades of the window, by their ids.
+    pub trade_count: u64,
+    /// Share of the window of which all trades are known, to ten places.
+    #[schemars(range(min = 0, max = 1))]
+    pub coverage: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Anomaly {
+    /// What was compared.
+    #[serde(rename = "type")]
+    #[schemars(with = "AnomalyKind")]
+    pub kind: String,
+    /// How far beyond the threshold: medium from twice, high from four times.
+    pub severity: Severity,
+    /// The figures, and what they are.
+    pub note: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Health {
+    /// From 0 to 100: scores times weights, over the weights used.
+    #[schemars(range(min = 0, max = 100))]
+    pub score: Option<f64>,
+    /// Sum of the weights of the components that have a score.
+    #[schemars(range(min = 0, max = 1))]
+    pub weights_used: f64,
+    /// What the score is made of.
+    #[schemars(length(equal = 6))]
+    pub components: Vec<Component>,
+    /// What the score is not.
+    pub note: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Component {
+    /// spread, depth, balance, flow, anomalies or freshness.
+    pub name: String,
+    /// The figure that is scored, in the unit of input_unit.
+    #[schemars(range(min = 0))]
+    pub input: Option<f64>,
+    /// What the input is, and its unit.
+    pub input_unit: String,
+    /// From 0 to 100.
+    #[schemars(range(min = 0, max = 100))]
+    pub score: Option<f64>,
+    /// Its weight; all weights add up to 1.
+    #[schemars(range(min = 0, max = 1))]
+    pub weight: f64,
+    /// Its part of the score, in points of the score.
+    #[schemars(range(min = 0, max = 100))]
+    pub contribution: Option<f64>,
+    /// How the input becomes the score.
+    pub mapping: String,
+    /// Why the score is null, or what limits the input.
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Sections {
+    /// Of last_price and the figures of 24 hours.
+    pub ticker: Section,
+    /// Of best prices, what follows from them, and depth.
+    pub book: Section,
+    /// Of flow.
+    pub flow: Section,
+    /// Of liquidity.walls.
+    pub walls: Section,
+    /// Of liquidity.vacuums.
+    pub vacuums: Section,
+    /// Of liquidity.volume_profile.
+    pub volume_profile: Section,
+    /// Of anomalies.
+    pub anomalies: Section,
+    /// Of health.
+    pub health: Section,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Section {
+    /// When it was computed, by the writer's clock, in UTC; null if it was not yet.
+    pub computed_at: Option<String>,
+    /// Of which moment the data are, by the exchange's clock, in UTC; null where the exchange gives none.
+    pub exchange_time: Option<String>,
+    /// Age of the data in milliseconds, by a clock that does not jump; null if there are none.
+    pub age_ms: Option<u64>,
+    /// Why something in it is null, partial or old; null if there is nothing to say.
+    pub reason: Option<String>,
+}
+
+impl Sections {
+    /// Every section with its name.
+    pub fn all(&self) -> [(&'static str, &Section); 8] {
+        [
+            ("ticker", &self.ticker),
+            ("book", &self.book),
+            ("flow", &self.flow),
+            ("walls", &self.walls),
+            ("vacuums", &self.vacuums),
+            ("volume_profile", &self.volume_profile),
+            ("anomalies", &self.anomalies),
+            ("health", &self.health),
+        ]
+    }
+
+    pub fn all_mut(&mut self) -> [&mut Section; 8] {
+        [
+            &mut self.ticker,
+            &mut self.book,
+            &mut self.flow,
+            &mut self.walls,
+            &mut self.vacuums,
+            &mut self.volume_profile,
+            &mut self.anomalies,
+            &mut self.health,
+        ]
+    }
+}

@@ -1,0 +1,264 @@
+//! Reports as a source: searched by what people call a market, fetched by `report:SYMBOL`, cited by record.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tribune_core::wire::clip;
+use tribune_core::{
+    CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts,
+    SourceStatus, Tool,
+};
+use tribune_page::View;
+
+use super::cache::{NodeId, ReportCache};
+use super::citing::{SCHEME, document, report_id, title};
+use super::engine::Engine;
+use super::exchange::{Exchange, Fit, Found, Names};
+use super::markdown;
+use super::reader::AgedReport;
+use super::service::{Reports, backend_unavailable};
+use super::{tools, view};
+use tribune_citations::records::Records;
+
+/// Longest symbol accepted; the exchange's own stay far below it.
+const MAX_SYMBOL_BYTES: usize = 64;
+/// The name of the source, and its profile.
+pub const NAME: &str = "reports";
+const SNIPPET_CHARS: usize = 200;
+/// Matches that a search looks through to find each symbol once.
+const MATCHES: usize = 200;
+/// Coverage of a report that has the figure asked for among others.
+const PART_COVERAGE: f32 = 0.95;
+/// Coverage of a report that does not have it: candles, single trades, trading rules.
+const MISSING_COVERAGE: f32 = 0.5;
+
+pub struct ReportsSource {
+    reports: Arc<Reports>,
+    /// Under which name this process writes reports, if it does.
+    node: Option<NodeId>,
+}
+
+impl ReportsSource {
+    /// `exchange` is the one that this process follows, if it does; with `node` it also writes reports.
+    pub fn new(
+        cache: Arc<dyn ReportCache>,
+        records: Records,
+        names: Arc<dyn Names>,
+        exchange: Option<Arc<dyn Exchange>>,
+        node: Option<NodeId>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            reports: Arc::new(Reports::new(cache, records, names, exchange, clock)),
+            node,
+        }
+    }
+
+    /// The symbol that an id is about; `None` if it is not one of ours.
+    fn symbol(&self, id: &DocumentId) -> Result<Option<Arc<str>>> {
+        Ok(match id.scheme() {
+            NAME => Some(self.reports.spell(id.key()).into()),
+            SCHEME => Some(symbol_of(id)?),
+            _ => None,
+        })
+    }
+
+    async fn hit(&self, found: &Found, aged: &AgedReport, cx: &CallContext) -> Result<Hit> {
+        let report = aged.now();
+        let url = match cx.cites {
+            true => Some(self.reports.citing.citation(aged).await?),
+            false => None,
+        };
+        let mut metadata = JsonObject::new();
+        metadata.insert("resolved_symbol".to_owned(), json!(report.symbol));
+        metadata.insert("matched_on".to_owned(), json!(found.matched_on));
+        metadata.insert("alternatives".to_owned(), json!(found.alternatives));
+        Ok(Hit {
+            id: report_id(&found.symbol)?,
+            title: title(&report),
+            snippet: clip(&markdown::brief(&report), SNIPPET_CHARS - 1).into_owned(),
+            url,
+            passage: None,
+            score: found.score,
+            coverage: found.coverage,
+            metadata: Some(metadata),
+        })
+    }
+}
+
+/// The best match of each symbol, as far as a report answers it: what is asked for by itself is better than a report
+/// that has it too.
+fn by_symbol(matches: Vec<Found>, limit: usize) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    for mut next in matches {
+        next.coverage *= match next.fit {
+            Fit::Whole => 1.0,
+            Fit::Part => PART_COVERAGE,
+            Fit::Missing => MISSING_COVERAGE,
+        };
+        match found.iter_mut().find(|known| known.symbol == next.symbol) {
+            Some(known) if known.fit == Fit::Whole => {}
+            Some(known) if next.fit == Fit::Whole || next.coverage > known.coverage => *known = next,
+            Some(_) => {}
+            None => found.push(next),
+        }
+    }
+    found.truncate(limit);
+    found
+}
+
+fn symbol_of(id: &DocumentId) -> Result<Arc<str>> {
+    let symbol = id.key();
+    let is_symbol = !symbol.is_empty()
+        && symbol.len() <= MAX_SYMBOL_BYTES
+        && !symbol.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control());
+    if !is_symbol {
+        return Err(Error::invalid_argument(
+            "a report id is `report:SYMBOL`, for example `report:BTCUSDT`",
+        ));
+    }
+    Ok(symbol.to_uppercase().into())
+}
+
+#[async_trait]
+impl Source for ReportsSource {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn owns(&self, scheme: &str) -> bool {
+        scheme == NAME || scheme == SCHEME
+    }
+
+    async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
+        let listing = self.reports.listing_for(&query.text).await?;
+        let today = self.reports.today();
+        let matches = by_symbol(listing.table.search(&query.text, MATCHES, today), query.limit);
+        let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();
+        if symbols.is_empty() {
+            return Ok(Arc::from([]));
+        }
+        let reports = self.reports.reader.read_all(&symbols).await;
+        let reports = reports.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        let mut hits = Vec::new();
+        for (found, report) in matches.iter().zip(reports) {
+            if let Ok(Some(report)) = report {
+                hits.push(self.hit(found, &report, cx).await?);
+            }
+        }
+        Ok(hits.into())
+    }
+
+    async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
+        let Some(symbol) = self.symbol(id)? else {
+            return Ok(None);
+        };
+        let report = self.reports.report(&symbol).await?;
+        if !cx.cites {
+            return document(&report.now()).map(Some);
+        }
+        self.reports.citing.document(&report).await.map(Some)
+    }
+
+    async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
+        self.reports.citing.cited(id, record).await
+    }
+
+    async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
+        let board = match cited {
+            Some(_) => view::then(document, &*self.reports.names),
+            None => match self.symbol(&document.id)? {
+                Some(symbol) => Some(view::now(
+                    &self.reports.report(&symbol).await?.now(),
+                    &*self.reports.names,
+                )),
+                None => None,
+            },
+        };
+        Ok(board.map(|board| View::Board(Box::new(board))))
+    }
+
+    fn facts(&self) -> SourceFacts {
+        let listing = self.reports.directory.listing();
+        let exchange = self.reports.exchange.as_ref();
+        let simulated = exchange.is_some_and(|exchange| exchange.simulated().is_some());
+        let example = listing.as_ref().and_then(|listing| listing.symbols.first().cloned());
+        SourceFacts {
+            name: NAME.to_owned(),
+            title: if simulated {
+                "SIMULATED market reports".to_owned()
+            } else {
+                "Market reports".to_owned()
+            },
+            description: Some(
+                "The whole state of a market in one document: price, order book, flow, liquidity, anomalies and health, computed all the time."
+                    .to_owned(),
+            ),
+            noun: "reports".to_owned(),
+            documents: listing.as_ref().map(|listing| listing.symbols.len() as u64),
+            dates: None,
+            example_id: Some(format!("report:{}", example.as_deref().unwrap_or("BTCUSDT"))),
+            live: true,
+            fields: Vec::new(),
+        }
+    }
+
+    /// A cache that does not answer must not take the other sources with it.
+    fn status(&self) -> SourceStatus {
+        let directory = &self.reports.directory;
+        if let Some(trouble) = directory.trouble() {
+            return SourceStatus::Degraded(format!("backend_unavailable: {trouble}"));
+        }
+        if let Some(trouble) = self.reports.trouble.get() {
+            return SourceStatus::Degraded(format!("reports cannot be written: {trouble}"));
+        }
+        let is_well = |exchange: &Arc<dyn Exchange>| exchange.is_to_track() && exchange.current_trouble().is_none();
+        let expects_reports = self.reports.exchange.as_ref().is_some_and(is_well);
+        match directory.listing() {
+            None => SourceStatus::Unready("looking up which symbols have reports".to_owned()),
+            Some(listing) if listing.symbols.is_empty() && expects_reports => {
+                SourceStatus::Unready("the first reports are being computed".to_owned())
+            }
+            Some(_) => SourceStatus::Ready,
+        }
+    }
+
+    fn origin(&self) -> Option<String> {
+        Some(self.reports.cache.place().to_owned())
+    }
+
+    fn revision(&self) -> u64 {
+        self.reports.directory.revision()
+    }
+
+    /// Follows which symbols have reports, and writes those of the exchange. A stop gives the leases up, so that other
+    /// nodes can take over at once.
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<()> {
+        let reports = &self.reports;
+        reports.note_start();
+        let follow = stop.run_until_cancelled(reports.directory.follow(&*reports.cache));
+        let write = async {
+            if let (Some(exchange), Some(node)) = (&reports.exchange, &self.node) {
+                let engine = Engine::new(
+                    exchange.clone(),
+                    reports.cache.clone(),
+                    node.clone(),
+                    reports.trouble.clone(),
+                );
+                engine.run(&stop).await;
+            }
+        };
+        tokio::join!(follow, write);
+        Ok(())
+    }
+
+    fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        tools::all(&self.reports)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! The page of a report, the current one or a cited one.
+
+mod panels;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Display;
+
+use jiff::Timestamp;
+use rust_decimal::Decimal;
+use serde::Deserialize as _;
+use tribune_core::Document;
+use tribune_page::{Amount, Badge, Board, Figure, Headline, Tone};
+
+use super::citing::REPORT;
+use super::exchange::Names;
+use super::model::{IngestionStatus, Level, Report, Section};
+use tribune_market_parts::book::Pair;
+use tribune_market_parts::parts::{links, simulated};
+use tribune_page::parts::{signed, tone_of};
+use tribune_page::text::{self, capitalised};
+
+/// Decimal places of percentages on a page.
+const RATIO_PLACES: u32 = 3;
+
+/// The board of a report as it is now.
+pub(super) fn now(report: &Report, names: &dyn Names) -> Board {
+    Board {
+        is_live: true,
+        ..board(report, names, false)
+    }
+}
+
+/// The board of what was cited; `None` if the record has no report that can be read: its text is shown then.
+pub(super) fn then(document: &Document, names: &dyn Names) -> Option<Board> {
+    let record = document.metadata.get(REPORT)?;
+    let report = Report::deserialize(record).ok()?;
+    Some(board(&report, names, true))
+}
+
+fn subtitle(base: &str, quote: &str, names: &dyn Names) -> String {
+    let name = |ticker| names.asset(ticker).unwrap_or(ticker);
+    tribune_market_parts::parts::subtitle(name(base), name(quote), Some("market report"))
+}
+
+fn board(report: &Report, names: &dyn Names, is_past: bool) -> Board {
+    let pair = Pair {
+        base: report.base_asset.clone(),
+        quote: report.quote_asset.clone(),
+        price_places: price_places(report),
+    };
+    let label = report.simulated.as_deref().map(simulated);
+    let reason = report.ingestion.reason.as_deref();
+    let mut panels = panels::book_panels(report, &pair);
+    panels.extend([
+        panels::flow(report.flow.as_ref(), &report.sections.flow, &pair),
+        panels::profile(
+            report.liquidity.volume_profile.as_ref(),
+            &report.sections.volume_profile,
+            &pair,
+        ),
+        panels::walls(report, &pair),
+        panels::vacuums(report, &pair),
+        panels::anomalies(report),
+        panels::health(report.health.as_ref(), report.ingestion.status, &report.sections.health),
+        panels::sections(report),
+        panels::writer(report),
+    ]);
+    Board {
+        title: format!("{}/{}", report.base_asset, report.quote_asset),
+        subtitle: Some(subtitle(&report.base_asset, &report.quote_asset, names)),
+        badges: label
+            .into_iter()
+            .chain([ingestion(report.ingestion.status, reason, is_past)])
+            .collect(),
+        headline: Some(headline(report)),
+        notes: reason.map(capitalised).into_iter().collect(),
+        panels,
+        links: links(&report.symbol, true),
+        is_live: false,
+        shows_text: true,
+    }
+}
+
+/// How fresh the data is, or was in a record.
+fn ingestion(status: IngestionStatus, reason: Option<&str>, is_past: bool) -> Badge {
+    let (label, tone, meaning) = match (status, is_past) {
+        (IngestionStatus::Ok, false) => (
+            "data ok",
+            Tone::Good,
+            "The exchange confirmed the data within a moment.",
+        ),
+        (IngestionStatus::Ok, true) => (
+            "data was ok",
+            Tone::Plain,
+            "The exchange had confirmed the data within a moment.",
+        ),
+        (IngestionStatus::Degraded, false) => (
+            "data degraded",
+            Tone::Warning,
+            "The data is older than a second for two seconds.",
+        ),
+        (IngestionStatus::Degraded, true) => (
+            "data was degraded",
+            Tone::Warning,
+            "The data had been older than a second for two seconds.",
+        ),
+        (IngestionStatus::Down, false) => ("data down", Tone::Bad, "The data is older than five seconds."),
+        (IngestionStatus::Down, true) => ("data was down", Tone::Bad, "The data was older than five seconds."),
+    };
+    let meaning = reason.map_or_else(
+        || meaning.to_owned(),
+        |reason| format!("{meaning} {}.", capitalised(reason)),
+    );
+    Badge {
+        label: label.to_owned(),
+        tone,
+        meaning: Some(meaning),
+    }
+}
+
+fn price_places(report: &Report) -> usize {
+    let levels = report
+        .depth
+        .iter()
+        .flat_map(|depth| depth.bids.iter().chain(&depth.asks));
+    let scales = levels
+        .map(|level| level.price.normalize().scale())
+        .chain(report.last_price.map(|price| price.scale()));
+    scales.max().unwrap_or(2) as usize
+}
+
+fn headline(report: &Report) -> Headline {
+    let (base, quote) = (&*report.base_asset, &*report.quote_asset);
+    let reason = |section: &Section| section.reason.clone().unwrap_or_else(|| "it is not known".to_owned());
+    let (of_day, of_book) = (reason(&report.sections.ticker), reason(&report.sections.book));
+    let best = |label: &str, best: Option<Level>| Figure {
+        note: Some(best.map_or_else(
+            || of_book.clone(),
+            |best| format!("for {} {base}", best.qty.normalize()),
+        )),
+        ..known(label, best.map(|best| best.price), quote, &of_book)
+    };
+    let change = report.change_24h_pct.map(|change| {
+        let shown = rounded(change);
+        (Amount::new(signed(&shown), "% in 24 h"), tone_of(shown.parse().ok()))
+    });
+    Headline {
+        label: "Last price".to_owned(),
+        value: report.last_price.map_or_else(
+            || Amount::plain("unknown"),
+            |price| Amount::new(price.normalize().to_string(), quote),
+        ),
+        change,
+        // The time of the data, not of the computation, which goes on without data.
+        as_of: report.ingestion.last_update.as_deref().and_then(|at| at.parse().ok()),
+        age_ms: Some(report.data_age_ms),
+        figures: vec![
+            known("24 h high", report.high_24h, quote, &of_day),
+            known("24 h low", report.low_24h, quote, &of_day),
+            total("24 h volume", report.volume_24h, base, &of_day),
+            total("24 h turnover", report.quote_volume_24h, quote, &of_day),
+            best("Best bid", report.best_bid),
+            best("Best ask", report.best_ask),
+            spread(report.spread_bps, &of_book),
+            known("Microprice", report.micro_price.map(shown), quote, &of_book),
+        ],
+    }
+}
+
+/// A computed price, rounded for people.
+fn shown(price: Decimal) -> Decimal {
+    price.round_sf(8).unwrap_or(price)
+}
+
+fn figure(label: &str, amount: Option<Amount>, why: &str) -> Figure {
+    amount.map_or_else(|| Figure::unknown(label, why), |amount| Figure::new(label, amount))
+}
+
+fn known(label: &str, value: Option<Decimal>, unit: &str, why: &str) -> Figure {
+    let amount = value.map(|value| Amount::new(value.normalize().to_string(), unit));
+    figure(label, amount, why)
+}
+
+/// A sum, rounded; the JSON has all digits.
+fn total(label: &str, value: Option<Decimal>, unit: &str, why: &str) -> Figure {
+    let amount = value.map(|value| Amount::new(text::sum(&value.normalize().to_string()), unit));
+    figure(label, amount, why)
+}
+
+fn spread(bps: Option<f64>, why: &str) -> Figure {
+    let text = |bps: f64| Decimal::try_from(bps).map_or_else(|_| bps.to_string(), text::ratio);
+    figure("Spread", bps.map(|bps| Amount::new(text(bps), "bps")), why)
+}
+
+fn rounded(value: f64) -> String {
+    let exact = Decimal::try_from(value).map(|value| value.round_dp(RATIO_PLACES).normalize().to_string());
+    exact.unwrap_or_else(|_| value.to_string())
+}
+
+/// A time of a report as `2026-01-02 03:04:05.678`, in UTC.
+fn time(written: &str) -> String {
+    let time = written.parse::<Timestamp>();
+    time.map_or_else(
+        |_| written.to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string(),
+    )
+}
+
+fn count(label: &str, value: impl Display) -> Figure {
+    Figure::new(label, Amount::plain(value.to_string()))
+}
+
+fn why(section: &Section) -> String {
+    section.reason.clone().unwrap_or_else(|| "it is not known".to_owned())
+}

@@ -1,0 +1,288 @@
+//! The panels of a report, one per section.
+
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use tribune_page::{Amount, Cell, Content, Figure, Panel, Tone, Width};
+
+use super::super::model::{
+    Anomaly, Component, Flow, Health, IngestionStatus, Level, Report, Section, Vacuum, VolumeProfile, Wall,
+};
+use super::{count, figure, rounded, time, why};
+use tribune_analytics::{BookSide, Severity};
+use tribune_binance::book::{self, Depth};
+use tribune_binance::number::{Price, Quantity};
+use tribune_market_parts::book::{Pair, depth_chart, ladder};
+use tribune_market_parts::parts::{input_of, of_components, severe};
+use tribune_page::parts::{cell, noted, numbers, panel, panel_or_why, signed, table, tone_of, toned, words};
+use tribune_page::text::{capitalised, dash, plain};
+
+pub(super) fn book_panels(report: &Report, pair: &Pair) -> Vec<Panel> {
+    let listed = report.depth.as_ref().and_then(|depth| {
+        let bids: Vec<book::Level> = depth.bids.iter().map(level).collect::<Option<_>>()?;
+        let asks: Vec<book::Level> = depth.asks.iter().map(level).collect::<Option<_>>()?;
+        Some(Depth {
+            bid_reach: bids.last().map(|level| level.price),
+            ask_reach: asks.last().map(|level| level.price),
+            bids: bids.into_iter().rev().collect(),
+            asks: asks.into_iter().rev().collect(),
+        })
+    });
+    let Some(depth) = listed else {
+        let missing = || Content::Missing(why(&report.sections.book));
+        return vec![
+            panel("depth", "Depth", Width::Half, missing()),
+            panel("ladder", "Order book", Width::Half, missing()),
+        ];
+    };
+    vec![depth_chart(&depth, pair), ladder(&depth, pair)]
+}
+
+fn level(level: &Level) -> Option<book::Level> {
+    Some(book::Level {
+        price: Price::parse(&level.price.to_string()).ok()?,
+        quantity: Quantity::parse(&level.qty.to_string()).ok()?,
+    })
+}
+
+pub(super) fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel {
+    let content = flow.ok_or_else(|| why(section)).map(|flow| {
+        let sum = |label: &str, value: Decimal, tone: Tone| Figure {
+            tone,
+            ..Figure::new(label, Amount::new(value.normalize().to_string(), &pair.base))
+        };
+        let net = flow.net_flow.normalize().to_string();
+        let figures = vec![
+            Figure {
+                tone: tone_of(flow.net_flow.to_f64()),
+                ..Figure::new("Net flow", Amount::new(signed(&net), &pair.base))
+            },
+            sum("Buyers took", flow.buy_volume, Tone::Up),
+            sum("Sellers gave", flow.sell_volume, Tone::Down),
+            count("Trades", flow.trade_count),
+            figure(
+                "Trades a second",
+                flow.orders_per_sec.map(|rate| Amount::plain(rounded(rate))),
+                "trades of the last ten seconds are missing",
+            ),
+        ];
+        let note = format!(
+            "Trades of the last {} s{}. Exact sums; they say what was, not what will be.",
+            flow.window_sec,
+            if flow.complete {
+                ""
+            } else {
+                ", of which some are missing"
+            }
+        );
+        (Content::Figures(figures), Some(note))
+    });
+    panel_or_why("flow", "Order flow", Width::Half, content)
+}
+
+pub(super) fn profile(profile: Option<&VolumeProfile>, section: &Section, pair: &Pair) -> Panel {
+    let content = profile.ok_or_else(|| why(section)).map(|profile| {
+        let price =
+            |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
+        let figures = vec![
+            price("Point of control", profile.poc),
+            price("Value area high", profile.vah),
+            price("Value area low", profile.val),
+            count("Trades", profile.trade_count),
+            figure(
+                "Coverage",
+                profile.coverage.map(|share| Amount::new(rounded(share * 100.0), "%")),
+                "it is not known",
+            ),
+        ];
+        let note = format!(
+            "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
+            profile.window_sec / 60
+        );
+        (Content::Figures(figures), Some(note))
+    });
+    panel_or_why("profile", "Volume profile", Width::Half, content)
+}
+
+const fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Low => "low",
+        Severity::Medium => "medium",
+        Severity::High => "high",
+    }
+}
+
+fn severity_cell(of: Severity) -> Cell {
+    let word = severity(of);
+    toned(word, severe(Some(word)))
+}
+
+/// A list as a table, or a sentence if it is empty.
+fn listed<T>(
+    list: Option<&Vec<T>>,
+    section: &Section,
+    nothing: &str,
+    make: impl FnOnce(&[T]) -> Content,
+) -> Result<(Content, Option<String>), String> {
+    match list {
+        None => Err(why(section)),
+        Some(list) if list.is_empty() => Ok((Content::Text(nothing.to_owned()), None)),
+        Some(list) => Ok((make(list), None)),
+    }
+}
+
+pub(super) fn walls(report: &Report, pair: &Pair) -> Panel {
+    let content = listed(
+        report.liquidity.walls.as_ref(),
+        &report.sections.walls,
+        "No level is far larger than the others and stays.",
+        |walls| {
+            let row = |wall: &Wall| {
+                let side = match wall.side {
+                    BookSide::Bid => toned("bid", Tone::Up),
+                    BookSide::Ask => toned("ask", Tone::Down),
+                };
+                vec![
+                    side,
+                    cell(wall.price.normalize().to_string()),
+                    cell(wall.qty.normalize().to_string()),
+                    severity_cell(wall.severity),
+                ]
+            };
+            let columns = vec![
+                words("Side"),
+                numbers(format!("Price ({})", pair.quote)),
+                numbers(format!("Quantity ({})", pair.base)),
+                words("Severity"),
+            ];
+            table(columns, walls.iter().map(row).collect())
+        },
+    );
+    let panel = panel_or_why("walls", "Walls", Width::Half, content);
+    noted(
+        panel,
+        "Levels at least ten times the median that have stayed for five seconds. Hints.",
+    )
+}
+
+pub(super) fn vacuums(report: &Report, pair: &Pair) -> Panel {
+    let content = listed(
+        report.liquidity.vacuums.as_ref(),
+        &report.sections.vacuums,
+        "No price range between traded ones was nearly empty.",
+        |vacuums| {
+            let row = |vacuum: &Vacuum| {
+                vec![
+                    cell(vacuum.from.normalize().to_string()),
+                    cell(vacuum.to.normalize().to_string()),
+                    severity_cell(vacuum.severity),
+                ]
+            };
+            let columns = vec![
+                numbers(format!("From ({})", pair.quote)),
+                numbers(format!("To ({})", pair.quote)),
+                words("Severity"),
+            ];
+            table(columns, vacuums.iter().map(row).collect())
+        },
+    );
+    let panel = panel_or_why("vacuums", "Liquidity vacuums", Width::Half, content);
+    noted(panel, "Price ranges in which little was traded. Descriptive.")
+}
+
+pub(super) fn anomalies(report: &Report) -> Panel {
+    let content = listed(
+        report.anomalies.as_ref(),
+        &report.sections.anomalies,
+        "Every check that could be made found nothing.",
+        |found| {
+            let row = |anomaly: &Anomaly| {
+                vec![
+                    cell(capitalised(&anomaly.kind.replace('_', " "))),
+                    severity_cell(anomaly.severity),
+                    cell(anomaly.note.clone()),
+                ]
+            };
+            let columns = vec![words("Check"), words("Severity"), words("What was found")];
+            table(columns, found.iter().map(row).collect())
+        },
+    );
+    let panel = panel_or_why("anomalies", "Anomalies", Width::Whole, content);
+    noted(panel, "What differs from the market's own past. Hints, not findings.")
+}
+
+/// Without current data, the last score says nothing about the present.
+pub(super) fn health(health: Option<&Health>, status: IngestionStatus, section: &Section) -> Panel {
+    let title = match health.and_then(|health| health.score) {
+        Some(_) if status == IngestionStatus::Down => "Health: unknown, no data arrives".to_owned(),
+        Some(score) => format!("Health: {} of 100", rounded(score)),
+        None => "Health".to_owned(),
+    };
+    let content = health.ok_or_else(|| why(section)).map(|health| {
+        let points = |value: Option<f64>| value.and_then(plain).unwrap_or_else(dash);
+        let row = |part: &Component| {
+            let from = match part.input {
+                Some(input) => input_of(&rounded(input), &part.input_unit),
+                None => format!("not known: {}", part.reason.as_deref().unwrap_or("no reason is given")),
+            };
+            vec![
+                cell(capitalised(&part.name)),
+                Cell {
+                    share: part.score.map(|score| (score / 100.0).clamp(0.0, 1.0)),
+                    ..cell(points(part.score))
+                },
+                cell(points(Some(part.weight))),
+                cell(points(part.contribution)),
+                cell(from),
+            ]
+        };
+        let columns = of_components();
+        let note = format!(
+            "A convention, over {} of the weight: {}.",
+            points(Some(health.weights_used)),
+            health.note
+        );
+        (table(columns, health.components.iter().map(row).collect()), Some(note))
+    });
+    panel_or_why("health", &title, Width::Whole, content)
+}
+
+pub(super) fn sections(report: &Report) -> Panel {
+    let row = |(name, section): (&str, &Section)| {
+        vec![
+            cell(capitalised(&name.replace('_', " "))),
+            cell(section.age_ms.map_or_else(dash, |age| age.to_string())),
+            cell(section.computed_at.as_deref().map_or_else(dash, time)),
+            cell(section.exchange_time.as_deref().map_or_else(dash, time)),
+            cell(section.reason.clone().unwrap_or_default()),
+        ]
+    };
+    let columns = vec![
+        words("Part"),
+        numbers("Age (ms)"),
+        words("Computed (UTC)"),
+        words("Exchange time (UTC)"),
+        words("What is missing, and why"),
+    ];
+    let panel = panel(
+        "sections",
+        "How old each part is",
+        Width::Whole,
+        table(columns, report.sections.all().map(row).into()),
+    );
+    noted(panel, "Ages are measured by clocks that do not jump.")
+}
+
+pub(super) fn writer(report: &Report) -> Panel {
+    let figures = vec![
+        count("Node", &report.writer.node_id),
+        count("Token", report.writer.writer_token),
+        count("Sequence", report.writer.sequence),
+        count("Written (UTC)", time(&report.updated_at)),
+        count("Schema", &report.schema_version),
+    ];
+    let panel = panel("writer", "Who wrote it", Width::Whole, Content::Figures(figures));
+    noted(
+        panel,
+        "Of two reports the one with the larger token is newer, of one token the one with the larger sequence.",
+    )
+}

@@ -1,0 +1,153 @@
+//! Reports are read back as they were written, with their age, until they expire.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+use tribune_reports::cache::Eagerness::First;
+use tribune_reports::cache::{Claim, Found, Lease, Timing, Write, Written};
+
+use super::{BRIEF, PATIENT, Shared, on_both, reads, takes, wait_for_expiry, writes};
+use crate::reports::{BTC, claim, node, report, stored, symbol, write};
+
+async fn written_report_is_read_back(shared: impl Fn(Timing) -> Shared) {
+    let shared = shared(PATIENT);
+    let (cache, other, a) = (shared.open(), shared.open(), node("a"));
+    assert!(matches!(reads(&cache, BTC).await[..], [Found::Nothing]));
+    let token = takes(&cache, &a, BTC).await;
+    assert_eq!(writes(&cache, write(BTC, &a, token, 1)).await, Written::Stored);
+    assert_eq!(*stored(&reads(&other, BTC).await).report, report(BTC, &a, token, 1));
+    assert_eq!(writes(&cache, write(BTC, &a, token, 2)).await, Written::Stored);
+    assert_eq!(stored(&reads(&other, BTC).await).report.writer.sequence, 2);
+}
+
+async fn answers_keep_the_order_of_the_request(shared: impl Fn(Timing) -> Shared) {
+    let shared = shared(PATIENT);
+    let (cache, a) = (shared.open(), node("a"));
+    let names: Vec<Arc<str>> = (0..200).map(|number| symbol(&format!("S{number}USDT"))).collect();
+    let asked: Vec<Claim> = names.iter().map(|name| claim(name, First)).collect();
+    let leases = cache.claim(&a, &asked).await.expect("it answers");
+    let parcels: Vec<Write> = (names.iter().zip(&leases).step_by(2))
+        .map(|(name, lease)| match lease {
+            Lease::Taken { token } => write(name, &a, *token, 1),
+            other => panic!("not taken: {other:?}"),
+        })
+        .collect();
+    let written = cache.write(&parcels).await.expect("it answers");
+    assert_eq!(written, vec![Written::Stored; 100]);
+    // Every second one is there; what cannot be a symbol is nowhere.
+    let mut asked = names.clone();
+    asked.insert(7, symbol("writer:S0USDT"));
+    let mut found = cache.read(&asked).await.expect("it answers");
+    assert!(matches!(found.remove(7), Found::Nothing));
+    for (at, (name, found)) in names.iter().zip(found).enumerate() {
+        match found {
+            Found::Report(stored) if at % 2 == 0 => assert_eq!(stored.report.symbol, **name),
+            Found::Nothing if at % 2 == 1 => {}
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    assert!(cache.read(&[]).await.expect("it answers").is_empty());
+    assert!(cache.claim(&a, &[]).await.expect("it answers").is_empty());
+    assert!(cache.write(&[]).await.expect("it answers").is_empty());
+}
+
+async fn ages_grow_and_are_never_too_small(shared: impl Fn(Timing) -> Shared) {
+    let shared = shared(PATIENT);
+    let (cache, other, a) = (shared.open(), shared.open(), node("a"));
+    let token = takes(&cache, &a, BTC).await;
+    let generated = Instant::now();
+    // It takes a while from the report to its writing.
+    wait_for_expiry().await;
+    let parcel = Write {
+        generated,
+        ..write(BTC, &a, token, 1)
+    };
+    assert_eq!(writes(&cache, parcel).await, Written::Stored);
+    let (mut last, mut last_took) = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..20 {
+        let (begun, least) = (Instant::now(), generated.elapsed());
+        let age = stored(&reads(&other, BTC).await).age;
+        // What a question takes on its way counts twice.
+        let took = begun.elapsed();
+        let most = generated.elapsed() + took + Duration::from_secs(1);
+        assert!((least..most).contains(&age), "{least:?} <= {age:?} < {most:?}");
+        assert!(age + last_took > last, "{last:?} then {age:?}");
+        (last, last_took) = (age, took);
+        sleep(Duration::from_millis(3)).await;
+    }
+}
+
+async fn report_expires(shared: impl Fn(Timing) -> Shared) {
+    let shared = shared(Timing {
+        keep_report: 2 * BRIEF,
+        ..PATIENT
+    });
+    let (cache, a) = (shared.open(), node("a"));
+    let token = takes(&cache, &a, BTC).await;
+    let generated = Instant::now();
+    let parcel = Write {
+        generated,
+        ..write(BTC, &a, token, 1)
+    };
+    assert_eq!(writes(&cache, parcel).await, Written::Stored);
+    loop {
+        let before = generated.elapsed();
+        match &reads(&cache, BTC).await[..] {
+            [Found::Report(stored)] => assert!(before < 2 * BRIEF && stored.age >= before, "{before:?}"),
+            [Found::Nothing] => break,
+            other => panic!("{other:?}"),
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    // One that is too old when it comes takes the place of the one before, which is older still.
+    assert_eq!(writes(&cache, write(BTC, &a, token, 2)).await, Written::Stored);
+    let parcel = Write {
+        generated,
+        ..write(BTC, &a, token, 3)
+    };
+    assert_eq!(writes(&cache, parcel).await, Written::Stored);
+    assert!(matches!(reads(&cache, BTC).await[..], [Found::Nothing]));
+    assert_eq!(cache.indexed().await.expect("it answers").len(), 1, "its name is kept");
+}
+
+/// Longer than a busy machine takes between two steps of a test.
+const KEEP_SYMBOL: Duration = Duration::from_secs(4);
+
+async fn symbols_stay_indexed_until_they_expire(shared: impl Fn(Timing) -> Shared) {
+    let shared = shared(Timing {
+        keep_report: BRIEF,
+        keep_symbol: KEEP_SYMBOL,
+        ..PATIENT
+    });
+    let (cache, a) = (shared.open(), node("a"));
+    for name in ["ETHUSDT", BTC] {
+        let token = takes(&cache, &a, name).await;
+        assert_eq!(writes(&cache, write(name, &a, token, 1)).await, Written::Stored);
+    }
+    let begun = Instant::now();
+    let indexed = cache.indexed().await.expect("it answers");
+    let [btc, eth] = &indexed[..] else {
+        panic!("{indexed:?}");
+    };
+    assert_eq!([&*btc.symbol, &*btc.base, &*btc.quote], [BTC, "BTC", "USDT"]);
+    assert_eq!(&*eth.symbol, "ETHUSDT");
+    assert!(btc.age < KEEP_SYMBOL, "{:?}", btc.age);
+    loop {
+        let before = begun.elapsed();
+        if cache.indexed().await.expect("it answers").is_empty() {
+            break;
+        }
+        assert!(before < KEEP_SYMBOL + BRIEF, "{before:?}");
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert!(begun.elapsed() > 5 * BRIEF, "longer than its report");
+}
+
+on_both! {
+    written_report_is_read_back
+    answers_keep_the_order_of_the_request
+    ages_grow_and_are_never_too_small
+    report_expires
+    symbols_stay_indexed_until_they_expire
+}

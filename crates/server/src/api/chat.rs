@@ -1,0 +1,182 @@
+//! `/chat`: asks the agent; the answer comes as JSON or as a stream of events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use futures::stream;
+use http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tribune_agent::{Accepted, ChatAnswer, ChatRequest, Event, Events, Turn};
+use tribune_core::{Error, ErrorKind, Result};
+
+use crate::identity::Caller;
+use crate::request::read_limited;
+use crate::response::{self, problem};
+use crate::service::chat::TurnSlot;
+use crate::service::{Chat, NoChat, Service};
+
+/// Several times a message of 4,000 characters.
+const MAX_BODY_BYTES: usize = 64 * 1024;
+const BUSY: &str = "Too many chats in progress; try again shortly";
+const SIGN_IN: &str = "The chat needs a user: send `Authorization: Bearer TOKEN`. The operator creates a token with `tribune token create --user NAME`.";
+
+pub(crate) async fn chat(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Response {
+    let Some(user) = caller.principal.user() else {
+        return problem::unauthorized(SIGN_IN);
+    };
+    if service.stopping.is_cancelled() {
+        return problem::from_error(&interrupted());
+    }
+    let chat = match &service.chat {
+        Ok(chat) => chat,
+        Err(no_chat) => return not_configured(no_chat),
+    };
+    let streamed = response::accepts(request.headers(), "text/event-stream");
+    let question = match read(&service, request).await {
+        Ok(question) => question,
+        Err(refusal) => return *refusal,
+    };
+    let Some(slot) = chat.reserve_turn(&user) else {
+        return problem::with_status(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
+    };
+    match chat.agent.begin(question, &user).await {
+        Err(error) => problem::from_error(&error),
+        Ok(Accepted::Answered(answer)) if streamed => events(&service, answered(answer)),
+        Ok(Accepted::Answered(answer)) => json_answer(&answer),
+        Ok(Accepted::Turn(turn)) if streamed => events(&service, run(&service, chat, turn, caller, slot).1),
+        Ok(Accepted::Turn(turn)) => match run(&service, chat, turn, caller, slot).0.await {
+            Ok(Ok(answer)) => json_answer(&answer),
+            Ok(Err(error)) => problem::from_error(&error),
+            Err(_) => problem::from_error(&interrupted()),
+        },
+    }
+}
+
+/// Runs a turn in its own task: if the caller hangs up, the turn is still finished and stored.
+fn run(
+    service: &Arc<Service>,
+    chat: &Chat,
+    turn: Turn,
+    caller: Caller,
+    slot: TurnSlot,
+) -> (oneshot::Receiver<Result<ChatAnswer>>, mpsc::UnboundedReceiver<Bytes>) {
+    let (outcome, waiting) = oneshot::channel();
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let toolbox = chat.toolbox(service, &caller.principal);
+    let cx = chat.call_context(service, caller.principal, caller.correlation_id);
+    let running = service.calls.token();
+    tokio::spawn(async move {
+        let events = ToClient(sender);
+        let answer = turn.run(toolbox, cx, &events).await;
+        events.last(&answer);
+        // The caller may have hung up.
+        drop(outcome.send(answer));
+        drop((slot, running));
+    });
+    (waiting, receiver)
+}
+
+/// The single event of a question that was answered before.
+fn answered(answer: ChatAnswer) -> mpsc::UnboundedReceiver<Bytes> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    ToClient(sender).last(&Ok(answer));
+    receiver
+}
+
+/// Events on the wire. The channel is unbounded because an answer is bounded.
+struct ToClient(mpsc::UnboundedSender<Bytes>);
+
+impl ToClient {
+    fn send(&self, name: &str, data: &Value) {
+        drop(self.0.send(format!("event: {name}\ndata: {data}\n\n").into()));
+    }
+
+    fn last(&self, answer: &Result<ChatAnswer>) {
+        match answer {
+            Ok(answer) => self.send("answer", &json!(answer)),
+            Err(error) => self.send("error", &problem::body(error.kind().as_str(), error.message())),
+        }
+    }
+}
+
+impl Events for ToClient {
+    fn emit(&self, event: Event) {
+        let mut data = serde_json::to_value(&event).unwrap_or_default();
+        let name = data.as_object_mut().and_then(|data| data.shift_remove("type"));
+        if let Some(Value::String(name)) = name {
+            self.send(&name, &data);
+        }
+    }
+}
+
+fn events(service: &Service, receiver: mpsc::UnboundedReceiver<Bytes>) -> Response {
+    let keep_alive = service.settings.keep_alive;
+    let stream = stream::unfold(receiver, move |mut receiver| async move {
+        let event = next(&mut receiver, keep_alive).await?;
+        Some((Ok::<_, Infallible>(event), receiver))
+    });
+    response::event_stream(Body::from_stream(stream))
+}
+
+/// The next event, or a comment that keeps proxies from closing an idle connection.
+async fn next(receiver: &mut mpsc::UnboundedReceiver<Bytes>, keep_alive: Duration) -> Option<Bytes> {
+    match tokio::time::timeout(keep_alive, receiver.recv()).await {
+        Ok(event) => event,
+        Err(_) => Some(Bytes::from_static(b": keep-alive\n\n")),
+    }
+}
+
+async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, Box<Response>> {
+    let refuse = |status, message: &str| {
+        Box::new(problem::with_status(
+            status,
+            ErrorKind::InvalidArgument.as_str(),
+            message,
+        ))
+    };
+    let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.call_timeout).await?;
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(refuse(
+            StatusCode::BAD_REQUEST,
+            "Invalid request body: send a JSON object {\"message\": \"…\"}",
+        ));
+    }
+    serde_json::from_slice(&body).map_err(|error| {
+        let message = format!(
+            "Invalid request body: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\"}} (the user comes from the token)"
+        );
+        refuse(StatusCode::BAD_REQUEST, &message)
+    })
+}
+
+fn json_answer(answer: &ChatAnswer) -> Response {
+    response::json(StatusCode::OK, json!(answer).to_string())
+}
+
+fn not_configured(no_chat: &NoChat) -> Response {
+    let mut body = match no_chat {
+        NoChat::Unconfigured => {
+            let message = format!("Chat needs a model. Add this to tribune.toml:\n{}", no_chat.remedy());
+            problem::body("model_not_configured", &message)
+        }
+        NoChat::Unusable(reason) => problem::body("model_not_configured", reason),
+    };
+    if *no_chat == NoChat::Unconfigured {
+        body["error"]["missing"] = json!(NoChat::LINES);
+    }
+    response::json(StatusCode::SERVICE_UNAVAILABLE, body.to_string())
+}
+
+fn interrupted() -> Error {
+    Error::unavailable("The server stopped before the answer was complete; ask again in a moment")
+}

@@ -1,0 +1,204 @@
+//! Checks every request: which host it addresses (Host), which page sent it (Origin, CORS), who sent it
+//! ([`Callers`]); and gives it the id that ties it to its log lines.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::Next;
+use axum::response::Response;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
+use tribune_core::Links;
+
+use super::Authenticator;
+use super::callers::{Caller, Callers, Refusal, is_from_this_machine};
+use crate::address::{bare_host, host_name, is_loopback_name};
+use crate::response::rpc;
+use crate::settings::Settings;
+
+const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
+const MAX_CORRELATION_CHARS: usize = 64;
+
+pub struct Guard {
+    hosts: HashSet<String>,
+    any_host: bool,
+    /// `scheme://host:port` of pages that may call.
+    origins: HashSet<String>,
+    any_origin: bool,
+    /// Pages served from this machine may call a server that only this machine reaches.
+    loopback_origins: bool,
+    callers: Callers,
+    /// First half of the correlation ids made here: tells processes apart.
+    process: u32,
+    next: AtomicU32,
+}
+
+impl Guard {
+    /// `profile_hosts` are the host names that profiles claim. Without an authenticator every user token is refused.
+    pub fn new<'a>(
+        settings: &Settings,
+        links: &Links,
+        profile_hosts: impl Iterator<Item = &'a str>,
+        authenticator: Option<Arc<dyn Authenticator>>,
+    ) -> Self {
+        let loopback = settings.listen.ip().is_loopback();
+        let mut hosts: HashSet<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
+        if !settings.listen.ip().is_unspecified() {
+            hosts.insert(settings.listen.ip().to_string());
+        }
+        let public: Option<Uri> = settings.public_url.parse().ok();
+        hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare_host));
+        hosts.extend(settings.allowed_hosts.iter().map(|host| bare_host(host)));
+        hosts.extend(profile_hosts.map(str::to_owned));
+        let mut origins: HashSet<String> = settings
+            .allowed_origins
+            .iter()
+            .map(|o| o.trim_end_matches('/').to_ascii_lowercase())
+            .collect();
+        origins.extend(public.as_ref().and_then(origin_of));
+        Self {
+            any_host: settings.allowed_hosts.iter().any(|host| host == "*"),
+            any_origin: settings.allowed_origins.iter().any(|origin| origin == "*"),
+            hosts,
+            origins,
+            loopback_origins: loopback,
+            callers: Callers::new(settings, links, public.as_ref(), authenticator),
+            process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
+            next: AtomicU32::new(0),
+        }
+    }
+
+    pub(crate) fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    fn host_allowed(&self, host: Option<&str>) -> bool {
+        self.any_host || host.is_some_and(|host| self.hosts.contains(host))
+    }
+
+    fn origin_allowed(&self, origin: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        if self.any_origin || self.origins.contains(&origin) {
+            return true;
+        }
+        let host = origin.parse::<Uri>().ok().and_then(|uri| uri.host().map(bare_host));
+        self.loopback_origins && host.is_some_and(|host| is_loopback_name(&host))
+    }
+
+    /// The caller's own id if it is fit to be logged, otherwise a new one.
+    fn correlation_id(&self, headers: &HeaderMap) -> Arc<str> {
+        let given = headers.get(&CORRELATION).or_else(|| headers.get("x-request-id"));
+        let given = given.and_then(|value| value.to_str().ok()).filter(|id| {
+            let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            !id.is_empty() && id.len() <= MAX_CORRELATION_CHARS && id.chars().all(fit)
+        });
+        match given {
+            Some(id) => id.into(),
+            None => format!("{:08x}{:08x}", self.process, self.next.fetch_add(1, Ordering::Relaxed)).into(),
+        }
+    }
+}
+
+fn origin_of(uri: &Uri) -> Option<String> {
+    Some(format!(
+        "{}://{}",
+        uri.scheme_str()?,
+        uri.authority()?.as_str().to_ascii_lowercase()
+    ))
+}
+
+/// Lets a request through with its [`Caller`], or refuses it.
+pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, next: Next) -> Response {
+    let correlation_id = guard.correlation_id(request.headers());
+    let host = host_name(request.headers(), request.uri());
+    let origin = request.headers().get(header::ORIGIN).cloned();
+
+    let origin_is_fine = origin
+        .as_ref()
+        .is_none_or(|o| o.to_str().is_ok_and(|o| guard.origin_allowed(o)));
+
+    let response = if !guard.host_allowed(host.as_deref()) {
+        refuse_host(host.as_deref(), &correlation_id)
+    } else if !origin_is_fine {
+        refuse_origin(origin.as_ref(), &correlation_id)
+    } else if request.method() == Method::OPTIONS {
+        preflight(request.headers())
+    } else {
+        let is_local = is_from_this_machine(&request);
+        let refusal = match guard.callers.identify(request.headers(), is_local).await {
+            Ok(principal) if guard.callers.admit(&principal, request.uri().path()) => {
+                request.extensions_mut().insert(Caller {
+                    principal,
+                    correlation_id: correlation_id.clone(),
+                });
+                return finish(next.run(request).await, &correlation_id, origin);
+            }
+            Ok(_) => Refusal::TokenRequired,
+            Err(refusal) => refusal,
+        };
+        guard.callers.refuse(refusal, &request)
+    };
+
+    finish(response, &correlation_id, origin.filter(|_| origin_is_fine))
+}
+
+/// Adds the headers of every response; pages of `origin` may read it.
+fn finish(mut response: Response, correlation_id: &str, origin: Option<HeaderValue>) -> Response {
+    let headers = response.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(correlation_id) {
+        headers.insert(CORRELATION, id);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(origin) = origin {
+        allow_origin(headers, origin);
+    }
+    response
+}
+
+fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(
+            "Mcp-Session-Id, MCP-Protocol-Version, X-Correlation-ID, WWW-Authenticate, Retry-After",
+        ),
+    );
+}
+
+fn preflight(asked: &HeaderMap) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, POST, DELETE, OPTIONS"),
+    );
+    let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned().unwrap_or(HeaderValue::from_static(
+        "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Correlation-ID",
+    ));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {
+    let host = host.unwrap_or("none");
+    tracing::warn!(host, correlation_id, "refused a request for an unknown host name");
+    let message = format!(
+        "Unknown host name `{host}`. Set server.public_url to the address of this server, or add the name to server.allowed_hosts."
+    );
+    rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message)
+}
+
+fn refuse_origin(origin: Option<&HeaderValue>, correlation_id: &str) -> Response {
+    let origin = origin
+        .map(|origin| String::from_utf8_lossy(origin.as_bytes()))
+        .unwrap_or_default();
+    tracing::warn!(%origin, correlation_id, "refused a request from a page of another origin");
+    let message =
+        format!("Pages of `{origin}` may not call this server. Add the origin to server.allowed_origins to allow it.");
+    rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message)
+}

@@ -1,0 +1,148 @@
+//! `/design`: colours, type and parts of all pages, for whoever changes them. Its figures are samples.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use minijinja::{Value, context};
+use tribune_core::Links;
+use tribune_page::{Badge, Tone};
+use tribune_page::{badge, board, regions, sample};
+
+use crate::response::page;
+use crate::service::Service;
+
+/// Tokens and their purpose. A test compares the lists with the style sheet.
+type Tokens = &'static [(&'static str, &'static str)];
+
+const COLOURS: Tokens = &[
+    ("ink", "text"),
+    ("soft", "secondary text"),
+    ("paper", "page background"),
+    ("panel", "panels and cards"),
+    ("line", "borders and grids"),
+    ("link", "links and focus"),
+    ("accent", "main button, first line of a chart"),
+    ("on-accent", "text on the accent"),
+    ("mark", "cited passage"),
+    ("mark-edge", "edge of a cited passage"),
+    ("good", "ready, fresh, done"),
+    ("warning", "warnings"),
+    ("bad", "failed, refused, destructive"),
+    ("simulated", "simulated data"),
+    ("up", "rises, buys, bids"),
+    ("down", "falls, sells, asks"),
+    ("up-fill", "areas and bars of rises"),
+    ("down-fill", "areas and bars of falls"),
+];
+const FACES: Tokens = &[
+    ("serif", "reading"),
+    ("sans", "controls and tables"),
+    ("mono", "ids, code, exact values"),
+];
+const SIZES: Tokens = &[
+    ("text-xxl", "the price"),
+    ("text-xl", "page title"),
+    ("text-l", "section title"),
+    ("text-m", "text"),
+    ("text-s", "fields, tables, notes"),
+    ("text-xs", "badges, labels, captions"),
+];
+const SPACES: Tokens = &[
+    ("gap-xs", "within a line"),
+    ("gap-s", "between lines of one item"),
+    ("gap-m", "between items"),
+    ("gap-l", "between sections"),
+    ("gap-xl", "around the page"),
+    ("radius", "corners"),
+    ("measure", "width of running text"),
+    ("wide", "maximum width of a page"),
+];
+
+pub(crate) async fn design(State(service): State<Arc<Service>>) -> Response {
+    page::render(StatusCode::OK, "design.html", values(service.links.path_prefix()))
+}
+
+fn values(prefix: &str) -> Value {
+    context! {
+        base => prefix,
+        colours => COLOURS.to_vec(),
+        faces => FACES.to_vec(),
+        sizes => SIZES.to_vec(),
+        spaces => SPACES.to_vec(),
+        tones => tones().iter().map(html).collect::<Vec<_>>(),
+        ages => [412, 6_200, 190_000].map(|age_ms| html(&board::freshness(age_ms))),
+        regions => regions(&sample::board(), &|id| Links::new(prefix).href(id))
+            .iter()
+            .map(|region| Value::from_safe_string(region.element.to_string()))
+            .collect::<Vec<_>>(),
+    }
+}
+
+/// Elements escape their text.
+fn html(shown: &Badge) -> Value {
+    Value::from_safe_string(badge(shown).to_string())
+}
+
+fn tones() -> Vec<Badge> {
+    let badge = |label: &str, tone, meaning: &str| Badge {
+        label: label.to_owned(),
+        tone,
+        meaning: Some(meaning.to_owned()),
+    };
+    vec![
+        badge("SIMULATED", Tone::Simulated, "simulated data"),
+        badge("cited", Tone::Plain, "as it was cited"),
+        badge("ready", Tone::Good, "the source answers"),
+        badge("degraded", Tone::Warning, "some data is missing"),
+        badge("not ready", Tone::Bad, "the source does not answer"),
+        badge("buy", Tone::Up, "takes from the asks"),
+        badge("sell", Tone::Down, "takes from the bids"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const STYLE: &str = include_str!("../../assets/tribune.css");
+    const SWATCHES: &str = include_str!("../../assets/design.css");
+
+    #[test]
+    fn every_token_is_documented_and_shown() {
+        let defined: BTreeSet<&str> = STYLE
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("--"))
+            .filter_map(|line| Some(line.split_once(':')?.0))
+            .collect();
+        let lists = [COLOURS, FACES, SIZES, SPACES];
+        let documented: BTreeSet<&str> = lists.into_iter().flatten().map(|(token, _)| *token).collect();
+        assert_eq!(documented, defined);
+        for token in documented {
+            let shown = format!("var(--{token})");
+            assert!(SWATCHES.contains(&shown), "design.css does not show {token}");
+        }
+    }
+
+    #[tokio::test]
+    async fn page_marks_samples_and_has_no_inline_script() {
+        let response = page::render(StatusCode::OK, "design.html", values("/below"));
+        assert_eq!(response.status(), StatusCode::OK);
+        let policy = response.headers()["content-security-policy"]
+            .to_str()
+            .expect("a policy");
+        assert!(policy.contains("default-src 'none'; script-src 'self';"), "{policy}");
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20)
+            .await
+            .expect("a body");
+        let html = std::str::from_utf8(&body).expect("text");
+        assert!(html.contains("These figures are samples"), "{html}");
+        assert!(html.contains("below/assets/board.css\""), "{html}");
+        assert!(!html.contains("<script>") && !html.contains(" style="), "{html}");
+        assert!(html.contains("data-region=\"panel-candles\""), "{html}");
+        assert!(html.len() < 100_000, "{} bytes", html.len());
+    }
+}

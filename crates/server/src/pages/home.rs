@@ -1,0 +1,245 @@
+//! `/`: the sources, how to connect, a search over everything, and the chat.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use futures::future::join_all;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use minijinja::{Value as Page, context};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use tribune_core::{CallContext, DocumentId, JsonObject, Links, Principal, Result, Source, UserId};
+
+use tribune_page::Element;
+
+use super::sources;
+use crate::connect::{Host, Reach};
+use crate::identity::Caller;
+use crate::response::{self, page, private, problem, wants_json};
+use crate::service::{NoChat, Profile, Service, call};
+
+/// Example searches, and how long the page waits for each.
+const MAX_EXAMPLES: usize = 4;
+const MAX_WAIT_FOR_EXAMPLE: Duration = Duration::from_millis(300);
+/// Up to this many tools of a profile are listed by name.
+const MAX_NAMED_TOOLS: usize = 5;
+
+pub(crate) async fn home(
+    State(service): State<Arc<Service>>,
+    Query(parameters): Query<HashMap<String, String>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Response {
+    let is_user = caller.principal != Principal::Anonymous;
+    // Anonymous callers see only how to sign in.
+    let closed = service.settings.auth_required && !is_user;
+    let query = parameters.get("q").map_or("", |query| query.trim());
+    let mut response = if query.is_empty() || closed {
+        overview(&service, &caller.principal, closed).await
+    } else {
+        results(&service, query, caller, &headers).await
+    };
+    let vary = HeaderValue::from_static("Accept, Cookie");
+    response.headers_mut().insert(header::VARY, vary);
+    if is_user { private(response) } else { response }
+}
+
+async fn overview(service: &Service, principal: &Principal, closed: bool) -> Response {
+    let user = principal.user();
+    let base = service.links.base();
+    let chat = service.chat.as_ref();
+    let model = chat.ok().map(|chat| chat.agent.settings().model.clone());
+    let missing_model = chat.err().map(NoChat::remedy);
+    let guides: Vec<_> = Host::ALL
+        .map(|host| guide(host, base, service.settings.auth_required))
+        .into();
+    let examples = if closed { Vec::new() } else { examples(service).await };
+    let sources = (!closed).then(|| sources::region(service, *principal != Principal::Anonymous));
+    page::render(
+        StatusCode::OK,
+        "home.html",
+        context! {
+            base => service.links.path_prefix(),
+            version => env!("CARGO_PKG_VERSION"),
+            user => user.as_ref().map(UserId::as_str),
+            local => *principal == Principal::Local,
+            closed,
+            model => &model,
+            missing_model,
+            unusable => matches!(service.chat, Err(NoChat::Unusable(_))),
+            // The chat comes first for those who can use it.
+            chat_first => closed || (model.is_some() && user.is_some()),
+            // Whether there is anything to sign in for.
+            talk => closed || model.is_some() || service.sources().iter().any(|source| source.is_personal()),
+            panels => panels(service.sources()),
+            titles => titles(service.sources()),
+            examples,
+            sources => sources.map(|region| Page::from_safe_string(region.element.to_string())),
+            profiles => if closed { Vec::new() } else { profiles(service, principal) },
+            guides,
+            warning => Reach::of(base).warning(base),
+        },
+    )
+}
+
+fn panels(sources: &[Arc<dyn Source>]) -> Vec<Page> {
+    let panel = |source: &Arc<dyn Source>| {
+        let panel = source.panel()?;
+        Some(context! {
+            name => source.name(),
+            title => panel.title,
+            ability => panel.ability,
+            questions => panel.questions.to_vec(),
+            markup => Page::from_safe_string(panel.markup.to_owned()),
+        })
+    };
+    sources.iter().filter_map(panel).collect()
+}
+
+/// The shared sources, for example questions to the chat.
+fn titles(sources: &[Arc<dyn Source>]) -> Vec<String> {
+    let shared = sources.iter().filter(|source| !source.is_personal());
+    shared.map(|source| source.facts().title).collect()
+}
+
+/// Searches that find something: the title of a document, or a live document by its id.
+async fn examples(service: &Service) -> Vec<(String, String)> {
+    let deadline = service.clock.monotonic() + service.settings.source_timeout;
+    let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
+    let shared = service.sources().iter().filter(|source| !source.is_personal());
+    let questions = shared.map(|source| {
+        let (source, cx) = (source.clone(), cx.clone());
+        async move {
+            let facts = source.facts();
+            let id = DocumentId::parse(facts.example_id.as_deref()?).ok()?;
+            if facts.live {
+                return Some(format!("{} {}", id.key(), id.scheme()));
+            }
+            let document = tokio::time::timeout(MAX_WAIT_FOR_EXAMPLE, source.fetch(&id, &cx)).await;
+            document.ok()?.ok()?.map(|document| document.title)
+        }
+    });
+    let found = join_all(questions).await.into_iter().flatten().take(MAX_EXAMPLES);
+    let link = |question: String| {
+        let query = utf8_percent_encode(&question, NON_ALPHANUMERIC);
+        let href = format!("{}/?q={query}", service.links.path_prefix());
+        (question, href)
+    };
+    found.map(link).collect()
+}
+
+fn guide(host: Host, base: &str, needs_token: bool) -> Page {
+    let guide = host.guide(base, needs_token);
+    context! {
+        name => guide.name,
+        key => guide.name.to_lowercase().replace(' ', "-"),
+        steps => guide.steps,
+        paste => guide.paste,
+        note => guide.note.map(|note| Page::from_safe_string(with_code(&note).to_string())),
+        needs_public => guide.needs_public,
+    }
+}
+
+/// Text with code in backticks.
+fn with_code(text: &str) -> Element {
+    let mut line = Element::new("span");
+    for (at, part) in text.split('`').enumerate() {
+        if at % 2 == 0 {
+            line.push(part.to_owned());
+        } else {
+            line.push(Element::new("code").text(part.to_owned()));
+        }
+    }
+    line
+}
+
+fn profiles(service: &Service, principal: &Principal) -> Vec<Page> {
+    let base = service.links.base();
+    let profile = |profile: &Arc<Profile>| {
+        let state = profile.state();
+        let names: Vec<&str> = state.visible_to(principal).registry.names().collect();
+        let tools = match names.len() {
+            0..=MAX_NAMED_TOOLS => names.join(", "),
+            many => format!("{many} tools"),
+        };
+        context! {
+            name => profile.name(),
+            address => match profile.name() {
+                "default" => format!("{base}/mcp"),
+                name => format!("{base}/mcp/{name}"),
+            },
+            tools,
+        }
+    };
+    service.profiles().map(profile).collect()
+}
+
+/// Search results as a page, or as JSON for the search box.
+async fn results(service: &Service, query: &str, caller: Caller, headers: &HeaderMap) -> Response {
+    let found = search(service, query, caller).await;
+    if wants_json(headers) {
+        return match found {
+            Ok(found) => response::json(StatusCode::OK, found.to_string()),
+            Err(error) => problem::from_error(&error),
+        };
+    }
+    let (found, problem) = match found {
+        Ok(found) => (Some(found), None),
+        Err(error) => (None, Some(error.message().to_owned())),
+    };
+    page::render(
+        StatusCode::OK,
+        "results.html",
+        context! {
+            base => service.links.path_prefix(),
+            query,
+            found => minijinja::value::Serde(&found),
+            problem,
+        },
+    )
+}
+
+/// Runs the `search` tool; `href` of each result is its page on the address that the reader used.
+async fn search(service: &Service, query: &str, caller: Caller) -> Result<Value> {
+    let state = service.default_profile().state();
+    let tool = state.registry.lookup("search");
+    let tool = tool.ok_or_else(|| tribune_core::Error::not_found("This server has no search"))?;
+    let mut cx = CallContext::new(
+        caller.principal,
+        service.clock.monotonic() + service.settings.call_timeout,
+    );
+    cx.correlation_id = caller.correlation_id;
+    let cx = cx.uncited();
+    let args = JsonObject::from_iter([("query".to_owned(), Value::from(query))]);
+    let output = call::run(service, &tool, args, &cx).await?;
+    let mut found: Value = serde_json::from_str(output.json())
+        .map_err(|error| tribune_core::Error::internal("The results are not JSON").caused_by(error))?;
+    for hit in found["results"].as_array_mut().into_iter().flatten() {
+        hit["href"] = href(service, hit).into();
+        hit["source"] = source_title(service, hit).into();
+    }
+    Ok(found)
+}
+
+/// The title of the source of a result.
+fn source_title(service: &Service, hit: &Value) -> Option<String> {
+    let scheme = hit["id"].as_str()?.split(':').next()?;
+    let source = service.sources().iter().find(|source| source.owns(scheme))?;
+    Some(source.facts().title)
+}
+
+/// The current page here, not the permalink or the original.
+fn href(service: &Service, hit: &Value) -> String {
+    let url = hit["url"].as_str().unwrap_or_default();
+    let passage = url.split_once("?passage=").map(|(_, rest)| rest.split('#').next());
+    let passage = passage.flatten().and_then(|number| number.parse().ok());
+    let id = hit["id"].as_str().unwrap_or_default();
+    match DocumentId::parse(id) {
+        Ok(id) => Links::new(service.links.path_prefix()).citation(&id, passage),
+        Err(_) => url.to_owned(),
+    }
+}

@@ -1,0 +1,334 @@
+//! From a tool's arguments to a form, and from its input to arguments. Each argument is a query parameter, so that an
+//! address is a call.
+
+use indexmap::IndexMap;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde::Serialize;
+use tribune_core::{JsonObject, ToolSpec};
+
+use super::field::{Field, FieldView};
+
+/// More than any tool has arguments.
+const MAX_PARAMETERS: usize = 200;
+/// Leaves readable characters in queries unescaped.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b':')
+    .remove(b'/')
+    .remove(b',');
+
+/// The form of one tool.
+pub(super) struct Form {
+    fields: Vec<Field>,
+    aliases: Vec<(&'static str, &'static str)>,
+    pub(super) words: Words,
+}
+
+/// Parameters that are not arguments; they make way for arguments of the same name.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Words {
+    /// Runs a call that has no arguments.
+    run: String,
+    /// All arguments at once.
+    json: String,
+    /// Confirms a change.
+    confirm: String,
+}
+
+/// The input of a form.
+#[derive(Debug)]
+pub(super) struct Input {
+    /// The texts of each field, by name.
+    pub(super) texts: IndexMap<String, Vec<String>>,
+    /// All arguments as JSON, instead.
+    pub(super) json: Option<String>,
+    /// The arguments, or why the input is invalid.
+    pub(super) arguments: Result<JsonObject, String>,
+    /// Whether a call is requested, and not only the form.
+    pub(super) is_call: bool,
+    pub(super) is_confirmed: bool,
+    /// Whether there are empty parameters.
+    pub(super) is_padded: bool,
+}
+
+impl Form {
+    pub(super) fn new(spec: &ToolSpec) -> Self {
+        let fields = Field::all(&spec.input_schema);
+        let free = |word: &str| {
+            let mut word = word.to_owned();
+            while fields.iter().any(|field| field.name == word) {
+                word.push('_');
+            }
+            word
+        };
+        Self {
+            words: Words {
+                run: free("run"),
+                json: free("json"),
+                confirm: free("confirm"),
+            },
+            aliases: spec.aliases.clone(),
+            fields,
+        }
+    }
+
+    pub(super) fn needs_arguments(&self) -> bool {
+        self.fields.iter().any(Field::is_required)
+    }
+
+    /// Reads the query of an address, or the body of a form.
+    pub(super) fn read(&self, sent: &str) -> Input {
+        let mut input = Input::nothing();
+        for (count, (name, text)) in pairs(sent).enumerate() {
+            if count >= MAX_PARAMETERS {
+                input.arguments = Err(format!("More than {MAX_PARAMETERS} parameters; send fewer."));
+                return input;
+            }
+            input.is_padded |= text.is_empty();
+            input.is_call = true;
+            match name {
+                name if name == self.words.run => {}
+                name if name == self.words.confirm => input.is_confirmed = text == "yes",
+                name if name == self.words.json => input.json = Some(text).filter(|text| !text.trim().is_empty()),
+                name => input.texts.entry(self.unaliased(name)).or_default().push(text),
+            }
+        }
+        input.texts.retain(|_, texts| texts.iter().any(|text| !text.is_empty()));
+        input.arguments = self.arguments(&input);
+        input
+    }
+
+    /// Resolves aliases of arguments, as calls do.
+    fn unaliased(&self, name: String) -> String {
+        let known = self.aliases.iter().find(|(alias, _)| *alias == name);
+        known.map_or(name, |(_, argument)| (*argument).to_owned())
+    }
+
+    fn arguments(&self, input: &Input) -> Result<JsonObject, String> {
+        let Some(json) = &input.json else {
+            let values = input.texts.iter().filter_map(|(name, texts)| {
+                let field = self.fields.iter().find(|field| field.name == *name);
+                let value = match field {
+                    Some(field) => field.kind.read(texts),
+                    None => Field::unknown(name).kind.read(texts),
+                };
+                Some((name.clone(), value?))
+            });
+            return Ok(values.collect());
+        };
+        if !input.texts.is_empty() {
+            return Err("Arguments were sent twice, as fields and as JSON; send one of them.".to_owned());
+        }
+        serde_json::from_str(json)
+            .map_err(|error| format!("Not a JSON object: {error}; write {{\"argument\": value, …}}"))
+    }
+
+    /// The parameters of a call: one for each argument, or all as JSON if a field cannot express it.
+    pub(super) fn parameters(&self, arguments: &JsonObject) -> Vec<(String, String)> {
+        if arguments.is_empty() {
+            return vec![(self.words.run.clone(), "1".to_owned())];
+        }
+        let mut parameters = Vec::new();
+        for (name, value) in arguments {
+            let field = self.fields.iter().find(|field| field.name == *name);
+            let is_taken = [&self.words.run, &self.words.json, &self.words.confirm].contains(&name);
+            let is_alias = self.aliases.iter().any(|(alias, _)| alias == name);
+            let written = match field {
+                Some(field) => field.kind.write(value),
+                None if is_taken || is_alias => None,
+                None => Field::unknown(name).kind.write(value),
+            };
+            let Some(texts) = written else {
+                let json = serde_json::to_string(arguments).unwrap_or_default();
+                return vec![(self.words.json.clone(), json)];
+            };
+            parameters.extend(texts.into_iter().map(|text| (name.clone(), text)));
+        }
+        parameters
+    }
+
+    /// The same as a query string.
+    pub(super) fn query(&self, arguments: &JsonObject) -> String {
+        let escaped = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
+        let parameters = self.parameters(arguments);
+        let parameters = parameters
+            .iter()
+            .map(|(name, text)| format!("{}={}", escaped(name), escaped(text)));
+        parameters.collect::<Vec<_>>().join("&")
+    }
+
+    /// The fields with their input, unknown ones last.
+    pub(super) fn show(&self, input: &Input) -> Vec<FieldView> {
+        let is_unknown = |name: &&String| self.fields.iter().all(|field| field.name != **name);
+        let unknown = input.texts.keys().filter(is_unknown);
+        let unknown: Vec<Field> = unknown.map(|name| Field::unknown(name)).collect();
+        let arguments = input.json.as_ref().and(input.arguments.as_ref().ok());
+        let shown = self.fields.iter().chain(&unknown).map(|field| {
+            let by_value = arguments.and_then(|arguments| field.kind.write(arguments.get(&field.name)?));
+            let texts = by_value.or_else(|| input.texts.get(&field.name).cloned());
+            field.show(&texts.unwrap_or_default())
+        });
+        shown.collect()
+    }
+}
+
+impl Input {
+    fn nothing() -> Self {
+        Self {
+            texts: IndexMap::new(),
+            json: None,
+            arguments: Ok(JsonObject::new()),
+            is_call: false,
+            is_confirmed: false,
+            is_padded: false,
+        }
+    }
+}
+
+/// Decoded names and values.
+fn pairs(sent: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    let plain = |text: &str| {
+        percent_decode_str(&text.replace('+', " "))
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    sent.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (plain(name), plain(value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use tribune_core::{CallDisplay, Hints};
+
+    fn spec(properties: Value) -> ToolSpec {
+        let object = |value: Value| value.as_object().cloned().expect("an object");
+        ToolSpec {
+            name: "t".to_owned(),
+            title: "T".to_owned(),
+            description: "D".to_owned(),
+            input_schema: object(json!({"type": "object", "properties": properties, "required": ["query"]})),
+            output_schema: object(json!({"type": "object"})),
+            hints: Hints::READ,
+            icon: None,
+            display: CallDisplay::default(),
+            aliases: vec![("q", "query")],
+        }
+    }
+
+    fn form() -> Form {
+        Form::new(&spec(json!({
+            "limit": {"type": "integer", "description": "how many"},
+            "query": {"type": "string", "description": "words"},
+            "tags": {"type": "array", "items": {"type": "string"}, "description": "tags"},
+            "deep": {"type": "boolean", "description": "whether"},
+            "filter": {"type": "object", "description": "what"},
+        })))
+    }
+
+    #[test]
+    fn address_is_a_call() {
+        let form = form();
+        let input = form.read("query=runner+beans%21&limit=5&tags=a%0D%0Ab&deep=true&filter=%7B%22a%22%3A1%7D");
+        let arguments = input.arguments.expect("arguments");
+        let expected =
+            json!({"query": "runner beans!", "limit": 5, "tags": ["a", "b"], "deep": true, "filter": {"a": 1}});
+        assert_eq!(Value::from(arguments.clone()), expected);
+        assert!(input.is_call && !input.is_padded);
+        assert_eq!(
+            form.query(&arguments),
+            "query=runner%20beans%21&limit=5&tags=a%0Ab&deep=true&filter=%7B%22a%22:1%7D"
+        );
+    }
+
+    #[test]
+    fn empty_fields_are_omitted() {
+        let input = form().read("query=&limit=&deep=");
+        assert_eq!(input.arguments, Ok(JsonObject::new()));
+        assert!(input.is_call && input.is_padded);
+        let nothing = form().read("");
+        assert!(!nothing.is_call);
+        assert_eq!(form().query(&JsonObject::new()), "run=1");
+        assert!(form().read("run=1").is_call);
+    }
+
+    #[test]
+    fn arguments_can_be_json() {
+        let input = form().read("json=%7B%22query%22%3A+null%7D");
+        assert_eq!(input.arguments.map(Value::from), Ok(json!({"query": null})));
+        let twice = form().read("json=%7B%7D&query=x").arguments.expect_err("both");
+        assert!(twice.contains("twice"), "{twice}");
+        for wrong in ["json=%5B1%5D", "json=x", "json=%7B"] {
+            let error = form().read(wrong).arguments.expect_err(wrong);
+            assert!(error.starts_with("Not a JSON object"), "{error}");
+        }
+    }
+
+    #[test]
+    fn aliases_are_resolved_and_unknown_names_kept() {
+        let input = form().read("q=beans&querry=x");
+        assert_eq!(
+            input.arguments.as_ref().map(|a| Value::from(a.clone())),
+            Ok(json!({"query": "beans", "querry": "x"}))
+        );
+        assert_eq!(form().show(&input).len(), 6);
+    }
+
+    #[test]
+    fn argument_names_win_over_our_parameters() {
+        let form = Form::new(&spec(
+            json!({"query": {"type": "string"}, "run": {"type": "integer"}, "json": {"type": "string"}}),
+        ));
+        let input = form.read("run=3&json=x");
+        assert_eq!(input.arguments.map(Value::from), Ok(json!({"run": 3, "json": "x"})));
+        assert_eq!(form.query(&JsonObject::new()), "run_=1");
+    }
+
+    #[test]
+    fn parameters_are_limited() {
+        let many = "a=1&".repeat(MAX_PARAMETERS + 1);
+        assert!(form().read(&many).arguments.is_err());
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(2, 8, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::vec((any::<String>(), inner), 0..3)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_call_round_trips_through_its_address(values in prop::collection::vec(any_json(), 5), other in any::<String>(), text in any::<String>()) {
+            let names = ["query", "limit", "tags", "deep", "filter"];
+            let mut arguments: JsonObject = names.map(str::to_owned).into_iter().zip(values).collect();
+            arguments.insert(other, Value::from(text));
+            let form = form();
+            let read = form.read(&form.query(&arguments));
+            prop_assert_eq!(read.arguments, Ok(arguments));
+        }
+
+        #[test]
+        fn any_query_can_be_read(sent in any::<String>()) {
+            let form = form();
+            let input = form.read(&sent);
+            prop_assert!(form.show(&input).len() >= 5);
+        }
+    }
+}

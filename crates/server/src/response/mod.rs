@@ -1,0 +1,54 @@
+//! Every response that the server makes itself.
+//!
+//! - [`problem`]: failures as `{"error": {"code", "message"}}`;
+//! - [`rpc`]: failures as JSON-RPC errors, for MCP endpoints;
+//! - [`page`]: HTML from templates.
+
+pub(crate) mod page;
+pub(crate) mod problem;
+pub(crate) mod rpc;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+/// `body` is JSON already.
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Server-sent events; proxies must not buffer them.
+pub(crate) fn event_stream(events: Body) -> Response {
+    let mut response = Response::new(events);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// For what is shown to one user only.
+pub(crate) fn private(mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    response
+}
+
+/// Whether the client prefers JSON to a page.
+pub(crate) fn wants_json(headers: &HeaderMap) -> bool {
+    accepts(headers, "application/json") && !accepts(headers, "text/html")
+}
+
+pub(crate) fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter();
+    values.any(|value| value.to_str().is_ok_and(|value| value.contains(media_type)))
+}

@@ -1,0 +1,142 @@
+//! One tool call: checked, with a deadline, counted and logged, for every transport.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use tribune_core::registry::Registered;
+use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result, Tool, ToolOutput};
+
+use super::Service;
+
+/// Runs a tool. The log gets the tool, the duration, the number of results and the outcome; never the arguments or
+/// the answer.
+pub async fn run(service: &Service, tool: &Registered<'_>, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+    // A stopping server waits until this is dropped.
+    let _under_way = service.calls.token();
+    let started = service.clock.monotonic();
+    let outcome = match admit(tool.tool(), &cx.principal).and_then(|()| tool.prepare(args)) {
+        Ok(args) => bounded(service, tool.tool(), args, cx).await,
+        Err(error) => Err(error),
+    };
+    let outcome = outcome.map_err(|error| match tool.tool().error_code(error.kind()) {
+        Some(code) => error.coded(code),
+        None => error,
+    });
+    let elapsed = service.clock.monotonic().saturating_duration_since(started);
+    record(&tool.spec().name, cx, elapsed, &outcome);
+    outcome
+}
+
+/// Runs a tool of another server, which checks its arguments itself.
+pub(crate) async fn run_foreign(
+    service: &Service,
+    tool: &Arc<dyn Tool>,
+    args: JsonObject,
+    cx: &CallContext,
+) -> Result<ToolOutput> {
+    let _under_way = service.calls.token();
+    let started = service.clock.monotonic();
+    let outcome = match admit(tool, &cx.principal) {
+        Ok(()) => bounded(service, tool, args, cx).await,
+        Err(error) => Err(error),
+    };
+    let elapsed = service.clock.monotonic().saturating_duration_since(started);
+    record(&tool.spec().name, cx, elapsed, &outcome);
+    outcome
+}
+
+/// Refuses anonymous calls of tools that act for a user.
+fn admit(tool: &Arc<dyn Tool>, principal: &Principal) -> Result<()> {
+    if !tool.needs_user() || *principal != Principal::Anonymous {
+        return Ok(());
+    }
+    Err(Error::forbidden(format!(
+        "{} needs a user, and this call is anonymous. Send `Authorization: Bearer TOKEN`; the operator creates a token with `tribune token create --user NAME`.",
+        tool.spec().name
+    )))
+}
+
+async fn bounded(service: &Service, tool: &Arc<dyn Tool>, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+    let left = cx.time_left(service.clock.monotonic());
+    let call = tokio::time::timeout(left, tool.call(args, cx));
+    tokio::select! {
+        biased;
+        answer = call => answer.unwrap_or_else(|_| Err(timed_out(tool, left))),
+        () = cx.cancel.cancelled() => Err(Error::new(ErrorKind::Cancelled, "The caller cancelled the call")),
+    }
+}
+
+fn timed_out(tool: &Arc<dyn Tool>, left: std::time::Duration) -> Error {
+    Error::new(
+        ErrorKind::DeadlineExceeded,
+        format!(
+            "{} timed out after {} seconds{}",
+            tool.spec().name,
+            left.as_secs_f64().ceil(),
+            if tool.spec().hints.read_only {
+                ". Ask for less, or try again in a moment."
+            } else {
+                "; it may have been done. Check before you try again."
+            }
+        ),
+    )
+}
+
+fn record(tool: &str, cx: &CallContext, elapsed: std::time::Duration, outcome: &Result<ToolOutput>) {
+    let (result, count) = match outcome {
+        Ok(output) => ("ok", output.count),
+        Err(error) => (error.kind().as_str(), 0),
+    };
+    meters(tool, result, |meters| {
+        meters.calls.increment(1);
+        meters.seconds.record(elapsed.as_secs_f64());
+    });
+    let ms = elapsed.as_secs_f64() * 1000.0;
+    match outcome {
+        Err(error) if error.kind() == ErrorKind::Internal => {
+            let cause = std::error::Error::source(error)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            tracing::error!(
+                tool,
+                outcome = result,
+                ms,
+                correlation_id = &*cx.correlation_id,
+                cause,
+                "tool call failed"
+            );
+        }
+        _ => tracing::info!(
+            tool,
+            outcome = result,
+            ms,
+            count,
+            correlation_id = &*cx.correlation_id,
+            "tool call"
+        ),
+    }
+}
+
+/// The metrics of one tool and outcome.
+struct Meters {
+    calls: metrics::Counter,
+    seconds: metrics::Histogram,
+}
+
+/// Keeps the handles of metrics: a lookup in the recorder for each call is slow.
+fn meters(tool: &str, outcome: &'static str, count: impl FnOnce(&Meters)) {
+    static KNOWN: RwLock<BTreeMap<String, BTreeMap<&'static str, Meters>>> = RwLock::new(BTreeMap::new());
+    let known = KNOWN.read();
+    if let Some(meters) = known.get(tool).and_then(|outcomes| outcomes.get(outcome)) {
+        return count(meters);
+    }
+    drop(known);
+    let meters = Meters {
+        calls: metrics::counter!("tribune_tool_calls_total", "tool" => tool.to_owned(), "outcome" => outcome),
+        seconds: metrics::histogram!("tribune_tool_call_seconds", "tool" => tool.to_owned()),
+    };
+    count(&meters);
+    let mut known = KNOWN.write();
+    known.entry(tool.to_owned()).or_default().insert(outcome, meters);
+}

@@ -1,0 +1,223 @@
+//! The chat agent, with the tools of a profile and of other MCP servers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tribune_agent::{Agent, ToolSet, Toolbox};
+use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, UserId};
+
+use super::profile::ProfileState;
+use super::{Service, call};
+
+/// Why there is no chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoChat {
+    /// No model is configured.
+    Unconfigured,
+    /// A model is configured but cannot be used; the reason is for the operator.
+    Unusable(String),
+}
+
+impl NoChat {
+    /// Example lines for the configuration.
+    pub const LINES: [&str; 3] = [
+        "base_url = \"https://openrouter.ai/api/v1\"",
+        "model = \"openai/gpt-4o-mini\"",
+        "api_key = \"env:OPENROUTER_API_KEY\"",
+    ];
+
+    /// What to add to the configuration, or why the configured model cannot be used.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Unconfigured => format!("[agent]\n{}", Self::LINES.join("\n")),
+            Self::Unusable(reason) => reason.clone(),
+        }
+    }
+}
+
+/// Tools of other MCP servers, as they are available now.
+pub type ForeignTools = Arc<dyn Fn() -> Vec<Arc<dyn Tool>> + Send + Sync>;
+
+/// The agent and the tools it may use.
+pub struct Chat {
+    pub agent: Agent,
+    profile: String,
+    foreign: ForeignTools,
+    turns: Arc<Turns>,
+    /// The tools of the last turn, which the next turn nearly always has too.
+    cached: ArcSwapOption<CachedTools>,
+}
+
+/// A tool set, and what it was built from.
+struct CachedTools {
+    state: Arc<ProfileState>,
+    foreign: Vec<Arc<dyn Tool>>,
+    set: Arc<ToolSet>,
+}
+
+impl CachedTools {
+    fn is_current(&self, state: &Arc<ProfileState>, foreign: &[Arc<dyn Tool>]) -> bool {
+        let alike = self.foreign.iter().zip(foreign).all(|(a, b)| Arc::ptr_eq(a, b));
+        Arc::ptr_eq(&self.state, state) && self.foreign.len() == foreign.len() && alike
+    }
+}
+
+impl Chat {
+    /// `profile` is the name of one of the service's profiles.
+    pub fn new(agent: Agent, profile: String, max_turns: usize, foreign: ForeignTools) -> Self {
+        Self {
+            agent,
+            profile,
+            foreign,
+            turns: Arc::new(Turns::new(max_turns)),
+            cached: ArcSwapOption::empty(),
+        }
+    }
+
+    /// Reserves a turn; `None` if too many are running. A turn costs money and minutes, and goes on when the caller
+    /// hangs up.
+    pub fn reserve_turn(&self, user: &UserId) -> Option<TurnSlot> {
+        self.turns.clone().reserve(user)
+    }
+
+    /// What the model may call for this caller.
+    pub fn toolbox(&self, service: &Arc<Service>, principal: &Principal) -> Arc<dyn Toolbox> {
+        let profile = service.profile(&self.profile);
+        let state = profile.unwrap_or_else(|| service.default_profile()).state();
+        let foreign = (self.foreign)();
+        Arc::new(ProfileTools {
+            service: service.clone(),
+            set: self.tools(&state, &foreign, principal),
+            state,
+            foreign,
+        })
+    }
+
+    fn tools(&self, state: &Arc<ProfileState>, foreign: &[Arc<dyn Tool>], principal: &Principal) -> Arc<ToolSet> {
+        let is_user = *principal != Principal::Anonymous;
+        if let Some(cached) = &*self.cached.load()
+            && is_user
+            && cached.is_current(state, foreign)
+        {
+            return cached.set.clone();
+        }
+        let own = state.visible_to(principal).registry.specs().cloned();
+        // Our own tool wins over a foreign one of the same name.
+        let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
+        let others = foreign.iter().filter(is_new).map(|tool| tool.spec().clone());
+        let set = Arc::new(ToolSet::new(own.chain(others).collect()));
+        if is_user {
+            self.cached.store(Some(Arc::new(CachedTools {
+                state: state.clone(),
+                foreign: foreign.to_vec(),
+                set: set.clone(),
+            })));
+        }
+        set
+    }
+
+    /// The context of a turn for this caller.
+    pub fn call_context(&self, service: &Service, principal: Principal, correlation_id: Arc<str>) -> CallContext {
+        let deadline = service.clock.monotonic() + self.agent.settings().turn_timeout;
+        let mut cx = CallContext::new(principal, deadline);
+        cx.correlation_id = correlation_id;
+        // Not cancelled when the caller hangs up: a turn that started is finished and stored.
+        cx.cancel = service.closing.child_token();
+        cx
+    }
+}
+
+/// The running turns: at most `max`, and at most half of them for one user.
+struct Turns {
+    max: usize,
+    running: Mutex<HashMap<UserId, usize>>,
+}
+
+/// A reserved turn, until it is dropped.
+pub struct TurnSlot {
+    turns: Arc<Turns>,
+    user: UserId,
+}
+
+impl Turns {
+    fn new(max: usize) -> Self {
+        Self {
+            max,
+            running: Mutex::default(),
+        }
+    }
+
+    fn reserve(self: Arc<Self>, user: &UserId) -> Option<TurnSlot> {
+        let mut running = self.running.lock();
+        let all: usize = running.values().sum();
+        let own = running.get(user).copied().unwrap_or(0);
+        if all >= self.max || own >= self.max.div_ceil(2) {
+            return None;
+        }
+        running.insert(user.clone(), own + 1);
+        drop(running);
+        Some(TurnSlot {
+            turns: self,
+            user: user.clone(),
+        })
+    }
+}
+
+impl Drop for TurnSlot {
+    fn drop(&mut self) {
+        let mut running = self.turns.running.lock();
+        match running.get_mut(&self.user) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(running.remove(&self.user)),
+        }
+    }
+}
+
+struct ProfileTools {
+    service: Arc<Service>,
+    state: Arc<ProfileState>,
+    foreign: Vec<Arc<dyn Tool>>,
+    set: Arc<ToolSet>,
+}
+
+#[async_trait]
+impl Toolbox for ProfileTools {
+    fn tools(&self) -> Arc<ToolSet> {
+        self.set.clone()
+    }
+
+    async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        // Each call has its own timeout, within that of the turn.
+        let cx = cx.until(self.service.clock.monotonic() + self.service.settings.call_timeout);
+        if let Some(registered) = self.state.registry.lookup(tool) {
+            return call::run(&self.service, &registered, arguments, &cx).await;
+        }
+        match self.foreign.iter().find(|foreign| foreign.spec().name == tool) {
+            Some(foreign) => call::run_foreign(&self.service, foreign, arguments, &cx).await,
+            None => Err(Error::not_found(format!("unknown tool `{tool}`"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_user_gets_half_of_the_turns() {
+        let turns = Arc::new(Turns::new(3));
+        let user = |name| UserId::new(name).expect("a name");
+        let reserve = |name| turns.clone().reserve(&user(name));
+        let (first, second) = (reserve("ann"), reserve("ann"));
+        assert!(first.is_some() && second.is_some() && reserve("ann").is_none());
+        let third = reserve("bob");
+        assert!(third.is_some() && reserve("bob").is_none(), "all are taken");
+        drop(first);
+        assert!(reserve("bob").is_some());
+        drop((second, third));
+        assert!(turns.running.lock().is_empty(), "users without a turn are forgotten");
+    }
+}

@@ -1,0 +1,221 @@
+//! Sources, profiles, tool calls and the chat agent, behind every transport.
+//!
+//! - [`profile`]: a selection of tools, rebuilt when the data changes;
+//! - [`call`]: one tool call with its deadline, log line and metrics;
+//! - [`chat`]: the agent with the tools of a profile.
+
+pub mod call;
+pub mod chat;
+pub mod profile;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tribune_core::registry::RegistrationError;
+use tribune_core::{Clock, Links, Source, SourceStatus};
+use tribune_storage::ConversationStore;
+
+use crate::address::bare_host;
+use crate::identity::Authenticator;
+use crate::settings::Settings;
+use crate::supervisor::{Jitter, Supervisor};
+
+pub use chat::{Chat, NoChat};
+pub use profile::{Profile, ProfileSpec, ProfileState};
+
+use profile::ToolContext;
+
+pub struct Service {
+    pub settings: Settings,
+    pub links: Links,
+    pub clock: Arc<dyn Clock>,
+    /// Resolves user tokens; `None` rejects all.
+    pub authenticator: Option<Arc<dyn Authenticator>>,
+    /// The chat agent, or why there is none.
+    pub chat: Result<Chat, NoChat>,
+    pub conversations: Option<Arc<dyn ConversationStore>>,
+    sources: Vec<Arc<dyn Source>>,
+    /// The background tasks of the sources.
+    pub supervisor: Supervisor,
+    profiles: IndexMap<String, Arc<Profile>>,
+    by_host: HashMap<String, Arc<Profile>>,
+    default: Arc<Profile>,
+    /// Cancelled when the server stops: no new work.
+    pub stopping: CancellationToken,
+    /// Cancelled when running calls have had their time: streams end.
+    pub closing: CancellationToken,
+    /// Running tool calls.
+    pub calls: TaskTracker,
+    /// Responses that rmcp has not sent completely: it drops them once `closing` is cancelled.
+    pub answers: TaskTracker,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    #[error("profile `{profile}`: {error}")]
+    Tools { profile: String, error: RegistrationError },
+    #[error("profile `{profile}` selects the source `{source_name}`, which is not configured (configured: {known})")]
+    UnknownSource {
+        profile: String,
+        source_name: String,
+        known: String,
+    },
+    #[error("profile `{profile}` selects the tool `{tool}`, which none of its sources has (available: {known})")]
+    UnknownTool {
+        profile: String,
+        tool: String,
+        known: String,
+    },
+    #[error("two profiles claim the host name `{0}`")]
+    HostTwice(String),
+}
+
+impl Service {
+    /// `profiles` are added to the built-in ones and replace those of the same name.
+    pub fn new(
+        settings: Settings,
+        sources: Vec<Arc<dyn Source>>,
+        profiles: Vec<ProfileSpec>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, ServiceError> {
+        let links = Links::new(&settings.public_url);
+        let tools = ToolContext {
+            links: links.clone(),
+            source_timeout: settings.source_timeout,
+            clock: clock.clone(),
+        };
+        let mut specs: IndexMap<String, ProfileSpec> = IndexMap::new();
+        for spec in ProfileSpec::built_in(&sources).into_iter().chain(profiles) {
+            specs.insert(spec.name.clone(), spec);
+        }
+        let mut by_name = IndexMap::new();
+        let mut by_host = HashMap::new();
+        for (name, spec) in specs {
+            let profile = Arc::new(build_profile(spec, &sources, tools.clone())?);
+            for host in &profile.spec().hosts {
+                if by_host.insert(bare_host(host), profile.clone()).is_some() {
+                    return Err(ServiceError::HostTwice(host.clone()));
+                }
+            }
+            by_name.insert(name, profile);
+        }
+        let default = by_name["default"].clone();
+        Ok(Self {
+            settings,
+            links,
+            clock,
+            authenticator: None,
+            chat: Err(NoChat::Unconfigured),
+            conversations: None,
+            supervisor: Supervisor::new(&sources),
+            sources,
+            profiles: by_name,
+            by_host,
+            default,
+            stopping: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            calls: TaskTracker::new(),
+            answers: TaskTracker::new(),
+        })
+    }
+
+    #[must_use]
+    pub fn with_authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
+        self.authenticator = Some(authenticator);
+        self
+    }
+
+    #[must_use]
+    pub fn with_chat(mut self, chat: Result<Chat, NoChat>, conversations: Arc<dyn ConversationStore>) -> Self {
+        self.chat = chat;
+        self.conversations = Some(conversations);
+        self
+    }
+
+    pub fn sources(&self) -> &[Arc<dyn Source>] {
+        &self.sources
+    }
+
+    /// Starts the background tasks of those sources that need theirs. Must be called within a runtime, and once.
+    pub fn start(&self, jitter: &Jitter, needs_task: impl Fn(&dyn Source) -> bool) {
+        let sources = self.sources.iter().filter(|source| needs_task(&***source));
+        self.supervisor.start(sources, jitter);
+    }
+
+    /// The status of a source, degraded while its background task fails.
+    pub fn status(&self, source: &dyn Source) -> SourceStatus {
+        self.supervisor.status(source)
+    }
+
+    pub fn profiles(&self) -> impl Iterator<Item = &Arc<Profile>> {
+        self.profiles.values()
+    }
+
+    pub fn default_profile(&self) -> &Arc<Profile> {
+        &self.default
+    }
+
+    /// The profile of `/mcp/{name}`.
+    pub fn profile(&self, name: &str) -> Option<&Arc<Profile>> {
+        self.profiles.get(name)
+    }
+
+    /// The profile of plain `/mcp` for a host name: some MCP hosts connect to exactly that path only.
+    pub fn profile_for_host(&self, host: &str) -> &Arc<Profile> {
+        self.by_host.get(host).unwrap_or(&self.default)
+    }
+
+    /// Host names that profiles claim.
+    pub fn profile_hosts(&self) -> impl Iterator<Item = &str> {
+        self.by_host.keys().map(String::as_str)
+    }
+}
+
+fn build_profile(spec: ProfileSpec, all: &[Arc<dyn Source>], tools: ToolContext) -> Result<Profile, ServiceError> {
+    let name = spec.name.clone();
+    let selected = spec.tools.clone().unwrap_or_default();
+    let sources = match &spec.sources {
+        None => all.to_vec(),
+        Some(names) => select_sources(&name, names, all)?,
+    };
+    let everything = ProfileSpec {
+        tools: None,
+        ..spec.clone()
+    };
+    let profile = Profile::new(spec, sources.clone(), tools.clone()).map_err(|error| ServiceError::Tools {
+        profile: name.clone(),
+        error,
+    })?;
+    let state = profile.state();
+    if let Some(unknown) = selected.into_iter().find(|tool| state.registry.lookup(tool).is_none()) {
+        let available = Profile::new(everything, sources, tools)
+            .ok()
+            .map(|profile| profile.state());
+        let names = available.iter().flat_map(|state| state.registry.names());
+        return Err(ServiceError::UnknownTool {
+            profile: name,
+            tool: unknown,
+            known: names.collect::<Vec<_>>().join(", "),
+        });
+    }
+    Ok(profile)
+}
+
+fn select_sources(
+    profile: &str,
+    names: &[String],
+    all: &[Arc<dyn Source>],
+) -> Result<Vec<Arc<dyn Source>>, ServiceError> {
+    let select = |name: &String| {
+        let source = all.iter().find(|source| source.name() == name).cloned();
+        source.ok_or_else(|| ServiceError::UnknownSource {
+            profile: profile.to_owned(),
+            source_name: name.clone(),
+            known: all.iter().map(|source| source.name()).collect::<Vec<_>>().join(", "),
+        })
+    };
+    names.iter().map(select).collect()
+}

@@ -1,0 +1,253 @@
+//! A selection of tools behind one endpoint, with descriptions that follow the data.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tribune_core::registry::RegistrationError;
+use tribune_core::{Clock, Links, Principal, Registry, Source, SourceFacts};
+
+use crate::contract::{FetchTool, RelatedTool, SearchTool, overview};
+
+/// Which tools of which sources a profile has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProfileSpec {
+    pub name: String,
+    /// Names of sources; `None` for all.
+    pub sources: Option<Vec<String>>,
+    /// Names of tools; `None` for all that the sources have.
+    pub tools: Option<Vec<String>>,
+    /// Host names that select this profile at `/mcp`.
+    pub hosts: Vec<String>,
+    /// Whether it has the sources' admin tools, which change their data. Only the built-in profile `admin` does.
+    pub admin: bool,
+}
+
+impl ProfileSpec {
+    /// The profiles of every server: `default`, `research`, `full`, one for each source, and `admin` if a source has
+    /// admin tools.
+    pub fn built_in(sources: &[Arc<dyn Source>]) -> Vec<Self> {
+        let named = |name: &str| Self {
+            name: name.to_owned(),
+            ..Self::default()
+        };
+        let mut specs = vec![
+            named("default"),
+            Self {
+                tools: Some(vec!["search".to_owned(), "fetch".to_owned()]),
+                ..named("research")
+            },
+            named("full"),
+        ];
+        if sources.iter().any(|source| !source.clone().admin_tools().is_empty()) {
+            specs.push(Self {
+                admin: true,
+                ..named("admin")
+            });
+        }
+        specs.extend(sources.iter().map(|source| Self {
+            sources: Some(vec![source.name().to_owned()]),
+            ..named(source.name())
+        }));
+        specs
+    }
+
+    fn selects(&self, tool: &str) -> bool {
+        self.tools
+            .as_ref()
+            .is_none_or(|tools| tools.iter().any(|name| name == tool))
+    }
+}
+
+/// A selection of tools, rebuilt when the data changes.
+pub struct Profile {
+    spec: ProfileSpec,
+    sources: Vec<Arc<dyn Source>>,
+    tools: ToolContext,
+    current: ArcSwap<ProfileState>,
+    /// Held while the tools are rebuilt, so that one request rebuilds and the others use the old state.
+    rebuilding: Mutex<Rebuild>,
+}
+
+/// What the last rebuild came to.
+#[derive(Default)]
+struct Rebuild {
+    /// The revision whose rebuild failed: trying again before the data changes would fail again.
+    failed_revision: Option<u64>,
+}
+
+/// What tools need besides their sources.
+#[derive(Clone)]
+pub(crate) struct ToolContext {
+    pub(crate) links: Links,
+    pub(crate) source_timeout: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// A profile's tools at one revision of the data.
+pub struct ProfileState {
+    revision: u64,
+    pub registry: Registry,
+    pub instructions: String,
+    /// The result of a modern-era `tools/list`, written when it is first asked for.
+    pub(crate) tools_list: OnceLock<Bytes>,
+    /// What anonymous callers see, if that is less.
+    anonymous: Option<Box<ProfileState>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    Users,
+    Anonymous,
+}
+
+impl Profile {
+    pub(crate) fn new(
+        spec: ProfileSpec,
+        sources: Vec<Arc<dyn Source>>,
+        tools: ToolContext,
+    ) -> Result<Self, RegistrationError> {
+        let state = ProfileState::new(&spec, &sources, &tools, revision(&sources))?;
+        Ok(Self {
+            spec,
+            sources,
+            tools,
+            current: ArcSwap::from_pointee(state),
+            rebuilding: Mutex::default(),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    pub fn spec(&self) -> &ProfileSpec {
+        &self.spec
+    }
+
+    pub fn sources(&self) -> &[Arc<dyn Source>] {
+        &self.sources
+    }
+
+    /// The tools for the current data, rebuilt when a source has changed. If a rebuild fails, the last good state
+    /// serves until the data changes again.
+    pub fn state(&self) -> Arc<ProfileState> {
+        let current = self.current.load_full();
+        let revision = revision(&self.sources);
+        if current.revision == revision {
+            return current;
+        }
+        let Some(mut rebuild) = self.rebuilding.try_lock() else {
+            return current;
+        };
+        if rebuild.failed_revision == Some(revision) {
+            return current;
+        }
+        match ProfileState::new(&self.spec, &self.sources, &self.tools, revision) {
+            Ok(state) => {
+                let state = Arc::new(state);
+                self.current.store(state.clone());
+                rebuild.failed_revision = None;
+                state
+            }
+            Err(error) => {
+                rebuild.failed_revision = Some(revision);
+                tracing::error!(
+                    profile = self.spec.name,
+                    revision,
+                    %error,
+                    "could not rebuild the tools after a source changed; serving the previous tools"
+                );
+                current
+            }
+        }
+    }
+}
+
+fn revision(sources: &[Arc<dyn Source>]) -> u64 {
+    sources.iter().map(|source| source.revision()).sum()
+}
+
+impl ProfileState {
+    /// `revision` was read before the facts: if the data changes in between, the next request rebuilds.
+    fn new(
+        spec: &ProfileSpec,
+        sources: &[Arc<dyn Source>],
+        tools: &ToolContext,
+        revision: u64,
+    ) -> Result<Self, RegistrationError> {
+        let (mut registry, facts) = register(spec, sources, tools, Audience::Users)?;
+        let (mut anonymous, anonymous_facts) = register(spec, sources, tools, Audience::Anonymous)?;
+        let is_less = anonymous.names().ne(registry.names()) || anonymous_facts.len() < facts.len();
+        (registry.depends_on_caller, anonymous.depends_on_caller) = (is_less, is_less);
+        let state = |registry: Registry, facts: &[SourceFacts], anonymous| Self {
+            revision,
+            instructions: instructions(facts),
+            tools_list: OnceLock::new(),
+            registry,
+            anonymous,
+        };
+        let anonymous = is_less.then(|| Box::new(state(anonymous, &anonymous_facts, None)));
+        Ok(state(registry, &facts, anonymous))
+    }
+
+    /// What this caller may see. Calls go to `registry`, which says why a tool is refused.
+    pub fn visible_to(&self, principal: &Principal) -> &Self {
+        match (&self.anonymous, principal) {
+            (Some(anonymous), Principal::Anonymous) => anonymous,
+            _ => self,
+        }
+    }
+}
+
+/// The tools of a profile, and the facts in their descriptions.
+fn register(
+    spec: &ProfileSpec,
+    sources: &[Arc<dyn Source>],
+    tools: &ToolContext,
+    audience: Audience,
+) -> Result<(Registry, Vec<SourceFacts>), RegistrationError> {
+    let sources: Vec<Arc<dyn Source>> = sources
+        .iter()
+        .filter(|source| audience == Audience::Users || !source.is_personal())
+        .cloned()
+        .collect();
+    let facts: Vec<SourceFacts> = sources.iter().map(|source| source.facts()).collect();
+    let mut registry = Registry::default();
+    if spec.selects("search") {
+        registry.add(Arc::new(SearchTool::new(
+            sources.clone(),
+            &facts,
+            tools.links.clone(),
+            tools.source_timeout,
+            tools.clock.clone(),
+        )))?;
+    }
+    if spec.selects("fetch") {
+        registry.add(Arc::new(FetchTool::new(sources.clone(), &facts, tools.links.clone())))?;
+    }
+    if spec.selects("find_related") && sources.iter().any(|source| source.relates()) {
+        registry.add(Arc::new(RelatedTool::new(sources.clone(), &facts, tools.links.clone())))?;
+    }
+    for source in &sources {
+        let own = source.clone().tools().into_iter();
+        let selected = own.filter(|tool| spec.selects(&tool.spec().name));
+        let admin = spec.admin.then(|| source.clone().admin_tools()).into_iter().flatten();
+        for tool in selected.chain(admin) {
+            if audience == Audience::Users || !tool.needs_user() {
+                registry.add(tool)?;
+            }
+        }
+    }
+    Ok((registry, facts))
+}
+
+/// Hosts show a model at most the first 512 characters.
+fn instructions(facts: &[SourceFacts]) -> String {
+    format!(
+        "{} Answers come with a url: cite it. Search first, then fetch the id of a result for its full text. An answer that lists `missing` sources is incomplete: say so.",
+        overview(facts)
+    )
+}

@@ -1,0 +1,218 @@
+//! `fetch_hansard_speech`
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
+use tribune_core::{
+    CallContext, CallDisplay, Document, DocumentId, Error, Hints, JsonObject, Links, Result, Source, Tool, ToolOutput,
+    ToolSpec,
+};
+use tribune_corpus::DocumentsSource;
+
+use crate::describe;
+use crate::holdings::{Holdings, ToolNames, count_or_null, text_or_null};
+
+const MAX_METADATA_BYTES: usize = 16_000;
+/// Ids, URLs and field names.
+const OVERHEAD: usize = 8_000;
+
+/// A sheet of paper with a quotation mark.
+const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M6%203h8l4%204v14H6zM9%2011v3M12%2011v3'/%3E%3C/svg%3E";
+
+pub(crate) struct FetchSpeech {
+    spec: ToolSpec,
+    names: ToolNames,
+    corpus: Arc<DocumentsSource>,
+    links: Links,
+}
+
+#[derive(Serialize)]
+struct Speech<'a> {
+    speech_id: &'a str,
+    title: &'a str,
+    full_text: &'a str,
+    speaker: Value,
+    party: Value,
+    chamber: Value,
+    electorate: Value,
+    state: Value,
+    date: Value,
+    hansard_reference: Value,
+    topic_tags: Value,
+    word_count: Value,
+    content_hash: Value,
+    url: String,
+    /// All other fields.
+    metadata: JsonObject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_bytes: Option<usize>,
+}
+
+impl FetchSpeech {
+    pub(crate) fn new(corpus: &Arc<DocumentsSource>, names: &ToolNames, links: &Links, holdings: &Holdings) -> Self {
+        Self {
+            spec: spec(names, holdings),
+            names: names.clone(),
+            corpus: corpus.clone(),
+            links: links.clone(),
+        }
+    }
+
+    /// Accepts the speech's id, the document's id, or a citation.
+    async fn find(&self, given: &str, cx: &CallContext) -> Result<Option<Document>> {
+        let cited = Links::cited_id(given);
+        let scheme = format!("{}:", self.corpus.name());
+        for text in [Some(given), cited.as_deref()].into_iter().flatten() {
+            for key in [Some(text), text.strip_prefix(&scheme)].into_iter().flatten() {
+                let Ok(id) = DocumentId::new(self.corpus.name(), key) else {
+                    continue;
+                };
+                if let Some(document) = self.corpus.fetch(&id, cx).await? {
+                    return Ok(Some(document));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl Tool for FetchSpeech {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
+        let given = args.get("speech_id").and_then(Value::as_str).unwrap_or_default().trim();
+        let offset = args
+            .get("offset")
+            .and_then(Value::as_f64)
+            .map_or(0, |offset| offset as usize);
+        let Some(document) = self.find(given, cx).await? else {
+            return Err(Error::not_found(format!(
+                "Speech not found: {}. Ids come from {}: search for words of the speech, then pass on a speech_id of its results exactly as it is.",
+                clip(given, 200),
+                self.names.search
+            )));
+        };
+        let total = document.text.len();
+        if offset > 0 && offset >= total {
+            return Err(Error::invalid_argument(format!(
+                "`offset` {offset} is past the end: the text has {total} bytes. Call {} with a smaller offset, or without one.",
+                self.names.fetch
+            )));
+        }
+        ToolOutput::structured(&speech(&document, offset, &self.links), 1)
+    }
+}
+
+fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a> {
+    let mut rest = document.metadata.clone();
+    let mut take = |name: &str| text_or_null(rest.shift_remove(name).as_ref(), 500);
+    let mut speech = Speech {
+        speech_id: document.id.key(),
+        title: &document.title,
+        full_text: "",
+        speaker: take("speaker"),
+        party: take("party"),
+        chamber: take("chamber"),
+        electorate: take("electorate"),
+        state: take("state"),
+        date: take("date"),
+        hansard_reference: take("hansard_reference"),
+        topic_tags: json!([]),
+        word_count: Value::Null,
+        content_hash: take("content_hash"),
+        url: document
+            .url
+            .clone()
+            .unwrap_or_else(|| links.citation(&document.id, None)),
+        metadata: JsonObject::new(),
+        next_offset: None,
+        total_bytes: None,
+    };
+    speech.topic_tags = match rest.shift_remove("topic_tags") {
+        None | Some(Value::Null) => json!([]),
+        Some(Value::Array(tags)) => Value::Array(tags),
+        Some(one) => json!([one]),
+    };
+    speech.word_count = count_or_null(rest.shift_remove("word_count").as_ref());
+    rest.shift_remove("speech_id");
+    let metadata_bytes = bound_fields(&mut rest, MAX_METADATA_BYTES);
+    speech.metadata = rest;
+    let start = document.text.floor_char_boundary(offset);
+    let room = MAX_WIRE_BYTES.saturating_sub(metadata_bytes + wire_bytes(&document.title) + OVERHEAD);
+    speech.full_text = within_wire(&document.text[start..], room);
+    let end = start + speech.full_text.len();
+    if end < document.text.len() {
+        speech.next_offset = Some(end);
+    }
+    if start > 0 || speech.next_offset.is_some() {
+        speech.total_bytes = Some(document.text.len());
+    }
+    speech
+}
+
+fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
+    let text_or_null = json!({"type": ["string", "null"]});
+    let search = &names.search;
+    ToolSpec {
+        name: names.fetch.clone(),
+        title: format!("Fetch a speech of {}", clip(&holdings.facts.title, 60)),
+        description: describe::fetch(holdings, names),
+        input_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "speech_id": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": format!("The speech_id of a result of {search}, exactly as it is."),
+                },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Where to read on in a long text: the next_offset of the previous answer.",
+                },
+            },
+            "required": ["speech_id"],
+        })),
+        output_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "speech_id": {"type": "string"},
+                "title": {"type": "string"},
+                "full_text": {"type": "string", "description": "Exactly as ingested; a part of it only where next_offset is given."},
+                "speaker": text_or_null,
+                "party": text_or_null,
+                "chamber": text_or_null,
+                "electorate": text_or_null,
+                "state": text_or_null,
+                "date": text_or_null,
+                "hansard_reference": text_or_null,
+                "topic_tags": {"type": "array"},
+                "word_count": {"type": ["integer", "null"]},
+                "content_hash": {"type": ["string", "null"], "description": "SHA-256 of the whole text."},
+                "url": {"type": "string", "description": "Opens for a person; cite it."},
+                "metadata": {"type": "object", "description": "Every other field of the speech."},
+                "next_offset": {"type": "integer"},
+                "total_bytes": {"type": "integer"},
+            },
+            "required": [
+                "speech_id", "title", "full_text", "speaker", "party", "chamber", "electorate", "state", "date",
+                "hansard_reference", "topic_tags", "word_count", "content_hash", "url", "metadata",
+            ],
+        })),
+        hints: Hints::READ,
+        icon: Some(ICON.to_owned()),
+        display: CallDisplay {
+            progress: Some(("Reading a speech", "Read a speech")),
+            ..CallDisplay::default()
+        },
+        aliases: vec![("id", "speech_id"), ("document_id", "speech_id"), ("url", "speech_id")],
+    }
+}

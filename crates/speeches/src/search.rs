@@ -1,0 +1,343 @@
+//! `search_hansard_speeches`
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::civil::Date;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes};
+use tribune_core::{
+    CallContext, CallDisplay, Error, Hints, Hit, JsonObject, Links, Result, Tool, ToolOutput, ToolSpec,
+};
+use tribune_corpus::{Condition, DocumentsSource, Filter};
+
+use crate::describe::{self, MAX_ENUMERATED};
+use crate::holdings::{Holdings, ToolNames, count_or_null, text_or_null};
+use crate::speech::SpeechRules;
+
+const DEFAULT_LIMIT: u64 = 10;
+const MAX_LIMIT: u64 = 100;
+const MAX_QUERY_CHARS: usize = 1000;
+const MAX_TITLE_CHARS: usize = 200;
+/// JSON syntax and field names of one speech, which is sent twice.
+const ITEM_OVERHEAD: usize = 600;
+
+/// A speech bubble.
+const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M3%204h18v12H10l-5%204v-4H3z'/%3E%3C/svg%3E";
+
+pub(crate) struct SearchSpeeches {
+    spec: ToolSpec,
+    corpus: Arc<DocumentsSource>,
+    rules: SpeechRules,
+    links: Links,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    speeches: Vec<Speech>,
+    total_count: usize,
+    query: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Speech {
+    chunk_id: String,
+    speech_id: String,
+    excerpt: String,
+    relevance_score: f64,
+    chunk_index: usize,
+    speaker: Value,
+    party: Value,
+    chamber: Value,
+    state: Value,
+    date: Value,
+    hansard_reference: Value,
+    title: String,
+    word_count: Value,
+    url: String,
+}
+
+impl SearchSpeeches {
+    pub(crate) fn new(
+        corpus: &Arc<DocumentsSource>,
+        names: &ToolNames,
+        rules: &SpeechRules,
+        links: &Links,
+        holdings: &Holdings,
+    ) -> Self {
+        Self {
+            spec: spec(names, holdings),
+            corpus: corpus.clone(),
+            rules: rules.clone(),
+            links: links.clone(),
+        }
+    }
+
+    fn filter(&self, args: &JsonObject) -> Result<Filter> {
+        let text_of = |name: &str| {
+            args.get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.trim().is_empty())
+        };
+        let mut conditions = Vec::new();
+        for field in ["party", "chamber"] {
+            if let Some(value) = text_of(field) {
+                conditions.push(Condition::Is {
+                    field: field.to_owned(),
+                    value: value.to_owned(),
+                });
+            }
+        }
+        if let Some(part) = text_of("speaker") {
+            conditions.push(Condition::Holds {
+                field: "speaker".to_owned(),
+                part: part.to_owned(),
+            });
+        }
+        let from = text_of("start_date")
+            .map(|text| self.date("start_date", text))
+            .transpose()?;
+        let until = text_of("end_date")
+            .map(|text| self.date("end_date", text))
+            .transpose()?;
+        if let (Some(from), Some(until)) = (from, until)
+            && from > until
+        {
+            return Err(Error::invalid_argument(format!(
+                "{} was not run: start_date {from} is after end_date {until}. Swap them, or leave one out.",
+                self.spec.name
+            )));
+        }
+        if from.is_some() || until.is_some() {
+            conditions.push(Condition::Days { from, until });
+        }
+        Ok(Filter(conditions))
+    }
+
+    fn date(&self, name: &str, text: &str) -> Result<Date> {
+        text.trim().parse().map_err(|_| {
+            Error::invalid_argument(format!(
+                "{} was not run: `{name}` is not a date of the calendar: {}. Use YYYY-MM-DD, for example 2024-05-28.",
+                self.spec.name,
+                clip(text, 40)
+            ))
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for SearchSpeeches {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// Replaces codes and variants by the values in the schema.
+    fn normalise(&self, args: &mut JsonObject) {
+        for (name, aliases) in [("party", &self.rules.parties), ("chamber", &self.rules.chambers)] {
+            let Some(Value::String(given)) = args.get_mut(name) else {
+                continue;
+            };
+            let listed = self.spec.input_schema["properties"][name]["enum"].as_array();
+            let same = |value: &&Value| {
+                value
+                    .as_str()
+                    .is_some_and(|value| value.eq_ignore_ascii_case(given.trim()))
+            };
+            let value = listed.and_then(|listed| listed.iter().find(same)?.as_str().map(str::to_owned));
+            if let Some(value) = value.or_else(|| aliases.canonical(given).map(str::to_owned)) {
+                *given = value;
+            }
+        }
+    }
+
+    async fn call(&self, args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
+        let query = args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if query.trim().chars().count() < 2 {
+            return Err(Error::invalid_argument(format!(
+                "{} was not run: `query` needs at least 2 characters. Call it again with the words to look for.",
+                self.spec.name
+            )));
+        }
+        let limit = args
+            .get("limit")
+            .and_then(Value::as_f64)
+            .map_or(DEFAULT_LIMIT, |limit| limit as u64);
+        let limit = usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1);
+        let filter = self.filter(&args)?;
+        let hits = self.corpus.find(&query, limit, filter).await?;
+        let found = hits.len();
+        let speeches = within_room(hits, &self.links);
+        let left_out = found - speeches.len();
+        let note = (left_out > 0).then(|| {
+            format!("{left_out} further results did not fit into one answer; narrow the search or lower limit")
+        });
+        let count = speeches.len();
+        let answer = Answer {
+            speeches,
+            total_count: count,
+            query: &query,
+            note,
+        };
+        ToolOutput::structured(&answer, count)
+    }
+}
+
+/// As many of the hits as fit into one answer.
+fn within_room(hits: Vec<(Hit, JsonObject)>, links: &Links) -> Vec<Speech> {
+    let mut room = MAX_WIRE_BYTES;
+    let mut speeches = Vec::with_capacity(hits.len());
+    for (hit, fields) in hits {
+        let speech = speech(hit, &fields, links);
+        let parts = [
+            &speech.chunk_id,
+            &speech.speech_id,
+            &speech.excerpt,
+            &speech.title,
+            &speech.url,
+        ];
+        let takes = parts.iter().map(|part| wire_bytes(part)).sum::<usize>() + ITEM_OVERHEAD;
+        if takes > room {
+            break;
+        }
+        room -= takes;
+        speeches.push(speech);
+    }
+    speeches
+}
+
+fn speech(hit: Hit, fields: &JsonObject, links: &Links) -> Speech {
+    // Fields come from files, so a long one must not fill the answer.
+    let short = |name: &str| text_or_null(fields.get(name), 160);
+    let chunk_index = hit.passage.unwrap_or(0);
+    Speech {
+        chunk_id: format!("{}#{chunk_index}", hit.id.key()),
+        speech_id: hit.id.key().to_owned(),
+        relevance_score: (f64::from(hit.score) * 10_000.0).round() / 10_000.0,
+        chunk_index,
+        speaker: short("speaker"),
+        party: short("party"),
+        chamber: short("chamber"),
+        state: short("state"),
+        date: short("date"),
+        hansard_reference: short("hansard_reference"),
+        word_count: count_or_null(fields.get("word_count")),
+        title: clip(&hit.title, MAX_TITLE_CHARS).into_owned(),
+        url: links.citation(&hit.id, hit.passage),
+        excerpt: hit.snippet,
+    }
+}
+
+fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
+    let text_or_null = json!({"type": ["string", "null"]});
+    ToolSpec {
+        name: names.search.clone(),
+        title: format!("Search {}", clip(&holdings.facts.title, 60)),
+        description: describe::search(holdings, names),
+        input_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "minLength": 2,
+                    "maxLength": MAX_QUERY_CHARS,
+                    "description": "What to look for, in plain words: a question, topics or keywords.",
+                },
+                "party": enumerated("political party", &holdings.parties),
+                "chamber": enumerated("chamber", &holdings.chambers),
+                "speaker": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 100,
+                    "description": "Only speeches of speakers whose name holds this, whole or in part.",
+                },
+                "start_date": date("Only speeches on or after this date", holdings.facts.dates.map(|dates| dates.0)),
+                "end_date": date("Only speeches on or before this date", holdings.facts.dates.map(|dates| dates.1)),
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MAX_LIMIT,
+                    "default": DEFAULT_LIMIT,
+                    "description": "How many speeches to return at most (1-100, default 10).",
+                },
+            },
+            "required": ["query"],
+        })),
+        output_schema: object(json!({
+            "type": "object",
+            "properties": {
+                "speeches": {
+                    "type": "array",
+                    "description": "Best first, each speech once, by its best passage; empty when nothing matches.",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "chunk_id": {"type": "string"},
+                            "speech_id": {"type": "string", "description": "Pass it to the fetch tool exactly as it is."},
+                            "excerpt": {"type": "string", "description": "The best passage, whole sentences, at most 500 characters."},
+                            "relevance_score": {"type": "number", "description": "From 0 to 1, falling; compares within this answer only."},
+                            "chunk_index": {"type": "integer", "description": "Which passage of the speech, from 0."},
+                            "speaker": text_or_null,
+                            "party": text_or_null,
+                            "chamber": text_or_null,
+                            "state": text_or_null,
+                            "date": text_or_null,
+                            "hansard_reference": text_or_null,
+                            "title": {"type": "string"},
+                            "word_count": {"type": ["integer", "null"]},
+                            "url": {"type": "string", "description": "Opens at the passage for a person; cite it."},
+                        },
+                        "required": [
+                            "chunk_id", "speech_id", "excerpt", "relevance_score", "chunk_index", "speaker", "party",
+                            "chamber", "state", "date", "hansard_reference", "title", "word_count", "url",
+                        ],
+                    },
+                },
+                "total_count": {"type": "integer", "description": "How many speeches this answer has."},
+                "query": {"type": "string"},
+                "note": {"type": "string", "description": "Whether something was left out."},
+            },
+            "required": ["speeches", "total_count", "query"],
+        })),
+        // Not idempotent: results change when speeches are added.
+        hints: Hints {
+            idempotent: false,
+            ..Hints::READ
+        },
+        icon: Some(ICON.to_owned()),
+        display: CallDisplay {
+            progress: Some(("Searching speeches", "Searched speeches")),
+            ..CallDisplay::default()
+        },
+        aliases: vec![("q", "query"), ("top_k", "limit"), ("max_results", "limit")],
+    }
+}
+
+fn enumerated(what: &str, values: &[(String, u64)]) -> Value {
+    if values.is_empty() || values.len() > MAX_ENUMERATED {
+        return json!({
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "description": format!("Only speeches of this {what}, spelt in full."),
+        });
+    }
+    let mut names: Vec<&str> = values.iter().map(|(value, _)| value.as_str()).collect();
+    names.sort_unstable();
+    json!({
+        "type": "string",
+        "enum": names,
+        "description": format!("Only speeches of this {what}. Options: {}.", clip(&names.join(", "), 400)),
+    })
+}
+
+fn date(meaning: &str, example: Option<Date>) -> Value {
+    let example = example.map(|date| format!(" Example: {date}.")).unwrap_or_default();
+    json!({
+        "type": "string",
+        "pattern": r"^\d{4}-\d{2}-\d{2}$",
+        "description": format!("{meaning} (YYYY-MM-DD).{example}"),
+    })
+}

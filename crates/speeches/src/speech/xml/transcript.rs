@@ -1,0 +1,350 @@
+//! Follows the events of the XML parser, and gives each finished turn to the sink.
+
+use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+use tribune_corpus::format::{Draft, Input, Sink, Stop, too_large};
+
+use super::bytes::Counted;
+use super::elements::{html_entity, is_block, is_heading, is_value};
+use super::sitting::{self, Heading, Sitting};
+use super::talk::{Kind, Mark, Paragraph, Turn};
+use crate::speech::aliases::Aliases;
+use crate::speech::parliament::SENATE;
+
+/// Real transcripts are about fifteen elements deep.
+const MAX_DEPTH: usize = 100;
+/// Longer titles and names are truncated.
+const MAX_VALUE_BYTES: usize = 2_000;
+
+/// An open element.
+struct Open {
+    name: String,
+    class: String,
+    /// Its start in the paragraph's text.
+    from: usize,
+}
+
+pub(super) struct Transcript<'a> {
+    input: &'a Input<'a>,
+    chambers: &'a Aliases,
+    sink: &'a mut dyn Sink,
+    open: Vec<Open>,
+    sitting: Sitting,
+    headings: Vec<Heading>,
+    /// Open turns: a speech, and an interjection in it.
+    turns: Vec<(usize, Turn)>,
+    paragraph: Option<Paragraph>,
+    /// The text of the open element, if it is a value and not speech.
+    value: String,
+    /// Set by `<a href="…">` around a name.
+    href: String,
+    /// Set by `<item label="(a)">`.
+    label: String,
+    numbered: u64,
+    reported_entity: bool,
+}
+
+pub(super) enum End {
+    Complete,
+    /// The line and the problem.
+    Broken(u64, String),
+}
+
+impl<'a> Transcript<'a> {
+    pub(super) fn new(input: &'a Input<'a>, chambers: &'a Aliases, sink: &'a mut dyn Sink) -> Self {
+        Self {
+            input,
+            chambers,
+            sink,
+            open: Vec::new(),
+            sitting: Sitting::default(),
+            headings: Vec::new(),
+            turns: Vec::new(),
+            paragraph: None,
+            value: String::new(),
+            href: String::new(),
+            label: String::new(),
+            numbered: 0,
+            reported_entity: false,
+        }
+    }
+
+    pub(super) fn read(&mut self, reader: &mut Reader<Counted>) -> Result<End, Stop> {
+        let mut buffer = Vec::new();
+        loop {
+            buffer.clear();
+            let line = reader.get_ref().line;
+            reader.get_mut().allow(self.input.max_document_bytes);
+            let event = match reader.read_event_into(&mut buffer) {
+                Ok(event) => event,
+                Err(error) => {
+                    let problem = format!("is not well-formed XML at byte {} ({error})", reader.error_position());
+                    return Ok(End::Broken(reader.get_ref().line, problem));
+                }
+            };
+            match event {
+                Event::Start(start) => {
+                    if self.open.len() >= MAX_DEPTH {
+                        let problem = format!("has elements more than {MAX_DEPTH} deep");
+                        return Ok(End::Broken(line, problem));
+                    }
+                    self.start(&start, line);
+                }
+                Event::End(_) => self.end()?,
+                Event::Text(text) => self.text(&text.xml10_content()),
+                Event::CData(text) => self.text(&text.xml10_content()),
+                Event::GeneralRef(reference) => self.reference(&reference, line),
+                Event::Eof => return Ok(self.end_of_file(line)),
+                // Entities declared by a document type are ignored.
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Empty(_) => {}
+            }
+        }
+    }
+
+    fn end_of_file(&self, line: u64) -> End {
+        match self.open.last() {
+            Some(open) => End::Broken(line, format!("ends in the middle: <{}> is never closed", open.name)),
+            None => End::Complete,
+        }
+    }
+
+    pub(super) fn finish(self, end: End) {
+        match end {
+            End::Broken(line, problem) => {
+                let problem = format!("{problem}; everything before that was read, the rest was not");
+                self.sink.fault(Some(line), true, problem);
+            }
+            End::Complete if self.numbered == 0 => {
+                let problem = "holds no <speech>, <question> or <answer>: it is not a Hansard transcript";
+                self.sink.fault(None, true, problem.to_owned());
+            }
+            End::Complete => {}
+        }
+    }
+
+    fn start(&mut self, start: &BytesStart<'_>, line: u64) {
+        let name = start.name().as_ref().to_owned();
+        let attribute = |wanted: &str| {
+            let found = start.try_get_attribute(wanted).ok().flatten();
+            found
+                .map(|attribute| attribute.value.chars().take(100).collect::<String>())
+                .unwrap_or_default()
+        };
+        if is_value(&name) {
+            self.value.clear();
+        }
+        let depth = self.open.len();
+        if let Some(kind) = Kind::of_element(&name) {
+            self.flush();
+            self.numbered += u64::from(kind.stands_alone());
+            self.turns.push((depth, Turn::new(kind, line, self.numbered)));
+        } else if is_heading(&name) {
+            self.headings.push(Heading {
+                depth,
+                title: String::new(),
+                page: String::new(),
+            });
+        } else if is_block(&name) {
+            self.flush();
+        }
+        let mut class = String::new();
+        match name.as_str() {
+            "a" => self.href = attribute("href"),
+            "item" => self.label = attribute("label"),
+            "span" => class = attribute("class"),
+            "name" => class = attribute("role"),
+            "br" => self.text(" "),
+            _ => {}
+        }
+        let from = self.paragraph.as_ref().map_or(0, |paragraph| paragraph.raw.len());
+        self.open.push(Open { name, class, from });
+    }
+
+    fn end(&mut self) -> Result<(), Stop> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let depth = self.open.len();
+        match open.name.as_str() {
+            "span" => self.read_mark(&open),
+            "a" => self.href.clear(),
+            name if is_block(name) => self.flush(),
+            _ => {}
+        }
+        if is_value(&open.name) {
+            self.store_value(&open);
+        }
+        if self.turns.last().is_some_and(|(at, _)| *at == depth)
+            && let Some((_, turn)) = {
+                self.flush();
+                self.turns.pop()
+            }
+            && turn.kind.stands_alone()
+        {
+            self.emit(turn)?;
+        }
+        if self.headings.last().is_some_and(|heading| heading.depth == depth) {
+            self.headings.pop();
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) {
+        let is_speech = !self.turns.is_empty() && !self.is_within("talker") && !self.is_within("division");
+        if !is_speech {
+            if self.value.len() + text.len() <= MAX_VALUE_BYTES {
+                self.value.push_str(text);
+            }
+            return;
+        }
+        if self.paragraph.is_none() && text.trim().is_empty() {
+            return;
+        }
+        let label = std::mem::take(&mut self.label);
+        let paragraph = self.paragraph.get_or_insert_with(|| Paragraph {
+            raw: if label.is_empty() { label } else { format!("{label} ") },
+            mark: None,
+        });
+        // Text above the limit is not stored; the turn is refused at its end.
+        if paragraph.raw.len() as u64 <= self.input.max_document_bytes {
+            paragraph.raw.push_str(text);
+        }
+    }
+
+    /// `&amp;`, `&#8212;`, `&mdash;`. An unknown entity stays as it is.
+    fn reference(&mut self, reference: &BytesRef<'_>, line: u64) {
+        if let Ok(Some(character)) = reference.resolve_char_ref() {
+            self.text(character.encode_utf8(&mut [0; 4]));
+        } else if let Some(known) = resolve_predefined_entity(reference).or_else(|| html_entity(reference)) {
+            self.text(known);
+        } else {
+            let name: String = reference.chars().take(40).collect();
+            if !std::mem::replace(&mut self.reported_entity, true) {
+                let problem = format!("`&{name};` is an unknown entity: kept as it is");
+                self.sink.fault(Some(line), false, problem);
+            }
+            self.text(&format!("&{name};"));
+        }
+    }
+
+    fn is_within(&self, name: &str) -> bool {
+        self.open.iter().rev().any(|open| open.name == name)
+    }
+
+    /// Handles a name, an electorate or a time marked in the text: the words begin after them.
+    fn read_mark(&mut self, span: &Open) {
+        let Some(paragraph) = &mut self.paragraph else {
+            return;
+        };
+        let end = paragraph.raw.len();
+        let marked = paragraph.raw[span.from.min(end)..].trim();
+        if let Some(kind) = Kind::of_class(&span.class) {
+            if paragraph.mark.is_none() {
+                paragraph.mark = Some(Mark {
+                    kind,
+                    name: marked.to_owned(),
+                    id: self.href.clone(),
+                    end,
+                });
+            }
+            return;
+        }
+        let (Some(mark), Some((_, turn))) = (&mut paragraph.mark, self.turns.last_mut()) else {
+            return;
+        };
+        let value = match span.class.as_str() {
+            "HPS-Electorate" => &mut turn.talker.electorate,
+            "HPS-MinisterialTitles" => &mut turn.talker.role,
+            "HPS-Time" => &mut turn.talker.time,
+            _ => return,
+        };
+        if value.is_empty() && mark.kind == turn.kind {
+            marked.trim_matches([':', '(', ')', ' ']).clone_into(value);
+        }
+        mark.end = end;
+    }
+
+    /// Ends a paragraph.
+    fn flush(&mut self) {
+        let Some(paragraph) = self.paragraph.take() else {
+            return;
+        };
+        let Some((last, outer)) = self.turns.split_last_mut() else {
+            return;
+        };
+        if last.1.kind.stands_alone() {
+            last.1.add(&paragraph);
+        } else if let Some((_, whole)) = outer.iter_mut().rev().find(|(_, turn)| turn.kind.stands_alone()) {
+            whole.add_nested(&mut last.1, &paragraph);
+        }
+    }
+
+    /// The meaning of a value depends on its parent.
+    fn store_value(&mut self, open: &Open) {
+        let value = std::mem::take(&mut self.value);
+        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        if value.is_empty() {
+            return;
+        }
+        let parent = self.open.last().map_or("", |parent| parent.name.as_str());
+        match (parent, open.name.as_str()) {
+            ("session.header", "date") => self.sitting.date = value,
+            ("session.header", "chamber") => self.sitting.chamber = value,
+            ("session.header", "parliament.no") => self.sitting.parliament = value,
+            ("session.header", "session.no") => self.sitting.session = value,
+            ("session.header", "period.no") => self.sitting.period = value,
+            ("debateinfo" | "subdebateinfo", "title") => {
+                if let Some(heading) = self.headings.last_mut() {
+                    heading.title = value;
+                }
+            }
+            ("debateinfo" | "subdebateinfo", "page.no") => {
+                if let Some(heading) = self.headings.last_mut() {
+                    heading.page = value;
+                }
+            }
+            ("talker", name) => {
+                if let Some((_, turn)) = self.turns.last_mut() {
+                    turn.talker.keep(name, &open.class, value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn emit(&mut self, turn: Turn) -> Result<(), Stop> {
+        let line = Some(turn.line);
+        if turn.bytes > self.input.max_document_bytes {
+            self.sink.fault(line, true, too_large(self.input.max_document_bytes));
+            return Ok(());
+        }
+        if turn.paragraphs.is_empty() {
+            let problem = format!("the {} has no text", turn.kind.name());
+            self.sink.fault(line, true, problem);
+            return Ok(());
+        }
+        let draft = Draft {
+            place: format!("{}#{}", self.input.relative, turn.number),
+            text: Some(turn.paragraphs.join("\n\n")),
+            fields: sitting::fields(&self.sitting, &self.headings, &turn, self.venue(), self.is_senate()),
+            ..Draft::default()
+        };
+        self.input.give(line, draft, Vec::new(), self.sink)
+    }
+
+    fn is_senate(&self) -> bool {
+        self.chambers.canonical(&self.sitting.chamber) == Some(SENATE)
+    }
+
+    /// The House also sits in a second chamber.
+    fn venue(&self) -> &'static str {
+        if self.is_within("fedchamb.xscript") {
+            "Federation Chamber"
+        } else if self.is_within("maincomm.xscript") {
+            "Main Committee"
+        } else {
+            ""
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The page of a speech: office and seat of the speaker, reference, citation, debate.
+
+use tribune_core::{Document, JsonObject, Result};
+use tribune_corpus::DocumentsSource;
+use tribune_corpus::view::words::{author, cited_title, facts, long_date, sentence, text};
+use tribune_page::{Neighbour, Reading};
+
+/// Fields that a page shows elsewhere, or that mean nothing to people.
+const SHOWN_ELSEWHERE: [&str; 14] = [
+    "speaker",
+    "author",
+    "authors",
+    "date",
+    "title",
+    "url",
+    "party",
+    "chamber",
+    "electorate",
+    "state",
+    "role",
+    "hansard_reference",
+    "speech_id",
+    "content_hash",
+];
+
+/// Turns the page of a document into the page of a speech.
+pub(crate) fn speech(reading: Reading, document: &Document, collection: &str) -> Reading {
+    let fields = &document.metadata;
+    let date = reading.date.map(long_date);
+    Reading {
+        byline_details: byline_details(fields),
+        reference: reference(fields).or(reading.reference),
+        cite_as: cite_as(fields, &document.title, date, collection),
+        facts: facts(fields, |name| is_shown_elsewhere(fields, name)),
+        ..reading
+    }
+}
+
+/// Other speeches of the same debate.
+pub(crate) async fn debate(document: &Document, corpus: &DocumentsSource) -> Result<Vec<Neighbour>> {
+    let debate = ["subdebate", "debate"]
+        .into_iter()
+        .find_map(|field| Some((field, document.metadata.get(field)?)));
+    match debate.and_then(|(field, value)| Some((field, value.as_str()?))) {
+        Some((field, value)) => corpus.others_of_day(document, field, value).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+pub(crate) fn with_debate(mut reading: Reading, debate: Vec<Neighbour>) -> Reading {
+    if !debate.is_empty() {
+        reading.groups.push(("In the same debate".to_owned(), debate));
+    }
+    reading
+}
+
+fn field(fields: &JsonObject, name: &str) -> Option<String> {
+    text(fields.get(name)?)
+}
+
+/// Office, party, seat and chamber of a speaker, without repetition.
+fn byline_details(fields: &JsonObject) -> Vec<String> {
+    if author(fields).is_none() {
+        return Vec::new();
+    }
+    let mut details: Vec<String> = Vec::new();
+    for name in ["role", "party", "electorate", "state", "chamber"] {
+        if let Some(detail) = field(fields, name)
+            && !details.iter().any(|known| known.contains(&detail))
+        {
+            details.push(detail);
+        }
+    }
+    details
+}
+
+/// Where the speech is on record.
+fn reference(fields: &JsonObject) -> Option<String> {
+    let page = field(fields, "page").map(|page| format!("p. {page}"));
+    let on_record: Vec<String> = [field(fields, "chamber"), page].into_iter().flatten().collect();
+    field(fields, "hansard_reference").or_else(|| (!on_record.is_empty()).then(|| on_record.join(", ")))
+}
+
+/// `Jane Citizen, ‘Title’, House of Representatives, 12 June 2019, Hansard p. 4.`, without unknown parts.
+fn cite_as(fields: &JsonObject, title: &str, date: Option<String>, collection: &str) -> String {
+    let on_record = field(fields, "hansard_reference");
+    let record_dates = on_record
+        .as_ref()
+        .zip(date.as_ref())
+        .is_some_and(|(record, date)| record.contains(date.as_str()));
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(author(fields).map(|(_, name)| name));
+    parts.push(cited_title(title));
+    match on_record {
+        // The reference already has chamber and date.
+        Some(record) if record_dates => parts.push(record),
+        Some(record) => {
+            parts.extend(field(fields, "chamber"));
+            parts.extend(date);
+            parts.push(record);
+        }
+        None => {
+            parts.push(field(fields, "chamber").unwrap_or_else(|| collection.to_owned()));
+            parts.extend(date);
+        }
+    }
+    sentence(&parts)
+}
+
+fn is_shown_elsewhere(fields: &JsonObject, name: &str) -> bool {
+    // The section consists of debate and subdebate.
+    let is_in_section = fields.contains_key("section") && (name == "debate" || name.starts_with("subdebate"));
+    SHOWN_ELSEWHERE.contains(&name) || is_in_section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn fields(value: Value) -> JsonObject {
+        value.as_object().cloned().expect("fields")
+    }
+
+    #[test]
+    fn citation_is_made_of_what_is_known() {
+        let cite = |value| {
+            let date = Some("12 June 2019".to_owned());
+            cite_as(&fields(value), "On beans", date, "Garden notes")
+        };
+        assert_eq!(cite(json!({})), "‘On beans’, Garden notes, 12 June 2019.");
+        assert_eq!(
+            cite(json!({"speaker": "Jane Citizen", "chamber": "Senate"})),
+            "Jane Citizen, ‘On beans’, Senate, 12 June 2019."
+        );
+        assert_eq!(
+            cite(
+                json!({"speaker": "Jane Citizen", "chamber": "Senate", "hansard_reference": "Senate Hansard, 12 June 2019, p. 4"})
+            ),
+            "Jane Citizen, ‘On beans’, Senate Hansard, 12 June 2019, p. 4."
+        );
+        assert_eq!(
+            cite(json!({"author": ["Ann", "Ben"], "chamber": "Senate", "hansard_reference": "Hansard p. 4"})),
+            "Ann, Ben, ‘On beans’, Senate, 12 June 2019, Hansard p. 4."
+        );
+    }
+
+    #[test]
+    fn byline_repeats_nothing_and_references_are_not_invented() {
+        let speech = fields(json!({
+            "speaker": "Jane", "role": "Member for Banksmere", "party": "Labor", "electorate": "Banksmere", "state": "NSW",
+        }));
+        assert_eq!(byline_details(&speech), ["Member for Banksmere", "Labor", "NSW"]);
+        assert_eq!(byline_details(&fields(json!({"party": "Labor"}))), Vec::<String>::new());
+        assert_eq!(reference(&speech), None);
+        let paged = fields(json!({"chamber": "Senate", "page": 4}));
+        assert_eq!(reference(&paged).as_deref(), Some("Senate, p. 4"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Keeping a question and its answer.
+
+use crate::contract::{Exchange, Message, StoredAnswer};
+use async_trait::async_trait;
+use tribune_core::{Error, Result, UserId};
+
+use super::{answer_statement, stored_answer};
+use crate::check_key;
+use crate::connection::{Connection, Statement, Write};
+use crate::error::Failure;
+use crate::value::{json, truncate_time};
+
+const PREVIEW_CHARS: usize = 100;
+
+pub(super) struct Record {
+    owner: UserId,
+    exchange: Exchange,
+}
+
+impl Record {
+    /// Times are truncated here, so that the returned exchange equals the stored one.
+    pub(super) fn new(owner: &UserId, exchange: &Exchange) -> Result<Self> {
+        if let Some(key) = &exchange.request_key {
+            check_key("the name of a request", key)?;
+        }
+        let mut exchange = exchange.clone();
+        exchange.question.created_at = truncate_time(exchange.question.created_at)?;
+        exchange.answer.created_at = truncate_time(exchange.answer.created_at)?;
+        Ok(Self {
+            owner: owner.clone(),
+            exchange,
+        })
+    }
+
+    /// Makes the conversation or goes on with it, and holds it until the transaction ends: exchanges of one
+    /// conversation wait for each other here. Gives the number of its messages, these two included; `None` if the
+    /// conversation is another user's.
+    async fn claim(&self, connection: &mut Connection<'_>) -> Result<Option<i64>, Failure> {
+        let Exchange { question, answer, .. } = &self.exchange;
+        let statement = Statement::new(
+            "INSERT INTO conversations (id, owner, created_at, last_activity, message_count, preview, pending) \
+             VALUES ($1, $2, $3, $4, 2, $5, $6) \
+             ON CONFLICT (id) DO UPDATE SET message_count = conversations.message_count + 2, \
+             last_activity = CASE WHEN excluded.last_activity > conversations.last_activity \
+             THEN excluded.last_activity ELSE conversations.last_activity END, pending = excluded.pending \
+             WHERE conversations.owner = excluded.owner RETURNING message_count",
+        )
+        .bind(self.exchange.conversation)
+        .bind(&self.owner)
+        .bind(question.created_at)
+        .bind(answer.created_at.max(question.created_at))
+        .bind(preview(&question.content))
+        .bind(json(&self.exchange.pending)?);
+        let row = connection.fetch_one(statement).await?;
+        Ok(row.map(|row| row.integer("message_count")).transpose()?)
+    }
+
+    async fn add_messages(&self, count: i64, connection: &mut Connection<'_>) -> Result<(), Failure> {
+        let mut statement = Statement::new(
+            "INSERT INTO messages (conversation, position, id, role, content, created_at) \
+             VALUES ($1, $2, $3, $4, $5, $6), ($7, $8, $9, $10, $11, $12)",
+        );
+        let said = [(count - 1, &self.exchange.question), (count, &self.exchange.answer)];
+        for (position, message) in said {
+            let Message {
+                id,
+                role,
+                content,
+                created_at,
+            } = message;
+            statement = statement
+                .bind(self.exchange.conversation)
+                .bind(position)
+                .bind(*id)
+                .bind(*role)
+                .bind(content.as_str())
+                .bind(*created_at);
+        }
+        connection.execute(statement).await.map(drop)
+    }
+
+    /// Fails if the same request was answered by another process meanwhile; made again, this one will find that.
+    async fn add_request(&self, key: &str, position: i64, connection: &mut Connection<'_>) -> Result<(), Failure> {
+        let statement = Statement::new(
+            "INSERT INTO requests (owner, request_key, conversation, position) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (owner, request_key) DO NOTHING",
+        )
+        .bind(&self.owner)
+        .bind(key)
+        .bind(self.exchange.conversation)
+        .bind(position);
+        if connection.execute(statement).await? == 0 {
+            return Err(Failure::Conflict(Error::unavailable(
+                "the same request is already in progress: try again in a moment",
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Write for Record {
+    type Output = StoredAnswer;
+    const SINGLE: bool = false;
+
+    async fn run(&self, connection: &mut Connection<'_>) -> Result<StoredAnswer, Failure> {
+        let key = self.exchange.request_key.as_deref();
+        if let Some(key) = key
+            && let Some(row) = connection.fetch_one(answer_statement(&self.owner, key)).await?
+        {
+            return Ok(stored_answer(&row)?);
+        }
+        let Some(count) = self.claim(connection).await? else {
+            return Err(Error::not_found("no such conversation: omit the id to start a new one").into());
+        };
+        self.add_messages(count, connection).await?;
+        if let Some(key) = key {
+            self.add_request(key, count, connection).await?;
+        }
+        Ok(StoredAnswer {
+            conversation: self.exchange.conversation,
+            answer: self.exchange.answer.clone(),
+        })
+    }
+}
+
+fn preview(question: &str) -> String {
+    question.chars().take(PREVIEW_CHARS).collect()
+}

@@ -1,0 +1,74 @@
+//! What the traits promise, promise by promise, on both databases.
+
+mod conversations;
+mod listing;
+mod tasks;
+mod tokens;
+
+macro_rules! promises {
+    ($($module:ident: $($promise:ident),+;)+) => {
+        mod on_sqlite {
+            $(mod $module { $(promises!(@test $module $promise Sqlite);)+ })+
+        }
+        mod on_postgres {
+            $(mod $module { $(promises!(@test $module $promise Postgres);)+ })+
+        }
+    };
+    (@test $module:ident $promise:ident $kind:ident) => {
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $promise() {
+            let database = $crate::test_database::TestDatabase::new($crate::test_database::Kind::$kind).await;
+            let store = database.store();
+            $crate::contract::$module::$promise(&store).await;
+            store.close().await;
+        }
+    };
+}
+
+promises! {
+    tasks:
+        task_round_trips,
+        times_are_truncated_to_microseconds,
+        other_owners_do_not_exist,
+        duplicate_id_is_refused,
+        update_changes_and_clears_fields,
+        updated_task_is_found_by_new_text,
+        concurrent_updates_all_apply,
+        task_is_completed_and_reopened,
+        concurrent_toggles_end_correctly,
+        deleted_task_is_returned_once,
+        nul_is_refused_without_side_effects,
+        concurrent_callers_get_their_own_answers;
+    listing:
+        lists_match_a_plain_model,
+        pages_neither_repeat_nor_skip_while_tasks_are_added,
+        page_is_bounded_and_total_exact,
+        wildcards_are_plain_text,
+        tags_match_whole_tags,
+        matching_ignores_case_in_every_script,
+        any_word_finds_newest_first,
+        oversized_search_is_refused;
+    conversations:
+        exchange_round_trips,
+        state_has_last_messages,
+        pending_calls_are_taken_once,
+        latest_conversation_is_last_active,
+        activity_never_goes_back,
+        preview_has_hundred_characters,
+        request_is_stored_once,
+        concurrent_request_is_stored_once,
+        request_keys_are_per_owner,
+        foreign_conversation_is_not_found,
+        one_owner_wins_a_new_id,
+        exchanges_never_interleave,
+        messages_page_back_while_more_are_added,
+        conversations_page_while_more_are_added,
+        other_owners_do_not_exist,
+        rejected_exchange_leaves_nothing_behind;
+    tokens:
+        token_is_found_by_hash,
+        duplicate_token_id_or_hash_is_refused,
+        tokens_are_listed_by_creation,
+        revoking_twice_keeps_the_first_time,
+        an_earlier_use_changes_nothing;
+}

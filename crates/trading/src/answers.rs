@@ -1,0 +1,229 @@
+//! The exchange's answers about an account and its orders.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use tribune_core::Clock;
+
+use super::entry::OrderName;
+use tribune_binance::model::Millis;
+use tribune_binance::moment::Stamped;
+use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::rest::answers::Decoded;
+use tribune_binance::rest::decode::{Wrong, parse, word};
+use tribune_binance::wire::{known_millis, millis, nonzero, number};
+
+/// An order as the exchange has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "camelCase"), expecting = "an object")]
+pub(super) struct OrderState {
+    #[serde(deserialize_with = "word")]
+    symbol: String,
+    order_id: u64,
+    #[serde(deserialize_with = "word")]
+    client_order_id: String,
+    #[serde(deserialize_with = "word")]
+    side: String,
+    #[serde(rename = "type", deserialize_with = "word")]
+    kind: String,
+    #[serde(deserialize_with = "word")]
+    pub(super) status: String,
+    #[serde(deserialize_with = "word")]
+    time_in_force: String,
+    /// `None` for market orders.
+    #[serde(deserialize_with = "nonzero")]
+    price: Option<Price>,
+    #[serde(rename(deserialize = "origQty"), deserialize_with = "number")]
+    quantity: Quantity,
+    #[serde(rename(deserialize = "executedQty"), deserialize_with = "number")]
+    executed_quantity: Quantity,
+    /// `None` where the exchange does not know: it says −1 of very old orders.
+    #[serde(rename(deserialize = "cummulativeQuoteQty"), deserialize_with = "unless_negative")]
+    executed_quote_quantity: Option<Notional>,
+    /// When it was placed; `None` where the exchange does not say.
+    #[serde(default, deserialize_with = "known_millis", serialize_with = "as_text_if_known")]
+    time: Option<Millis>,
+}
+
+impl OrderState {
+    /// A note for an accepted order that ended without being filled.
+    pub(super) fn caveat(&self) -> Option<String> {
+        let is_over = self.status.starts_with("EXPIRED") || self.status == "REJECTED";
+        is_over.then(|| {
+            let (status, filled, whole) = (&self.status, self.executed_quantity, self.quantity);
+            format!("the order is {status}: {filled} of {whole} was filled, and no more will be")
+        })
+    }
+
+    pub(super) fn symbol(&self) -> &str {
+        &self.symbol
+    }
+
+    pub(super) fn names(&self) -> [OrderName; 2] {
+        [
+            OrderName::Client(self.client_order_id.clone()),
+            OrderName::Number(self.order_id),
+        ]
+    }
+}
+
+/// What became of a change of the account.
+#[derive(Debug, Clone)]
+pub(super) struct Changed {
+    pub(super) order: Stamped<OrderState>,
+    /// The exchange accepted it, but the journal could not be written.
+    pub(super) journal_failed: bool,
+}
+
+/// A trade of this account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "camelCase"), expecting = "an object")]
+pub(super) struct OwnTrade {
+    #[serde(deserialize_with = "word")]
+    symbol: String,
+    #[serde(rename(deserialize = "id"))]
+    trade_id: u64,
+    order_id: u64,
+    #[serde(rename(deserialize = "isBuyer"), deserialize_with = "side")]
+    side: String,
+    #[serde(deserialize_with = "number")]
+    price: Price,
+    #[serde(rename(deserialize = "qty"), deserialize_with = "number")]
+    quantity: Quantity,
+    #[serde(rename(deserialize = "quoteQty"), deserialize_with = "number")]
+    quote_quantity: Notional,
+    #[serde(deserialize_with = "number")]
+    commission: Quantity,
+    #[serde(deserialize_with = "word")]
+    commission_asset: String,
+    #[serde(rename(deserialize = "isMaker"))]
+    maker: bool,
+    #[serde(deserialize_with = "millis", serialize_with = "as_text")]
+    time: Millis,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object")]
+pub(super) struct Balance {
+    #[serde(deserialize_with = "word")]
+    asset: String,
+    #[serde(deserialize_with = "number")]
+    free: Quantity,
+    #[serde(deserialize_with = "number")]
+    locked: Quantity,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "camelCase"), expecting = "an object")]
+pub(super) struct Account {
+    #[serde(deserialize_with = "word")]
+    account_type: String,
+    can_trade: bool,
+    can_withdraw: bool,
+    can_deposit: bool,
+    /// Without those that are empty.
+    pub(super) balances: Vec<Balance>,
+}
+
+/// The times that a tool's answer carries.
+#[derive(Debug, Serialize)]
+pub(super) struct Times {
+    exchange_time: Option<String>,
+    received_time: String,
+    age_ms: u64,
+    source: &'static str,
+    simulated: bool,
+}
+
+impl Times {
+    pub(super) fn new<T>(stamped: &Stamped<T>, clock: &dyn Clock) -> Self {
+        Self {
+            exchange_time: stamped.exchange_time.and_then(text),
+            received_time: stamped.received.wall.to_string(),
+            age_ms: stamped.age_ms(clock),
+            source: "Binance Spot account",
+            simulated: stamped.simulated,
+        }
+    }
+}
+
+fn text(time: Millis) -> Option<String> {
+    Timestamp::from_millisecond(time).ok().map(|time| time.to_string())
+}
+
+fn as_text<S: serde::Serializer>(time: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
+    text(*time).serialize(serializer)
+}
+
+fn as_text_if_known<S: serde::Serializer>(time: &Option<Millis>, serializer: S) -> Result<S::Ok, S::Error> {
+    time.and_then(text).serialize(serializer)
+}
+
+fn unless_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Notional>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    match text.strip_prefix('-') {
+        Some(_) => Ok(None),
+        None => text.parse().map(Some).map_err(serde::de::Error::custom),
+    }
+}
+
+fn side<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let is_buyer = bool::deserialize(deserializer)?;
+    Ok(if is_buyer { "BUY" } else { "SELL" }.to_owned())
+}
+
+/// What an answer about one order says besides the order.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Besides {
+    #[serde(default, deserialize_with = "known_millis")]
+    transact_time: Option<Millis>,
+    #[serde(default, deserialize_with = "known_millis")]
+    update_time: Option<Millis>,
+    orig_client_order_id: Option<String>,
+}
+
+/// The answer to a new order.
+pub(super) fn placed(body: &[u8]) -> Decoded<OrderState> {
+    let time = parse::<Besides>(body)?.transact_time;
+    let order: OrderState = parse(body)?;
+    Ok((OrderState { time, ..order }, time))
+}
+
+/// The answer to a cancellation: `origClientOrderId` names the order, `clientOrderId` and the time are the cancellation's.
+pub(super) fn cancelled(body: &[u8]) -> Decoded<OrderState> {
+    let besides: Besides = parse(body)?;
+    let client_order_id = besides.orig_client_order_id;
+    let order = OrderState {
+        client_order_id: client_order_id.ok_or_else(|| Wrong::new("origClientOrderId", "is missing"))?,
+        time: None,
+        ..parse(body)?
+    };
+    Ok((order, besides.transact_time))
+}
+
+pub(super) fn order(body: &[u8]) -> Decoded<OrderState> {
+    let besides: Besides = parse(body)?;
+    Ok((parse(body)?, besides.update_time))
+}
+
+pub(super) fn orders(body: &[u8]) -> Decoded<Vec<OrderState>> {
+    Ok((parse(body)?, None))
+}
+
+/// The exchange answers a test with an empty object.
+pub(super) fn tested(body: &[u8]) -> Decoded<()> {
+    parse::<Besides>(body).map(|_| ((), None))
+}
+
+pub(super) fn own_trades(body: &[u8]) -> Decoded<Vec<OwnTrade>> {
+    let trades: Vec<OwnTrade> = parse(body)?;
+    let last = trades.iter().map(|trade| trade.time).max();
+    Ok((trades, last))
+}
+
+pub(super) fn account(body: &[u8]) -> Decoded<Account> {
+    let mut account: Account = parse(body)?;
+    let is_empty = |balance: &Balance| balance.free.is_zero() && balance.locked.is_zero();
+    account.balances.retain(|balance| !is_empty(balance));
+    Ok((account, parse::<Besides>(body)?.update_time))
+}

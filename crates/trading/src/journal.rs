@@ -1,0 +1,254 @@
+//! The journal of orders: JSON lines, append-only. The intent is on disk before anything is sent, so that after a crash
+//! every order that may exist is known.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tribune_core::{Error, Result};
+
+use super::entry::{Entry, Event, Lines};
+use super::history::OrderHistory;
+use super::unresolved::UnresolvedOrders;
+
+pub(super) struct Journal {
+    file: Arc<Mutex<File>>,
+    /// What became of the orders in it.
+    pub(super) history: OrderHistory,
+    /// Orders in it whose outcome is unknown.
+    pub(super) unresolved: UnresolvedOrders,
+}
+
+impl Journal {
+    pub(super) fn open(path: &Path, now: Instant) -> Result<Self> {
+        let open = || -> io::Result<File> {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            let mut options = OpenOptions::new();
+            options.create(true).append(true).read(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            let mut file = options.open(path)?;
+            keep_private(&file);
+            end_last_line(&mut file)?;
+            sync_folder(path)?;
+            Ok(file)
+        };
+        let file = open().map_err(|error| {
+            Error::internal(format!(
+                "the journal of orders cannot be written at {}; without it there is no trading",
+                path.display()
+            ))
+            .caused_by(error)
+        })?;
+        let (history, unresolved) = match Lines::read(path) {
+            Ok(lines) => {
+                let unresolved = UnresolvedOrders::left_open(&lines.readable, now);
+                (OrderHistory::new(lines), unresolved)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the journal of orders cannot be read back: what an earlier run left open is not known");
+                (OrderHistory::unreadable(), UnresolvedOrders::default())
+            }
+        };
+        Ok(Self {
+            file: Arc::new(Mutex::new(file)),
+            history,
+            unresolved,
+        })
+    }
+
+    /// Returns when the line is on disk.
+    pub(super) async fn record(&self, entry: &Entry) -> Result<()> {
+        let written = self.write(entry).await;
+        // Without an intent on disk nothing is sent; other events have happened either way.
+        if written.is_ok() || !matches!(entry.event, Event::Intent) {
+            self.history.record(entry);
+        }
+        written
+    }
+
+    async fn write(&self, entry: &Entry) -> Result<()> {
+        let failed = "the journal of orders could not be written";
+        let mut line = serde_json::to_vec(entry).map_err(|error| Error::internal(failed).caused_by(error))?;
+        line.push(b'\n');
+        let file = Arc::clone(&self.file);
+        let written = tokio::task::spawn_blocking(move || {
+            append(&mut file.lock().unwrap_or_else(PoisonError::into_inner), &line)
+        });
+        let written = written
+            .await
+            .map_err(|error| Error::internal(failed).caused_by(error))?;
+        written.map_err(|error| Error::internal(failed).caused_by(error))
+    }
+}
+
+/// Appends the whole line or nothing.
+fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
+    end_last_line(file)?;
+    let whole = file.seek(SeekFrom::End(0))?;
+    let written = file.write_all(line).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // If that fails too, `end_last_line` separates the next line from the rest.
+        let _ = file.set_len(whole);
+    }
+    written
+}
+
+/// Orders are private; a copied file may have other permissions.
+#[cfg(unix)]
+fn keep_private(file: &File) {
+    use std::os::unix::fs::PermissionsExt;
+
+    let Ok(metadata) = file.metadata() else {
+        return;
+    };
+    let mode = metadata.permissions().mode() & 0o777;
+    if !metadata.is_file() || mode & 0o077 == 0 {
+        return;
+    }
+    match file.set_permissions(std::fs::Permissions::from_mode(0o600)) {
+        Ok(()) => tracing::warn!("the journal of orders could be read by others (mode {mode:o}); it is 600 now"),
+        Err(error) => {
+            tracing::warn!(%error, "the journal of orders can be read by others (mode {mode:o}); set it to 600");
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &File) {}
+
+/// A new file is durable only once its folder is synced.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => File::open(".")?.sync_all(),
+    }
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// A crash may have left half a line; the next one starts on its own.
+fn end_last_line(file: &mut File) -> io::Result<()> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    if last != *b"\n" {
+        file.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::OrderName;
+
+    fn entry(event: Event) -> Entry {
+        Entry {
+            time: jiff::Timestamp::UNIX_EPOCH,
+            event,
+            action: "place_order",
+            caller: "local".to_owned(),
+            correlation_id: Arc::from("-"),
+            order: OrderName::Client("tribune-1".to_owned()),
+            request: serde_json::json!({"symbol": "BTCUSDT"}),
+            result: None,
+            error: None,
+            simulated: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_added_and_half_a_line_is_ended() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("deeper/journal.jsonl");
+        Journal::open(&path, Instant::now())
+            .expect("journal")
+            .record(&entry(Event::Intent))
+            .await
+            .expect("line");
+        let mut file = OpenOptions::new().append(true).open(&path).expect("file");
+        file.write_all(b"{\"time\":").expect("half a line");
+        Journal::open(&path, Instant::now())
+            .expect("journal")
+            .record(&entry(Event::Unknown))
+            .await
+            .expect("line");
+        let text = std::fs::read_to_string(&path).expect("text");
+        let events: Vec<_> = text
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<serde_json::Value>(line)
+                    .ok()
+                    .map(|line| line["event"].clone())
+            })
+            .collect();
+        assert_eq!(events, [Some("intent".into()), None, Some("unknown".into())]);
+    }
+
+    /// A file that takes no more than so many bytes stands for a disk that is full.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_line_that_was_not_written_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("journal.jsonl");
+        let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact journal::tests::on_a_full_disk --ignored";
+        let itself = std::env::current_exe().expect("the tests");
+        let mut shell = std::process::Command::new("bash");
+        let ran = shell.args(["-c", script]).arg(itself).env("JOURNAL", &path).output();
+        let ran = ran.expect("bash");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+        let text = std::fs::read_to_string(&path).expect("text");
+        assert_eq!((text.lines().count(), text.ends_with("}\n")), (1, true), "{text}");
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the test above, with a limit"]
+    async fn on_a_full_disk() {
+        let Some(path) = std::env::var_os("JOURNAL") else {
+            return;
+        };
+        let journal = Journal::open(Path::new(&path), Instant::now()).expect("journal");
+        let long = |length: usize| Entry {
+            caller: "x".repeat(length),
+            ..entry(Event::Intent)
+        };
+        journal.record(&long(400)).await.expect("it fits");
+        assert!(journal.record(&long(2_000)).await.is_err());
+        assert!(journal.record(&long(2_000)).await.is_err());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_journal_that_others_could_read_is_closed_to_them() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("journal.jsonl");
+        let mode = || std::fs::metadata(&path).expect("file").permissions().mode() & 0o777;
+        std::fs::write(&path, "").expect("file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o664)).expect("mode");
+        drop(Journal::open(&path, Instant::now()).expect("journal"));
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).expect("mode");
+        drop(Journal::open(&path, Instant::now()));
+        assert_eq!(mode(), 0o400, "narrower is left alone");
+    }
+
+    #[test]
+    fn a_journal_that_cannot_be_written_is_an_error() {
+        let folder = tempfile::tempdir().expect("folder");
+        assert!(Journal::open(folder.path(), Instant::now()).is_err());
+    }
+}
