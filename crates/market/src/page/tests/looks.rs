@@ -14,7 +14,7 @@ async fn lost_exchange_leaves_what_was_seen() {
         .set(&tribune_exchange_sim::Fault::DropConnections);
     bench.market.feed.stop();
     let Bench { exchange, source, .. } = bench;
-    drop(exchange);
+    exchange.shut_down().await;
     let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
     for id in ["klines:SOLUSDT:1h", "orderbook:SOLUSDT"] {
         let error = source.view(&nothing_but(id), None, &cx).await.expect_err("no board");
