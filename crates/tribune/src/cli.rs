@@ -218,8 +218,8 @@ pub struct Eval {
     pub embedder: Option<String>,
 
     /// Rank by words, by meaning, or by both
-    #[arg(long, value_enum, default_value_t = LegsWish::Both, conflicts_with = "queries")]
-    pub legs: LegsWish,
+    #[arg(long, value_parser = ["both", "words", "meaning"], default_value = "both", conflicts_with = "queries")]
+    pub legs: String,
 
     /// A second configuration to compare with, as MODEL or MODEL:LEGS (none, static, minilm:meaning)
     #[arg(long, value_name = "SPEC", conflicts_with = "queries")]
@@ -266,11 +266,12 @@ Examples:
 
 docs/evaluation.md explains the figures and how to make a list of questions of your own.";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LegsWish {
-    Both,
-    Words,
-    Meaning,
+impl Eval {
+    /// How many queries at most.
+    pub fn limit(&self) -> usize {
+        self.limit_queries
+            .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    }
 }
 
 fn fraction(text: &str) -> Result<f64, String> {

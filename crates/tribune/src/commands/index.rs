@@ -66,31 +66,42 @@ fn once(chosen: &[Arc<DocumentsSource>], json: bool) -> anyhow::Result<ExitCode>
     let mut reports = Vec::new();
     for corpus in chosen {
         let name = corpus.name();
-        let mut told = match update_with_progress(corpus, &progress, PATIENCE) {
-            Ok(report) if json => as_json(name, &report, &all(&report)),
-            Ok(report) => {
-                progress.print(&summary(name, &report, &all(&report)))?;
-                Value::Null
-            }
+        let report = match update_with_progress(corpus, &progress, PATIENCE) {
+            Ok(report) => report,
             Err(error) => {
                 failed = true;
-                let told = chain(&error);
+                let problem = chain(&error);
                 if !json {
-                    progress.complain(&told);
+                    progress.complain(&problem);
                 }
-                reports.push(json!({"source": name, "error": told}));
+                reports.push(json!({"source": name, "error": problem}));
                 continue;
             }
         };
+        let faults: Vec<&Fault> = report.faults.iter().collect();
+        if !json {
+            progress.print(&summary(name, &report, &faults))?;
+        }
         // Full text serves already; vectors come behind it.
-        let vectors = embed_with_progress(corpus, &progress);
-        failed |= matches!(vectors, Vectors::Failed(_));
-        if json {
-            told["vectors"] = vectors.as_json();
-            reports.push(told);
-        } else if let Some(line) = vectors.line() {
+        let (line, vectors) = match embed_with_progress(corpus, &progress) {
+            Ok(None) => (None, Value::Null),
+            Ok(Some(made)) => (Some(embedded(&made)), embedded_json(&made)),
+            Err(EmbeddingError::Busy(_)) => (
+                Some("vectors are being made by another process".to_owned()),
+                json!({"elsewhere": true}),
+            ),
+            Err(error) => {
+                failed = true;
+                let problem = chain(&error.into());
+                (Some(problem.clone()), json!({"error": problem}))
+            }
+        };
+        if let Some(line) = line.filter(|_| !json) {
             progress.print(&format!("  {line}"))?;
         }
+        let mut entry = as_json(name, &report, &faults);
+        entry["vectors"] = vectors;
+        reports.push(entry);
     }
     if json {
         progress.print(&serde_json::to_string_pretty(&reports)?)?;
@@ -108,7 +119,9 @@ pub fn update_with_progress(
     let until = Instant::now() + patience;
     let mut waiting = false;
     loop {
-        let report = corpus.update(&CancellationToken::new(), &|state| progress.files(name, state));
+        let report = corpus.update(&CancellationToken::new(), &|state| {
+            progress.show(name, Step::Files, state.files_done, state.files_total);
+        });
         progress.done(name, Step::Files);
         match report {
             Err(IndexError::Busy(_)) if Instant::now() < until => {
@@ -126,46 +139,17 @@ pub fn update_with_progress(
     }
 }
 
-/// What has become of a source's vectors.
-enum Vectors {
-    /// There is no model.
-    None,
-    Made(EmbedReport),
-    /// Another process is making them.
-    Elsewhere,
-    Failed(String),
-}
-
-fn embed_with_progress(corpus: &DocumentsSource, progress: &Progress) -> Vectors {
+/// Builds the vectors that a corpus lacks; `None` without a model.
+pub fn embed_with_progress(
+    corpus: &DocumentsSource,
+    progress: &Progress,
+) -> Result<Option<EmbedReport>, EmbeddingError> {
     let name = corpus.name();
-    let made = corpus.embed(&CancellationToken::new(), &|state| progress.passages(name, state));
+    let report = corpus.embed(&CancellationToken::new(), &|state| {
+        progress.show(name, Step::Passages, state.done, state.total);
+    });
     progress.done(name, Step::Passages);
-    match made {
-        Ok(None) => Vectors::None,
-        Ok(Some(report)) => Vectors::Made(report),
-        Err(EmbeddingError::Busy(_)) => Vectors::Elsewhere,
-        Err(error) => Vectors::Failed(chain(&error.into())),
-    }
-}
-
-impl Vectors {
-    fn line(&self) -> Option<String> {
-        match self {
-            Self::None => None,
-            Self::Made(report) => Some(embedded(report)),
-            Self::Elsewhere => Some("vectors are being made by another process".to_owned()),
-            Self::Failed(problem) => Some(problem.clone()),
-        }
-    }
-
-    fn as_json(&self) -> Value {
-        match self {
-            Self::None => Value::Null,
-            Self::Made(report) => embedded_json(report),
-            Self::Elsewhere => json!({"elsewhere": true}),
-            Self::Failed(problem) => json!({"error": problem}),
-        }
-    }
+    report
 }
 
 /// Follows the folders until it is told to stop.
@@ -190,9 +174,9 @@ fn lines(json: bool) -> Listener {
     let progress = Progress::start();
     Arc::new(move |source, event| {
         let line = match &event {
-            Event::Indexing(state) => return progress.files(source, *state),
+            Event::Indexing(state) => return progress.show(source, Step::Files, state.files_done, state.files_total),
             Event::Unchanged => return progress.done(source, Step::Files),
-            Event::Embedding(state) => return progress.passages(source, *state),
+            Event::Embedding(state) => return progress.show(source, Step::Passages, state.done, state.total),
             Event::Indexed(report, faults) if json => as_json(source, report, faults).to_string(),
             Event::Indexed(report, faults) => summary(source, report, faults),
             Event::Embedded(report) if report.embedded == 0 => return progress.done(source, Step::Passages),
@@ -214,10 +198,6 @@ fn lines(json: bool) -> Listener {
         // A reader that is gone is no reason to stop indexing.
         drop(progress.print(&line));
     })
-}
-
-fn all(report: &IndexReport) -> Vec<&Fault> {
-    report.faults.iter().collect()
 }
 
 fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {

@@ -15,7 +15,10 @@ mod stdio;
 mod token;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
+
+use serde_json::Value;
 
 use crate::cli::{Cli, Command, Common};
 use crate::config::Config;
@@ -43,11 +46,12 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 /// The configuration, or the demo if there is none.
 fn config(common: &Common) -> anyhow::Result<Config> {
-    let named = common.config.as_deref().filter(|path| !path.as_os_str().is_empty());
-    match Config::load(named)? {
-        Some(config) => Ok(config),
-        None => Config::demo(),
-    }
+    Config::load(named(common))?.map_or_else(Config::demo, Ok)
+}
+
+/// The file that `--config` names; an empty variable names none.
+fn named(common: &Common) -> Option<&Path> {
+    common.config.as_deref().filter(|path| !path.as_os_str().is_empty())
 }
 
 /// An error and its causes on one line.
@@ -79,6 +83,14 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Prints JSON, or the same for people.
+fn print_either(as_json: bool, json: &Value, readable: impl FnOnce() -> String) -> anyhow::Result<()> {
+    print(&match as_json {
+        true => serde_json::to_string_pretty(json)?,
+        false => readable(),
+    })
+}
+
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -108,5 +120,35 @@ fn plural(count: u64, noun: &str) -> String {
         format!("1 {noun}")
     } else {
         format!("{count} {noun}s")
+    }
+}
+
+/// Columns as wide as their widest cell: the first `names` aligned to the left, figures to the right.
+fn table(rows: &[Vec<String>], names: usize) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, &width))| match column < names {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_aligned() {
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let text = table(&[row(["name", "a", "b", "n"]), row(["é", "long", "", "1.25"])], 3);
+        assert_eq!(text, "name  a     b     n\né     long     1.25\n");
     }
 }

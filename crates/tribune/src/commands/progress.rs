@@ -5,9 +5,10 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use tribune_corpus::{EmbedProgress, IndexProgress};
 
 use super::print;
+
+const TEMPLATE: &str = "{prefix} [{bar:30}] {pos}/{len} {msg}, {elapsed}, {eta} left";
 
 pub struct Progress {
     bars: MultiProgress,
@@ -18,13 +19,15 @@ pub struct Progress {
 pub enum Step {
     Files,
     Passages,
+    Queries,
 }
 
 impl Step {
-    const fn template(self) -> &'static str {
+    const fn noun(self) -> &'static str {
         match self {
-            Self::Files => "{prefix} [{bar:30}] {pos}/{len} files, {msg} documents, {elapsed}",
-            Self::Passages => "{prefix} [{bar:30}] {pos}/{len} passages embedded, {per_sec}, {eta} left",
+            Self::Files => "files",
+            Self::Passages => "passages embedded",
+            Self::Queries => "queries",
         }
     }
 }
@@ -42,36 +45,22 @@ impl Progress {
         }
     }
 
-    pub fn files(&self, source: &str, state: IndexProgress) {
-        self.show(
-            source,
-            Step::Files,
-            state.files_done,
-            state.files_total,
-            state.documents,
-        );
-    }
-
-    pub fn passages(&self, source: &str, state: EmbedProgress) {
-        self.show(source, Step::Passages, state.done, state.total, 0);
-    }
-
-    fn show(&self, source: &str, step: Step, done: u64, total: u64, documents: u64) {
+    pub fn show(&self, source: &str, step: Step, done: u64, total: u64) {
         if total == 0 {
             return;
         }
         let mut open = self.open();
         let bar = open.entry((source.to_owned(), step)).or_insert_with(|| {
             let bar = self.bars.add(ProgressBar::new(total));
-            if let Ok(style) = ProgressStyle::with_template(step.template()) {
+            if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
                 bar.set_style(style);
             }
             bar.set_prefix(source.to_owned());
+            bar.set_message(step.noun());
             bar
         });
         bar.set_length(total);
         bar.set_position(done);
-        bar.set_message(documents.to_string());
     }
 
     pub fn done(&self, source: &str, step: Step) {

@@ -11,7 +11,7 @@ use tribune_core::UserId;
 use tribune_server::identity::new_token;
 use tribune_storage::{Token as KeptToken, TokenStore};
 
-use super::{config, print, runtime};
+use super::{config, print, runtime, table};
 use crate::cli::{Common, Token, TokenCreate, TokenVerb};
 use crate::compose;
 use crate::logging;
@@ -74,10 +74,14 @@ async fn list(tokens: &dyn TokenStore, as_json: bool) -> anyhow::Result<()> {
     if tokens.is_empty() {
         return print("There are no tokens. `tribune token create --user NAME` makes one.");
     }
-    let mut rows = vec![["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"].map(str::to_owned)];
+    let mut rows = vec![
+        ["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
     let now = Timestamp::now();
     rows.extend(tokens.iter().map(|token| {
-        [
+        vec![
             token.id.clone(),
             token.user.to_string(),
             minute(Some(token.created_at)),
@@ -86,7 +90,7 @@ async fn list(tokens: &dyn TokenStore, as_json: bool) -> anyhow::Result<()> {
             token.label.clone().unwrap_or_default(),
         ]
     }));
-    print(&table(&rows))
+    print(&table(&rows, usize::MAX))
 }
 
 async fn revoke(tokens: &dyn TokenStore, id: &str, as_json: bool) -> anyhow::Result<()> {
@@ -125,15 +129,4 @@ fn state(token: &KeptToken, now: Timestamp) -> String {
 
 fn minute(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
-}
-
-/// Columns as wide as their widest cell.
-fn table<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::lines::each_line;
 use super::metrics::Judgements;
@@ -30,12 +29,20 @@ pub struct Query {
 #[derive(Deserialize)]
 struct QueryLine {
     #[serde(rename = "_id")]
-    id: Value,
+    id: Id,
     text: String,
 }
 
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Text(String),
+    Number(u64),
+}
+
 impl Dataset {
-    pub fn open(dir: &Path, split: &str) -> anyhow::Result<Self> {
+    /// At most `limit` queries.
+    pub fn open(dir: &Path, split: &str, limit: usize) -> anyhow::Result<Self> {
         // The path as the system knows it: `.` has a name too.
         let dir = dir
             .canonicalize()
@@ -56,7 +63,7 @@ impl Dataset {
             );
         }
         let queries_file = dir.join("queries.jsonl");
-        let queries = read_queries(&queries_file, &mut judged)?;
+        let mut queries = read_queries(&queries_file, &mut judged)?;
         if queries.is_empty() {
             bail!(
                 "no query of {} is judged in {}; are they of the same dataset?",
@@ -64,6 +71,7 @@ impl Dataset {
                 qrels.display()
             );
         }
+        queries.truncate(limit);
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned());
         Ok(Self {
             name: name.unwrap_or_else(|| "dataset".to_owned()),
@@ -112,7 +120,7 @@ fn read_judgements(path: &Path) -> anyhow::Result<HashMap<String, Judgements>> {
             }
             bail!("the relevance `{score}` is not a number");
         };
-        if relevance.fract() != 0.0 || relevance.abs() > 1e6 {
+        if relevance.fract() != 0.0 {
             bail!("the relevance `{score}` is not a whole number such as 0, 1 or 2");
         }
         let of_query = judged.entry((*query).to_owned()).or_default();
@@ -129,9 +137,8 @@ fn read_queries(path: &Path, judged: &mut HashMap<String, Judgements>) -> anyhow
     each_line(path, "the dataset's queries", |_, line| {
         let query: QueryLine = serde_json::from_str(line).context("expected a JSON object with `_id` and `text`")?;
         let id = match query.id {
-            Value::String(id) => id,
-            Value::Number(id) => id.to_string(),
-            _ => bail!("`_id` is neither a string nor a number"),
+            Id::Text(id) => id,
+            Id::Number(id) => id.to_string(),
         };
         if let Some(judged) = judged.remove(&id) {
             if query.text.trim().is_empty() {
@@ -160,7 +167,7 @@ mod tests {
     }
 
     fn fault(dir: &Path, split: &str) -> String {
-        match Dataset::open(dir, split) {
+        match Dataset::open(dir, split, 10) {
             Ok(_) => panic!("accepted"),
             Err(error) => format!("{error:#}"),
         }
@@ -172,7 +179,7 @@ mod tests {
             "{\"_id\":\"q1\",\"text\":\"one\",\"metadata\":{}}\n\n{\"_id\":2,\"text\":\"two\"}\n{\"_id\":\"q3\",\"text\":\"\"}\n{\"_id\":\"q4\",\"text\":\"four\"}\n",
             "query-id\tcorpus-id\tscore\r\nq1\td1\t2\r\nq1\td2\t0\r\n2\td1\t1\r\nq4\td1\t0\r\nq9\td1\t1\r\n",
         );
-        let dataset = Dataset::open(dir.path(), "test").expect("a dataset");
+        let dataset = Dataset::open(dir.path(), "test", 10).expect("a dataset");
         let ids: Vec<&str> = dataset.queries.iter().map(|query| query.id.as_str()).collect();
         assert_eq!(ids, ["q1", "2"]);
         assert_eq!(dataset.queries[0].judged["d1"], 2);

@@ -1,13 +1,17 @@
-//! How sure a difference is: queries are drawn again and again, with repetition, and the difference
-//! is looked at each time. Paired: both configurations are always compared on the same queries.
+//! How sure a difference is: a paired bootstrap over queries, which draws them again and again, with repetition.
+
+use std::fmt;
+
+use serde::Serialize;
 
 pub const RESAMPLES: usize = 10_000;
 /// Smaller differences of one query are none.
 const TIE: f64 = 1e-9;
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
     /// Mean of the first less mean of the second.
+    #[serde(rename = "ndcg@10")]
     pub mean: f64,
     /// 95 of 100 resamples lie between these.
     pub low: f64,
@@ -17,84 +21,61 @@ pub struct Difference {
     pub wins: usize,
     pub ties: usize,
     pub losses: usize,
+    pub resamples: usize,
+    pub seed: u64,
 }
 
 impl Difference {
     /// From the differences of single queries, those of each dataset together: every dataset counts
     /// the same, however many queries it has.
     pub fn of(datasets: &[Vec<f64>], seed: u64) -> Self {
-        let mean = mean_of_means(datasets.iter().map(|differences| average(differences.iter())));
-        let mut random = SplitMix(seed);
-        let mut resampled: Vec<f64> = (0..RESAMPLES)
-            .map(|_| mean_of_means(datasets.iter().map(|differences| random.resampled_mean(differences))))
-            .collect();
+        let observed = mean(datasets.iter().map(|differences| mean(differences.iter().copied())));
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut draw = |from: &Vec<f64>| mean((0..from.len()).map(|_| from[random.usize(..from.len())]));
+        let mut resampled: Vec<f64> = (0..RESAMPLES).map(|_| mean(datasets.iter().map(&mut draw))).collect();
         resampled.sort_by(f64::total_cmp);
-        // Were there no difference, resamples would lie around 0 as they now lie around the mean.
-        let as_far = resampled
-            .iter()
-            .filter(|m| (**m - mean).abs() >= mean.abs() - TIE)
-            .count();
+        // Were there no difference, resamples would lie around 0 as they now lie around the observed one.
+        let is_as_far = |resample: &&f64| (**resample - observed).abs() >= observed.abs() - TIE;
+        let as_far = resampled.iter().filter(is_as_far).count();
         let at = |share: f64| resampled[((RESAMPLES - 1) as f64 * share).round() as usize];
         let count = |wanted: fn(f64) -> bool| datasets.iter().flatten().filter(|d| wanted(**d)).count();
         Self {
-            mean,
+            mean: observed,
             low: at(0.025),
             high: at(0.975),
             p: (as_far + 1) as f64 / (RESAMPLES + 1) as f64,
             wins: count(|d| d > TIE),
             ties: count(|d| d.abs() <= TIE),
             losses: count(|d| d < -TIE),
+            resamples: RESAMPLES,
+            seed,
         }
     }
 }
 
-fn average<'a>(values: impl ExactSizeIterator<Item = &'a f64>) -> f64 {
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "nDCG@10 differs by {:+.4}, between {:+.4} and {:+.4} in 95 of 100 resamples, p = {:.4}",
+            self.mean, self.low, self.high, self.p
+        )?;
+        writeln!(
+            f,
+            "  better on {} queries, the same on {}, worse on {} ({} resamples, seed {})",
+            self.wins, self.ties, self.losses, self.resamples, self.seed
+        )
+    }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len().max(1) as f64;
     values.sum::<f64>() / count
-}
-
-fn mean_of_means(means: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = means.len().max(1) as f64;
-    means.sum::<f64>() / count
-}
-
-/// SplitMix64: the same numbers for the same seed on every machine and in every release.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        ((u128::from(self.next()) * end as u128) >> 64) as usize
-    }
-
-    fn resampled_mean(&mut self, values: &[f64]) -> f64 {
-        if values.is_empty() {
-            return 0.0;
-        }
-        let sum: f64 = (0..values.len()).map(|_| values[self.below(values.len())]).sum();
-        sum / values.len() as f64
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_generator_is_splitmix64() {
-        // The first numbers of the reference implementation for this seed.
-        let mut random = SplitMix(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
-        assert!((0..1000).all(|_| random.below(7) < 7));
-    }
 
     #[test]
     fn no_difference_is_no_difference() {

@@ -1,12 +1,9 @@
-//! What is measured: a model and by what it ranks.
+//! What is measured: a model, and what ranks.
 
 use std::path::Path;
 
-use anyhow::bail;
-use tribune_corpus::Legs;
-
-use crate::cli::LegsWish;
-use tribune_corpus::EmbedderChoice;
+use anyhow::{Context, bail};
+use tribune_corpus::{EmbedderChoice, Legs};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contender {
@@ -16,12 +13,7 @@ pub struct Contender {
 
 impl Contender {
     /// Words need no model, and without a model there are only words.
-    pub fn new(embedder: EmbedderChoice, legs: LegsWish) -> anyhow::Result<Self> {
-        let legs = match legs {
-            LegsWish::Both => Legs::Both,
-            LegsWish::Words => Legs::Words,
-            LegsWish::Meaning => Legs::Meaning,
-        };
+    pub fn new(embedder: EmbedderChoice, legs: Legs) -> anyhow::Result<Self> {
         Ok(match (embedder, legs) {
             (EmbedderChoice::None, Legs::Meaning) => {
                 bail!("ranking by meaning needs a model; choose --embedder minilm, static or the folder of one")
@@ -36,17 +28,15 @@ impl Contender {
 
     /// `MODEL` or `MODEL:LEGS`.
     pub fn parse(spec: &str) -> anyhow::Result<Self> {
-        let (model, legs) = match spec.rsplit_once(':') {
-            Some((model, "both")) => (model, LegsWish::Both),
-            Some((model, "words")) => (model, LegsWish::Words),
-            Some((model, "meaning")) => (model, LegsWish::Meaning),
+        let parts = spec.rsplit_once(':').map(|(model, legs)| (model, legs_named(legs)));
+        match parts {
+            Some((model, Ok(legs))) => Self::new(model_named(model)?, legs),
             // A colon may be part of a path.
-            _ => (spec, LegsWish::Both),
-        };
-        Self::new(model_named(model)?, legs)
+            _ => Self::new(model_named(spec)?, Legs::Both),
+        }
     }
 
-    pub fn legs_name(&self) -> &'static str {
+    pub const fn legs_name(&self) -> &'static str {
         match self.legs {
             Legs::Both => "both",
             Legs::Words => "words",
@@ -55,8 +45,21 @@ impl Contender {
     }
 
     pub fn embedder_name(&self) -> String {
-        embedder_name(&self.embedder)
+        match &self.embedder {
+            EmbedderChoice::MiniLm => "minilm".to_owned(),
+            EmbedderChoice::Static => "static".to_owned(),
+            EmbedderChoice::None => "none".to_owned(),
+            EmbedderChoice::Folder(path) => path.display().to_string(),
+            EmbedderChoice::Api { model, .. } => model.clone(),
+        }
     }
+}
+
+/// What `--legs` means.
+pub fn legs_named(name: &str) -> anyhow::Result<Legs> {
+    let known = [("both", Legs::Both), ("words", Legs::Words), ("meaning", Legs::Meaning)];
+    let legs = known.iter().find(|(known, _)| *known == name);
+    legs.map(|(_, legs)| *legs).context("there are both, words and meaning")
 }
 
 /// What `--embedder` means.
@@ -65,21 +68,11 @@ pub fn model_named(name: &str) -> anyhow::Result<EmbedderChoice> {
         "minilm" => EmbedderChoice::MiniLm,
         "static" => EmbedderChoice::Static,
         "none" => EmbedderChoice::None,
-        folder if Path::new(folder).is_dir() => EmbedderChoice::Folder(folder.into()),
+        folder if Path::new(folder).is_dir() => EmbedderChoice::Folder(Path::new(folder).canonicalize()?),
         other => bail!(
             "there is no model `{other}`; use minilm, static, none, or the folder of a sentence-transformer model"
         ),
     })
-}
-
-pub fn embedder_name(choice: &EmbedderChoice) -> String {
-    match choice {
-        EmbedderChoice::MiniLm => "minilm".to_owned(),
-        EmbedderChoice::Static => "static".to_owned(),
-        EmbedderChoice::None => "none".to_owned(),
-        EmbedderChoice::Folder(path) => path.display().to_string(),
-        EmbedderChoice::Api { model, .. } => model.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -5,60 +5,52 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
 use super::measure::Answered;
-use super::metrics::SHORT;
-use super::report::{Outcome, members, rounded, scores_json};
+use super::report::Outcome;
+
+/// What became of one query, in both configurations.
+#[derive(Serialize)]
+pub struct Line<'a> {
+    dataset: &'a str,
+    #[serde(flatten)]
+    first: &'a Answered,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<&'a Answered>,
+}
+
+pub fn per_query(outcomes: &[Outcome]) -> impl Iterator<Item = Line<'_>> {
+    outcomes.iter().flat_map(|outcome| {
+        let against = outcome.second.iter().flat_map(|round| &round.answers);
+        let against = against.map(Some).chain(std::iter::repeat(None));
+        let pairs = outcome.first.answers.iter().zip(against);
+        pairs.map(|(first, against)| Line {
+            dataset: &outcome.first.dataset,
+            first,
+            against,
+        })
+    })
+}
 
 /// One JSON object a line.
-pub fn write_lines(path: &Path, lines: impl Iterator<Item = Map<String, Value>>) -> anyhow::Result<()> {
+pub fn write_lines<T: Serialize>(path: &Path, lines: impl Iterator<Item = T>) -> anyhow::Result<()> {
     write(path, |out| {
         for line in lines {
-            writeln!(out, "{}", Value::Object(line))?;
+            writeln!(out, "{}", serde_json::to_string(&line)?)?;
         }
         Ok(())
     })
 }
 
-/// What became of each query, in both configurations.
-pub fn per_query(outcomes: &[Outcome]) -> impl Iterator<Item = Map<String, Value>> {
-    outcomes.iter().flat_map(|outcome| {
-        let second = outcome.second.as_ref();
-        outcome
-            .first
-            .measured
-            .answers
-            .iter()
-            .enumerate()
-            .map(move |(at, answer)| {
-                let mut line = members(json!({"dataset": outcome.dataset, "query": answer.query}));
-                line.extend(answer_json(answer));
-                if let Some(answer) = second.and_then(|round| round.measured.answers.get(at)) {
-                    line.insert("against".to_owned(), answer_json(answer).into());
-                }
-                line
-            })
-    })
-}
-
-fn answer_json(answer: &Answered) -> Map<String, Value> {
-    let found: Vec<&String> = answer.found.iter().take(SHORT).collect();
-    let mut object = scores_json(&answer.scores);
-    object.extend(members(json!({"ms": rounded(answer.ms, 3), "found": found})));
-    object
-}
-
 /// `query Q0 document rank score tag`. Tools sort by the score, so it is made of the rank: equal
 /// scores would be put in another order than was measured.
 pub fn trec_run(path: &Path, answers: &[Answered]) -> anyhow::Result<()> {
-    for id in answers
+    let ids = answers
         .iter()
-        .flat_map(|answer| answer.found.iter().chain([&answer.query]))
-    {
-        if id.contains(char::is_whitespace) {
-            bail!("the id `{id}` has white space in it, which a TREC run cannot hold; use --per-query instead");
-        }
+        .flat_map(|answer| answer.found.iter().chain([&answer.query]));
+    if let Some(id) = ids.into_iter().find(|id| id.contains(char::is_whitespace)) {
+        bail!("the id `{id}` has white space in it, which a TREC run cannot hold; use --per-query instead");
     }
     write(path, |out| {
         for answer in answers {

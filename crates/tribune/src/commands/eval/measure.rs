@@ -4,65 +4,47 @@
 
 use std::time::Instant;
 
+use serde::{Serialize, Serializer};
 use tribune_corpus::snapshot::Snapshot;
 use tribune_corpus::{Filter, Legs, SearchRequest};
 
 use super::beir::{Dataset, Query};
-use super::metrics::{LONG, Scores, percentile};
-use super::progress;
+use super::metrics::{LONG, SHORT, Scores};
+use crate::commands::progress::{Progress, Step};
 
 /// Results that a caller gets who does not say how many.
 const SERVED: usize = 10;
 
 /// What became of one query.
+#[derive(Serialize)]
 pub struct Answered {
     pub query: String,
+    #[serde(flatten)]
     pub scores: Scores,
     pub ms: f64,
     /// The ids found, best first.
+    #[serde(serialize_with = "first_ten")]
     pub found: Vec<String>,
 }
 
-/// All queries of a dataset, answered in one configuration.
-pub struct Measured {
-    pub answers: Vec<Answered>,
+fn first_ten<S: Serializer>(found: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(found.iter().take(SHORT))
 }
 
-impl Measured {
-    pub fn mean(&self) -> Scores {
-        Scores::mean(self.answers.iter().map(|answer| answer.scores))
-    }
-
-    pub fn times(&self) -> impl Iterator<Item = f64> {
-        self.answers.iter().map(|answer| answer.ms)
-    }
-
-    pub fn percentile(&self, percent: f64) -> f64 {
-        percentile(&self.times().collect::<Vec<_>>(), percent)
-    }
-
-    /// How much better each query is answered here than there.
-    pub fn differences(&self, other: &Self) -> Vec<f64> {
-        let pairs = self.answers.iter().zip(&other.answers);
-        pairs
-            .map(|(one, two)| one.scores.ndcg_10 - two.scores.ndcg_10)
-            .collect()
-    }
-}
-
-pub fn measure(snapshot: &Snapshot, dataset: &Dataset, legs: Legs) -> anyhow::Result<Measured> {
-    let bar = progress::bar(&dataset.name, dataset.queries.len() as u64, "queries");
+pub fn measure(snapshot: &Snapshot, dataset: &Dataset, legs: Legs) -> anyhow::Result<Vec<Answered>> {
     if let Some(first) = dataset.queries.first() {
         // Opens files and loads the model, which only the first query after a start waits for.
         find(snapshot, &first.text, legs, LONG)?;
     }
+    let progress = Progress::start();
+    let total = dataset.queries.len() as u64;
     let mut answers = Vec::with_capacity(dataset.queries.len());
-    for query in &dataset.queries {
+    for (done, query) in (1..).zip(&dataset.queries) {
         answers.push(answer(snapshot, query, legs)?);
-        bar.inc(1);
+        progress.show(&dataset.name, Step::Queries, done, total);
     }
-    bar.finish_and_clear();
-    Ok(Measured { answers })
+    progress.done(&dataset.name, Step::Queries);
+    Ok(answers)
 }
 
 fn answer(snapshot: &Snapshot, query: &Query, legs: Legs) -> anyhow::Result<Answered> {
@@ -100,7 +82,7 @@ fn find(snapshot: &Snapshot, text: &str, legs: Legs, limit: usize) -> anyhow::Re
 /// first and never is the answer, so it does not count. The same id alone says nothing: many datasets
 /// number both queries and documents from 1.
 fn is_document(snapshot: &Snapshot, query: &Query) -> anyhow::Result<bool> {
-    if !snapshot.holds(&query.id)? || query.judged.get(&query.id).is_some_and(|relevance| *relevance > 0) {
+    if query.judged.get(&query.id).is_some_and(|relevance| *relevance > 0) {
         return Ok(false);
     }
     let Some(document) = snapshot.fetch(&query.id)? else {

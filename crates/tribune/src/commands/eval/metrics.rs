@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 /// Hits that nDCG and the reciprocal rank look at.
 pub const SHORT: usize = 10;
 /// Hits that recall looks at.
@@ -12,10 +14,13 @@ pub const LONG: usize = 100;
 pub type Judgements = HashMap<String, i64>;
 
 /// The scores of one query, or the means of many.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Scores {
+    #[serde(rename = "ndcg@10")]
     pub ndcg_10: f64,
+    #[serde(rename = "recall@100")]
     pub recall_100: f64,
+    #[serde(rename = "mrr@10")]
     pub mrr_10: f64,
 }
 
@@ -30,21 +35,31 @@ impl Scores {
     }
 
     pub fn mean(all: impl Iterator<Item = Self>) -> Self {
-        let mut sum = Self::default();
-        let mut count = 0.0;
-        for scores in all {
-            sum.ndcg_10 += scores.ndcg_10;
-            sum.recall_100 += scores.recall_100;
-            sum.mrr_10 += scores.mrr_10;
-            count += 1.0;
-        }
-        if count == 0.0 {
-            return sum;
-        }
+        let all: Vec<Self> = all.collect();
+        let mean = |score: fn(&Self) -> f64| all.iter().map(score).sum::<f64>() / all.len().max(1) as f64;
         Self {
-            ndcg_10: sum.ndcg_10 / count,
-            recall_100: sum.recall_100 / count,
-            mrr_10: sum.mrr_10 / count,
+            ndcg_10: mean(|scores| scores.ndcg_10),
+            recall_100: mean(|scores| scores.recall_100),
+            mrr_10: mean(|scores| scores.mrr_10),
+        }
+    }
+}
+
+/// The scores of many queries, and how long they took.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Figures {
+    #[serde(flatten)]
+    pub scores: Scores,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+impl Figures {
+    pub fn new(scores: Scores, times: &[f64]) -> Self {
+        Self {
+            scores,
+            p50_ms: percentile(times, 50.0),
+            p99_ms: percentile(times, 99.0),
         }
     }
 }
@@ -89,7 +104,7 @@ fn reciprocal_rank(ranked: &[String], judged: &Judgements) -> f64 {
 }
 
 /// The nearest-rank percentile: a time that one of the queries really took.
-pub fn percentile(times: &[f64], percent: f64) -> f64 {
+fn percentile(times: &[f64], percent: f64) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     let rank = (percent / 100.0 * sorted.len() as f64).ceil() as usize;

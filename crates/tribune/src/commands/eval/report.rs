@@ -1,185 +1,176 @@
-//! What was measured, for people and for programs.
+//! What was measured on datasets, for people and for programs.
 
-use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
-use super::bootstrap::{Difference, RESAMPLES};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::beir::Dataset;
+use super::bootstrap::Difference;
 use super::contender::Contender;
-use super::measure::Measured;
-use super::metrics::{Scores, percentile};
+use super::measure::Answered;
+use super::metrics::{Figures, Scores};
 use super::prepare::Prepared;
-use crate::commands::plural;
+use crate::commands::{plural, table};
 
 /// One configuration on one dataset.
+#[derive(Serialize)]
 pub struct Round {
-    pub contender: Contender,
-    pub prepared: Prepared,
-    pub measured: Measured,
+    pub dataset: String,
+    split: String,
+    documents: u64,
+    passages: u64,
+    queries: usize,
+    embedder: String,
+    /// The model's own name.
+    model: Option<String>,
+    legs: &'static str,
+    #[serde(flatten)]
+    figures: Figures,
+    index_secs: f64,
+    embed_secs: f64,
+    /// Passages embedded now; the others had their vectors already.
+    #[serde(skip)]
+    embedded: u64,
+    #[serde(skip)]
+    dir: PathBuf,
+    #[serde(skip)]
+    pub answers: Vec<Answered>,
 }
 
 /// Everything about one dataset.
+#[derive(Serialize)]
 pub struct Outcome {
-    pub dataset: String,
-    pub split: String,
+    #[serde(flatten)]
     pub first: Round,
+    #[serde(rename = "against", skip_serializing_if = "Option::is_none")]
     pub second: Option<Round>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
     /// What is odd about the dataset.
     pub notes: Vec<String>,
 }
 
+/// Over all datasets, each counting the same.
+#[derive(Serialize)]
+struct Mean {
+    #[serde(flatten)]
+    first: Figures,
+    #[serde(rename = "against", skip_serializing_if = "Option::is_none")]
+    second: Option<Figures>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<Difference>,
+}
+
 /// All datasets of one run.
 pub struct Report {
     pub outcomes: Vec<Outcome>,
-    /// Over all datasets, each counting the same.
-    pub difference: Option<Difference>,
-    pub seed: u64,
+    mean: Mean,
 }
 
-/// What is printed of one configuration, on one dataset or on all.
-struct Figures {
-    scores: Scores,
-    p50_ms: f64,
-    p99_ms: f64,
-}
-
-impl Figures {
-    fn of(round: &Round) -> Self {
+impl Round {
+    pub fn new(
+        dataset: &Dataset,
+        split: &str,
+        contender: &Contender,
+        prepared: Prepared,
+        answers: Vec<Answered>,
+    ) -> Self {
+        let embedded = prepared.embedded.unwrap_or_default();
+        let times: Vec<f64> = answers.iter().map(|answer| answer.ms).collect();
         Self {
-            scores: round.measured.mean(),
-            p50_ms: round.measured.percentile(50.0),
-            p99_ms: round.measured.percentile(99.0),
+            dataset: dataset.name.clone(),
+            split: split.to_owned(),
+            documents: prepared.indexed.documents,
+            passages: prepared.snapshot.coverage().0,
+            queries: answers.len(),
+            embedder: contender.embedder_name(),
+            model: (!embedded.model.is_empty()).then_some(embedded.model),
+            legs: contender.legs_name(),
+            figures: Figures::new(Scores::mean(answers.iter().map(|answer| answer.scores)), &times),
+            index_secs: prepared.indexed.elapsed.as_secs_f64(),
+            embed_secs: embedded.elapsed.as_secs_f64(),
+            embedded: embedded.embedded,
+            dir: prepared.dir,
+            answers,
         }
     }
 
-    /// The mean of the datasets' scores; the percentiles are over all queries.
-    fn of_all(rounds: &[&Round]) -> Self {
-        let times: Vec<f64> = rounds.iter().flat_map(|round| round.measured.times()).collect();
-        Self {
-            scores: Scores::mean(rounds.iter().map(|round| round.measured.mean())),
-            p50_ms: percentile(&times, 50.0),
-            p99_ms: percentile(&times, 99.0),
+    fn times_line(&self) -> String {
+        let mut text = format!(
+            "{} ({}): indexed in {:.2} s",
+            self.dataset, self.embedder, self.index_secs
+        );
+        if let Some(model) = &self.model {
+            let passages = plural(self.embedded, "passage");
+            text.push_str(&format!(", {passages} embedded by {model} in {:.2} s", self.embed_secs));
         }
-    }
-
-    fn json(&self) -> Map<String, Value> {
-        scores_json(&self.scores)
-            .into_iter()
-            .chain(members(
-                json!({"p50_ms": rounded(self.p50_ms, 3), "p99_ms": rounded(self.p99_ms, 3)}),
-            ))
-            .collect()
-    }
-
-    fn cells(&self) -> [String; 5] {
-        [
-            format!("{:.4}", self.scores.ndcg_10),
-            format!("{:.4}", self.scores.recall_100),
-            format!("{:.4}", self.scores.mrr_10),
-            format!("{:.2}", self.p50_ms),
-            format!("{:.2}", self.p99_ms),
-        ]
+        format!("{text}; kept in {}\n", self.dir.display())
     }
 }
 
-pub fn scores_json(scores: &Scores) -> Map<String, Value> {
-    members(json!({
-        "ndcg@10": rounded(scores.ndcg_10, 6),
-        "recall@100": rounded(scores.recall_100, 6),
-        "mrr@10": rounded(scores.mrr_10, 6),
-    }))
-}
+impl Outcome {
+    fn rounds(&self) -> impl Iterator<Item = &Round> {
+        std::iter::once(&self.first).chain(&self.second)
+    }
 
-/// The members of a literal object.
-pub fn members(object: Value) -> Map<String, Value> {
-    match object {
-        Value::Object(members) => members,
-        _ => Map::new(),
+    /// How much better each query is answered by the first configuration.
+    pub fn differences(&self) -> Option<Vec<f64>> {
+        let pairs = self.first.answers.iter().zip(&self.second.as_ref()?.answers);
+        let difference = |(one, two): (&Answered, &Answered)| one.scores.ndcg_10 - two.scores.ndcg_10;
+        Some(pairs.map(difference).collect())
     }
 }
 
-pub fn rounded(value: f64, digits: i32) -> f64 {
-    let scale = 10f64.powi(digits);
-    (value * scale).round() / scale
+/// The mean of the datasets' scores; the percentiles are over all queries.
+fn mean<'a>(rounds: impl Iterator<Item = &'a Round> + Clone) -> Figures {
+    let times = rounds.clone().flat_map(|round| &round.answers).map(|answer| answer.ms);
+    let times: Vec<f64> = times.collect();
+    Figures::new(Scores::mean(rounds.map(|round| round.figures.scores)), &times)
 }
 
 impl Report {
+    pub fn new(outcomes: Vec<Outcome>, seed: u64) -> Self {
+        let differences: Vec<Vec<f64>> = outcomes.iter().filter_map(Outcome::differences).collect();
+        let seconds = outcomes.iter().filter_map(|outcome| outcome.second.as_ref());
+        let is_compared = !differences.is_empty();
+        let mean = Mean {
+            first: mean(outcomes.iter().map(|outcome| &outcome.first)),
+            second: is_compared.then(|| mean(seconds)),
+            difference: is_compared.then(|| Difference::of(&differences, seed)),
+        };
+        Self { outcomes, mean }
+    }
+
     /// nDCG@10 of the first configuration, over all datasets.
-    pub fn ndcg(&self) -> f64 {
-        Figures::of_all(&self.firsts()).scores.ndcg_10
-    }
-
-    fn firsts(&self) -> Vec<&Round> {
-        self.outcomes.iter().map(|outcome| &outcome.first).collect()
-    }
-
-    fn seconds(&self) -> Vec<&Round> {
-        self.outcomes
-            .iter()
-            .filter_map(|outcome| outcome.second.as_ref())
-            .collect()
+    pub const fn ndcg(&self) -> f64 {
+        self.mean.first.scores.ndcg_10
     }
 
     /// One flat object for one dataset; for several, a list and the mean.
     pub fn json(&self) -> Value {
-        if let [only] = self.outcomes.as_slice() {
-            return Value::Object(self.outcome_json(only));
+        match self.outcomes.as_slice() {
+            [only] => json!(only),
+            several => json!({"datasets": several, "mean": self.mean}),
         }
-        let datasets: Vec<_> = self.outcomes.iter().map(|outcome| self.outcome_json(outcome)).collect();
-        let mut mean = Figures::of_all(&self.firsts()).json();
-        if let Some(difference) = &self.difference {
-            mean.insert("against".to_owned(), Figures::of_all(&self.seconds()).json().into());
-            mean.insert("difference".to_owned(), self.difference_json(difference));
-        }
-        json!({"datasets": datasets, "mean": mean})
-    }
-
-    fn outcome_json(&self, outcome: &Outcome) -> Map<String, Value> {
-        let mut object = round_json(outcome, &outcome.first);
-        if let Some(second) = &outcome.second {
-            object.insert("against".to_owned(), round_json(outcome, second).into());
-        }
-        if let Some(difference) = &outcome.difference {
-            object.insert("difference".to_owned(), self.difference_json(difference));
-        }
-        object.insert("notes".to_owned(), json!(outcome.notes));
-        object
-    }
-
-    fn difference_json(&self, difference: &Difference) -> Value {
-        json!({
-            "ndcg@10": rounded(difference.mean, 6),
-            "low": rounded(difference.low, 6),
-            "high": rounded(difference.high, 6),
-            "p": rounded(difference.p, 6),
-            "wins": difference.wins,
-            "ties": difference.ties,
-            "losses": difference.losses,
-            "resamples": RESAMPLES,
-            "seed": self.seed,
-        })
     }
 
     pub fn readable(&self) -> String {
-        let mut text = table(&self.rows());
-        text.push('\n');
-        for outcome in &self.outcomes {
-            for round in [Some(&outcome.first), outcome.second.as_ref()].into_iter().flatten() {
-                text.push_str(&times_line(outcome, round));
-            }
+        let mut text = table(&self.rows(), 3) + "\n";
+        for round in self.outcomes.iter().flat_map(Outcome::rounds) {
+            text.push_str(&round.times_line());
         }
         for outcome in &self.outcomes {
             if let Some(difference) = &outcome.difference {
-                text.push_str(&format!("\n{}: ", outcome.dataset));
-                text.push_str(&self.difference_lines(difference));
+                text.push_str(&format!("\n{}: {difference}", outcome.first.dataset));
             }
         }
-        if let Some(difference) = self.difference.as_ref().filter(|_| self.outcomes.len() > 1) {
-            text.push_str("\nall, each dataset counting the same: ");
-            text.push_str(&self.difference_lines(difference));
+        if let Some(difference) = self.mean.difference.filter(|_| self.outcomes.len() > 1) {
+            text.push_str(&format!("\nall, each dataset counting the same: {difference}"));
         }
         for outcome in &self.outcomes {
             for note in &outcome.notes {
-                text.push_str(&format!("\nnote: {}: {note}", outcome.dataset));
+                text.push_str(&format!("\nnote: {}: {note}", outcome.first.dataset));
             }
         }
         text
@@ -200,123 +191,32 @@ impl Report {
             "p99 ms",
         ];
         let mut rows: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
-        for outcome in &self.outcomes {
-            for round in [Some(&outcome.first), outcome.second.as_ref()].into_iter().flatten() {
-                let mut row = names(&outcome.dataset, round);
-                row.push(round.prepared.documents.to_string());
-                row.push(round.prepared.passages.to_string());
-                row.push(round.measured.answers.len().to_string());
-                row.extend(Figures::of(round).cells());
-                rows.push(row);
-            }
+        for round in self.outcomes.iter().flat_map(Outcome::rounds) {
+            let counts = [round.documents, round.passages, round.queries as u64];
+            let counts = counts.map(|count| count.to_string());
+            rows.push(row(&round.dataset, round, counts, &round.figures));
         }
-        if self.outcomes.len() > 1 {
-            for rounds in [self.firsts(), self.seconds()] {
-                let Some(round) = rounds.first() else { continue };
-                let mut row = names("mean", round);
-                row.extend([const { String::new() }; 3]);
-                row.extend(Figures::of_all(&rounds).cells());
-                rows.push(row);
+        if let [first, _, ..] = self.outcomes.as_slice() {
+            for (round, figures) in first
+                .rounds()
+                .zip(std::iter::once(&self.mean.first).chain(&self.mean.second))
+            {
+                rows.push(row("mean", round, Default::default(), figures));
             }
         }
         rows
     }
-
-    fn difference_lines(&self, difference: &Difference) -> String {
-        format!(
-            "nDCG@10 differs by {:+.4}, between {:+.4} and {:+.4} in 95 of 100 resamples, p = {:.4}\n  \
-             better on {} queries, the same on {}, worse on {} ({RESAMPLES} resamples, seed {})\n",
-            difference.mean,
-            difference.low,
-            difference.high,
-            difference.p,
-            difference.wins,
-            difference.ties,
-            difference.losses,
-            self.seed
-        )
-    }
 }
 
-fn names(first: &str, round: &Round) -> Vec<String> {
-    vec![
-        first.to_owned(),
-        round.contender.embedder_name(),
-        round.contender.legs_name().to_owned(),
-    ]
-}
-
-fn round_json(outcome: &Outcome, round: &Round) -> Map<String, Value> {
-    let prepared = &round.prepared;
-    let about = members(json!({
-        "dataset": outcome.dataset,
-        "split": outcome.split,
-        "documents": prepared.documents,
-        "passages": prepared.passages,
-        "queries": round.measured.answers.len(),
-        "embedder": round.contender.embedder_name(),
-        "model": prepared.model,
-        "legs": round.contender.legs_name(),
-    }));
-    let times = members(json!({
-        "index_secs": rounded(prepared.index_time.as_secs_f64(), 3),
-        "embed_secs": rounded(prepared.embed_time.as_secs_f64(), 3),
-    }));
-    about
-        .into_iter()
-        .chain(Figures::of(round).json())
-        .chain(times)
-        .collect()
-}
-
-fn times_line(outcome: &Outcome, round: &Round) -> String {
-    let prepared = &round.prepared;
-    let mut text = format!(
-        "{} ({}): indexed in {:.2} s",
-        outcome.dataset,
-        round.contender.embedder_name(),
-        prepared.index_time.as_secs_f64()
-    );
-    if let Some(model) = &prepared.model {
-        text.push_str(&format!(
-            ", {} embedded by {model} in {:.2} s",
-            plural(prepared.embedded, "passage"),
-            prepared.embed_time.as_secs_f64()
-        ));
-    }
-    text.push_str(&format!("; kept in {}\n", prepared.dir.display()));
-    text
-}
-
-/// Columns aligned: names to the left, figures to the right.
-fn table(rows: &[Vec<String>]) -> String {
-    const NAMES: usize = 3;
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column < NAMES {
-                format!("{cell:<width$}")
-            } else {
-                format!("{cell:>width$}")
-            }
-        });
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_table_is_aligned() {
-        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
-        let text = table(&[row(["name", "a", "b", "n"]), row(["é", "long", "", "1.25"])]);
-        assert_eq!(text, "name  a     b     n\né     long     1.25\n");
-    }
+fn row(name: &str, round: &Round, counts: [String; 3], figures: &Figures) -> Vec<String> {
+    let mut row = vec![name.to_owned(), round.embedder.clone(), round.legs.to_owned()];
+    row.extend(counts);
+    let Scores {
+        ndcg_10,
+        recall_100,
+        mrr_10,
+    } = figures.scores;
+    row.extend([ndcg_10, recall_100, mrr_10].map(|score| format!("{score:.4}")));
+    row.extend([figures.p50_ms, figures.p99_ms].map(|ms| format!("{ms:.2}")));
+    row
 }

@@ -18,14 +18,7 @@ pub struct Question {
 #[derive(Deserialize)]
 struct JsonLine {
     query: String,
-    expected: OneOrMany,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
+    expected: Vec<String>,
 }
 
 pub fn read(path: &Path) -> anyhow::Result<Vec<Question>> {
@@ -43,9 +36,12 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Question>> {
         if text.trim().is_empty() {
             bail!("the question is empty");
         }
-        let mut ids: Vec<String> = expected.into_iter().filter(|id| !id.is_empty()).collect();
-        let mut seen = std::collections::HashSet::new();
-        ids.retain(|id| seen.insert(id.clone()));
+        let mut ids: Vec<String> = Vec::new();
+        for id in expected {
+            if !id.is_empty() && !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
         if ids.is_empty() {
             bail!("no expected document; write the question, a tab, and the id of the document that answers it");
         }
@@ -69,11 +65,7 @@ fn json(line: &str) -> anyhow::Result<(String, Vec<String>)> {
     let line: JsonLine = serde_json::from_str(line).context(
         "expected a JSON object such as {\"query\": \"who mended the pump\", \"expected\": [\"notes:pump.md\"]}",
     )?;
-    let expected = match line.expected {
-        OneOrMany::One(id) => vec![id],
-        OneOrMany::Many(ids) => ids,
-    };
-    Ok((line.query, expected))
+    Ok((line.query, line.expected))
 }
 
 fn tab_separated(line: &str) -> (String, Vec<String>) {
@@ -109,8 +101,10 @@ mod tests {
             ]
         );
         assert_eq!(
-            list("{\"query\":\"one\",\"expected\":[\"a\",\"b\"]}\n{\"query\":\"two\",\"expected\":\"c\",\"note\":1}\n")
-                .expect("read"),
+            list(
+                "{\"query\":\"one\",\"expected\":[\"a\",\"b\"]}\n{\"query\":\"two\",\"expected\":[\"c\"],\"note\":1}\n"
+            )
+            .expect("read"),
             [question(1, "one", &["a", "b"]), question(2, "two", &["c"])]
         );
     }

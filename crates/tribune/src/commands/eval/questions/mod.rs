@@ -11,20 +11,20 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
-use tribune_core::{CallContext, DocumentId, Principal, Source};
+use serde_json::Value;
+use tribune_core::{CallContext, DocumentId, JsonObject, Principal, Source};
 use tribune_corpus::DocumentsSource;
 use tribune_corpus::embedding::EmbeddingError;
 use tribune_server::{Profile, Service};
 
 use self::list::{Question, read};
 use self::outcome::{Asked, Expected, Outcome};
-use super::progress::{bar, embed_with_progress};
-use super::report::members;
 use super::{above_floor, files};
 use crate::cli::{Common, Eval};
 use crate::commands::ask::{self, make_ready};
-use crate::commands::{config, print, runtime};
+use crate::commands::index::embed_with_progress;
+use crate::commands::progress::{Progress, Step};
+use crate::commands::{config, print_either, runtime};
 use crate::compose::{Mode, Parts, compose};
 
 /// The tool's maximum; documents ranked below it count as not found.
@@ -32,53 +32,51 @@ const DEPTH: usize = 50;
 
 pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode> {
     let mut questions = read(file)?;
-    if let Some(limit) = args.limit_queries {
-        questions.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    }
+    questions.truncate(args.limit());
     let config = config(common)?.only_documents();
     let Parts { service, corpora, .. } = compose(&config, config.settings(config.listen, false), Mode::Command)?;
     let mut notes = Vec::new();
     for corpus in &corpora {
         make_ready(&config, corpus)?;
-        notes.extend(vectors(corpus, config.auto_index)?);
+        notes.extend(build_vectors(corpus, config.auto_index)?);
     }
-    let profile = service.default_profile().clone();
+    let profile = service.default_profile();
     if profile.sources().is_empty() {
         bail!("there are no sources to ask; add a [[sources]] table to the configuration");
     }
-    let outcome = runtime()?.block_on(async {
-        let examiner = Examiner {
-            service: &service,
-            profile: &profile,
-        };
-        examiner.ask_all(&questions, file, notes).await
-    })?;
+    let examiner = Examiner {
+        service: &service,
+        profile,
+    };
+    let outcome = Outcome {
+        file: file.display().to_string(),
+        sources: profile
+            .sources()
+            .iter()
+            .map(|source| source.name().to_owned())
+            .collect(),
+        asked: runtime()?.block_on(examiner.ask_all(&questions, file))?,
+        notes,
+    };
     if let Some(path) = &args.per_query {
         files::write_lines(path, outcome.lines())?;
     }
-    if args.json {
-        print(&serde_json::to_string_pretty(&outcome.json())?)?;
-    } else {
-        print(&outcome.readable())?;
-    }
-    Ok(above_floor(args, outcome.ndcg()))
+    print_either(args.json, &outcome.json(), || outcome.readable())?;
+    Ok(above_floor(args, outcome.mean().ndcg_10))
 }
 
-/// The vectors that a source lacks, if it may be changed; says what is still missing of them.
-fn vectors(corpus: &DocumentsSource, may_make: bool) -> anyhow::Result<Option<String>> {
-    if may_make {
-        match embed_with_progress(corpus) {
+/// Builds the vectors that a source lacks, if it may be changed; says what is still missing of them.
+fn build_vectors(corpus: &DocumentsSource, may_build: bool) -> anyhow::Result<Option<String>> {
+    if may_build {
+        match embed_with_progress(corpus, &Progress::start()) {
             Ok(_) | Err(EmbeddingError::Busy(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
     let (passages, covered) = corpus.published()?.coverage();
-    Ok((covered > 0 && covered < passages).then(|| {
-        format!(
-            "source `{}`: {covered} of {passages} passages have vectors so far",
-            corpus.name()
-        )
-    }))
+    let name = corpus.name();
+    let is_partial = covered > 0 && covered < passages;
+    Ok(is_partial.then(|| format!("source `{name}`: {covered} of {passages} passages have vectors so far")))
 }
 
 struct Examiner<'a> {
@@ -87,13 +85,13 @@ struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    async fn ask_all(&self, questions: &[Question], file: &Path, notes: Vec<String>) -> anyhow::Result<Outcome> {
-        let bar = bar("questions", questions.len() as u64, "asked");
+    async fn ask_all(&self, questions: &[Question], file: &Path) -> anyhow::Result<Vec<Asked>> {
+        let progress = Progress::start();
         if let Some(first) = questions.first() {
             self.found(&first.text).await?; // not timed: it loads what the others find loaded
         }
         let mut asked = Vec::with_capacity(questions.len());
-        for question in questions {
+        for (done, question) in (1..).zip(questions) {
             let place = || format!("{}:{}", file.display(), question.line);
             let mut expected = Vec::with_capacity(question.expected.len());
             for id in &question.expected {
@@ -103,25 +101,18 @@ impl Examiner<'_> {
             let found = self.found(&question.text).await.with_context(place)?;
             let ms = started.elapsed().as_secs_f64() * 1000.0;
             asked.push(Asked::new(question, expected, found, ms));
-            bar.inc(1);
+            progress.show("questions", Step::Queries, done, questions.len() as u64);
         }
-        bar.finish_and_clear();
-        Ok(Outcome {
-            file: file.display().to_string(),
-            sources: self
-                .profile
-                .sources()
-                .iter()
-                .map(|source| source.name().to_owned())
-                .collect(),
-            asked,
-            notes,
-        })
+        progress.done("questions", Step::Queries);
+        Ok(asked)
     }
 
     /// The ids that the tool answers with, best first.
     async fn found(&self, question: &str) -> anyhow::Result<Vec<String>> {
-        let arguments = members(json!({"query": question, "limit": DEPTH}));
+        let arguments = JsonObject::from_iter([
+            ("query".to_owned(), question.into()),
+            ("limit".to_owned(), DEPTH.into()),
+        ]);
         let answer = ask::run(self.service, self.profile, "search", arguments).await?;
         let answer: Value = serde_json::from_str(answer.json())?;
         if let Some(gap) = answer["missing"].as_array().and_then(|gaps| gaps.first()) {
@@ -129,9 +120,8 @@ impl Examiner<'_> {
             bail!("source {} could not answer: {}", gap["source"], gap["reason"]);
         }
         let results = answer["results"].as_array().into_iter().flatten();
-        Ok(results
-            .filter_map(|hit| hit["id"].as_str().map(str::to_owned))
-            .collect())
+        let ids = results.filter_map(|hit| hit["id"].as_str().map(str::to_owned));
+        Ok(ids.collect())
     }
 
     /// The document that an expected id means, whether it names its source or not.
@@ -139,7 +129,7 @@ impl Examiner<'_> {
         if let Ok(id) = DocumentId::parse(text)
             && self.holds(&id).await?
         {
-            return Ok(Expected::held(text));
+            return Ok(Expected::new(text, true));
         }
         let mut held = Vec::new();
         for source in self.profile.sources() {
@@ -150,8 +140,8 @@ impl Examiner<'_> {
             }
         }
         match held.as_slice() {
-            [] => Ok(Expected::unknown(text)),
-            [only] => Ok(Expected::held(only)),
+            [] => Ok(Expected::new(text, false)),
+            [only] => Ok(Expected::new(only, true)),
             many => bail!(
                 "`{text}` is in more than one source; write which is meant: {}",
                 many.join(" or ")

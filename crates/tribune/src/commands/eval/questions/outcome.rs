@@ -1,11 +1,10 @@
 //! What became of the questions, for people and for programs.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::DEPTH;
 use super::list::Question;
-use crate::commands::eval::metrics::{Judgements, SHORT, Scores, percentile};
-use crate::commands::eval::report::{members, rounded};
+use crate::commands::eval::metrics::{Figures, Judgements, SHORT, Scores};
 use crate::commands::plural;
 
 /// Questions shown that were not answered by their first result; the rest are counted.
@@ -20,17 +19,10 @@ pub struct Expected {
 }
 
 impl Expected {
-    pub fn held(id: &str) -> Self {
+    pub fn new(id: &str, held: bool) -> Self {
         Self {
             id: id.to_owned(),
-            held: true,
-        }
-    }
-
-    pub fn unknown(id: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            held: false,
+            held,
         }
     }
 }
@@ -66,26 +58,22 @@ impl Asked {
         self.found.iter().position(|id| *id == expected.id).map(|at| at + 1)
     }
 
-    fn best_rank(&self) -> Option<usize> {
-        self.expected.iter().filter_map(|expected| self.rank(expected)).min()
-    }
-
     fn is_within(&self, depth: usize) -> bool {
-        self.best_rank().is_some_and(|rank| rank <= depth)
+        let mut ranks = self.expected.iter().filter_map(|expected| self.rank(expected));
+        ranks.any(|rank| rank <= depth)
     }
 
-    fn json(&self) -> Map<String, Value> {
-        let expected: Vec<Value> = self
-            .expected
-            .iter()
+    fn json(&self) -> Value {
+        let expected = self.expected.iter();
+        let expected: Vec<Value> = expected
             .map(|expected| json!({"id": expected.id, "rank": self.rank(expected), "held": expected.held}))
             .collect();
-        members(json!({
+        json!({
             "line": self.line,
             "query": self.question,
             "expected": expected,
             "first": self.found.first(),
-        }))
+        })
     }
 
     fn readable(&self) -> String {
@@ -114,12 +102,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn ndcg(&self) -> f64 {
-        self.mean().ndcg_10
+    pub fn mean(&self) -> Scores {
+        Scores::mean(self.asked.iter().map(|asked| asked.scores))
     }
 
-    fn mean(&self) -> Scores {
-        Scores::mean(self.asked.iter().map(|asked| asked.scores))
+    fn figures(&self) -> Figures {
+        let times: Vec<f64> = self.asked.iter().map(|asked| asked.ms).collect();
+        Figures::new(self.mean(), &times)
     }
 
     fn hits(&self, depth: usize) -> f64 {
@@ -132,43 +121,39 @@ impl Outcome {
         self.asked.iter().filter(|asked| !asked.is_within(1)).collect()
     }
 
-    fn time(&self, percent: f64) -> f64 {
-        let times: Vec<f64> = self.asked.iter().map(|asked| asked.ms).collect();
-        percentile(&times, percent)
-    }
-
     pub fn json(&self) -> Value {
         let misses: Vec<_> = self.misses().into_iter().map(Asked::json).collect();
+        let figures = self.figures();
         json!({
             "queries": self.asked.len(),
             "sources": self.sources,
-            "hits@1": rounded(self.hits(1), 6),
-            "hits@10": rounded(self.hits(SHORT), 6),
-            "mrr@10": rounded(self.mean().mrr_10, 6),
-            "ndcg@10": rounded(self.ndcg(), 6),
-            "p50_ms": rounded(self.time(50.0), 3),
-            "p99_ms": rounded(self.time(99.0), 3),
+            "hits@1": self.hits(1),
+            "hits@10": self.hits(SHORT),
+            "mrr@10": figures.scores.mrr_10,
+            "ndcg@10": figures.scores.ndcg_10,
+            "p50_ms": figures.p50_ms,
+            "p99_ms": figures.p99_ms,
             "misses": misses,
             "notes": self.notes,
         })
     }
 
     pub fn readable(&self) -> String {
+        let figures = self.figures();
         let mut text = format!(
-            "{} of {} asked of {}\n\n",
+            "{} of {} asked of {}\n\nhits@1  hits@10  MRR@10  nDCG@10  p50 ms  p99 ms\n",
             plural(self.asked.len() as u64, "question"),
             self.file,
             self.sources.join(", ")
         );
-        text.push_str("hits@1  hits@10  MRR@10  nDCG@10  p50 ms  p99 ms\n");
         text.push_str(&format!(
             "{:>6.4}  {:>7.4}  {:>6.4}  {:>7.4}  {:>6.2}  {:>6.2}\n",
             self.hits(1),
             self.hits(SHORT),
-            self.mean().mrr_10,
-            self.ndcg(),
-            self.time(50.0),
-            self.time(99.0)
+            figures.scores.mrr_10,
+            figures.scores.ndcg_10,
+            figures.p50_ms,
+            figures.p99_ms
         ));
         let misses = self.misses();
         if misses.is_empty() {
@@ -191,16 +176,13 @@ impl Outcome {
     }
 
     /// One object for each question.
-    pub fn lines(&self) -> impl Iterator<Item = Map<String, Value>> {
+    pub fn lines(&self) -> impl Iterator<Item = Value> {
         self.asked.iter().map(|asked| {
-            let found: Vec<&String> = asked.found.iter().take(SHORT).collect();
             let mut line = asked.json();
-            line.extend(members(json!({
-                "ndcg@10": rounded(asked.scores.ndcg_10, 6),
-                "mrr@10": rounded(asked.scores.mrr_10, 6),
-                "ms": rounded(asked.ms, 3),
-                "found": found,
-            })));
+            line["ndcg@10"] = asked.scores.ndcg_10.into();
+            line["mrr@10"] = asked.scores.mrr_10.into();
+            line["ms"] = asked.ms.into();
+            line["found"] = asked.found.iter().take(SHORT).cloned().collect();
             line
         })
     }
@@ -226,10 +208,13 @@ mod tests {
             file: "q.tsv".to_owned(),
             sources: vec!["n".to_owned()],
             asked: vec![
-                asked(&[Expected::held("n:a")], &["n:a", "n:b"]),
-                asked(&[Expected::held("n:a"), Expected::held("n:a")], &["n:b", "n:a"]),
-                asked(&[Expected::held("n:c")], &["n:b"]),
-                asked(&[Expected::unknown("x")], &[]),
+                asked(&[Expected::new("n:a", true)], &["n:a", "n:b"]),
+                asked(
+                    &[Expected::new("n:a", true), Expected::new("n:a", true)],
+                    &["n:b", "n:a"],
+                ),
+                asked(&[Expected::new("n:c", true)], &["n:b"]),
+                asked(&[Expected::new("x", false)], &[]),
             ],
             notes: Vec::new(),
         };
