@@ -1,14 +1,13 @@
 //! A server that Tribune starts as a child process: minimal environment, its own process group, bounded stderr.
 
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use process_wrap::tokio::{CommandWrap, KillOnDrop};
 use rmcp::transport::TokioChildProcess;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 use tokio::process::{ChildStderr, Command};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
 use crate::sanitize::{single_line, truncate};
 use crate::spec::ChildCommand;
@@ -35,28 +34,19 @@ const STDERR_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The last line that a child wrote to stderr, which mostly says why it ended.
 #[derive(Clone, Default)]
-pub(crate) struct LastStderrLine(Option<Arc<Stderr>>);
-
-#[derive(Default)]
-struct Stderr {
-    last_line: Mutex<String>,
-    /// Cancelled at the end of stderr.
-    closed: CancellationToken,
-}
+pub(crate) struct LastStderrLine(Option<watch::Receiver<String>>);
 
 impl LastStderrLine {
     /// Appends the line, if there is one, to the reason of a failure.
     pub(crate) async fn append_to(&self, reason: &str) -> String {
-        let Some(stderr) = &self.0 else {
+        let Some(mut line) = self.0.clone() else {
             return reason.to_owned();
         };
         // The end of the connection is noticed before the last bytes of stderr have been read.
-        drop(tokio::time::timeout(STDERR_TIMEOUT, stderr.closed.cancelled()).await);
-        let line = stderr.last_line.lock().unwrap_or_else(PoisonError::into_inner);
-        if line.is_empty() {
-            reason.to_owned()
-        } else {
-            format!("{reason}; last line on stderr: {line}")
+        drop(tokio::time::timeout(STDERR_TIMEOUT, line.wait_for(|_| false)).await);
+        match line.borrow().as_str() {
+            "" => reason.to_owned(),
+            line => format!("{reason}; last line on stderr: {line}"),
         }
     }
 }
@@ -70,12 +60,12 @@ pub(crate) fn spawn(server: &str, child: &ChildCommand) -> std::io::Result<(Toki
     #[cfg(unix)]
     command.wrap(process_wrap::tokio::ProcessGroup::leader());
     let (child, pipe) = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn()?;
-    let stderr = pipe.map(|pipe| {
-        let stderr = Arc::new(Stderr::default());
-        tokio::spawn(read_stderr(server.to_owned(), pipe, Arc::clone(&stderr)));
-        stderr
+    let last_line = pipe.map(|pipe| {
+        let (sender, last_line) = watch::channel(String::new());
+        tokio::spawn(read_stderr(server.to_owned(), pipe, sender));
+        last_line
     });
-    Ok((child, LastStderrLine(stderr)))
+    Ok((child, LastStderrLine(last_line)))
 }
 
 fn command(child: &ChildCommand) -> Command {
@@ -93,15 +83,14 @@ fn command(child: &ChildCommand) -> Command {
     command
 }
 
-/// Logs stderr line by line and remembers the last one.
-async fn read_stderr(server: String, pipe: ChildStderr, stderr: Arc<Stderr>) {
-    let _closed_on_return = stderr.closed.clone().drop_guard();
+/// Logs stderr line by line and remembers the last one. At the end of stderr the sender is dropped.
+async fn read_stderr(server: String, pipe: ChildStderr, last_line: watch::Sender<String>) {
     let mut reader = BufReader::new(pipe);
     while let Some(line) = next_line(&mut reader).await {
         let line = single_line(&line, MAX_LINE_BYTES);
         if !line.is_empty() {
             tracing::debug!(%server, "stderr: {line}");
-            *stderr.last_line.lock().unwrap_or_else(PoisonError::into_inner) = truncate(&line, MAX_REASON_CHARS);
+            last_line.send_replace(truncate(&line, MAX_REASON_CHARS));
         }
     }
 }

@@ -156,7 +156,7 @@ mod tests {
             "name": "weather", "url": "https://example.org/mcp", "token": "env:TRIBUNE_TEST_NO_SUCH_VARIABLE",
         }))
         .expect("a configuration");
-        let error = config.spec(Path::new("")).expect_err("not set");
+        let error = config.spec(Path::new("")).err().expect("not set");
         assert!(error.message().contains("`weather`"), "{error}");
     }
 }

@@ -179,15 +179,9 @@ impl StreamableHttpClient for BoundedClient {
         bearer: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), StreamableHttpError<HttpError>> {
-        let response = send(with_headers(
-            self.0.delete(uri.as_ref()),
-            Some(session),
-            bearer,
-            headers,
-        ))
-        .await?;
-        match response.status() {
-            // It need not listing this.
+        let request = with_headers(self.0.delete(uri.as_ref()), Some(session), bearer, headers);
+        match send(request).await?.status() {
+            // A server need not support this.
             StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             status if status.is_success() => Ok(()),
             status => Err(HttpError::from_status(status).into()),
@@ -211,7 +205,7 @@ impl StreamableHttpClient for BoundedClient {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => Err(HttpError::from_status(status).into()),
             _ if has_type(&response, "text/event-stream") => Ok(events(response)),
-            _ => Err(HttpError::ContentType(content_type(&response)).into()),
+            _ => Err(wrong_type(&response).into()),
         }
     }
 }
@@ -252,7 +246,7 @@ async fn read_answer(response: Response, message: &ClientJsonRpcMessage) -> Post
     if !has_type(&response, "application/json") {
         // Some servers answer notifications with an empty page.
         return match expected {
-            true => Err(HttpError::ContentType(content_type(&response)).into()),
+            true => Err(wrong_type(&response).into()),
             false => Ok(StreamableHttpPostResponse::Accepted),
         };
     }
@@ -271,28 +265,31 @@ async fn read_error(response: Response, message: &ClientJsonRpcMessage, has_sess
         return Err(status_error.into());
     }
     let body = read_body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
-    let error = match serde_json::from_slice(&body) {
+    let answer = match serde_json::from_slice(&body) {
         Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
         _ => None,
     };
-    match (message, error) {
-        // Legacy servers reject `server/discover` without its request id, or without JSON-RPC at all. rmcp needs
-        // an answer to that id to fall back to `initialize`.
-        (ClientJsonRpcMessage::Request(request), error)
-            if !has_session && matches!(request.request, ClientRequest::DiscoverRequest(_)) =>
-        {
-            let error = error.map_or_else(
-                || ErrorData::invalid_request(status_error.to_string(), None),
-                |error| error.error,
-            );
-            let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
-            Ok(StreamableHttpPostResponse::Json(answer, None))
-        }
-        (_, Some(error)) => Ok(StreamableHttpPostResponse::Json(
+    // Legacy servers reject `server/discover` without its request id, or without JSON-RPC at all. rmcp needs an answer
+    // to that id to fall back to `initialize`.
+    if let ClientJsonRpcMessage::Request(request) = message
+        && !has_session
+        && matches!(request.request, ClientRequest::DiscoverRequest(_))
+    {
+        let error = answer.map_or_else(
+            || ErrorData::invalid_request(status_error.to_string(), None),
+            |answer| answer.error,
+        );
+        return Ok(StreamableHttpPostResponse::Json(
+            ServerJsonRpcMessage::error(error, Some(request.id.clone())),
+            None,
+        ));
+    }
+    match answer {
+        Some(error) => Ok(StreamableHttpPostResponse::Json(
             ServerJsonRpcMessage::Error(error),
             None,
         )),
-        (_, None) => Err(status_error.into()),
+        None => Err(status_error.into()),
     }
 }
 
@@ -307,26 +304,20 @@ async fn read_body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, 
     Ok(body)
 }
 
-fn has_type(response: &Response, media_type: &str) -> bool {
-    let header = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .map(HeaderValue::as_bytes)
-        .unwrap_or_default();
-    header
-        .get(..media_type.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(media_type.as_bytes()))
+fn content_type(response: &Response) -> Option<&str> {
+    response.headers().get(CONTENT_TYPE)?.to_str().ok()
 }
 
-fn content_type(response: &Response) -> String {
-    match response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-    {
+fn has_type(response: &Response, media_type: &str) -> bool {
+    let start = content_type(response).and_then(|value| value.get(..media_type.len()));
+    start.is_some_and(|start| start.eq_ignore_ascii_case(media_type))
+}
+
+fn wrong_type(response: &Response) -> HttpError {
+    HttpError::ContentType(match content_type(response) {
         Some(value) => format!("`{}`", single_line(value, 60)),
         None => "something without a content type".to_owned(),
-    }
+    })
 }
 
 fn events(response: Response) -> Events {

@@ -1,12 +1,11 @@
 //! The current state of one server, shared by its supervisor and its tools.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arc_swap::ArcSwapOption;
 use rmcp::service::{Peer, RoleClient};
 use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
 
 use crate::catalogue::Catalogue;
 use crate::spec::ServerSpec;
@@ -44,44 +43,36 @@ pub enum Status {
 
 pub(crate) struct Server {
     pub spec: ServerSpec,
-    /// `None` while there is no connection.
-    peer: ArcSwapOption<Peer<RoleClient>>,
     state: Mutex<State>,
     /// Notified when a call failed in a way that may mean a lost connection.
     pub suspect: Notify,
-    in_flight: AtomicUsize,
+    /// Calls in progress.
+    pub calls: TaskTracker,
 }
 
 struct State {
     status: Status,
+    /// `None` while there is no connection.
+    peer: Option<Arc<Peer<RoleClient>>>,
     catalogue: Arc<Catalogue>,
-}
-
-/// Counts a call as in flight until dropped.
-pub(crate) struct InFlight<'a>(&'a AtomicUsize);
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Server {
     pub(crate) fn new(spec: ServerSpec) -> Self {
         Self {
             spec,
-            peer: ArcSwapOption::empty(),
             state: Mutex::new(State {
                 status: Status::Connecting,
+                peer: None,
                 catalogue: Arc::default(),
             }),
             suspect: Notify::new(),
-            in_flight: AtomicUsize::new(0),
+            calls: TaskTracker::new(),
         }
     }
 
     pub(crate) fn peer(&self) -> Option<Arc<Peer<RoleClient>>> {
-        self.peer.load_full()
+        self.state().peer.clone()
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -92,30 +83,21 @@ impl Server {
         Arc::clone(&self.state().catalogue)
     }
 
-    pub(crate) fn begin_call(&self) -> InFlight<'_> {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight(&self.in_flight)
-    }
-
-    pub(crate) fn is_busy(&self) -> bool {
-        self.in_flight.load(Ordering::Relaxed) > 0
-    }
-
     pub(crate) fn set_connected(&self, peer: &Arc<Peer<RoleClient>>, era: Era, catalogue: Catalogue) {
-        self.peer.store(Some(Arc::clone(peer)));
-        let mut state = self.state();
-        state.status = Status::Connected {
-            tools: catalogue.tools.len(),
-            era,
+        let tools = catalogue.tools.len();
+        *self.state() = State {
+            status: Status::Connected { tools, era },
+            peer: Some(Arc::clone(peer)),
+            catalogue: Arc::new(catalogue),
         };
-        state.catalogue = Arc::new(catalogue);
     }
 
     pub(crate) fn set_down(&self, reason: String) {
-        self.peer.store(None);
-        let mut state = self.state();
-        state.status = Status::Down(reason);
-        state.catalogue = Arc::default();
+        *self.state() = State {
+            status: Status::Down(reason),
+            peer: None,
+            catalogue: Arc::default(),
+        };
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -38,7 +38,7 @@ impl Supervisor {
     /// Runs until `stopping` is cancelled.
     pub(crate) async fn run(self) {
         let mut era = None;
-        let mut backoff = Backoff::default();
+        let mut attempts: u32 = 0;
         loop {
             let attempt = tokio::select! {
                 () = self.stopping.cancelled() => break,
@@ -50,7 +50,7 @@ impl Supervisor {
                     let began = Instant::now();
                     self.serve(connection).await;
                     if began.elapsed() >= STABLE_AFTER {
-                        backoff = Backoff::default();
+                        attempts = 0;
                     }
                 }
                 Err(failure) => {
@@ -61,8 +61,9 @@ impl Supervisor {
             }
             tokio::select! {
                 () = self.stopping.cancelled() => break,
-                () = tokio::time::sleep(backoff.next(fastrand::f64())) => {}
+                () = tokio::time::sleep(pause(attempts, fastrand::f64())) => {}
             }
+            attempts = attempts.saturating_add(1);
         }
         self.publish_stopped();
     }
@@ -115,7 +116,7 @@ impl Supervisor {
                 () = self.server.suspect.notified() => return,
                 () = tokio::time::sleep(LIST_INTERVAL) => {
                     // A server that handles one request at a time cannot list its tools during a call.
-                    if !self.server.is_busy() {
+                    if self.server.calls.is_empty() {
                         return;
                     }
                 }
@@ -184,22 +185,10 @@ async fn subscribe(peer: &Peer<RoleClient>, era: Era, list_changed: &Notify) -> 
     }
 }
 
-/// Exponential backoff with jitter.
-struct Backoff(Duration);
-
-impl Default for Backoff {
-    fn default() -> Self {
-        Self(FIRST_BACKOFF)
-    }
-}
-
-impl Backoff {
-    /// `jitter`, from 0 to 1, shortens the pause by up to a half.
-    fn next(&mut self, jitter: f64) -> Duration {
-        let full = self.0;
-        self.0 = full.saturating_mul(2).min(MAX_BACKOFF);
-        full.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
-    }
+/// The pause after some attempts: exponential up to a limit. `jitter`, from 0 to 1, shortens it by up to a half.
+fn pause(attempts: u32, jitter: f64) -> Duration {
+    let full = FIRST_BACKOFF.saturating_mul(1 << attempts.min(16)).min(MAX_BACKOFF);
+    full.mul_f64(1.0 - jitter / 2.0)
 }
 
 #[cfg(test)]
@@ -208,10 +197,9 @@ mod tests {
 
     #[test]
     fn backoff_doubles_up_to_a_limit() {
-        let mut backoff = Backoff::default();
-        let millis: Vec<u128> = (0..8).map(|_| backoff.next(0.0).as_millis()).collect();
+        let millis: Vec<u128> = (0..8).map(|attempts| pause(attempts, 0.0).as_millis()).collect();
         assert_eq!(millis, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-        assert_eq!(backoff.next(1.0), Duration::from_secs(15));
-        assert_eq!(backoff.next(f64::INFINITY), Duration::from_secs(15));
+        assert_eq!(pause(8, 1.0), Duration::from_secs(15));
+        assert_eq!(pause(u32::MAX, 0.0), Duration::from_secs(30));
     }
 }

@@ -25,15 +25,6 @@ pub(crate) struct UpstreamTool {
     server: Arc<Server>,
 }
 
-/// Why a call ended without an answer.
-enum Interruption {
-    Cancelled,
-    /// The caller's deadline passed.
-    Deadline,
-    /// The server's timeout passed.
-    Timeout,
-}
-
 impl UpstreamTool {
     pub(crate) fn new(server: Arc<Server>, listing: &ToolListing, name: String) -> Self {
         let mut output_schema = JsonObject::new();
@@ -57,41 +48,27 @@ impl UpstreamTool {
 
     /// Waits for the answer, cancellation, the deadline or the timeout. Dropping rmcp's future cancels the request at
     /// the server.
-    async fn send(
-        &self,
-        peer: &Peer<RoleClient>,
-        args: JsonObject,
-        cx: &CallContext,
-    ) -> Result<Result<CallToolResponse, ServiceError>, Interruption> {
+    async fn send(&self, peer: &Peer<RoleClient>, args: JsonObject, cx: &CallContext) -> Result<CallToolResponse> {
+        let server = &self.server.spec;
         let left = cx.time_left(Instant::now());
-        let timeout = self.server.spec.timeout;
         let params = CallToolRequestParams::new(self.remote_name.clone()).with_arguments(args);
         tokio::select! {
             biased;
-            () = cx.cancel.cancelled() => Err(Interruption::Cancelled),
-            answer = peer.call_tool_once(params) => Ok(answer),
-            () = tokio::time::sleep(left.min(timeout)) => {
-                Err(if left <= timeout { Interruption::Deadline } else { Interruption::Timeout })
-            }
-        }
-    }
-
-    fn interrupted(&self, interruption: &Interruption) -> Error {
-        let server = &self.server.spec.name;
-        match interruption {
-            Interruption::Cancelled => Error::new(ErrorKind::Cancelled, "the caller cancelled the call"),
-            Interruption::Deadline => Error::new(
-                ErrorKind::DeadlineExceeded,
-                format!("server `{server}` did not answer before the call's deadline; ask for less"),
-            ),
-            Interruption::Timeout => {
+            () = cx.cancel.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the caller cancelled the call")),
+            answer = peer.call_tool_once(params) => answer.map_err(|error| self.failed(error)),
+            () = tokio::time::sleep(left.min(server.timeout)) => Err(if left <= server.timeout {
+                let name = &server.name;
+                let message = format!("server `{name}` did not answer before the call's deadline; ask for less");
+                Error::new(ErrorKind::DeadlineExceeded, message)
+            } else {
                 // The supervisor finds out whether the server hangs or only this call is slow.
                 self.server.suspect.notify_one();
                 Error::unavailable(format!(
-                    "server `{server}` did not answer within {} s; try again later or ask for less",
-                    self.server.spec.timeout.as_secs()
+                    "server `{}` did not answer within {} s; try again later or ask for less",
+                    server.name,
+                    server.timeout.as_secs()
                 ))
-            }
+            }),
         }
     }
 
@@ -131,14 +108,10 @@ impl UpstreamTool {
 
     fn not_connected(&self) -> Error {
         let server = &self.server.spec.name;
-        match self.server.status() {
-            Status::Connecting => {
-                Error::unavailable(format!("server `{server}` is not connected yet; try again in a moment"))
-            }
-            _ => Error::unavailable(format!(
-                "server `{server}` is not connected; Tribune is reconnecting, try again later"
-            )),
-        }
+        Error::unavailable(match self.server.status() {
+            Status::Connecting => format!("server `{server}` is not connected yet; try again in a moment"),
+            _ => format!("server `{server}` is not connected; Tribune is reconnecting, try again later"),
+        })
     }
 }
 
@@ -151,23 +124,16 @@ impl Tool for UpstreamTool {
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         cx.check(Instant::now())?;
         let peer = self.server.peer().ok_or_else(|| self.not_connected())?;
-        let _in_flight = self.server.begin_call();
-        let server = &self.server.spec.name;
-        let response = self
-            .send(&peer, args, cx)
-            .await
-            .map_err(|interruption| self.interrupted(&interruption))?
-            .map_err(|error| self.failed(error))?;
-        match response {
-            CallToolResponse::Complete(result) => answer::read(server, &self.shown_name(), result),
+        let _in_progress = self.server.calls.token();
+        let (server, tool) = (&self.server.spec.name, self.shown_name());
+        match self.send(&peer, args, cx).await? {
+            CallToolResponse::Complete(result) => answer::read(server, &tool, result),
             CallToolResponse::InputRequired(_) => Err(Error::unavailable(format!(
-                "`{}` of server `{server}` wants to ask the user something, which is not possible here; \
-                 call it with everything it needs",
-                self.shown_name()
+                "`{tool}` of server `{server}` wants to ask the user something, which is not possible here; \
+                 call it with everything it needs"
             ))),
             _ => Err(Error::unavailable(format!(
-                "`{}` of server `{server}` wants to answer later, which is not possible here",
-                self.shown_name()
+                "`{tool}` of server `{server}` wants to answer later, which is not possible here"
             ))),
         }
     }
