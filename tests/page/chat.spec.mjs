@@ -12,7 +12,7 @@
 // |---|---|
 // | `water the tomatoes` | calls `add_task {"title": "Water the tomatoes"}`, then says: Done: **Water the tomatoes** is on your list. |
 // | `delete the tomato` | calls `list_tasks {"status": "all"}`, then `delete_task {"task_id": ID}` with the id of the task of that title from the list, then says: Shall I delete **Water the tomatoes**? |
-// | `yes, go ahead` | calls `list_tasks` and `delete_task` in the same way, then says: It is deleted. |
+// | `yes` | calls `list_tasks` and `delete_task` in the same way, then says: It is deleted. |
 // | `find beans` | calls `search {"query": "beans"}`, then says: Beans are sown in *April*. |
 // | `break down` | answers 500 to the first 3 requests with that very message (a turn tries 3 times), then says: Here I am again. |
 // | `show me html` | says what HOSTILE below holds, exactly |
@@ -137,10 +137,10 @@ const CHECKS = [
     assert.match(await page.locator('.answer').last().locator('.tools .waiting').innerText(), /needs your confirmation/);
     await visit.sound('3-confirm');
     await visit.atTasks(() => visit.task('Water the tomatoes').waitFor());
-    await page.getByRole('button', { name: 'Yes, go ahead' }).click();
+    await page.getByRole('button', { name: 'Yes', exact: true }).click();
     await visit.answered('It is deleted');
     assert.equal(await page.locator('.confirm').count(), 0, 'what was answered cannot be answered again');
-    assert.equal(await page.locator('.question', { hasText: 'Yes, go ahead' }).count(), 1);
+    assert.equal(await page.locator('.question p', { hasText: /^Yes$/ }).count(), 1);
     await visit.task('Water the tomatoes').waitFor({ state: 'detached' });
   }],
 

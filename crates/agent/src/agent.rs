@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use tribune_core::{Clock, Error, Result, UserId, id_of_time};
-use tribune_storage::{ConversationState, ConversationStore, StoredAnswer};
+use tribune_storage::{ConversationState, ConversationStore};
 use uuid::Uuid;
 
 use crate::chat::{ChatAnswer, ChatRequest};
@@ -54,14 +54,16 @@ impl Agent {
     /// Checks the request and finds its conversation.
     pub async fn begin(&self, request: ChatRequest, user: &UserId) -> Result<Accepted> {
         let question = question(&request)?;
-        let claim = match request.request_id {
-            Some(id) => Some(self.claim_request(user, id)?),
-            None => None,
-        };
+        let mut claim = None;
         if let Some(id) = request.request_id {
-            let store = &self.shared.conversations;
-            if let Some(answered) = store.answer_to(user, &id.to_string()).await? {
-                return Ok(Accepted::Answered(stored_answer(answered)));
+            claim = Some(self.claim_request(user, id)?);
+            if let Some(stored) = self.shared.conversations.answer_to(user, &id.to_string()).await? {
+                return Ok(Accepted::Answered(ChatAnswer {
+                    message: stored.answer.content,
+                    conversation_id: stored.conversation,
+                    tool_calls: None,
+                    citations: Vec::new(),
+                }));
             }
         }
         let asked_at = self.shared.clock.now();
@@ -95,7 +97,7 @@ impl Agent {
         let recent = self.shared.settings.history;
         if let Some(id) = request.conversation_id {
             let state = store.state(user, id, recent).await?;
-            return state.map(Some).ok_or_else(unknown_conversation);
+            return state.map(Some).ok_or_else(|| Error::not_found("Unknown conversation"));
         }
         if request.new_conversation {
             return Ok(None);
@@ -103,10 +105,6 @@ impl Agent {
         let latest = store.latest(user, recent).await?;
         Ok(latest.filter(|state| !is_idle(state.last_activity, now, self.shared.settings.idle_after)))
     }
-}
-
-fn unknown_conversation() -> Error {
-    Error::not_found("Unknown conversation")
 }
 
 /// The question, trimmed and without NUL characters, which PostgreSQL refuses.
@@ -130,15 +128,6 @@ fn question(request: &ChatRequest) -> Result<String> {
 fn is_idle(last_activity: Timestamp, now: Timestamp, idle_after: Duration) -> bool {
     let idle_after = SignedDuration::try_from(idle_after).unwrap_or(SignedDuration::MAX);
     now.duration_since(last_activity) > idle_after
-}
-
-fn stored_answer(answered: StoredAnswer) -> ChatAnswer {
-    ChatAnswer {
-        message: answered.answer.content,
-        conversation_id: answered.conversation,
-        tool_calls: None,
-        citations: Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ const MAX_NAME_CHARS: usize = 64;
 const MAX_OBJECTS: usize = 500;
 const MAX_OBJECT_CHARS: usize = 80;
 
-const CONFIRMATION_NEEDED: &str = "CONFIRMATION NEEDED: nothing has been done. Ask the user to confirm, naming what it \
-    is about, and wait for their next message. Call this again with the same arguments only if they agree.";
+const CONFIRMATION_NEEDED: &str = "CONFIRMATION NEEDED: nothing has been done, and the user is asked at the end of your \
+    answer. Say what is about to be done. Call this again with the same arguments only if they agree.";
 const DECLINED: &str = "NOT DONE: the user declined. Do not call this again unless they ask for it anew.";
 const TOO_LONG_TO_ASK: &str = "this needs the user's confirmation, and a call of more than 4 KB cannot wait for it; \
     nothing has been done: send less";
@@ -44,14 +44,12 @@ const _: () = assert!(
 /// The outcome of a call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outcome {
+    /// For a person.
+    pub(crate) summary: ToolCallSummary,
     /// For the model, already cut.
     pub(crate) result: Beginning,
-    /// For a person.
-    pub(crate) preview: String,
     /// Whether the tool ran, successfully or not.
     pub(crate) ran: bool,
-    pub(crate) success: bool,
-    pub(crate) needs_confirmation: bool,
     /// Whether the tool only reads.
     pub(crate) read_only: bool,
     pub(crate) citations: Vec<Citation>,
@@ -67,7 +65,7 @@ pub(crate) struct Caller<'a> {
     events: &'a dyn Events,
     clock: Arc<dyn Clock>,
     max_result_chars: usize,
-    done: Vec<(ToolCallSummary, Outcome)>,
+    done: Vec<Outcome>,
     /// Titles by id, from the answers of this turn.
     titles: HashMap<String, String>,
 }
@@ -113,14 +111,14 @@ impl<'a> Caller<'a> {
 
     /// The outcomes so far.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = &Outcome> {
-        self.done.iter().map(|(_, outcome)| outcome)
+        self.done.iter()
     }
 
     pub(crate) fn into_work(self) -> Work {
         let mut citations = Vec::new();
         let mut summaries = Vec::with_capacity(self.done.len());
-        for (summary, outcome) in self.done {
-            summaries.push(summary);
+        for outcome in self.done {
+            summaries.push(outcome.summary);
             for citation in outcome.citations {
                 add_citation(citation, &mut citations);
             }
@@ -136,7 +134,7 @@ impl<'a> Caller<'a> {
     pub(crate) fn questions(&self) -> Vec<String> {
         let mut questions: Vec<String> = Vec::new();
         for (tool, arguments) in self.confirmations.asked_calls() {
-            let Some(spec) = self.tools.find(tool) else { continue };
+            let Some(spec) = self.tools.find(&tool) else { continue };
             let question = self.question(spec, &arguments);
             if !questions.contains(&question) {
                 questions.push(question);
@@ -199,7 +197,7 @@ impl<'a> Caller<'a> {
         let ids = distinct_ids(&calls, first);
         let mut answered = Vec::with_capacity(calls.len());
         for (at, ((call, id), end)) in calls.into_iter().zip(ids).zip(ended).enumerate() {
-            let (summary, mut outcome) = end.unwrap_or_else(|| {
+            let mut outcome = end.unwrap_or_else(|| {
                 let panicked = Error::internal("it stopped unexpectedly");
                 self.conclude(first + at, &call, self.outcome(&call, Err(panicked)))
             });
@@ -214,7 +212,7 @@ impl<'a> Caller<'a> {
                 name: shown_name(&call),
                 result: std::mem::take(&mut outcome.result),
             });
-            self.done.push((summary, outcome));
+            self.done.push(outcome);
         }
         answered
     }
@@ -232,9 +230,8 @@ impl<'a> Caller<'a> {
         }
         let Some(spec) = self.tools.find(&call.name) else {
             let names: Vec<&str> = self.tools.specs().iter().map(|spec| spec.name.as_str()).collect();
-            let mut outcome = Outcome::error(&format!("unknown tool; available: {}", names.join(", ")));
-            outcome.preview = "unknown tool".to_owned();
-            return Plan::Not(outcome);
+            let available = format!("error: unknown tool; available: {}", names.join(", "));
+            return Plan::Not(Outcome::not_run(&available, "unknown tool"));
         };
         let arguments = match arguments(call) {
             Ok(arguments) => arguments,
@@ -245,10 +242,11 @@ impl<'a> Caller<'a> {
         }
         match self.confirmations.decide(&call.name, &arguments) {
             Verdict::Run => Plan::Run(arguments),
-            Verdict::Ask => Plan::Not(Outcome {
-                needs_confirmation: true,
-                ..Outcome::not_run(CONFIRMATION_NEEDED, "needs your confirmation")
-            }),
+            Verdict::Ask => {
+                let mut waiting = Outcome::not_run(CONFIRMATION_NEEDED, "needs your confirmation");
+                waiting.summary.needs_confirmation = true;
+                Plan::Not(waiting)
+            }
             Verdict::Refused => Plan::Not(Outcome::not_run(DECLINED, "not done: you declined")),
             Verdict::TooLong => Plan::Not(Outcome::error(TOO_LONG_TO_ASK)),
             Verdict::TooMany => Plan::Not(Outcome::error(TOO_MANY_TO_ASK)),
@@ -273,26 +271,21 @@ impl<'a> Caller<'a> {
         Outcome::new(answer, &display.unwrap_or_default(), self.max_result_chars)
     }
 
-    fn conclude(&self, number: usize, call: &Call, mut outcome: Outcome) -> (ToolCallSummary, Outcome) {
+    /// Completes the summary and reports the end of the call.
+    fn conclude(&self, number: usize, call: &Call, mut outcome: Outcome) -> Outcome {
         let spec = self.tools.find(&call.name);
         outcome.read_only = spec.is_some_and(|spec| spec.hints.read_only);
-        let label = match spec {
-            Some(spec) if outcome.success => done_label(spec),
+        outcome.summary.tool = shown_name(call);
+        outcome.summary.label = match spec {
+            Some(spec) if outcome.summary.success => done_label(spec),
             Some(spec) => plain(&spec.title),
             None => shown_name(call),
         };
-        let summary = ToolCallSummary {
-            tool: shown_name(call),
-            label,
-            success: outcome.success,
-            result_preview: Some(outcome.preview.clone()),
-            needs_confirmation: outcome.needs_confirmation,
-        };
         self.events.emit(Event::ToolEnd {
             call: number,
-            summary: summary.clone(),
+            summary: outcome.summary.clone(),
         });
-        (summary, outcome)
+        outcome
     }
 }
 
@@ -317,13 +310,16 @@ impl Outcome {
         let objects = named_objects(&json).take(MAX_OBJECTS);
         let objects = objects.map(|(id, title)| (id.to_owned(), clip(title, MAX_OBJECT_CHARS)));
         Self {
-            objects: objects.collect(),
-            preview: preview(&output, &json, display.items),
+            summary: ToolCallSummary {
+                success: true,
+                result_preview: Some(preview(&output, &json, display.items)),
+                ..ToolCallSummary::default()
+            },
             result: Beginning::of(output.text(), max_result_chars),
             ran: true,
-            success: true,
+            read_only: false,
             citations,
-            ..Self::default()
+            objects: objects.collect(),
         }
     }
 
@@ -334,8 +330,11 @@ impl Outcome {
 
     fn not_run(result: &str, preview: &str) -> Self {
         Self {
+            summary: ToolCallSummary {
+                result_preview: Some(preview.to_owned()),
+                ..ToolCallSummary::default()
+            },
             result: Beginning::of(result, usize::MAX),
-            preview: preview.to_owned(),
             ..Self::default()
         }
     }
@@ -435,7 +434,8 @@ mod tests {
         assert_eq!(outcome.result.chars(), 50);
         // The whole is 100,000 characters and {"results":[{"title":"Beans","url":"https://example.org/beans","text":""}]}.
         assert!(outcome.result.cut(50).ends_with("\n[cut here: 100025 more characters]"));
-        assert_eq!((outcome.preview.as_str(), outcome.citations.len()), ("1 result", 1));
+        assert_eq!(outcome.summary.result_preview.as_deref(), Some("1 result"));
+        assert_eq!(outcome.citations.len(), 1);
 
         let failed = Outcome::new(Err(Error::unavailable(filler)), &CallDisplay::default(), 50);
         assert_eq!(failed.result.chars(), "error: ".len() + 50);

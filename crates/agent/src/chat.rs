@@ -30,7 +30,7 @@ pub struct ChatAnswer {
     pub citations: Vec<Citation>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ToolCallSummary {
     pub tool: String,
     /// What the call did, or would have done, in a few words.

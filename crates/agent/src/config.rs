@@ -84,19 +84,28 @@ impl<Server> Config<Server> {
     /// Reads the API key, so it fails where that is missing.
     pub fn settings(&self, config_dir: &Path) -> Result<Settings> {
         let key = self.secret(config_dir)?;
+        let key = key.map(|key| key.read("agent.api_key")).transpose()?;
+        Ok(self.settings_with(key))
+    }
+
+    pub(crate) fn settings_with(&self, api_key: Option<String>) -> Settings {
         let secs = Duration::from_secs;
-        let mut settings = Settings::new(self.base_url.trim_end_matches('/'), self.model.trim());
-        settings.api_key = key.map(|key| key.read("agent.api_key")).transpose()?;
-        settings.temperature = self.temperature;
-        settings.max_output_tokens = self.max_output_tokens;
-        settings.context_tokens = self.context_tokens;
-        settings.max_result_chars = self.max_result_chars;
-        settings.silence = secs(self.silence_secs);
-        settings.request_timeout = secs(self.request_timeout_secs);
-        settings.turn_timeout = secs(self.turn_timeout_secs);
-        settings.idle_after = secs(self.idle_minutes * 60);
-        settings.instructions.clone_from(&self.instructions);
-        Ok(settings)
+        Settings {
+            base_url: self.base_url.trim_end_matches('/').to_owned(),
+            model: self.model.trim().to_owned(),
+            api_key,
+            temperature: self.temperature,
+            max_output_tokens: self.max_output_tokens,
+            context_tokens: self.context_tokens,
+            max_result_chars: self.max_result_chars,
+            max_rounds: 5,
+            history: 10,
+            silence: secs(self.silence_secs),
+            request_timeout: secs(self.request_timeout_secs),
+            turn_timeout: secs(self.turn_timeout_secs),
+            idle_after: secs(self.idle_minutes * 60),
+            instructions: self.instructions.clone(),
+        }
     }
 }
 
@@ -123,7 +132,7 @@ mod tests {
     fn missing_key_is_named() {
         let config = config(json!({"api_key": "env:TRIBUNE_TEST_NO_SUCH_VARIABLE"}));
         config.check(Path::new("")).expect("valid");
-        let error = config.settings(Path::new("")).expect_err("no such variable");
+        let error = config.settings(Path::new("")).err().expect("no such variable");
         assert!(error.message().contains("TRIBUNE_TEST_NO_SUCH_VARIABLE"), "{error}");
     }
 

@@ -1,19 +1,42 @@
 //! Confirmation of destructive calls.
 //!
 //! A destructive call does not run when the model first makes it: it is stored, and the model is told to ask the user.
-//! In the next turn the model gets the stored call, which runs once if the user said yes. After a no it does not run;
-//! after anything else the user is asked again.
+//! In the next turn the model gets the stored call, which runs once if the user's whole message was a yes. After a no
+//! it does not run; after anything else the user is asked again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use crate::consent::{self, Word};
-
 /// Calls that may wait for a confirmation at a time.
 pub(crate) const MAX_ASKED: usize = 8;
 /// Longest stored call; it is sent to the model again.
 pub(crate) const MAX_NOTE_BYTES: usize = 4 * 1024;
+
+/// Messages that mean yes or no. They are not interpreted: "yes, but later" is neither.
+const YES: [&str; 4] = ["yes", "y", "ok", "confirm"];
+const NO: [&str; 3] = ["no", "n", "cancel"];
+
+/// The user's answer to the question whether calls may run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Word {
+    Yes,
+    No,
+    /// Anything else, after which they are asked again.
+    #[default]
+    Neither,
+}
+
+impl Word {
+    fn of(message: &str) -> Self {
+        let word = message.trim().trim_end_matches(['.', '!']).to_lowercase();
+        match word.as_str() {
+            yes if YES.contains(&yes) => Self::Yes,
+            no if NO.contains(&no) => Self::No,
+            _ => Self::Neither,
+        }
+    }
+}
 
 /// The decision about a destructive call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +59,8 @@ pub(crate) struct Confirmations {
     /// The calls with their stored text: parsing and writing a number may change it.
     waiting: Vec<(StoredCall, String)>,
     word: Word,
-    /// The tool and the note.
-    asked: Vec<(String, String)>,
+    /// The stored calls that the user is asked about now.
+    asked: Vec<String>,
 }
 
 /// A call that waits for a confirmation.
@@ -49,12 +72,12 @@ struct StoredCall {
 }
 
 impl Confirmations {
-    /// `pending` are the calls that the last answer, `asked`, was about; `message` is the user's reply.
-    pub(crate) fn new(pending: &[String], asked: &str, message: &str) -> Self {
+    /// `pending` are the calls that the last answer was about; `message` is the user's reply.
+    pub(crate) fn new(pending: &[String], message: &str) -> Self {
         let read = |note: &String| StoredCall::read(note).map(|noted| (noted, note.clone()));
         Self {
             waiting: pending.iter().take(MAX_ASKED).filter_map(read).collect(),
-            word: consent::word(message, asked),
+            word: Word::of(message),
             asked: Vec::new(),
         }
     }
@@ -104,17 +127,15 @@ impl Confirmations {
         self.word = Word::Neither;
     }
 
-    /// The calls that the user is asked about now.
-    pub(crate) fn asked_calls(&self) -> impl Iterator<Item = (&str, JsonObject)> {
-        self.asked.iter().filter_map(|(tool, note)| {
-            let noted = StoredCall::read(note)?;
-            Some((tool.as_str(), noted.arguments))
-        })
+    /// The tools and arguments that the user is asked about now.
+    pub(crate) fn asked_calls(&self) -> impl Iterator<Item = (String, JsonObject)> {
+        let calls = self.asked.iter().filter_map(|note| StoredCall::read(note));
+        calls.map(|call| (call.tool, call.arguments))
     }
 
     /// The stored calls that wait now.
     pub(crate) fn into_asked(self) -> Vec<String> {
-        self.asked.into_iter().map(|(_, note)| note).collect()
+        self.asked
     }
 
     fn position(&self, tool: &str, arguments: &JsonObject) -> Option<usize> {
@@ -126,13 +147,13 @@ impl Confirmations {
         let Some(note) = StoredCall::note(tool, arguments) else {
             return Verdict::TooLong;
         };
-        if self.asked.iter().any(|(_, known)| *known == note) {
+        if self.asked.contains(&note) {
             return Verdict::Ask;
         }
         if self.asked.len() == MAX_ASKED {
             return Verdict::TooMany;
         }
-        self.asked.push((tool.to_owned(), note));
+        self.asked.push(note);
         Verdict::Ask
     }
 }
@@ -140,11 +161,15 @@ impl Confirmations {
 impl StoredCall {
     /// `None` if it is too long or too deep to be read again.
     fn note(tool: &str, arguments: &JsonObject) -> Option<String> {
-        let noted = Self {
+        let mut arguments = arguments.clone();
+        // Sorted, so that equal calls are stored once.
+        arguments.sort_keys();
+        arguments.values_mut().for_each(Value::sort_all_objects);
+        let stored = Self {
             tool: tool.to_owned(),
-            arguments: sorted(arguments),
+            arguments,
         };
-        let note = serde_json::to_string(&noted).ok()?;
+        let note = serde_json::to_string(&stored).ok()?;
         Self::read(&note).map(|_| note)
     }
 
@@ -153,22 +178,6 @@ impl StoredCall {
         (note.len() <= MAX_NOTE_BYTES)
             .then(|| serde_json::from_str(note).ok())
             .flatten()
-    }
-}
-
-/// Sorts all keys, so that equal calls are stored once.
-fn sorted(object: &JsonObject) -> JsonObject {
-    let mut entries: Vec<_> = object.iter().collect();
-    entries.sort_unstable_by_key(|(key, _)| *key);
-    let canonical = entries.into_iter().map(|(key, value)| (key.clone(), canonical(value)));
-    canonical.collect()
-}
-
-fn canonical(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => Value::Object(sorted(object)),
-        Value::Array(items) => Value::Array(items.iter().map(canonical).collect()),
-        other => other.clone(),
     }
 }
 
@@ -184,13 +193,36 @@ mod tests {
     }
 
     fn after(pending: &[String], message: &str) -> Confirmations {
-        Confirmations::new(pending, "", message)
+        Confirmations::new(pending, message)
     }
 
     fn stored(arguments: &JsonObject) -> Vec<String> {
         let mut first = after(&[], "delete it");
         assert_eq!(first.decide("delete", arguments), Verdict::Ask);
         first.into_asked()
+    }
+
+    #[test]
+    fn only_listed_words_are_answers() {
+        for yes in ["yes", " Yes.", "YES!!", "y", "ok", "Confirm\n"] {
+            assert_eq!(Word::of(yes), Word::Yes, "{yes}");
+        }
+        for no in ["no", "No.", "N", "cancel!"] {
+            assert_eq!(Word::of(no), Word::No, "{no}");
+        }
+        for neither in [
+            "",
+            "?",
+            "yes?",
+            "ok, go ahead",
+            "yes, but only the first one",
+            "no, yes",
+            "yesterday",
+            "sure",
+            "ja",
+        ] {
+            assert_eq!(Word::of(neither), Word::Neither, "{neither}");
+        }
     }
 
     #[test]
@@ -210,7 +242,10 @@ mod tests {
             Verdict::Ask,
             "asking twice is not a yes"
         );
-        assert_eq!(first.asked_calls().collect::<Vec<_>>(), [("delete", arguments.clone())]);
+        assert_eq!(
+            first.asked_calls().collect::<Vec<_>>(),
+            [("delete".to_owned(), arguments.clone())]
+        );
         let pending = first.into_asked();
         assert_eq!(pending.len(), 1);
 

@@ -8,7 +8,7 @@
 //! - [`turn`]: [`Turn`], which answers one;
 //! - `model`: the endpoint, its requests and replies, and how they fail;
 //! - `prompt`, `transcript` and `rounds`: what the model is sent, within a budget;
-//! - `calls`, `confirm`, `consent` and `results`: tool calls, their confirmation by the user, and their results;
+//! - `calls`, `confirm` and `results`: tool calls, their confirmation by the user, and their results;
 //! - `fallback`: answers for when the model fails;
 //! - `claims` and `text`: helpers.
 
@@ -20,7 +20,6 @@ pub mod chat;
 mod claims;
 pub mod config;
 mod confirm;
-mod consent;
 mod fallback;
 mod metrics;
 mod model;

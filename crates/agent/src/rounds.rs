@@ -85,17 +85,11 @@ pub(crate) fn tokens_of(shares: &[Share<'_>]) -> usize {
 
 /// Shortens the oldest first until everything fits, or nothing can be shortened.
 pub(crate) fn fit(shares: &mut [Share<'_>], room: usize) {
-    let mut taken = tokens_of(shares);
-    let (earlier, last) = shares.split_at_mut(shares.len().saturating_sub(1));
-    for part in [earlier, last] {
+    let last = shares.len().saturating_sub(1);
+    for part in [0..last, last..shares.len()] {
         for shorten in [Share::shorten_results, Share::leave_arguments_out] {
-            for share in part.iter_mut() {
-                let mut before = share.tokens();
-                while taken > room && shorten(share) {
-                    let after = share.tokens();
-                    taken = taken - before + after;
-                    before = after;
-                }
+            for at in part.clone() {
+                while tokens_of(shares) > room && shorten(&mut shares[at]) {}
             }
         }
     }

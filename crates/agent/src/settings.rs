@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::config::Config;
+
 #[derive(Clone)]
 pub struct Settings {
     /// An OpenAI-compatible endpoint, without `/chat/completions`.
@@ -33,32 +35,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The defaults of the configuration, for this model.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
+        let config = Config::<()> {
             base_url: base_url.into(),
             model: model.into(),
-            api_key: None,
-            temperature: None,
-            max_output_tokens: 1024,
-            context_tokens: 32_000,
-            max_result_chars: 12_000,
-            max_rounds: 5,
-            history: 10,
-            idle_after: Duration::from_secs(30 * 60),
-            silence: Duration::from_secs(60),
-            request_timeout: Duration::from_secs(120),
-            turn_timeout: Duration::from_secs(300),
-            instructions: None,
-        }
-    }
-}
-
-/// Omits the key.
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
-            .field("base_url", &self.base_url)
-            .field("model", &self.model)
-            .finish_non_exhaustive()
+            ..Config::default()
+        };
+        config.settings_with(None)
     }
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use async_openai::types::chat::{ChatCompletionTool, ChatCompletionTools, FunctionObject};
 use async_trait::async_trait;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tribune_core::{CallContext, JsonObject, Result, ToolOutput, ToolSpec};
 
 use crate::text::tokens;
@@ -60,13 +59,13 @@ impl ToolSet {
 }
 
 /// A tool as the model sees it. Not `strict`: that supports only a part of JSON Schema.
-fn function(spec: &ToolSpec) -> ChatCompletionTools {
-    ChatCompletionTools::Function(ChatCompletionTool {
-        function: FunctionObject {
-            name: spec.name.clone(),
-            description: Some(spec.description.clone()),
-            parameters: Some(Value::Object(spec.input_schema.clone())),
-            strict: None,
+fn function(spec: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.input_schema,
         },
     })
 }

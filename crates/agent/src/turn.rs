@@ -16,7 +16,6 @@ use crate::confirm::Confirmations;
 use crate::fallback;
 use crate::model::Model;
 use crate::model::failure::{Cause, Failure};
-use crate::model::request::ToolUse;
 use crate::prompt::system_prompt;
 use crate::results::behind;
 use crate::settings::Settings;
@@ -81,9 +80,7 @@ impl Turn {
         events.emit(Event::Started {
             conversation_id: self.conversation.id,
         });
-        let asked = self.conversation.recent.last();
-        let asked = asked.map_or("", |message| message.content.as_str());
-        let confirmations = Confirmations::new(&self.conversation.pending, asked, &self.question);
+        let confirmations = Confirmations::new(&self.conversation.pending, &self.question);
         let mut waiting = Waiting {
             user: self.user.clone(),
             conversation: self.conversation.id,
@@ -217,10 +214,9 @@ async fn converse(
     warn_of_definitions(shared, tools.specs().len(), definitions);
     loop {
         let last = transcript.rounds() >= max_rounds;
-        let tool_use = if last { ToolUse::Over } else { ToolUse::Allowed };
         let messages = transcript.messages(definitions);
         let on_text = |text: &str| stream.send(text);
-        let reply = match shared.model.ask(messages, &tools, tool_use, cx, &on_text).await {
+        let reply = match shared.model.ask(messages, &tools, last, cx, &on_text).await {
             Ok(reply) => reply,
             Err(failure) if last && max_rounds > 0 && failure.cause == Cause::Nothing => return End::Stopped,
             Err(failure) => return End::Failed(failure),

@@ -43,8 +43,8 @@ export class Log {
   /** Buttons that send yes or no as a message. */
   confirmation(say) {
     const node = element('div', { className: 'confirm', role: 'group', 'aria-label': 'Your confirmation' });
-    const yes = ['Yes, go ahead', () => say('Yes, go ahead')];
-    const no = ['No, leave it', () => say('No, leave it')];
+    const yes = ['Yes', () => say('Yes')];
+    const no = ['No', () => say('No')];
     node.append(...buttons([yes, no], () => node.remove()));
     this.#add(node);
   }

@@ -1,5 +1,7 @@
 //! How a model can fail: causes, messages for users, labels for metrics.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tribune_core::{Error, ErrorKind};
 
@@ -39,25 +41,29 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// For logs and metrics.
-    pub(crate) const fn as_str(self) -> &'static str {
+    /// The label for logs and metrics, and what happened, for the user.
+    const fn texts(self) -> (&'static str, &'static str) {
         match self {
-            Self::KeyRefused => "key_refused",
-            Self::UnknownModel => "unknown_model",
-            Self::OutOfCredit => "out_of_credit",
-            Self::TooLong => "too_long",
-            Self::TooManyRequests => "too_many_requests",
-            Self::ServerError => "server_error",
-            Self::Rejected => "rejected",
-            Self::Unreachable => "unreachable",
-            Self::HalfAnAnswer => "half_an_answer",
-            Self::Garbage => "garbage",
-            Self::Nothing => "nothing",
-            Self::Silence => "silence",
-            Self::RequestTimeout => "request_timeout",
-            Self::TurnTimeout => "turn_timeout",
-            Self::Cancelled => "cancelled",
+            Self::KeyRefused => ("key_refused", "The model server rejected the API key"),
+            Self::UnknownModel => ("unknown_model", "The model server does not have this model or address"),
+            Self::OutOfCredit => ("out_of_credit", "The account of the model has no credit left"),
+            Self::TooLong => ("too_long", "The conversation is too long for the model"),
+            Self::TooManyRequests => ("too_many_requests", "The model server is rate limiting requests"),
+            Self::ServerError => ("server_error", "The model server failed"),
+            Self::Rejected => ("rejected", "The model server rejected the request"),
+            Self::Unreachable => ("unreachable", "The model server is unreachable"),
+            Self::HalfAnAnswer => ("half_an_answer", "The model's answer broke off"),
+            Self::Garbage => ("garbage", "The model server sent an unreadable answer"),
+            Self::Nothing => ("nothing", "The model sent an empty answer"),
+            Self::Silence => ("silence", "The model sent nothing for too long"),
+            Self::RequestTimeout => ("request_timeout", "The model timed out"),
+            Self::TurnTimeout => ("turn_timeout", "The model timed out"),
+            Self::Cancelled => ("cancelled", "The request was cancelled"),
         }
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        self.texts().0
     }
 
     /// Some codes say more than their status.
@@ -70,26 +76,6 @@ impl Cause {
             (429, _) => Self::TooManyRequests,
             (500..=599, _) => Self::ServerError,
             _ => Self::Rejected,
-        }
-    }
-
-    /// What happened, for the user.
-    const fn happened(self) -> &'static str {
-        match self {
-            Self::KeyRefused => "The model server rejected the API key",
-            Self::UnknownModel => "The model server does not have this model or address",
-            Self::OutOfCredit => "The account of the model has no credit left",
-            Self::TooLong => "The conversation is too long for the model",
-            Self::TooManyRequests => "The model server is rate limiting requests",
-            Self::ServerError => "The model server failed",
-            Self::Rejected => "The model server rejected the request",
-            Self::Unreachable => "The model server is unreachable",
-            Self::HalfAnAnswer => "The model's answer broke off",
-            Self::Garbage => "The model server sent an unreadable answer",
-            Self::Nothing => "The model sent an empty answer",
-            Self::Silence => "The model sent nothing for too long",
-            Self::RequestTimeout | Self::TurnTimeout => "The model timed out",
-            Self::Cancelled => "The request was cancelled",
         }
     }
 
@@ -112,6 +98,8 @@ pub(crate) struct Failure {
     pub(crate) status: Option<u16>,
     /// The endpoint's error code: a short word, never its message, which may quote the conversation.
     pub(crate) code: Option<String>,
+    /// How long the endpoint asked to wait.
+    pub(crate) retry_after: Option<Duration>,
 }
 
 impl Failure {
@@ -121,6 +109,7 @@ impl Failure {
             cause: Cause::from_status(status, code.as_deref()),
             status: Some(status),
             code,
+            retry_after: None,
         }
     }
 
@@ -143,11 +132,14 @@ impl Failure {
 
     /// What happened, with the status and code of the model server.
     pub(crate) fn happened(&self) -> String {
-        let code = self.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-        match (self.status, self.cause) {
-            (Some(status), Cause::ServerError) => format!("The model server answered {status}{code}."),
-            (Some(status), cause) => format!("{} (HTTP {status}).", cause.happened()),
-            (None, cause) => format!("{}.", cause.happened()),
+        let happened = self.cause.texts().1;
+        match (self.status, &self.code) {
+            (Some(status), Some(code)) if self.cause == Cause::ServerError => {
+                format!("The model server answered {status} ({code}).")
+            }
+            (Some(status), None) if self.cause == Cause::ServerError => format!("The model server answered {status}."),
+            (Some(status), _) => format!("{happened} (HTTP {status})."),
+            (None, _) => format!("{happened}."),
         }
     }
 
@@ -167,6 +159,7 @@ impl From<Cause> for Failure {
             cause,
             status: None,
             code: None,
+            retry_after: None,
         }
     }
 }

@@ -1,8 +1,7 @@
 //! A model behind an OpenAI-compatible endpoint.
 //!
-//! `async-openai` provides the types of the protocol. Its client is not used: it logs unreadable responses, which may
-//! quote users; it reads events of any size; it retries for minutes; it takes keys from the environment; and it treats
-//! a plain JSON response to a streaming request as an empty stream.
+//! Libraries for this protocol are not used: they log unreadable responses, which may quote users, read events of any
+//! size, retry for minutes, and treat a plain JSON response to a streaming request as an empty stream.
 //!
 //! - [`request`]: what the agent sends;
 //! - [`sse`]: the events of a stream;
@@ -29,7 +28,7 @@ use crate::settings::Settings;
 use crate::toolbox::ToolSet;
 use failure::{Cause, Failure};
 use reply::{Builder, Reply};
-use request::{Message, OutputLimit, ToolUse};
+use request::{Body, Message};
 use sse::EventReader;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -56,25 +55,11 @@ pub(crate) struct Model {
     authorization: Option<HeaderValue>,
     name: String,
     temperature: Option<f32>,
-    limit: OutputLimit,
+    max_output_tokens: u32,
+    is_openai: bool,
     silence: Duration,
     request_timeout: Duration,
     clock: Arc<dyn Clock>,
-}
-
-/// A failed attempt, and when to retry.
-struct Failed {
-    failure: Failure,
-    retry_after: Option<Duration>,
-}
-
-impl<T: Into<Failure>> From<T> for Failed {
-    fn from(failure: T) -> Self {
-        Self {
-            failure: failure.into(),
-            retry_after: None,
-        }
-    }
 }
 
 impl Model {
@@ -97,15 +82,11 @@ impl Model {
         let client = builder
             .build()
             .map_err(|error| Error::internal("no HTTP client can be made on this machine").caused_by(error))?;
-        let tokens = settings.max_output_tokens;
         Ok(Self {
             client,
             authorization: settings.api_key.as_deref().map(bearer).transpose()?,
-            limit: if host == "api.openai.com" {
-                OutputLimit::MaxCompletionTokens(tokens)
-            } else {
-                OutputLimit::MaxTokens(tokens)
-            },
+            is_openai: host == "api.openai.com",
+            max_output_tokens: settings.max_output_tokens,
             url,
             name: settings.model.clone(),
             temperature: settings.temperature,
@@ -115,17 +96,27 @@ impl Model {
         })
     }
 
-    /// Sends the request, with retries while no text has arrived.
+    /// Sends the request, with retries while no text has arrived. With `must_answer`, the model may not call tools.
     pub(crate) async fn ask(
         &self,
         messages: Vec<Message>,
         tools: &ToolSet,
-        tool_use: ToolUse,
+        must_answer: bool,
         cx: &CallContext,
         on_text: OnText<'_>,
     ) -> Result<Reply, Failure> {
         let tools = tools.definitions();
-        let body = request::body(&self.name, self.temperature, self.limit, messages, tools, tool_use);
+        let limit = Some(self.max_output_tokens);
+        let body = Body {
+            model: &self.name,
+            messages,
+            stream: true,
+            temperature: self.temperature,
+            max_tokens: limit.filter(|_| !self.is_openai),
+            max_completion_tokens: limit.filter(|_| self.is_openai),
+            tools,
+            tool_choice: (must_answer && tools.is_some()).then_some("none"),
+        };
         let body = Bytes::from(serde_json::to_vec(&body).map_err(|_| Cause::Rejected)?);
         let has_text = AtomicBool::new(false);
         let on_text = |text: &str| {
@@ -135,14 +126,14 @@ impl Model {
         let mut backoff = FIRST_RETRY_AFTER;
         let mut retries = 0;
         loop {
-            let failed = match self.try_once(&body, cx, &on_text).await {
+            let failure = match self.try_once(&body, cx, &on_text).await {
                 Ok(reply) => return Ok(reply),
-                Err(failed) => failed,
+                Err(failure) => failure,
             };
-            let wait = failed.retry_after.unwrap_or(backoff);
-            let may_help = failed.failure.is_passing() && retries < MAX_RETRIES && wait <= MAX_RETRY_AFTER;
+            let wait = failure.retry_after.unwrap_or(backoff);
+            let may_help = failure.is_passing() && retries < MAX_RETRIES && wait <= MAX_RETRY_AFTER;
             if !may_help || has_text.load(Ordering::Relaxed) || wait >= cx.time_left(self.clock.monotonic()) {
-                return Err(failed.failure);
+                return Err(failure);
             }
             tokio::select! {
                 () = cx.cancel.cancelled() => return Err(Cause::Cancelled.into()),
@@ -154,7 +145,7 @@ impl Model {
     }
 
     /// One request within its timeout; counted, and logged if it fails.
-    async fn try_once(&self, body: &Bytes, cx: &CallContext, on_text: OnText<'_>) -> Result<Reply, Failed> {
+    async fn try_once(&self, body: &Bytes, cx: &CallContext, on_text: OnText<'_>) -> Result<Reply, Failure> {
         let started = self.clock.monotonic();
         let left = cx.time_left(started);
         let out_of_time = if left <= self.request_timeout {
@@ -167,7 +158,7 @@ impl Model {
             answered = timeout(left.min(self.request_timeout), self.exchange(body, on_text)) =>
                 answered.unwrap_or_else(|_| Err(out_of_time.into())),
         };
-        self.account(started, answered.as_ref().map_err(|failed| &failed.failure), cx);
+        self.account(started, answered.as_ref(), cx);
         answered
     }
 
@@ -194,7 +185,7 @@ impl Model {
         }
     }
 
-    async fn exchange(&self, body: &Bytes, on_text: OnText<'_>) -> Result<Reply, Failed> {
+    async fn exchange(&self, body: &Bytes, on_text: OnText<'_>) -> Result<Reply, Failure> {
         let mut request = self
             .client
             .post(self.url.clone())
@@ -222,7 +213,7 @@ impl Model {
         Ok(reply)
     }
 
-    async fn refused(&self, response: Response) -> Failed {
+    async fn refused(&self, response: Response) -> Failure {
         let status = response.status().as_u16();
         let retry_after = response
             .headers()
@@ -232,9 +223,9 @@ impl Model {
         let body = timeout(PARTICULARS, self.read_whole(response, MAX_ERROR_BYTES)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        Failed {
-            failure: Failure::from_status(status, &body),
+        Failure {
             retry_after,
+            ..Failure::from_status(status, &body)
         }
     }
 

@@ -1,109 +1,52 @@
 //! Requests to a model, in the OpenAI protocol.
 
-use async_openai::types::chat::{
-    ChatCompletionMessageToolCall, ChatCompletionMessageToolCalls, ChatCompletionRequestAssistantMessage,
-    ChatCompletionRequestMessage, ChatCompletionRequestSystemMessage, ChatCompletionRequestToolMessage,
-    ChatCompletionRequestUserMessage, ChatCompletionToolChoiceOption, CreateChatCompletionRequest, FunctionCall,
-    ToolChoiceOptions,
-};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
-pub(crate) type Message = ChatCompletionRequestMessage;
-
-/// Whether the model may call tools in this request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToolUse {
-    Allowed,
-    /// It must answer without further calls.
-    Over,
-}
-
-/// The field that limits an answer: OpenAI's models refuse the old one, other servers do not know the new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OutputLimit {
-    MaxTokens(u32),
-    MaxCompletionTokens(u32),
-}
+/// One entry of `messages`.
+pub(crate) type Message = Value;
 
 pub(crate) fn system(text: &str) -> Message {
-    Message::System(ChatCompletionRequestSystemMessage {
-        content: text.into(),
-        name: None,
-    })
+    json!({"role": "system", "content": text})
 }
 
 pub(crate) fn user(text: &str) -> Message {
-    Message::User(ChatCompletionRequestUserMessage {
-        content: text.into(),
-        name: None,
-    })
+    json!({"role": "user", "content": text})
 }
 
 pub(crate) fn assistant(text: &str) -> Message {
-    Message::Assistant(ChatCompletionRequestAssistantMessage {
-        content: Some(text.into()),
-        ..ChatCompletionRequestAssistantMessage::default()
-    })
+    json!({"role": "assistant", "content": text})
 }
 
 /// The model's calls: `(id, name, arguments)`.
 pub(crate) fn calls<'a>(calls: impl Iterator<Item = (&'a str, &'a str, &'a str)>) -> Message {
-    let call = |(id, name, arguments): (&str, &str, &str)| {
-        ChatCompletionMessageToolCalls::Function(ChatCompletionMessageToolCall {
-            id: id.to_owned(),
-            function: FunctionCall {
-                name: name.to_owned(),
-                arguments: arguments.to_owned(),
-            },
-        })
-    };
-    Message::Assistant(ChatCompletionRequestAssistantMessage {
-        tool_calls: Some(calls.map(call).collect()),
-        ..ChatCompletionRequestAssistantMessage::default()
-    })
+    let call = |(id, name, arguments): (&str, &str, &str)| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+    json!({"role": "assistant", "tool_calls": calls.map(call).collect::<Vec<_>>()})
 }
 
 pub(crate) fn result(call_id: &str, text: &str) -> Message {
-    Message::Tool(ChatCompletionRequestToolMessage {
-        content: text.into(),
-        tool_call_id: call_id.to_owned(),
-    })
+    json!({"role": "tool", "content": text, "tool_call_id": call_id})
 }
 
-/// A request with tools that are serialised already.
+/// A request.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
-    #[serde(flatten)]
-    request: CreateChatCompletionRequest,
+    pub(super) model: &'a str,
+    pub(super) messages: Vec<Message>,
+    pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a RawValue>,
-}
-
-/// Every compatible server knows the old name of the limit.
-#[allow(deprecated)]
-pub(super) fn body<'a>(
-    model: &str,
-    temperature: Option<f32>,
-    limit: OutputLimit,
-    messages: Vec<Message>,
-    tools: Option<&'a RawValue>,
-    tool_use: ToolUse,
-) -> Body<'a> {
-    let over = tools.is_some() && tool_use == ToolUse::Over;
-    let mut request = CreateChatCompletionRequest {
-        model: model.to_owned(),
-        messages,
-        temperature,
-        stream: Some(true),
-        tool_choice: over.then_some(ChatCompletionToolChoiceOption::Mode(ToolChoiceOptions::None)),
-        ..CreateChatCompletionRequest::default()
-    };
-    match limit {
-        OutputLimit::MaxTokens(tokens) => request.max_tokens = Some(tokens),
-        OutputLimit::MaxCompletionTokens(tokens) => request.max_completion_tokens = Some(tokens),
-    }
-    Body { request, tools }
+    pub(super) temperature: Option<f32>,
+    /// OpenAI's models refuse this name of the limit, other servers do not know the new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_completion_tokens: Option<u32>,
+    /// Serialised already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tools: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool_choice: Option<&'static str>,
 }
 
 #[cfg(test)]
@@ -112,17 +55,28 @@ mod tests {
 
     use super::*;
 
+    fn plain() -> Body<'static> {
+        Body {
+            model: "m",
+            messages: Vec::new(),
+            stream: true,
+            temperature: Some(0.5),
+            max_tokens: Some(7),
+            max_completion_tokens: None,
+            tools: None,
+            tool_choice: None,
+        }
+    }
+
     #[test]
     fn tools_are_sent_as_they_were_written() {
         let tools = RawValue::from_string("[{\"type\":\"function\"}]".to_owned()).expect("JSON");
-        let request = body(
-            "m",
-            None,
-            OutputLimit::MaxTokens(7),
-            Vec::new(),
-            Some(&tools),
-            ToolUse::Over,
-        );
+        let request = Body {
+            messages: Vec::new(),
+            tools: Some(&tools),
+            tool_choice: Some("none"),
+            ..plain()
+        };
         let sent = serde_json::to_value(request).expect("JSON");
         assert_eq!(
             (&sent["tools"], &sent["tool_choice"]),
@@ -139,7 +93,7 @@ mod tests {
             result("c1", "found"),
             assistant("hi"),
         ];
-        let request = body("m", Some(0.5), OutputLimit::MaxTokens(7), messages, None, ToolUse::Over);
+        let request = Body { messages, ..plain() };
         assert_eq!(
             serde_json::to_value(request).expect("JSON"),
             json!({

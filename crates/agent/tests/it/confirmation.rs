@@ -65,7 +65,7 @@ async fn model_cannot_override_a_refusal() {
     ])
     .await;
     chat.ask("delete milk").await.unwrap();
-    let refused = chat.ask("No, keep it").await.unwrap();
+    let refused = chat.ask("No.").await.unwrap();
     assert_eq!(only_call(&refused), (false, false));
     assert!(chat.requests()[3].contents("tool")[0].starts_with("NOT DONE"));
     // The refusal has ended the matter: it would have to be asked for anew.
@@ -240,7 +240,7 @@ async fn confirmed_call_runs_with_exact_arguments() {
     ])
     .await;
     chat.ask("write to Ann").await.unwrap();
-    assert_eq!(only_call(&chat.ask("Yes, go ahead").await.unwrap()), (true, false));
+    assert_eq!(only_call(&chat.ask("Yes!").await.unwrap()), (true, false));
     let sent = chat.tasks.letters.lock().unwrap().clone();
     assert_eq!(sent, [letter.as_object().cloned().unwrap()]);
 }
@@ -317,7 +317,10 @@ async fn forgotten_question_is_added() {
     assert_eq!(asked.message, "I will send it. \n\nSend a letter? Reply yes or no.");
     assert_eq!(chat.heard.text(), asked.message);
     assert_eq!(chat.store.exchanges()[0].answer.content, asked.message);
-    assert_eq!(chat.ask("hm").await.unwrap().message, "送りますか？");
+    assert_eq!(
+        chat.ask("hm").await.unwrap().message,
+        "送りますか？\n\nSend a letter? Reply yes or no."
+    );
     assert_eq!(
         chat.ask("no").await.unwrap().message,
         "All right.",

@@ -42,11 +42,11 @@ fn script(asked: &ModelRequest, breakdowns: &Mutex<usize>) -> Reply {
             _ => says("Done: **Water the tomatoes** is on your list."),
         };
     }
-    if is("delete the tomato") || is("yes, go ahead") {
+    if is("delete the tomato") || question == "yes" {
         return match results.len() {
             0 => calls("list_tasks", &json!({"status": "all"})),
             1 => calls("delete_task", &tomato()),
-            _ if is("yes, go ahead") => says("It is deleted."),
+            _ if question == "yes" => says("It is deleted."),
             _ => says("Shall I delete **Water the tomatoes**?"),
         };
     }

@@ -214,14 +214,14 @@ fn destructive_call_waits_for_confirmation() {
         (&json!("delete_task"), &json!(false), &json!(true))
     );
     assert_eq!(me.titles(), ["Water the tomatoes"]);
-    me.chat("No, leave it");
+    me.chat("No");
     assert_eq!(
         me.titles(),
         ["Water the tomatoes"],
         "no means no, whatever the model makes of it"
     );
     me.chat("Delete the tomatoes");
-    let done = me.chat("Yes, go ahead");
+    let done = me.chat("Yes");
     assert_eq!(
         done["tool_calls"].as_array().expect("calls").last().expect("a call")["success"],
         true,
