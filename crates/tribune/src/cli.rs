@@ -45,11 +45,19 @@ pub enum Command {
     /// Serve over HTTP: MCP at /mcp and /sse, pages at / and /data/{id}
     Serve(Serve),
     /// Serve the same tools over standard input and output
-    Stdio(Stdio),
+    Stdio {
+        /// Which selection of tools to serve
+        #[arg(long, default_value = "default")]
+        profile: String,
+    },
     /// Write a commented tribune.toml
     Init(Init),
     /// Check the configuration and show what would be served
-    Check(Check),
+    Check {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Bring the search indexes up to date: only files that changed are read
     Index(Index),
     /// Search as a host would
@@ -63,15 +71,28 @@ pub enum Command {
     /// Talk to the agent in this terminal
     Chat(Chat),
     /// API tokens: who may use this server, and as whom
-    Token(Token),
+    Token {
+        #[command(subcommand)]
+        verb: TokenVerb,
+    },
     /// Run a simulated Binance exchange on this machine, or replay a recording of the real one
     Sim(Sim),
     /// Show how to connect a host, with the text to paste
-    Connect(Connect),
+    Connect {
+        #[arg(value_enum)]
+        host: Host,
+    },
     /// Print a shell's completion script
-    Completions(Completions),
+    Completions {
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Write manual pages
-    Man(Man),
+    Man {
+        /// Where to write them
+        #[arg(long, value_name = "DIR", default_value = "man")]
+        dir: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -115,13 +136,6 @@ pub struct Sim {
 }
 
 #[derive(Debug, Args)]
-pub struct Stdio {
-    /// Which selection of tools to serve
-    #[arg(long, default_value = "default")]
-    pub profile: String,
-}
-
-#[derive(Debug, Args)]
 pub struct Init {
     /// The folder with your documents; made, with a first note, if it does not exist
     #[arg(default_value = "notes")]
@@ -130,13 +144,6 @@ pub struct Init {
     /// Replace an existing file
     #[arg(long)]
     pub force: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Check {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -310,20 +317,25 @@ Examples:
 The model is that of [agent] in tribune.toml. In a conversation, /new begins another, /history shows what was said,
 /tools lists what the agent can use and /quit ends it.";
 
-#[derive(Debug, Args)]
-pub struct Token {
-    #[command(subcommand)]
-    pub verb: TokenVerb,
-}
-
 #[derive(Debug, Subcommand)]
 pub enum TokenVerb {
     /// Make a token for a user; it is shown once and kept only as a digest
     Create(TokenCreate),
     /// List tokens: whose, for what, since when, last used
-    List(TokenList),
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Revoke a token: it is refused from now on
-    Revoke(TokenRevoke),
+    Revoke {
+        /// The id that `tribune token list` shows
+        id: String,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -345,46 +357,10 @@ pub struct TokenCreate {
     pub json: bool,
 }
 
-#[derive(Debug, Args)]
-pub struct TokenList {
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct TokenRevoke {
-    /// The id that `tribune token list` shows
-    pub id: String,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Connect {
-    #[arg(value_enum)]
-    pub host: Host,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Host {
     Chatgpt,
     Claude,
     Vscode,
     Cursor,
-}
-
-#[derive(Debug, Args)]
-pub struct Completions {
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub struct Man {
-    /// Where to write them
-    #[arg(long, value_name = "DIR", default_value = "man")]
-    pub dir: PathBuf,
 }

@@ -165,7 +165,7 @@ fn embed_few(corpus: &DocumentsSource) {
 pub(super) fn make_ready(config: &Config, corpus: &DocumentsSource) -> anyhow::Result<()> {
     corpus.refresh()?;
     let indexed = corpus.status() == SourceStatus::Ready;
-    if indexed && !config.auto_index {
+    if indexed && !config.server.auto_index {
         return Ok(());
     }
     // An existing index answers at once; without one, wait.

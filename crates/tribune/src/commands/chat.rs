@@ -1,6 +1,6 @@
 //! `tribune chat`: the agent in a terminal.
 
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,13 +131,15 @@ async fn answer_in_terminal(talk: &mut Talk, message: &str) -> anyhow::Result<()
 
 /// Reads questions until the end of input. One that fails does not end the conversation.
 fn converse(runtime: &tokio::runtime::Runtime, parts: &Parts, talk: &mut Talk) -> anyhow::Result<ExitCode> {
-    let mut lines = Lines::open()?;
-    if lines.is_terminal() {
+    let is_terminal = std::io::stdin().is_terminal();
+    let prompt = if is_terminal { "> " } else { "" };
+    let mut editor = DefaultEditor::new()?;
+    if is_terminal {
         let model = &talk.chat()?.agent.settings().model;
         eprintln!("Talking to {model}. /new begins another conversation, /history, /tools, /quit.");
     }
     let mut code = ExitCode::SUCCESS;
-    while let Some(line) = lines.next()? {
+    while let Some(line) = next_line(&mut editor, prompt)? {
         let done = match line.trim() {
             "" => continue,
             "/quit" | "/exit" => break,
@@ -161,7 +163,7 @@ fn converse(runtime: &tokio::runtime::Runtime, parts: &Parts, talk: &mut Talk) -
         }
     }
     // Of input from a pipe, the last message decides.
-    Ok(if lines.is_terminal() { ExitCode::SUCCESS } else { code })
+    Ok(if is_terminal { ExitCode::SUCCESS } else { code })
 }
 
 async fn show_history(parts: &Parts, talk: &Talk) -> anyhow::Result<()> {
@@ -196,40 +198,16 @@ fn show_tools(talk: &Talk) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where questions come from.
-enum Lines {
-    Terminal(Box<DefaultEditor>),
-    Pipe(std::io::Lines<std::io::StdinLock<'static>>),
-}
-
-impl Lines {
-    fn open() -> anyhow::Result<Self> {
-        let stdin = std::io::stdin();
-        Ok(if stdin.is_terminal() {
-            Self::Terminal(Box::new(DefaultEditor::new()?))
-        } else {
-            Self::Pipe(stdin.lock().lines())
-        })
-    }
-
-    fn is_terminal(&self) -> bool {
-        matches!(self, Self::Terminal(_))
-    }
-
-    /// `None` at the end. Ctrl-C drops the line that is being written.
-    fn next(&mut self) -> anyhow::Result<Option<String>> {
-        match self {
-            Self::Terminal(editor) => match editor.readline("> ") {
-                Ok(line) => {
-                    editor.add_history_entry(&line)?;
-                    Ok(Some(line))
-                }
-                Err(ReadlineError::Interrupted) => Ok(Some(String::new())),
-                Err(ReadlineError::Eof) => Ok(None),
-                Err(error) => Err(error.into()),
-            },
-            Self::Pipe(lines) => Ok(lines.next().transpose()?),
+/// The next line; `None` at the end. Ctrl-C drops the line that is being written.
+fn next_line(editor: &mut DefaultEditor, prompt: &str) -> anyhow::Result<Option<String>> {
+    match editor.readline(prompt) {
+        Ok(line) => {
+            editor.add_history_entry(&line)?;
+            Ok(Some(line))
         }
+        Err(ReadlineError::Interrupted) => Ok(Some(String::new())),
+        Err(ReadlineError::Eof) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -271,7 +249,7 @@ impl Terminal {
 impl Events for Terminal {
     fn emit(&self, event: Event) {
         match event {
-            Event::Started { .. } => {}
+            Event::Started { .. } | Event::ToolStart { .. } => {}
             Event::Delta { text } => {
                 self.has_said.store(true, Ordering::Relaxed);
                 self.write(&printable(&text));
@@ -280,7 +258,6 @@ impl Events for Terminal {
                 self.has_said.store(false, Ordering::Relaxed);
                 self.end_line();
             }
-            Event::ToolStart { .. } => {}
             Event::ToolEnd { summary, .. } => {
                 self.end_line();
                 let outcome = match (summary.success, summary.needs_confirmation) {

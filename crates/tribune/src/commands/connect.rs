@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use tribune_server::connect::{self, Guide, Reach};
 
 use super::{config, print};
-use crate::cli::{Common, Connect, Host};
+use crate::cli::{Common, Host};
 use crate::config::Config;
 
-pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
     let config = config(common)?;
     let settings = config.settings(config.listen, false);
     let base = settings.public_url.trim_end_matches('/');
-    let mut text = match args.host {
+    let mut text = match host {
         Host::Chatgpt => guide(connect::Host::ChatGpt, base, settings.auth_required),
         Host::Claude => format!(
             "{}\n{}\nIn Claude Desktop without a public address, as a local program (claude_desktop_config.json):\n\n{}\n",
@@ -27,13 +27,13 @@ pub fn run(common: &Common, args: &Connect) -> anyhow::Result<ExitCode> {
         ),
         Host::Cursor => guide(connect::Host::Cursor, base, settings.auth_required),
     };
-    if config.has_users() {
-        text.push_str(match args.host {
+    if config.tasks {
+        text.push_str(match host {
             Host::Chatgpt => "\nChatGPT connects without a token, so it sees shared data and nothing that belongs to a user.\n",
             _ => "\nFor personal data from another machine: create a token (`tribune token create --user NAME`) and have the client send\nthe header `Authorization: Bearer TOKEN`; on this machine none is needed.\n",
         });
     }
-    let needs_public = matches!(args.host, Host::Chatgpt | Host::Claude);
+    let needs_public = matches!(host, Host::Chatgpt | Host::Claude);
     if let Some(warning) = Reach::of(base).warning(base).filter(|_| needs_public) {
         text.push_str(&format!(
             "\nNote: {warning}\ndeploy/ has examples for nginx and Caddy.\n"

@@ -27,20 +27,20 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let common = cli.common;
     match cli.command {
         Command::Serve(args) => serve::run(&common, &args),
-        Command::Stdio(args) => stdio::run(&common, &args),
+        Command::Stdio { profile } => stdio::run(&common, &profile),
         Command::Init(args) => init::run(&common, &args),
-        Command::Check(args) => check::run(&common, &args),
+        Command::Check { json } => check::run(&common, json),
         Command::Index(args) => index::run(&common, &args),
         Command::Search(args) => ask::search(&common, &args),
         Command::Fetch(args) => ask::fetch(&common, &args),
         Command::Call(args) => ask::call(&common, &args),
         Command::Eval(args) => eval::run(&common, &args),
         Command::Chat(args) => chat::run(&common, &args),
-        Command::Token(args) => token::run(&common, &args),
+        Command::Token { verb } => token::run(&common, &verb),
         Command::Sim(args) => sim::run(&common, &args),
-        Command::Connect(args) => connect::run(&common, &args),
-        Command::Completions(args) => pages::completions(&args),
-        Command::Man(args) => pages::man(&args),
+        Command::Connect { host } => connect::run(&common, host),
+        Command::Completions { shell } => pages::completions(shell),
+        Command::Man { dir } => pages::man(&dir),
     }
 }
 

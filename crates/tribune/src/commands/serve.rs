@@ -8,6 +8,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tribune_core::Source;
 use tribune_server::Service;
+use tribune_server::connect::Reach;
 use tribune_server::service::NoChat;
 
 use super::{config, plural, print, runtime, stop_asked};
@@ -61,7 +62,8 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
 
 /// A warning for a server that other machines can reach and that serves anonymous callers.
 fn open_to_all(config: &Config, listen: SocketAddr) -> Option<String> {
-    let public = config.public_url.as_deref().filter(|url| !is_of_this_machine(url));
+    let public = config.server.public_url.as_deref();
+    let public = public.filter(|url| Reach::of(url) != Reach::ThisMachine);
     let reached_at = match public {
         _ if config.auth_required => return None,
         Some(url) => url.to_owned(),
@@ -71,14 +73,6 @@ fn open_to_all(config: &Config, listen: SocketAddr) -> Option<String> {
     Some(format!(
         "anyone who reaches {reached_at} can read shared data, and nothing else: personal data, the chat and tools that change something need a token (`tribune token create --user NAME`); with `required = true` in [auth] everything needs one"
     ))
-}
-
-fn is_of_this_machine(url: &str) -> bool {
-    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| {
-        host.strip_prefix(name)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with([':', '/']))
-    })
 }
 
 fn cannot_listen(wanted: SocketAddr, error: &std::io::Error) -> anyhow::Error {
@@ -114,19 +108,18 @@ pub fn stop_on_signal(service: Arc<Service>) {
     });
 }
 
+const DEMO_NOTE: &str = "\
+This is the demo, with sample documents and a SIMULATED exchange. For your own: `tribune init FOLDER`, then `tribune serve`.
+`tribune connect chatgpt` shows what to paste into ChatGPT; Ctrl-C stops the server.";
+
 /// What the operator needs in the first minute.
 fn welcome(config: &Config, service: &Service) -> String {
     let base = service.links.base();
-    let mut text = String::new();
-    let mut line = |words: String| {
-        text.push_str(&words);
-        text.push('\n');
-    };
-    line(format!(
+    let mut lines = vec![format!(
         "Tribune {} serves {}",
         env!("CARGO_PKG_VERSION"),
         plural(service.sources().len() as u64, "source")
-    ));
+    )];
     for source in service.sources() {
         let facts = source.facts();
         let state = match facts.counted() {
@@ -134,41 +127,33 @@ fn welcome(config: &Config, service: &Service) -> String {
             Some(count) => count,
             None => "loading".to_owned(),
         };
-        line(format!("  {:<14} {} ({state})", facts.name, facts.title));
+        lines.push(format!("  {:<14} {} ({state})", facts.name, facts.title));
     }
     if service.sources().is_empty() {
-        line("  no sources yet: add a [[sources]] table to the configuration".to_owned());
+        lines.push("  no sources yet: add a [[sources]] table to the configuration".to_owned());
     }
-    line(String::new());
-    line(format!("  listens on        http://{}", service.settings.listen));
-    line(format!("  page for people   {base}/"));
-    line(format!(
-        "  MCP address       {base}/mcp        (paste it into your MCP client)"
-    ));
-    line(format!("  older clients     {base}/sse"));
-    if config.has_users() {
-        line(match &service.chat {
-            Ok(chat) => format!(
-                "  chat              {base}/        (with {})",
-                chat.agent.settings().model
-            ),
-            Err(NoChat::Unconfigured) => "  chat              needs a model: [agent] in the configuration".to_owned(),
-            Err(NoChat::Unusable(reason)) => format!("  chat              cannot be used: {reason}"),
-        });
+    lines.extend([
+        String::new(),
+        format!("  listens on        http://{}", service.settings.listen),
+        format!("  page for people   {base}/"),
+        format!("  MCP address       {base}/mcp        (paste it into your MCP client)"),
+        format!("  older clients     {base}/sse"),
+    ]);
+    if config.tasks {
+        let chat = match &service.chat {
+            Ok(chat) => format!("{base}/        (with {})", chat.agent.settings().model),
+            Err(NoChat::Unconfigured) => "needs a model: [agent] in the configuration".to_owned(),
+            Err(NoChat::Unusable(reason)) => format!("cannot be used: {reason}"),
+        };
+        lines.push(format!("  chat              {chat}"));
     }
-    line(String::new());
-    match &config.file {
-        Some(file) => line(format!(
+    lines.push(String::new());
+    lines.push(match &config.file {
+        Some(file) => format!(
             "Configured by {}. `tribune connect chatgpt` shows what to paste into ChatGPT.",
             file.display()
-        )),
-        None => {
-            line(
-                "This is the demo, with sample documents and a SIMULATED exchange. For your own: `tribune init FOLDER`, then `tribune serve`."
-                    .to_owned(),
-            );
-            line("`tribune connect chatgpt` shows what to paste into ChatGPT; Ctrl-C stops the server.".to_owned());
-        }
-    }
-    text
+        ),
+        None => DEMO_NOTE.to_owned(),
+    });
+    lines.join("\n")
 }

@@ -4,16 +4,16 @@ use std::process::ExitCode;
 
 use super::serve::stop_on_signal;
 use super::{config, runtime};
-use crate::cli::{Common, Stdio};
+use crate::cli::Common;
 use crate::compose::{Mode, compose};
 use crate::logging;
 
-pub fn run(common: &Common, args: &Stdio) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, profile: &str) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(common)?;
     let config = config(common)?;
     let parts = compose(&config, config.settings(config.listen, false), Mode::Server)?;
     let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
-    let profile = parts.profile(&args.profile)?;
+    let profile = parts.profile(profile)?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }

@@ -12,11 +12,11 @@ use tribune_server::identity::new_token;
 use tribune_storage::{Token as KeptToken, TokenStore};
 
 use super::{config, print, runtime, table};
-use crate::cli::{Common, Token, TokenCreate, TokenVerb};
+use crate::cli::{Common, TokenCreate, TokenVerb};
 use crate::compose;
 use crate::logging;
 
-pub fn run(common: &Common, args: &Token) -> anyhow::Result<ExitCode> {
+pub fn run(common: &Common, verb: &TokenVerb) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&super::ask::quiet(common))?;
     let config = config(common)?;
     if config.demo.is_some() {
@@ -28,10 +28,10 @@ pub fn run(common: &Common, args: &Token) -> anyhow::Result<ExitCode> {
     runtime()?.block_on(async {
         store.ready().await?;
         let tokens = store.tokens();
-        match &args.verb {
+        match verb {
             TokenVerb::Create(args) => create(&*tokens, args).await,
-            TokenVerb::List(args) => list(&*tokens, args.json).await,
-            TokenVerb::Revoke(args) => revoke(&*tokens, args.id.trim(), args.json).await,
+            TokenVerb::List { json } => list(&*tokens, *json).await,
+            TokenVerb::Revoke { id, json } => revoke(&*tokens, id.trim(), *json).await,
         }?;
         store.close().await;
         Ok(ExitCode::SUCCESS)

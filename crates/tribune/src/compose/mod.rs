@@ -130,7 +130,7 @@ impl Corpora {
         let environment = CorpusEnvironment {
             pool,
             embedders: Arc::new(Embedders::new(config.embedder.clone())),
-            upkeep: match (config.auto_index, config.watch) {
+            upkeep: match (config.server.auto_index, config.server.watch) {
                 (false, _) => Upkeep::Publish,
                 (true, false) => Upkeep::IndexOnce,
                 (true, true) => Upkeep::Follow,

@@ -35,6 +35,9 @@ pub const DEFAULT_FILE: &str = "tribune.toml";
 /// Names that are part of addresses.
 const RESERVED_NAMES: [&str; 5] = ["admin", "default", "full", "research", "messages"];
 
+/// Profiles that the configuration may replace.
+const BUILT_IN_PROFILES: [&str; 3] = ["default", "full", "research"];
+
 /// The source names of the market and its reports, and the scheme of report ids.
 const MARKET_NAMES: [&str; 3] = [tribune_market::NAME, tribune_reports::NAME, "report"];
 
@@ -51,13 +54,9 @@ pub struct Config {
     /// Relative paths start here.
     pub dir: PathBuf,
     pub listen: SocketAddr,
-    pub public_url: Option<String>,
     pub data_dir: PathBuf,
-    pub auto_index: bool,
-    /// The token for the profile `admin`.
-    admin_token: Option<String>,
-    /// Whether servers follow their folders; never without `auto_index`.
-    pub watch: bool,
+    /// `[server]`, with a checked public address and the administrator's token itself.
+    pub server: file::Server,
     /// The default model of sources.
     pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
@@ -67,12 +66,11 @@ pub struct Config {
     pub market: Option<MarketConfig>,
     pub cache: tribune_reports::Config,
     pub store: Backend,
-    /// Whether tasks are served: where a store or an agent is configured, and in the demo.
+    /// Whether users have data of their own, such as tasks: where a store or an agent is configured, and in the demo.
     pub tasks: bool,
     pub agent: Option<AgentTable>,
     /// Whether every caller needs a token.
     pub auth_required: bool,
-    server: file::Server,
     /// Settings that have no effect.
     pub warnings: Vec<String>,
 }
@@ -123,11 +121,6 @@ impl Config {
         })
     }
 
-    /// Whether users have data of their own here.
-    pub const fn has_users(&self) -> bool {
-        self.tasks
-    }
-
     /// Only the sources of `[[sources]]`, which answer every caller alike.
     #[must_use]
     pub fn only_documents(self) -> Self {
@@ -140,8 +133,10 @@ impl Config {
 
     fn from_file(parsed: Parsed, path: Option<PathBuf>, dir: &Path) -> anyhow::Result<Self> {
         let Parsed { file, source_names } = parsed;
-        let server = file.server;
+        let mut server = file.server;
         server.check()?;
+        server.public_url = server.public_url.as_deref().map(checked_url).transpose()?;
+        server.admin_token = server.admin_token.map(|token| admin_token(&token, dir)).transpose()?;
         let listen = match &server.listen {
             None => SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             Some(text) => text.parse().with_context(|| {
@@ -170,7 +165,9 @@ impl Config {
         }
         let mut profiles = Vec::with_capacity(file.profiles.len());
         for (name, profile) in file.profiles {
-            check_profile_name(&name)?;
+            if !BUILT_IN_PROFILES.contains(&name.as_str()) {
+                check_name(&name).context("[profiles]")?;
+            }
             profiles.push(ProfileSpec {
                 name,
                 sources: profile.sources,
@@ -184,10 +181,6 @@ impl Config {
             demo: None,
             dir: dir.to_owned(),
             listen,
-            public_url: server.public_url.as_deref().map(checked_url).transpose()?,
-            auto_index: server.auto_index,
-            admin_token: admin_token(&server, dir)?,
-            watch: server.auto_index && server.watch,
             embedder: file.embedder.choice(dir)?,
             sources: file.sources,
             source_names,
@@ -209,7 +202,7 @@ impl Config {
         let server = &self.server;
         let secs = Duration::from_secs;
         let mut settings = Settings::new(listen);
-        if let Some(url) = &self.public_url {
+        if let Some(url) = &server.public_url {
             settings.public_url.clone_from(url);
         } else if listen.ip().is_unspecified() {
             settings.public_url = format!("http://localhost:{}", listen.port());
@@ -226,42 +219,35 @@ impl Config {
         settings.max_sse = secs(server.sse_max_secs);
         settings.drain = secs(server.drain_secs);
         settings.legacy_results = server.legacy_results;
-        settings.admin_token.clone_from(&self.admin_token);
+        settings.admin_token.clone_from(&server.admin_token);
         settings.auth_required = self.auth_required;
         settings.conformance = conformance;
         settings
     }
 }
 
-fn admin_token(server: &file::Server, dir: &Path) -> anyhow::Result<Option<String>> {
+fn admin_token(text: &str, dir: &Path) -> anyhow::Result<String> {
     const SETTING: &str = "server.admin_token";
     const MIN_CHARS: usize = 16;
-    let Some(text) = &server.admin_token else {
-        return Ok(None);
-    };
     let token = Secret::parse(SETTING, text, dir)?.read(SETTING)?;
     if token.chars().count() < MIN_CHARS {
         bail!("{SETTING} is shorter than {MIN_CHARS} characters; make one with `openssl rand -hex 24`");
     }
-    Ok(Some(token))
+    Ok(token)
 }
 
 /// A name is the scheme of the source's ids, so it must be unique and not one that another part uses.
 fn check_source_names(sources: &[(String, String)], tasks: bool, market: bool) -> anyhow::Result<()> {
     for (at, (_, name)) in sources.iter().enumerate() {
-        check_name(name)?;
+        check_name(name).context("[[sources]]")?;
         if sources[..at].iter().any(|(_, other)| other == name) {
             bail!("two sources are named `{name}`; ids begin with the name, so each source needs its own");
         }
         if tasks && TASK_NAMES.contains(&name.as_str()) {
             bail!("`{name}` cannot name a source beside [store] or [agent], which serve tasks; choose another name");
         }
-        if market
-            && MARKET_NAMES
-                .iter()
-                .chain(MarketId::SCHEMES)
-                .any(|scheme| scheme == name)
-        {
+        let mut of_market = MARKET_NAMES.iter().chain(MarketId::SCHEMES);
+        if market && of_market.any(|scheme| scheme == name) {
             bail!("`{name}` cannot name a source beside [market], whose ids begin with it; choose another name");
         }
     }
@@ -277,34 +263,17 @@ fn checked_url(url: &str) -> anyhow::Result<String> {
     }
 }
 
+/// Names of sources and profiles are parts of ids and addresses.
 fn check_name(name: &str) -> anyhow::Result<()> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if !starts_well || !name.chars().all(fit) || name.len() > 40 {
-        bail!(
-            "the source name `{name}` cannot be an id scheme: use up to 40 of a-z, 0-9, - and _, starting with a letter"
-        );
+        bail!("the name `{name}` does not fit: use up to 40 of a-z, 0-9, - and _, starting with a letter");
     }
     if RESERVED_NAMES.contains(&name) {
         bail!(
-            "`{name}` cannot name a source because it names something else (reserved: {})",
+            "the name `{name}` is taken by Tribune itself (reserved: {})",
             RESERVED_NAMES.join(", ")
-        );
-    }
-    Ok(())
-}
-
-/// A profile may take the place of a built-in one.
-fn check_profile_name(name: &str) -> anyhow::Result<()> {
-    if name == "messages" {
-        bail!("`messages` cannot name a profile because it is part of the address of the older transport");
-    }
-    if name == "admin" {
-        bail!("`admin` cannot name a profile because it is the administrator's own");
-    }
-    if !RESERVED_NAMES.contains(&name) && check_name(name).is_err() {
-        bail!(
-            "the profile name `{name}` cannot be part of an address: use up to 40 of a-z, 0-9, - and _, starting with a letter"
         );
     }
     Ok(())

@@ -38,7 +38,7 @@ pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode
     let mut notes = Vec::new();
     for corpus in &corpora {
         make_ready(&config, corpus)?;
-        notes.extend(build_vectors(corpus, config.auto_index)?);
+        notes.extend(build_vectors(corpus, config.server.auto_index)?);
     }
     let profile = service.default_profile();
     if profile.sources().is_empty() {
