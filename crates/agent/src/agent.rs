@@ -7,10 +7,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tribune_core::{Clock, Error, Result, UserId, id_of_time};
 use tribune_storage::{ConversationState, ConversationStore};
-use uuid::Uuid;
 
 use crate::chat::{ChatAnswer, ChatRequest};
-use crate::claims::{Claim, Claims};
+use crate::claims::Claims;
 use crate::model::Model;
 use crate::settings::Settings;
 use crate::turn::{Shared, Turn};
@@ -56,7 +55,12 @@ impl Agent {
         let question = question(&request)?;
         let mut claim = None;
         if let Some(id) = request.request_id {
-            claim = Some(self.claim_request(user, id)?);
+            claim = self.claims.take(format!("{user} {id}"));
+            if claim.is_none() {
+                return Err(Error::unavailable(
+                    "This request is already in progress; try again in a moment",
+                ));
+            }
             if let Some(stored) = self.shared.conversations.answer_to(user, &id.to_string()).await? {
                 return Ok(Accepted::Answered(ChatAnswer {
                     message: stored.answer.content,
@@ -83,12 +87,6 @@ impl Agent {
             request_id: request.request_id,
             _answering: claim,
         }))
-    }
-
-    fn claim_request(&self, user: &UserId, id: Uuid) -> Result<Claim> {
-        self.claims
-            .take(format!("{user} {id}"))
-            .ok_or_else(|| Error::unavailable("This request is already in progress; try again in a moment"))
     }
 
     /// The conversation that the question continues; `None` for a new one.

@@ -1,6 +1,6 @@
 //! Confirmation of destructive calls.
 //!
-//! A destructive call does not run when the model first makes it: it is stored, and the model is told to ask the user.
+//! A destructive call does not run when the model first makes it: it is stored, and the user is asked.
 //! In the next turn the model gets the stored call, which runs once if the user's whole message was a yes. After a no
 //! it does not run; after anything else the user is asked again.
 

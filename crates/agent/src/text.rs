@@ -41,10 +41,10 @@ pub(crate) struct Beginning {
 impl Beginning {
     /// The first `max` characters.
     pub(crate) fn of(text: &str, max: usize) -> Self {
-        let end = text.char_indices().nth(max).map_or(text.len(), |(end, _)| end);
+        let (start, rest) = split(text, max);
         Self {
-            text: text[..end].to_owned(),
-            missing: text[end..].chars().count(),
+            text: start.to_owned(),
+            missing: rest.chars().count(),
         }
     }
 
@@ -55,16 +55,18 @@ impl Beginning {
 
     /// At most `max` characters of it, and a note of how much is missing.
     pub(crate) fn cut(&self, max: usize) -> String {
-        let end = self
-            .text
-            .char_indices()
-            .nth(max)
-            .map_or(self.text.len(), |(end, _)| end);
-        match self.missing + self.text[end..].chars().count() {
+        let (start, rest) = split(&self.text, max);
+        match self.missing + rest.chars().count() {
             0 => self.text.clone(),
-            missing => format!("{}\n[cut here: {missing} more characters]", &self.text[..end]),
+            missing => format!("{start}\n[cut here: {missing} more characters]"),
         }
     }
+}
+
+/// The first `max` characters, and the rest.
+fn split(text: &str, max: usize) -> (&str, &str) {
+    let end = text.char_indices().nth(max).map_or(text.len(), |(end, _)| end);
+    text.split_at(end)
 }
 
 /// One line, without control characters, and with an ellipsis for each UUID.

@@ -147,31 +147,35 @@ fn checked_schema(schema: &JsonObject) -> Result<JsonObject, String> {
             "its input schema has {size} bytes; {MAX_SCHEMA_BYTES} are allowed"
         ));
     }
-    let mut schema = Value::Object(schema.clone());
-    clean_texts(&mut schema);
     // Offline, so that a reference to another host is an error and never a request.
-    jsonschema::draft202012::options()
+    let checked = jsonschema::draft202012::options()
         .offline()
-        .build(&schema)
-        .map_err(|e| format!("its input schema cannot be used: {}", single_line(&e.to_string(), 200)))?;
-    match schema {
-        Value::Object(schema) => Ok(schema),
-        _ => Err("its input schema is not an object".to_owned()),
-    }
+        .build(&Value::Object(schema.clone()));
+    checked.map_err(|error| {
+        format!(
+            "its input schema cannot be used: {}",
+            single_line(&error.to_string(), 200)
+        )
+    })?;
+    let mut schema = schema.clone();
+    clean_texts(&mut schema);
+    Ok(schema)
 }
 
 /// Cleans titles and descriptions only: constraints must stay as they are.
-fn clean_texts(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            for (key, value) in map {
-                match value {
-                    Value::String(text) if key == "description" || key == "title" => *text = clean(text),
-                    value => clean_texts(value),
-                }
-            }
+fn clean_texts(schema: &mut JsonObject) {
+    for (key, value) in schema {
+        match value {
+            Value::String(text) if key == "description" || key == "title" => *text = clean(text),
+            value => clean_texts_within(value),
         }
-        Value::Array(items) => items.iter_mut().for_each(clean_texts),
+    }
+}
+
+fn clean_texts_within(value: &mut Value) {
+    match value {
+        Value::Object(object) => clean_texts(object),
+        Value::Array(items) => items.iter_mut().for_each(clean_texts_within),
         _ => {}
     }
 }

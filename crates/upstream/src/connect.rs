@@ -1,6 +1,5 @@
 //! The handshake in both eras of the protocol, and how Tribune finds out which one a server speaks.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +37,7 @@ pub(crate) struct Connection {
 /// Why connecting failed, for the operator.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    reason: String,
+    pub reason: String,
     kind: Kind,
 }
 
@@ -100,12 +99,6 @@ impl Failure {
 
     fn may_be_legacy(&self) -> bool {
         matches!(self.kind, Kind::NoAnswer | Kind::Rejected)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
     }
 }
 

@@ -158,7 +158,7 @@ impl StreamableHttpClient for BoundedClient {
     ) -> PostResult {
         let has_session = session.is_some();
         let request = with_headers(self.0.post(uri.as_ref()), session, bearer, headers).json(&message);
-        let response = send(request).await?;
+        let response = request.send().await.map_err(HttpError::from)?;
         let status = response.status();
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
             return Ok(StreamableHttpPostResponse::Accepted);
@@ -180,7 +180,8 @@ impl StreamableHttpClient for BoundedClient {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), StreamableHttpError<HttpError>> {
         let request = with_headers(self.0.delete(uri.as_ref()), Some(session), bearer, headers);
-        match send(request).await?.status() {
+        let response = request.send().await.map_err(HttpError::from)?;
+        match response.status() {
             // A server need not support this.
             StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             status if status.is_success() => Ok(()),
@@ -200,7 +201,7 @@ impl StreamableHttpClient for BoundedClient {
         if let Some(last_event) = last_event {
             request = request.header("last-event-id", last_event);
         }
-        let response = send(request).await?;
+        let response = request.send().await.map_err(HttpError::from)?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => Err(HttpError::from_status(status).into()),
@@ -226,10 +227,6 @@ fn with_headers(
         Some(bearer) => request.bearer_auth(bearer),
         None => request,
     }
-}
-
-async fn send(request: RequestBuilder) -> Result<Response, HttpError> {
-    Ok(request.send().await?)
 }
 
 /// Reads a message, or a stream of them.

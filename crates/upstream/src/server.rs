@@ -1,6 +1,5 @@
 //! The current state of one server, shared by its supervisor and its tools.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::service::{Peer, RoleClient};
@@ -17,15 +16,6 @@ pub enum Era {
     Modern,
     /// The `initialize` handshake.
     Legacy,
-}
-
-impl fmt::Display for Era {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Modern => "modern",
-            Self::Legacy => "legacy",
-        })
-    }
 }
 
 /// A server's state, for the operator.

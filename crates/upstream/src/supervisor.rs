@@ -56,7 +56,7 @@ impl Supervisor {
                 Err(failure) => {
                     // The server may have been replaced by one of another era.
                     era = era.filter(|_| !failure.is_rejection());
-                    self.publish_down(failure.to_string());
+                    self.publish_down(failure.reason);
                 }
             }
             tokio::select! {
@@ -129,8 +129,8 @@ impl Supervisor {
         let tools = catalogue.tools.len();
         match self.server.status() {
             Status::Connected { .. } if *self.server.catalogue() == catalogue => return,
-            Status::Connected { .. } => tracing::info!(server = %name, tools, %era, "MCP server changed its tools"),
-            _ => tracing::info!(server = %name, tools, %era, "MCP server connected"),
+            Status::Connected { .. } => tracing::info!(server = %name, tools, ?era, "MCP server changed its tools"),
+            _ => tracing::info!(server = %name, tools, ?era, "MCP server connected"),
         }
         for tool in &catalogue.rejected {
             tracing::warn!(server = %name, "tool skipped: {tool}");
@@ -148,7 +148,7 @@ impl Supervisor {
         let name = &self.server.spec.name;
         match self.server.status() {
             Status::Connected { tools, era } => {
-                tracing::info!(server = %name, tools, %era, reason, "MCP server lost; its tools are unavailable until it reconnects");
+                tracing::info!(server = %name, tools, ?era, reason, "MCP server lost; its tools are unavailable until it reconnects");
             }
             Status::Down(before) if before == reason => {
                 tracing::debug!(server = %name, reason, "MCP server still not connected");

@@ -42,9 +42,9 @@ const MAX_JSON_BYTES: usize = 2 * 1024 * 1024;
 /// Largest error body that is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// How long to wait for the end of a stream after the answer, so that the connection can be reused.
-const GOODBYE: Duration = Duration::from_millis(500);
+const END_OF_STREAM_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long to wait for the body of an error, which tells the operator what to do.
-const PARTICULARS: Duration = Duration::from_millis(2500);
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_millis(2500);
 
 /// Called with text as it arrives.
 pub(crate) type OnText<'a> = &'a (dyn Fn(&str) + Send + Sync);
@@ -120,8 +120,10 @@ impl Model {
         let body = Bytes::from(serde_json::to_vec(&body).map_err(|_| Cause::Rejected)?);
         let has_text = AtomicBool::new(false);
         let on_text = |text: &str| {
-            has_text.store(true, Ordering::Relaxed);
-            on_text(text);
+            if !text.is_empty() {
+                has_text.store(true, Ordering::Relaxed);
+                on_text(text);
+            }
         };
         let mut backoff = FIRST_RETRY_AFTER;
         let mut retries = 0;
@@ -220,7 +222,7 @@ impl Model {
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok()?.trim().parse::<u32>().ok())
             .map(|seconds| Duration::from_secs(seconds.into()));
-        let body = timeout(PARTICULARS, self.read_whole(response, MAX_ERROR_BYTES)).await;
+        let body = timeout(ERROR_BODY_TIMEOUT, self.read_whole(response, MAX_ERROR_BYTES)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Failure {
@@ -237,7 +239,7 @@ impl Model {
         }
         let answer: Value = serde_json::from_slice(&body).map_err(|_| Cause::Garbage)?;
         let mut builder = Builder::default();
-        tell(on_text, &builder.add(&answer)?);
+        on_text(&builder.add(&answer)?);
         Ok(builder.build())
     }
 
@@ -253,24 +255,29 @@ impl Model {
     }
 
     async fn read_stream(&self, mut response: Response, on_text: OnText<'_>) -> Result<Reply, Failure> {
-        let mut stream = Stream::default();
+        let (mut events, mut reply) = (EventReader::default(), Builder::default());
         while let Some(chunk) = self.next_chunk(&mut response).await? {
-            for event in stream.events.push(&chunk)? {
-                tell(on_text, &stream.take(&event)?);
+            for event in events.push(&chunk)? {
+                on_text(&reply.add_event(&event)?);
             }
-            if stream.builder.is_full() {
-                return Ok(stream.builder.build());
+            if reply.is_full() {
+                return Ok(reply.build());
             }
-            if stream.is_over() {
+            if reply.is_over() {
                 // Read to its end, so that the connection can be used again.
-                let _ = timeout(GOODBYE, self.read_whole(response, MAX_ERROR_BYTES)).await;
-                return Ok(stream.builder.build());
+                let _ = timeout(END_OF_STREAM_TIMEOUT, self.read_whole(response, MAX_ERROR_BYTES)).await;
+                return Ok(reply.build());
             }
         }
-        if let Some(event) = stream.events.finish() {
-            tell(on_text, &stream.take(&event)?);
+        if let Some(event) = events.finish() {
+            on_text(&reply.add_event(&event)?);
         }
-        stream.end()
+        match (reply.is_over(), reply.has_begun, events.strange) {
+            (true, ..) => Ok(reply.build()),
+            (false, true, _) => Err(Cause::HalfAnAnswer.into()),
+            (false, false, true) => Err(Cause::Garbage.into()),
+            (false, false, false) => Err(Cause::Nothing.into()),
+        }
     }
 
     /// Any byte resets the timeout, also a keep-alive comment.
@@ -279,51 +286,6 @@ impl Model {
             .await
             .map_err(|_| Cause::Silence)?
             .map_err(|_| Cause::HalfAnAnswer)
-    }
-}
-
-/// A stream that is being read.
-#[derive(Default)]
-struct Stream {
-    events: EventReader,
-    builder: Builder,
-    some_event: bool,
-    done: bool,
-}
-
-impl Stream {
-    fn take(&mut self, event: &[u8]) -> Result<String, Failure> {
-        if event.trim_ascii() == b"[DONE]" {
-            self.done = true;
-        }
-        if self.done {
-            return Ok(String::new());
-        }
-        self.some_event = true;
-        let piece: Value = serde_json::from_slice(event).map_err(|_| Cause::Garbage)?;
-        self.builder.add(&piece)
-    }
-
-    const fn is_over(&self) -> bool {
-        self.done || self.builder.finished
-    }
-
-    fn end(self) -> Result<Reply, Failure> {
-        if self.is_over() {
-            return Ok(self.builder.build());
-        }
-        Err(match (self.some_event, self.events.strange) {
-            (true, _) => Cause::HalfAnAnswer,
-            (false, true) => Cause::Garbage,
-            (false, false) => Cause::Nothing,
-        }
-        .into())
-    }
-}
-
-fn tell(on_text: OnText<'_>, text: &str) {
-    if !text.is_empty() {
-        on_text(text);
     }
 }
 

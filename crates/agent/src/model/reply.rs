@@ -46,10 +46,29 @@ pub(super) struct Builder {
     /// The model stopped at its length limit.
     out_of_length: bool,
     /// The model said that it finished.
-    pub(super) finished: bool,
+    finished: bool,
+    /// The stream said that nothing follows.
+    is_done: bool,
+    /// Some event held a piece.
+    pub(super) has_begun: bool,
 }
 
 impl Builder {
+    /// Adds an event of a stream; returns the new text.
+    pub(super) fn add_event(&mut self, event: &[u8]) -> Result<String, Failure> {
+        self.is_done |= event.trim_ascii() == b"[DONE]";
+        if self.is_done {
+            return Ok(String::new());
+        }
+        self.has_begun = true;
+        self.add(&serde_json::from_slice(event).map_err(|_| Cause::Garbage)?)
+    }
+
+    /// Whether the model has finished, or the stream has.
+    pub(super) const fn is_over(&self) -> bool {
+        self.is_done || self.finished
+    }
+
     /// Adds a piece of a stream or a complete response; returns the new text.
     pub(super) fn add(&mut self, piece: &Value) -> Result<String, Failure> {
         if !piece["error"].is_null() {

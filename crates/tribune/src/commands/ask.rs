@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use tribune_core::wire::object;
 use tribune_core::{CallContext, JsonObject, Principal, Source, SourceStatus, ToolOutput};
 use tribune_corpus::{DocumentsSource, IndexError};
 
@@ -20,7 +21,7 @@ use crate::config::Config;
 use crate::logging;
 
 pub fn search(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
-    let arguments = json!({"query": args.query.join(" "), "limit": args.limit});
+    let arguments = object(json!({"query": args.query.join(" "), "limit": args.limit}));
     ask(common, "search", arguments, &args.output, |answer| {
         let mut text = String::new();
         for (rank, hit) in (1..).zip(answer["results"].as_array().into_iter().flatten()) {
@@ -49,7 +50,8 @@ pub fn search(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
 }
 
 pub fn fetch(common: &Common, args: &Fetch) -> anyhow::Result<ExitCode> {
-    ask(common, "fetch", json!({"id": args.id}), &args.output, |answer| {
+    let arguments = object(json!({"id": args.id}));
+    ask(common, "fetch", arguments, &args.output, |answer| {
         let part = |name: &str| answer[name].as_str().unwrap_or_default();
         let mut text = format!("{}\n{}\n", part("title"), part("url"));
         for (name, value) in answer["metadata"].as_object().into_iter().flatten() {
@@ -61,11 +63,9 @@ pub fn fetch(common: &Common, args: &Fetch) -> anyhow::Result<ExitCode> {
 }
 
 pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
-    let arguments: Value = serde_json::from_str(&args.arguments).with_context(|| {
-        format!(
-            "the arguments are not JSON; write them like this: tribune call {} '{{\"argument\": \"value\"}}'",
-            args.tool
-        )
+    let arguments: JsonObject = serde_json::from_str(&args.arguments).with_context(|| {
+        let tool = &args.tool;
+        format!("the arguments are not JSON like this: tribune call {tool} '{{\"argument\": \"value\"}}'")
     })?;
     ask(common, &args.tool, arguments, &args.output, |answer| {
         serde_json::to_string_pretty(answer).unwrap_or_default()
@@ -75,17 +75,12 @@ pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
 fn ask(
     common: &Common,
     tool: &str,
-    arguments: Value,
+    arguments: JsonObject,
     output: &Output,
     readable: impl FnOnce(&Value) -> String,
 ) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&quiet(common))?;
     let config = config(common)?;
-    let Value::Object(arguments) = arguments else {
-        bail!(
-            "the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"argument\": \"value\"}}'"
-        );
-    };
     let parts = compose(&config, config.settings(config.listen, false), Mode::Command)?;
     let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
     for corpus in &corpora {

@@ -261,7 +261,7 @@ impl Events for Terminal {
             Event::ToolEnd { summary, .. } => {
                 self.end_line();
                 let outcome = match (summary.success, summary.needs_confirmation) {
-                    (_, true) => "waits for your word",
+                    (_, true) => "waits for your confirmation",
                     (true, _) => "done",
                     (false, _) => "failed",
                 };

@@ -222,7 +222,7 @@ fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {
     for fault in left_out.chain(taken).take(MAX_FAULTS_SHOWN) {
         text.push_str(&format!("\n  {fault}"));
     }
-    // Where only new faults are shown, those told before are not "more".
+    // Where only new faults are shown, those shown before are not "more".
     let known = report.faults.len() - faults.len();
     let more = report
         .faults_in_all

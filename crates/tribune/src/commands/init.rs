@@ -29,12 +29,11 @@ pub fn run(common: &Common, args: &Init) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("{} cannot be written", file.display()))?;
     let base = file.parent().unwrap_or(Path::new(""));
     let made = make_folder(&base.join(&args.folder))?;
-    let mut told = format!("wrote {}\n", file.display());
+    print(&format!("wrote {}", file.display()))?;
     if made {
-        told.push_str(&format!("made {} with a first note in it\n", args.folder.display()));
+        print(&format!("made {} with a first note in it", args.folder.display()))?;
     }
-    told.push_str("next: `tribune check` shows what will be served, `tribune serve` serves it\n");
-    print(&told)?;
+    print("next: `tribune check` shows what will be served, `tribune serve` serves it")?;
     Ok(ExitCode::SUCCESS)
 }
 

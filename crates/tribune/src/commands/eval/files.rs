@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::measure::Answered;
 use super::report::Outcome;
 
-/// What became of one query, in both configurations.
+/// The result of one query, in both configurations.
 #[derive(Serialize)]
 pub struct Line<'a> {
     dataset: &'a str,

@@ -1,4 +1,4 @@
-//! Asking every query of a dataset, one after another, and scoring what comes.
+//! Asks every query of a dataset, one after another, and scores the results.
 
 #![allow(clippy::disallowed_methods, reason = "it measures")]
 
@@ -15,7 +15,7 @@ use crate::commands::progress::{Progress, Step};
 /// Results that a caller gets who does not say how many.
 const SERVED: usize = 10;
 
-/// What became of one query.
+/// The result of one query.
 #[derive(Serialize)]
 pub struct Answered {
     pub query: String,

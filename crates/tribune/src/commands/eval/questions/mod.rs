@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use serde_json::Value;
-use tribune_core::{CallContext, DocumentId, JsonObject, Principal, Source};
+use serde_json::{Value, json};
+use tribune_core::wire::object;
+use tribune_core::{CallContext, DocumentId, Principal, Source};
 use tribune_corpus::DocumentsSource;
 use tribune_corpus::embedding::EmbeddingError;
 use tribune_server::{Profile, Service};
@@ -109,10 +110,7 @@ impl Examiner<'_> {
 
     /// The ids that the tool answers with, best first.
     async fn found(&self, question: &str) -> anyhow::Result<Vec<String>> {
-        let arguments = JsonObject::from_iter([
-            ("query".to_owned(), question.into()),
-            ("limit".to_owned(), DEPTH.into()),
-        ]);
+        let arguments = object(json!({"query": question, "limit": DEPTH}));
         let answer = ask::run(self.service, self.profile, "search", arguments).await?;
         let answer: Value = serde_json::from_str(answer.json())?;
         if let Some(gap) = answer["missing"].as_array().and_then(|gaps| gaps.first()) {

@@ -1,4 +1,4 @@
-//! What became of the questions, for people and for programs.
+//! The results of the questions, for people and for programs.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ impl Expected {
     }
 }
 
-/// One question and what came of it.
+/// One question and its result.
 pub struct Asked {
     line: u64,
     question: String,
