@@ -1,14 +1,13 @@
 //! All servers together, and their tools.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::future::join_all;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tribune_core::{Error, Result, Tool};
 
 use crate::directory::Directory;
@@ -19,7 +18,7 @@ use crate::supervisor::Supervisor;
 /// The configured MCP servers. Dropping it ends all connections like [`stop`](Self::stop), without waiting.
 pub struct Upstreams {
     directory: Arc<Directory>,
-    supervisors: Mutex<Vec<JoinHandle<()>>>,
+    supervisors: TaskTracker,
     stopping: CancellationToken,
 }
 
@@ -41,7 +40,7 @@ impl Upstreams {
                 tools: ArcSwap::default(),
                 published: watch::Sender::new(0),
             }),
-            supervisors: Mutex::default(),
+            supervisors: TaskTracker::new(),
             stopping: CancellationToken::new(),
         })
     }
@@ -49,8 +48,7 @@ impl Upstreams {
     /// Connects to all servers in the background and reconnects to lost ones. Must be called within a Tokio runtime;
     /// a second call changes nothing.
     pub fn start(&self) {
-        let mut supervisors = self.supervisors.lock().unwrap_or_else(PoisonError::into_inner);
-        if !supervisors.is_empty() || self.stopping.is_cancelled() {
+        if !self.supervisors.is_empty() || self.stopping.is_cancelled() {
             return;
         }
         for server in &self.directory.servers {
@@ -59,7 +57,7 @@ impl Upstreams {
                 directory: Arc::clone(&self.directory),
                 stopping: self.stopping.clone(),
             };
-            supervisors.push(tokio::spawn(supervisor.run()));
+            self.supervisors.spawn(supervisor.run());
         }
     }
 
@@ -90,8 +88,8 @@ impl Upstreams {
     /// Closes all sessions and child processes; kills children that do not exit within seconds.
     pub async fn stop(&self) {
         self.stopping.cancel();
-        let supervisors = std::mem::take(&mut *self.supervisors.lock().unwrap_or_else(PoisonError::into_inner));
-        join_all(supervisors).await;
+        self.supervisors.close();
+        self.supervisors.wait().await;
     }
 }
 
