@@ -1,6 +1,10 @@
 //! Host names of requests and settings.
 
 use http::{HeaderMap, Uri, header};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
+
+/// What is escaped in a segment of a path.
+pub(crate) const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A host name without port and brackets, in lower case.
 pub(crate) fn bare_host(host: &str) -> String {
@@ -25,6 +29,13 @@ pub(crate) fn host_name(headers: &HeaderMap, uri: &Uri) -> Option<String> {
 
 pub(crate) fn is_loopback_name(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1")
+}
+
+/// Whether a page was served by this machine.
+pub(crate) fn is_loopback_origin(origin: &str) -> bool {
+    let origin: Option<Uri> = origin.parse().ok();
+    let host = origin.as_ref().and_then(Uri::host).map(bare_host);
+    host.is_some_and(|host| is_loopback_name(&host))
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ pub enum Host {
 /// How to connect one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guide {
-    pub host: Host,
     pub name: &'static str,
     /// Where to click, in the host's own words.
     pub steps: &'static str,
@@ -35,69 +34,62 @@ impl Host {
         Self::Other,
     ];
 
-    /// `base` is the public address without a trailing slash; `needs_token` if anonymous callers are refused.
+    /// `base` is the public address without a trailing slash; `needs_token` if anonymous callers are refused. `TOKEN` is
+    /// a placeholder for a token from `tribune token create`.
     pub fn guide(self, base: &str, needs_token: bool) -> Guide {
-        let mut guide = self.open_guide(base);
-        if needs_token {
-            guide.add_token();
-        }
-        guide
-    }
-
-    fn open_guide(self, base: &str) -> Guide {
         let mcp = format!("{base}/mcp");
-        let guide = |name, steps, paste: Vec<(&'static str, String)>| Guide {
-            host: self,
-            name,
-            steps,
-            paste,
-            note: None,
-            needs_public: matches!(self, Self::ChatGpt | Self::Claude),
+        let (flag, headers) = if needs_token {
+            (
+                r#" --header "Authorization: Bearer TOKEN""#,
+                r#", "headers": { "Authorization": "Bearer TOKEN" }"#,
+            )
+        } else {
+            ("", "")
         };
-        match self {
-            Self::ChatGpt => Guide {
-                note: Some(format!(
-                    "For Deep Research use {base}/mcp/research instead: exactly `search` and `fetch`. After the data or tools change, press Refresh on the connector."
-                )),
-                ..guide(
+        let (name, steps, paste) = match self {
+            Self::ChatGpt => {
+                let mut paste = vec![("Name", "Tribune".to_owned()), ("MCP server URL", mcp)];
+                if !needs_token {
+                    paste.push(("Authentication", "No authentication".to_owned()));
+                }
+                (
                     "ChatGPT",
                     "On the web: Settings > Connectors > Advanced settings > Developer mode: on. Then Settings > Connectors > Create, and fill in:",
-                    vec![
-                        ("Name", "Tribune".to_owned()),
-                        ("MCP server URL", mcp),
-                        ("Authentication", "No authentication".to_owned()),
-                    ],
+                    paste,
                 )
-            },
-            Self::Claude => guide(
+            }
+            Self::Claude => (
                 "Claude",
                 "On the web or on the desktop: Settings > Connectors > Add custom connector, and paste:",
                 vec![("URL", mcp)],
             ),
-            Self::ClaudeCode => guide(
+            Self::ClaudeCode => (
                 "Claude Code",
                 "In a terminal:",
-                vec![("Command", format!("claude mcp add --transport http tribune {mcp}"))],
+                vec![(
+                    "Command",
+                    format!("claude mcp add --transport http tribune {mcp}{flag}"),
+                )],
             ),
-            Self::VsCode => guide(
+            Self::VsCode => (
                 "VS Code",
                 "Add this to .vscode/mcp.json:",
                 vec![(
                     ".vscode/mcp.json",
                     format!(
-                        "{{\n  \"servers\": {{\n    \"tribune\": {{ \"type\": \"http\", \"url\": \"{mcp}\" }}\n  }}\n}}"
+                        "{{\n  \"servers\": {{\n    \"tribune\": {{ \"type\": \"http\", \"url\": \"{mcp}\"{headers} }}\n  }}\n}}"
                     ),
                 )],
             ),
-            Self::Cursor => guide(
+            Self::Cursor => (
                 "Cursor",
                 "Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json of a project:",
                 vec![(
                     ".cursor/mcp.json",
-                    format!("{{\n  \"mcpServers\": {{\n    \"tribune\": {{ \"url\": \"{mcp}\" }}\n  }}\n}}"),
+                    format!("{{\n  \"mcpServers\": {{\n    \"tribune\": {{ \"url\": \"{mcp}\"{headers} }}\n  }}\n}}"),
                 )],
             ),
-            Self::Other => guide(
+            Self::Other => (
                 "Other clients",
                 "Any MCP client accepts one of these addresses:",
                 vec![
@@ -105,34 +97,29 @@ impl Host {
                     ("HTTP with SSE, for older clients", format!("{base}/sse")),
                 ],
             ),
+        };
+        let note = match self {
+            Self::ChatGpt | Self::Claude if needs_token => Some(format!(
+                "This server requires the header `{HEADER}`, which {name} cannot send."
+            )),
+            Self::Other if needs_token => Some(format!("Send the header `{HEADER}`. {TOKENS}")),
+            _ if needs_token => Some(TOKENS.to_owned()),
+            Self::ChatGpt => Some(format!(
+                "For Deep Research use {base}/mcp/research instead: exactly `search` and `fetch`. After the data or tools change, press Refresh on the connector."
+            )),
+            _ => None,
+        };
+        Guide {
+            name,
+            steps,
+            paste,
+            note,
+            needs_public: matches!(self, Self::ChatGpt | Self::Claude),
         }
     }
 }
 
-impl Guide {
-    /// `TOKEN` is a placeholder for a token from `tribune token create`.
-    fn add_token(&mut self) {
-        const HEADER: &str = "Authorization: Bearer TOKEN";
-        let headers = r#""headers": { "Authorization": "Bearer TOKEN" } }"#;
-        for (_, text) in &mut self.paste {
-            match self.host {
-                Host::ClaudeCode => text.push_str(&format!(" --header \"{HEADER}\"")),
-                Host::VsCode | Host::Cursor => *text = text.replacen("\" }\n", &format!("\", {headers}\n"), 1),
-                Host::ChatGpt | Host::Claude | Host::Other => {}
-            }
-        }
-        self.paste.retain(|(label, _)| *label != "Authentication");
-        self.note = Some(match self.host {
-            Host::ChatGpt | Host::Claude => format!(
-                "This server requires the header `{HEADER}`, which {} cannot send.",
-                self.name
-            ),
-            Host::Other => format!("Send the header `{HEADER}`. {TOKENS}"),
-            _ => TOKENS.to_owned(),
-        });
-    }
-}
-
+const HEADER: &str = "Authorization: Bearer TOKEN";
 const TOKENS: &str =
     "Replace TOKEN with a user's token; the operator creates one with `tribune token create --user NAME`.";
 

@@ -3,27 +3,28 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::response::Response;
 use http::{StatusCode, Uri};
-use tribune_core::ErrorKind;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-use crate::response::problem;
-
-/// A small body, whole and in time.
-pub(crate) async fn read_limited(body: Body, max_bytes: usize, within: Duration) -> Result<Bytes, Box<Response>> {
-    let refuse = |status, message: &str| {
-        let code = ErrorKind::InvalidArgument.as_str();
-        Box::new(problem::with_status(status, code, message))
-    };
-    match tokio::time::timeout(within, axum::body::to_bytes(body, max_bytes)).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(_)) => Err(refuse(
+/// Reads a body with a limit; the error is a status and what to do next.
+pub(crate) async fn read_limited(
+    body: Body,
+    max_bytes: usize,
+    within: Duration,
+) -> Result<Bytes, (StatusCode, String)> {
+    match tokio::time::timeout(within, Limited::new(body, max_bytes).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err((
             StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("The request body is incomplete or larger than {max_bytes} bytes; send less"),
+            format!("The request body is larger than {max_bytes} bytes; send less."),
         )),
-        Err(_) => Err(refuse(
+        Ok(Err(_)) => Err((
+            StatusCode::BAD_REQUEST,
+            "The request body is incomplete; send it again.".to_owned(),
+        )),
+        Err(_) => Err((
             StatusCode::REQUEST_TIMEOUT,
-            "The request body did not arrive in time; send it again",
+            "The request body did not arrive in time; send it again.".to_owned(),
         )),
     }
 }

@@ -75,10 +75,10 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         // MCP
         .route("/mcp", any(endpoints::mcp))
         .route("/mcp/", any(endpoints::mcp))
-        .route("/mcp/{profile}", any(endpoints::mcp_profile))
+        .route("/mcp/{profile}", any(endpoints::mcp))
         .route("/sse", get(endpoints::sse))
         .route("/sse/", get(endpoints::sse))
-        .route("/sse/{profile}", get(endpoints::sse_profile))
+        .route("/sse/{profile}", get(endpoints::sse))
         .route("/sse/messages", post(endpoints::sse_message))
         .route("/sse/messages/", post(endpoints::sse_message))
         // Pages
@@ -89,7 +89,7 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/try", get(try_it::all))
         .route("/try/", get(try_it::all))
         .route("/try/{profile}", get(try_it::profile))
-        .route("/try/{profile}/{tool}", get(try_it::show).post(try_it::submit))
+        .route("/try/{profile}/{tool}", get(try_it::tool).post(try_it::tool))
         .route("/design", get(design::design))
         .route("/assets/{name}", get(assets::asset))
         // JSON

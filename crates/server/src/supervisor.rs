@@ -3,10 +3,11 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use parking_lot::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -57,7 +58,10 @@ impl Supervisor {
 
     /// The status of a source, degraded while its background task fails.
     pub(crate) fn status(&self, source: &dyn Source) -> SourceStatus {
-        let failure = self.failures.get(source.name()).and_then(current);
+        let failure = self
+            .failures
+            .get(source.name())
+            .and_then(|failure| failure.lock().clone());
         let Some(failure) = failure else {
             return source.status();
         };
@@ -78,14 +82,6 @@ impl Supervisor {
     }
 }
 
-fn current(failure: &Failure) -> Option<String> {
-    failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-fn set(failure: &Failure, reason: Option<String>) {
-    *failure.lock().unwrap_or_else(PoisonError::into_inner) = reason;
-}
-
 async fn supervise(source: Arc<dyn Source>, stop: CancellationToken, failure: Failure, jitter: Jitter) {
     let name = source.name().to_owned();
     let mut failures = 0;
@@ -100,13 +96,16 @@ async fn supervise(source: Arc<dyn Source>, stop: CancellationToken, failure: Fa
             Some(outcome) => outcome,
             None => {
                 tracing::info!(source = name, "background task runs again");
-                set(&failure, None);
+                *failure.lock() = None;
                 failures = 0;
                 run.await
             }
         };
         let (cause, reason) = match outcome {
-            Ok(Ok(())) => return set(&failure, None),
+            Ok(Ok(())) => {
+                *failure.lock() = None;
+                return;
+            }
             _ if stop.is_cancelled() => return,
             Ok(Err(error)) => ("error", error.message().to_owned()),
             Err(panic) => ("panic", format!("panicked: {}", panic_message(&*panic))),
@@ -122,10 +121,7 @@ async fn supervise(source: Arc<dyn Source>, stop: CancellationToken, failure: Fa
             ?delay,
             "background task failed; restarting it"
         );
-        set(
-            &failure,
-            Some(format!("background task failed and is being restarted: {reason}")),
-        );
+        *failure.lock() = Some(format!("background task failed and is being restarted: {reason}"));
         if stop.run_until_cancelled(sleep(delay)).await.is_none() {
             return;
         }
@@ -191,7 +187,7 @@ mod tests {
         }
 
         async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<()> {
-            let run = self.runs.lock().expect("lock").pop_front();
+            let run = self.runs.lock().pop_front();
             self.started.send(Instant::now()).expect("a listener");
             // Time stands still until the test has seen the start.
             sleep(RUN_TIME).await;

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -122,41 +121,34 @@ impl Events for ToClient {
 fn events(service: &Service, receiver: mpsc::UnboundedReceiver<Bytes>) -> Response {
     let keep_alive = service.settings.keep_alive;
     let stream = stream::unfold(receiver, move |mut receiver| async move {
-        let event = next(&mut receiver, keep_alive).await?;
+        let event = match tokio::time::timeout(keep_alive, receiver.recv()).await {
+            Ok(event) => event?,
+            // A comment keeps proxies from closing an idle connection.
+            Err(_) => Bytes::from_static(b": keep-alive\n\n"),
+        };
         Some((Ok::<_, Infallible>(event), receiver))
     });
     response::event_stream(Body::from_stream(stream))
 }
 
-/// The next event, or a comment that keeps proxies from closing an idle connection.
-async fn next(receiver: &mut mpsc::UnboundedReceiver<Bytes>, keep_alive: Duration) -> Option<Bytes> {
-    match tokio::time::timeout(keep_alive, receiver.recv()).await {
-        Ok(event) => event,
-        Err(_) => Some(Bytes::from_static(b": keep-alive\n\n")),
-    }
-}
-
 async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, Box<Response>> {
-    let refuse = |status, message: &str| {
-        Box::new(problem::with_status(
-            status,
-            ErrorKind::InvalidArgument.as_str(),
-            message,
-        ))
+    let refuse = |(status, message): (StatusCode, String)| {
+        let code = ErrorKind::InvalidArgument.as_str();
+        Box::new(problem::with_status(status, code, &message))
     };
-    let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.call_timeout).await?;
-    if !body.trim_ascii_start().starts_with(b"{") {
-        return Err(refuse(
-            StatusCode::BAD_REQUEST,
-            "Invalid request body: send a JSON object {\"message\": \"…\"}",
-        ));
-    }
-    serde_json::from_slice(&body).map_err(|error| {
-        let message = format!(
-            "Invalid request body: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\"}} (the user comes from the token)"
-        );
-        refuse(StatusCode::BAD_REQUEST, &message)
-    })
+    let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.call_timeout).await;
+    let body = body.map_err(refuse)?;
+    // An array would be read as the fields in their order.
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    let error = match serde_json::from_slice(&body) {
+        Ok(question) if is_object => return Ok(question),
+        Ok(_) => "not an object".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let message = format!(
+        "Invalid request body: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\"}} (the user comes from the token)"
+    );
+    Err(refuse((StatusCode::BAD_REQUEST, message)))
 }
 
 fn json_answer(answer: &ChatAnswer) -> Response {
@@ -164,13 +156,11 @@ fn json_answer(answer: &ChatAnswer) -> Response {
 }
 
 fn not_configured(no_chat: &NoChat) -> Response {
-    let mut body = match no_chat {
-        NoChat::Unconfigured => {
-            let message = format!("Chat needs a model. Add this to tribune.toml:\n{}", no_chat.remedy());
-            problem::body("model_not_configured", &message)
-        }
-        NoChat::Unusable(reason) => problem::body("model_not_configured", reason),
+    let message = match no_chat {
+        NoChat::Unconfigured => format!("Chat needs a model. Add this to tribune.toml:\n{}", no_chat.remedy()),
+        NoChat::Unusable(reason) => reason.clone(),
     };
+    let mut body = problem::body("model_not_configured", &message);
     if *no_chat == NoChat::Unconfigured {
         body["error"]["missing"] = json!(NoChat::LINES);
     }

@@ -9,21 +9,9 @@ use tribune_core::lint::MAX_DESCRIPTION_CHARS;
 
 use tribune_core::wire::clip;
 
-const SEARCH: &str = include_str!("../../templates/search.txt");
-const FETCH: &str = include_str!("../../templates/fetch.txt");
-const RELATED: &str = include_str!("../../templates/related.txt");
-
-pub(super) fn search(sources: &[SourceFacts]) -> String {
-    render(SEARCH, sources)
-}
-
-pub(super) fn fetch(sources: &[SourceFacts]) -> String {
-    render(FETCH, sources)
-}
-
-pub(super) fn related(sources: &[SourceFacts]) -> String {
-    render(RELATED, sources)
-}
+pub(super) const SEARCH: &str = include_str!("../../templates/search.txt");
+pub(super) const FETCH: &str = include_str!("../../templates/fetch.txt");
+pub(super) const RELATED: &str = include_str!("../../templates/related.txt");
 
 /// The first sentence of the server's instructions.
 pub(crate) fn overview(sources: &[SourceFacts]) -> String {
@@ -31,7 +19,7 @@ pub(crate) fn overview(sources: &[SourceFacts]) -> String {
 }
 
 /// Renders with as many details as fit.
-fn render(template: &str, sources: &[SourceFacts]) -> String {
+pub(super) fn describe(template: &str, sources: &[SourceFacts]) -> String {
     let mut rendered = String::new();
     for (most_sources, most_fields, about) in [(6, 8, 200), (4, 6, 100), (2, 3, 0), (1, 0, 0)] {
         rendered = render_with(template, sources, most_sources, most_fields, about);
@@ -52,12 +40,9 @@ fn render_with(
     let about: Vec<&str> = sources
         .iter()
         .filter_map(|source| source.description.as_deref())
+        .filter(|_| about_chars > 0)
         .collect();
-    let about = if about_chars == 0 {
-        String::new()
-    } else {
-        about.join("; ")
-    };
+    let about = about.join("; ");
     let example = sources.first().map_or_else(|| "source:…".to_owned(), SourceFacts::ids);
     let values = context! {
         collection => collection(sources),
@@ -161,19 +146,25 @@ mod tests {
 
     #[test]
     fn one_source_is_described_with_its_true_extent_first() {
-        insta::assert_snapshot!(search(&[facts("hansard", "the speeches of the member for Cook", 64)]));
+        insta::assert_snapshot!(describe(
+            SEARCH,
+            &[facts("hansard", "the speeches of the member for Cook", 64)]
+        ));
     }
 
     #[test]
     fn several_sources_are_each_named() {
-        insta::assert_snapshot!(fetch(&[facts("a", "Field notes", 12_345), facts("b", "Minutes", 1)]));
+        insta::assert_snapshot!(describe(
+            FETCH,
+            &[facts("a", "Field notes", 12_345), facts("b", "Minutes", 1)]
+        ));
     }
 
     proptest! {
         #[test]
         fn descriptions_stay_within_host_limits(titles in proptest::collection::vec("\\PC{0,200}", 0..12), count in any::<u64>()) {
             let sources: Vec<SourceFacts> = titles.iter().map(|title| facts("x", title, count)).collect();
-            for text in [search(&sources), fetch(&sources)] {
+            for text in [describe(SEARCH, &sources), describe(FETCH, &sources)] {
                 prop_assert!(text.chars().count() <= MAX_DESCRIPTION_CHARS);
                 prop_assert!(!text.is_empty());
             }

@@ -12,6 +12,7 @@ use tribune_core::{
 };
 
 use super::describe;
+use super::results::{ID_ALIASES, address, id_schema, url_schema};
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_METADATA_BYTES: usize = 10_000;
@@ -44,10 +45,7 @@ impl<'a> FetchedDocument<'a> {
             id: &document.id,
             title: document.title.as_str().into(),
             text: document.text.as_str().into(),
-            url: document
-                .url
-                .clone()
-                .unwrap_or_else(|| links.citation(&document.id, None)),
+            url: address(document, links),
             metadata: metadata(document),
         }
     }
@@ -219,15 +217,11 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
     ToolSpec {
         name: "fetch".to_owned(),
         title: "Fetch".to_owned(),
-        description: describe::fetch(facts),
+        description: describe::describe(describe::FETCH, facts),
         input_schema: object(json!({
             "type": "object",
             "properties": {
-                "id": {
-                    "type": "string",
-                    "minLength": 1,
-                    "description": "The id of a search result, exactly as search returned it.",
-                },
+                "id": id_schema(),
                 "offset": {
                     "type": "integer",
                     "minimum": 0,
@@ -242,7 +236,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
                 "id": {"type": "string"},
                 "title": {"type": "string"},
                 "text": {"type": "string", "description": "The full text, or a part of it when metadata has next_offset."},
-                "url": {"type": "string", "description": "Opens for a person; cite it."},
+                "url": url_schema(),
                 "metadata": {"type": "object", "description": "Source, date and every other field of the document."},
             },
             "required": ["id", "title", "text", "url", "metadata"],
@@ -253,12 +247,6 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
             progress: Some(("Reading a document", "Read a document")),
             ..CallDisplay::default()
         },
-        aliases: vec![
-            ("url", "id"),
-            ("document_id", "id"),
-            ("documentId", "id"),
-            ("doc_id", "id"),
-            ("uri", "id"),
-        ],
+        aliases: ID_ALIASES.to_vec(),
     }
 }

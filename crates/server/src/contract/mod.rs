@@ -3,6 +3,7 @@
 mod describe;
 mod fetch;
 mod related;
+mod results;
 mod search;
 
 pub use fetch::{FetchTool, FetchedDocument, cited, fetch_document};

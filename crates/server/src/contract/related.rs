@@ -12,13 +12,14 @@ use tribune_core::{
 };
 
 use super::fetch::not_found;
+use super::results::{
+    ID_ALIASES, ITEM_OVERHEAD, Item, address, fitting, id_schema, items_schema, short_title, url_schema,
+};
 use super::{describe, fetch_document};
 
-const DEFAULT_LIMIT: u64 = 5;
-const MAX_LIMIT: u64 = 20;
-const MAX_TITLE_CHARS: usize = 200;
+const DEFAULT_LIMIT: usize = 5;
+const MAX_LIMIT: usize = 20;
 const MAX_NEIGHBOUR_CHARS: usize = 1_500;
-const ITEM_OVERHEAD: usize = 160;
 
 /// Two overlapping sheets.
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M4%203h10v13H4zM9%2016v5h11V8h-6'/%3E%3C/svg%3E";
@@ -37,16 +38,6 @@ struct Answer<'a> {
     results: Vec<Item<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     neighbours: Option<Neighbours>,
-}
-
-#[derive(Serialize)]
-struct Item<'a> {
-    id: &'a DocumentId,
-    title: std::borrow::Cow<'a, str>,
-    text: &'a str,
-    url: String,
-    /// Similarity from 0 to 1.
-    likeness: f32,
 }
 
 /// The passages before and after another.
@@ -103,27 +94,6 @@ impl RelatedTool {
             links,
         }
     }
-
-    fn items<'a>(&self, hits: &'a [Hit], mut room: usize) -> Vec<Item<'a>> {
-        let items = hits.iter().map(|hit| Item {
-            id: &hit.id,
-            title: clip(&hit.title, MAX_TITLE_CHARS),
-            text: &hit.snippet,
-            url: hit
-                .url
-                .clone()
-                .unwrap_or_else(|| self.links.citation(&hit.id, hit.passage)),
-            likeness: hit.score,
-        });
-        let fits = |item: &Item<'_>| {
-            let parts = [item.id.as_str(), &item.title, item.text, &item.url];
-            let takes = parts.map(wire_bytes).iter().sum::<usize>() + ITEM_OVERHEAD;
-            let fits = takes <= room;
-            room -= if fits { takes } else { 0 };
-            fits
-        };
-        items.filter(fits).collect()
-    }
 }
 
 #[async_trait]
@@ -135,12 +105,10 @@ impl Tool for RelatedTool {
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let given = args.get("id").and_then(Value::as_str).unwrap_or_default();
         let number = |name: &str| args.get(name).and_then(Value::as_f64);
-        let limit = number("limit")
-            .map_or(DEFAULT_LIMIT, |limit| limit as u64)
-            .clamp(1, MAX_LIMIT);
+        let limit = number("limit").map_or(DEFAULT_LIMIT, |limit| limit as usize);
         let document = fetch_document(&self.sources, given, cx).await?;
         let document = document.ok_or_else(|| not_found(given))?;
-        let hits = related(&self.sources, &document.id, usize::try_from(limit).unwrap_or(1), cx).await?;
+        let hits = related(&self.sources, &document.id, limit.clamp(1, MAX_LIMIT), cx).await?;
         let neighbours = number("passage").and_then(|passage| neighbours(&document, passage as usize, &self.links));
         let around: usize = neighbours
             .iter()
@@ -148,17 +116,14 @@ impl Tool for RelatedTool {
             .flatten()
             .map(|n| wire_bytes(&n.text) + ITEM_OVERHEAD)
             .sum();
-        let title = clip(&document.title, MAX_TITLE_CHARS);
+        let title = short_title(&document.title);
         let room = MAX_WIRE_BYTES.saturating_sub(around + wire_bytes(&title) + ITEM_OVERHEAD);
-        let results = self.items(&hits, room);
+        let results = fitting(hits.iter().map(|hit| Item::related(hit, &self.links)), room);
         let count = results.len();
         let answer = Answer {
             id: &document.id,
             title,
-            url: document
-                .url
-                .clone()
-                .unwrap_or_else(|| self.links.citation(&document.id, None)),
+            url: address(&document, &self.links),
             results,
             neighbours,
         };
@@ -179,15 +144,11 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
     ToolSpec {
         name: "find_related".to_owned(),
         title: "Find related".to_owned(),
-        description: describe::related(facts),
+        description: describe::describe(describe::RELATED, facts),
         input_schema: object(json!({
             "type": "object",
             "properties": {
-                "id": {
-                    "type": "string",
-                    "minLength": 1,
-                    "description": "The id of a search result, exactly as search returned it.",
-                },
+                "id": id_schema(),
                 "passage": {
                     "type": "integer",
                     "minimum": 0,
@@ -208,21 +169,15 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
             "properties": {
                 "id": {"type": "string"},
                 "title": {"type": "string"},
-                "url": {"type": "string", "description": "Opens for a person; cite it."},
+                "url": url_schema(),
                 "results": {
                     "type": "array",
                     "description": "Most similar first; empty if there are none.",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "id": {"type": "string", "description": "Pass it to fetch exactly as it is."},
-                            "title": {"type": "string"},
-                            "text": {"type": "string", "description": "The most similar passage."},
-                            "url": {"type": "string", "description": "Opens for a person; cite it."},
-                            "likeness": {"type": "number", "description": "From 0 to 1; comparable within one source."},
-                        },
-                        "required": ["id", "title", "text", "url", "likeness"],
-                    },
+                    "items": items_schema(
+                        "The most similar passage.",
+                        ("likeness", &json!({"type": "number", "description": "From 0 to 1; comparable within one source."})),
+                        true,
+                    ),
                 },
                 "neighbours": {
                     "type": "object",
@@ -239,11 +194,6 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
         },
         icon: Some(ICON.to_owned()),
         display: CallDisplay::default(),
-        aliases: vec![
-            ("url", "id"),
-            ("document_id", "id"),
-            ("documentId", "id"),
-            ("doc_id", "id"),
-        ],
+        aliases: ID_ALIASES.to_vec(),
     }
 }

@@ -10,7 +10,7 @@ use tribune_core::{Links, Principal, UserId};
 
 use super::session::Cookie;
 use super::tokens::{Authenticator, sha256};
-use crate::address::{bare_host, host_name, is_loopback_name};
+use crate::address::{bare_host, host_name, is_loopback_name, is_loopback_origin};
 use crate::response::{page, rpc};
 use crate::settings::Settings;
 
@@ -167,13 +167,9 @@ pub(super) fn is_from_this_machine(request: &Request<Body>) -> bool {
     let headers = request.headers();
     let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
     let addresses_loopback = host_name(headers, request.uri()).is_some_and(|host| is_loopback_name(&host));
-    let is_own_page = headers.get(header::ORIGIN).is_none_or(|origin| {
-        let host = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
-        host.as_ref()
-            .and_then(Uri::host)
-            .map(bare_host)
-            .is_some_and(|host| is_loopback_name(&host))
-    });
+    let is_own_page = headers
+        .get(header::ORIGIN)
+        .is_none_or(|origin| origin.to_str().is_ok_and(is_loopback_origin));
     // The default of some proxies, and of no current client.
     let is_old = request.version() < Version::HTTP_11;
     addresses_loopback && is_own_page && !is_forwarded && !is_old

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use axum::body::Body;
 use axum::extract::State;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use tribune_core::Links;
 
 use super::Authenticator;
 use super::callers::{Caller, Callers, Refusal, is_from_this_machine};
-use crate::address::{bare_host, host_name, is_loopback_name};
+use crate::address::{bare_host, host_name, is_loopback_origin};
 use crate::response::rpc;
 use crate::settings::Settings;
 
@@ -80,11 +80,7 @@ impl Guard {
 
     fn origin_allowed(&self, origin: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
-        if self.any_origin || self.origins.contains(&origin) {
-            return true;
-        }
-        let host = origin.parse::<Uri>().ok().and_then(|uri| uri.host().map(bare_host));
-        self.loopback_origins && host.is_some_and(|host| is_loopback_name(&host))
+        self.any_origin || self.origins.contains(&origin) || (self.loopback_origins && is_loopback_origin(&origin))
     }
 
     /// The caller's own id if it is fit to be logged, otherwise a new one.
@@ -152,36 +148,31 @@ fn finish(mut response: Response, correlation_id: &str, origin: Option<HeaderVal
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(origin) = origin {
-        allow_origin(headers, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        headers.insert(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static(
+                "Mcp-Session-Id, MCP-Protocol-Version, X-Correlation-ID, WWW-Authenticate, Retry-After",
+            ),
+        );
     }
     response
 }
 
-fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.append(header::VARY, HeaderValue::from_static("Origin"));
-    headers.insert(
-        header::ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static(
-            "Mcp-Session-Id, MCP-Protocol-Version, X-Correlation-ID, WWW-Authenticate, Retry-After",
-        ),
-    );
-}
-
 fn preflight(asked: &HeaderMap) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    let headers = response.headers_mut();
-    headers.insert(
-        header::ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("GET, POST, DELETE, OPTIONS"),
-    );
     let wanted = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned().unwrap_or(HeaderValue::from_static(
         "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Correlation-ID",
     ));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-    response
+    let allowed = [
+        (
+            header::ACCESS_CONTROL_ALLOW_METHODS,
+            HeaderValue::from_static("GET, POST, DELETE, OPTIONS"),
+        ),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, wanted),
+        (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
+    ];
+    (StatusCode::NO_CONTENT, allowed).into_response()
 }
 
 fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {

@@ -76,7 +76,9 @@ pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Bo
     let is_form = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     let body = match read_limited(request.into_body(), MAX_BODY_BYTES, callers.timeout).await {
         Ok(body) => body,
-        Err(refusal) => return *refusal,
+        Err((status, message)) => {
+            return problem::with_status(status, ErrorKind::InvalidArgument.as_str(), &message);
+        }
     };
     let sent = if is_form {
         parse_form(&body)

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tribune_core::{Clock, Error, Result, UserId};
 use tribune_storage::{Token, TokenStore};
+use uuid::Uuid;
 
 /// Finds the user of a token.
 #[async_trait]
@@ -23,8 +24,6 @@ pub trait Authenticator: Send + Sync {
 /// Every token begins with this, so that one found in a log or a repository can be recognised.
 const PREFIX: &str = "tribune_";
 const ID_CHARS: usize = 8;
-/// 256 random bits need no slow hash.
-const SECRET_BYTES: usize = 32;
 const MAX_TOKEN_CHARS: usize = 256;
 
 /// A token that was just created: the only time that it can be shown.
@@ -46,8 +45,11 @@ pub fn new_token(
             "The name `admin` is reserved for the token of server.admin_token; choose another name",
         ));
     }
-    let id = random_hex(ID_CHARS / 2);
-    let shown = format!("{PREFIX}{id}_{}", random_hex(SECRET_BYTES));
+    let random = || Uuid::new_v4().simple().to_string();
+    let mut id = random();
+    id.truncate(ID_CHARS);
+    // 244 random bits need no slow hash.
+    let shown = format!("{PREFIX}{id}_{}{}", random(), random());
     Ok(NewToken {
         sha256: sha256(&shown),
         shown,
@@ -61,24 +63,6 @@ pub fn new_token(
             revoked_at: None,
         },
     })
-}
-
-fn random_hex(bytes: usize) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(bytes * 2);
-    while text.len() < bytes * 2 {
-        // Each UUID has 122 random bits from the system; the two bytes with fixed bits are skipped.
-        for byte in uuid::Uuid::new_v4()
-            .into_bytes()
-            .into_iter()
-            .enumerate()
-            .filter(|(at, _)| *at != 6 && *at != 8)
-        {
-            let _ = write!(text, "{:02x}", byte.1);
-        }
-    }
-    text.truncate(bytes * 2);
-    text
 }
 
 pub(crate) fn sha256(text: &str) -> [u8; 32] {
@@ -113,14 +97,6 @@ impl ApiTokens {
             clock,
             valid: Mutex::default(),
         }
-    }
-
-    fn remember(&self, sha256: [u8; 32], token: ValidToken) {
-        let mut valid = self.valid.lock();
-        if valid.len() >= Self::MAX_REMEMBERED {
-            valid.clear();
-        }
-        valid.insert(sha256, token);
     }
 
     /// In the background: the caller does not wait for it, and it may fail.
@@ -160,16 +136,19 @@ impl Authenticator for ApiTokens {
         if recorded_at.is_none() {
             self.record_use(token.id);
         }
-        let user = token.user;
-        self.remember(
+        let mut remembered = self.valid.lock();
+        if remembered.len() >= Self::MAX_REMEMBERED {
+            remembered.clear();
+        }
+        remembered.insert(
             sha256,
             ValidToken {
-                user: user.clone(),
+                user: token.user.clone(),
                 checked_at: moment,
                 use_recorded_at: recorded_at.unwrap_or(moment),
             },
         );
-        Ok(Some(user))
+        Ok(Some(token.user))
     }
 }
 
@@ -185,7 +164,7 @@ mod tests {
         };
         let (first, second) = (make(), make());
         assert_ne!(first.shown, second.shown);
-        assert_eq!(first.shown.len(), PREFIX.len() + ID_CHARS + 1 + SECRET_BYTES * 2);
+        assert_eq!(first.shown.len(), PREFIX.len() + ID_CHARS + 1 + 64);
         assert!(first.shown.starts_with(&format!("{PREFIX}{}_", first.token.id)));
         assert_eq!(first.sha256, sha256(&first.shown));
         assert!(new_token(UserId::admin(), None, None, Timestamp::UNIX_EPOCH).is_err());

@@ -17,7 +17,7 @@ pub fn is_event_stream(response: &Response) -> bool {
 
 /// Waits for the response to the request and returns it alone. Notifications are dropped: a client that accepts no
 /// stream cannot receive them.
-pub async fn to_json(response: Response, change: impl FnOnce(&mut Value)) -> Response {
+pub async fn to_json(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let mut chunks = body.into_data_stream();
     let mut pending: Vec<u8> = Vec::new();
@@ -25,8 +25,7 @@ pub async fn to_json(response: Response, change: impl FnOnce(&mut Value)) -> Res
         pending.extend_from_slice(&chunk);
         while let Some(end) = pending.windows(2).position(|two| two == b"\n\n") {
             let event: Vec<u8> = pending.drain(..end + 2).collect();
-            if let Some(mut message) = answer_in(&event) {
-                change(&mut message);
+            if let Some(message) = answer_in(&event) {
                 parts.headers.remove(header::CONTENT_LENGTH);
                 parts.headers.remove(header::CACHE_CONTROL);
                 let answer = response::json(StatusCode::OK, message.to_string());
@@ -35,11 +34,7 @@ pub async fn to_json(response: Response, change: impl FnOnce(&mut Value)) -> Res
             }
         }
     }
-    rpc::error(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        rpc::SERVER_ERROR,
-        "The response is incomplete; send the request again.",
-    )
+    incomplete()
 }
 
 /// The JSON-RPC response in an event; `None` for notifications.
@@ -63,20 +58,24 @@ pub fn add_legacy_results(message: &mut Value) {
     }
 }
 
-/// Changes a response that is JSON already.
-pub async fn change_json(response: Response, max_bytes: usize, change: impl FnOnce(&mut Value)) -> Response {
+/// [`add_legacy_results`] for a response that is JSON already.
+pub async fn with_legacy_results(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
-    let Ok(bytes) = axum::body::to_bytes(body, max_bytes).await else {
-        return rpc::error(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            rpc::SERVER_ERROR,
-            "The response could not be read; send the request again.",
-        );
+    let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
+        return incomplete();
     };
     let Ok(mut message) = serde_json::from_slice::<Value>(&bytes) else {
         return Response::from_parts(parts, Body::from(bytes));
     };
-    change(&mut message);
+    add_legacy_results(&mut message);
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, Body::from(message.to_string()))
+}
+
+fn incomplete() -> Response {
+    rpc::error(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        rpc::SERVER_ERROR,
+        "The response is incomplete; send the request again.",
+    )
 }

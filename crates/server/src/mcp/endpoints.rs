@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use http::{Request, StatusCode};
 
@@ -12,26 +12,17 @@ use super::message::read_body;
 use super::{Sse, Streamable};
 use crate::address::host_name;
 use crate::identity::{Caller, Guard};
-use crate::request::path_after;
 use crate::response::rpc;
 use crate::service::{Profile, Service};
 
 pub(crate) async fn mcp(
     State(service): State<Arc<Service>>,
-    State(streamable): State<Arc<Streamable>>,
-    request: Request<Body>,
-) -> Response {
-    let profile = profile_for_host(&service, &request);
-    streamable.handle(profile, request).await
-}
-
-pub(crate) async fn mcp_profile(
-    State(service): State<Arc<Service>>,
     State(guard): State<Arc<Guard>>,
     State(streamable): State<Arc<Streamable>>,
+    name: Option<Path<String>>,
     mut request: Request<Body>,
 ) -> Response {
-    match profile_in_path(&service, &guard, "/mcp/", &mut request) {
+    match select_profile(&service, &guard, name, &mut request) {
         Ok(profile) => streamable.handle(&profile, request).await,
         Err(refusal) => *refusal,
     }
@@ -39,20 +30,12 @@ pub(crate) async fn mcp_profile(
 
 pub(crate) async fn sse(
     State(service): State<Arc<Service>>,
-    State(sse): State<Arc<Sse>>,
-    request: Request<Body>,
-) -> Response {
-    let profile = profile_for_host(&service, &request);
-    sse.connect(profile, Caller::principal(&request))
-}
-
-pub(crate) async fn sse_profile(
-    State(service): State<Arc<Service>>,
     State(guard): State<Arc<Guard>>,
     State(sse): State<Arc<Sse>>,
+    name: Option<Path<String>>,
     mut request: Request<Body>,
 ) -> Response {
-    match profile_in_path(&service, &guard, "/sse/", &mut request) {
+    match select_profile(&service, &guard, name, &mut request) {
         // Messages arrive in separate requests, each of which would need the admin token again.
         Ok(profile) if profile.spec().admin => rpc::error(
             StatusCode::FORBIDDEN,
@@ -78,21 +61,18 @@ pub(crate) async fn sse_message(
     }
 }
 
-fn profile_for_host<'s>(service: &'s Service, request: &Request<Body>) -> &'s Arc<Profile> {
-    match host_name(request.headers(), request.uri()) {
-        Some(host) => service.profile_for_host(&host),
-        None => service.default_profile(),
-    }
-}
-
-/// The profile that the path names, if the caller may use it.
-fn profile_in_path(
+/// The profile that the path or the host name selects, if the caller may use it.
+fn select_profile(
     service: &Service,
     guard: &Guard,
-    before: &str,
+    name: Option<Path<String>>,
     request: &mut Request<Body>,
 ) -> Result<Arc<Profile>, Box<Response>> {
-    let name = path_after(request.uri(), before);
+    let Some(Path(name)) = name else {
+        let host = host_name(request.headers(), request.uri());
+        let profile = host.map_or_else(|| service.default_profile(), |host| service.profile_for_host(&host));
+        return Ok(profile.clone());
+    };
     let Some(profile) = service.profile(&name).cloned() else {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
         let message = format!("Unknown profile `{name}`; available: {}", known.join(", "));

@@ -9,7 +9,7 @@ use rmcp::model::{
     ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProgressToken, ServerCapabilities,
     ServerConfig, SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext};
+use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::mpsc;
 use tribune_core::{CallContext, Principal, Progress, ProgressSink};
@@ -21,28 +21,13 @@ use crate::service::{Profile, Service, call};
 /// One profile of the service, as rmcp sees it.
 #[derive(Clone)]
 pub struct Handler {
-    service: Arc<Service>,
-    profile: Arc<Profile>,
-    /// The principal of requests that carry no [`Caller`].
-    default_principal: Principal,
+    pub service: Arc<Service>,
+    pub profile: Arc<Profile>,
+    /// The principal of requests that carry no [`Caller`]: over standard input, the person at this machine.
+    pub default_principal: Principal,
 }
 
 impl Handler {
-    pub fn new(service: Arc<Service>, profile: Arc<Profile>) -> Self {
-        Self {
-            service,
-            profile,
-            default_principal: Principal::Anonymous,
-        }
-    }
-
-    /// For standard input, where the caller is the person at this machine.
-    #[must_use]
-    pub fn local(mut self) -> Self {
-        self.default_principal = Principal::Local;
-        self
-    }
-
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
         let parts = context.extensions.get::<Parts>();
         let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
@@ -52,12 +37,14 @@ impl Handler {
         })
     }
 
+    fn instructions(&self, context: &RequestContext<RoleServer>) -> String {
+        let state = self.profile.state();
+        state.visible_to(&self.caller(context).principal).instructions.clone()
+    }
+
     fn call_context(&self, context: &RequestContext<RoleServer>) -> CallContext {
-        let caller = self.caller(context);
-        let deadline = self.service.clock.monotonic() + self.service.settings.call_timeout;
-        let mut cx = CallContext::new(caller.principal, deadline);
+        let mut cx = self.service.call_context(&self.caller(context));
         cx.cancel = context.ct.clone();
-        cx.correlation_id = caller.correlation_id;
         if let Some(token) = context.meta.get_progress_token() {
             cx.progress = Progress::to(Arc::new(Notifications::new(context.peer.clone(), token)));
         }
@@ -73,13 +60,8 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(
-            ServerCapabilities::builder()
-                .enable_tools()
-                .enable_resources()
-                .enable_prompts()
-                .build(),
-        );
+        let capabilities = ServerCapabilities::builder();
+        let mut info = ServerConfig::new(capabilities.enable_tools().enable_resources().enable_prompts().build());
         info.server_info = render::implementation();
         info.instructions = Some(self.profile.state().instructions.clone());
         info
@@ -92,24 +74,16 @@ impl ServerHandler for Handler {
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
         let mut result = self.negotiate_initialize(&request)?;
-        let state = self.profile.state();
-        let visible = state.visible_to(&self.caller(&context).principal);
-        result.instructions = Some(visible.instructions.clone());
+        result.instructions = Some(self.instructions(&context));
         Ok(result)
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         let mut result =
             DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), self.get_info());
-        let state = self.profile.state();
-        let visible = state.visible_to(&self.caller(&context).principal);
-        result.instructions = Some(visible.instructions.clone());
+        result.instructions = Some(self.instructions(&context));
         result.ttl_ms = LIST_TTL_MS;
-        result.cache_scope = if state.registry.depends_on_caller {
-            CacheScope::Private
-        } else {
-            CacheScope::Public
-        };
+        result.cache_scope = render::cache_scope(&self.profile.state().registry);
         Ok(result)
     }
 
@@ -150,8 +124,9 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let mut list = ListResourcesResult::default().with_ttl_ms(LIST_TTL_MS);
-        list.cache_scope = Some(CacheScope::Public);
+        let mut list = ListResourcesResult::default()
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Public);
         list.meta = is_modern(&context).then(render::server_meta);
         Ok(list)
     }
@@ -161,8 +136,9 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let mut list = ListResourceTemplatesResult::default().with_ttl_ms(LIST_TTL_MS);
-        list.cache_scope = Some(CacheScope::Public);
+        let mut list = ListResourceTemplatesResult::default()
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Public);
         list.meta = is_modern(&context).then(render::server_meta);
         Ok(list)
     }
@@ -172,8 +148,9 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let mut list = ListPromptsResult::default().with_ttl_ms(LIST_TTL_MS);
-        list.cache_scope = Some(CacheScope::Public);
+        let mut list = ListPromptsResult::default()
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Public);
         list.meta = is_modern(&context).then(render::server_meta);
         Ok(list)
     }
@@ -202,8 +179,6 @@ impl ServerHandler for Handler {
         let message = format!("Invalid params for {}: send {wanted}", request.method);
         Err(ErrorData::invalid_params(message, None))
     }
-
-    async fn on_initialized(&self, _: NotificationContext<RoleServer>) {}
 }
 
 /// Progress of one call as notifications to its caller.

@@ -12,7 +12,7 @@ use rmcp::model::ClientCapabilities;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use tribune_core::{CallContext, JsonObject};
+use tribune_core::JsonObject;
 
 use super::{MODERN, render};
 use crate::identity::Caller;
@@ -113,9 +113,7 @@ pub async fn answer(
         return None;
     }
     let tool = state.registry.lookup(&params.name)?;
-    let deadline = service.clock.monotonic() + service.settings.call_timeout;
-    let mut cx = CallContext::new(caller.principal.clone(), deadline);
-    cx.correlation_id = caller.correlation_id.clone();
+    let cx = service.call_context(caller);
     // When the client goes away this future is dropped, and with it the guard.
     let _cancel_on_disconnect = cx.cancel.clone().drop_guard();
     let outcome = call::run(service, &tool, params.arguments, &cx).await;

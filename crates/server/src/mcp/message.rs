@@ -4,11 +4,11 @@ use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
-use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::streamable::{EVENT_STREAM, JSON};
+use crate::request::read_limited;
 use crate::response::rpc;
 use crate::settings::Settings;
 
@@ -64,28 +64,8 @@ fn refuse(status: StatusCode, code: i32, message: &str) -> Refusal {
 }
 
 pub(super) async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Refusal> {
-    let limited = http_body_util::Limited::new(body, settings.max_body_bytes);
-    match tokio::time::timeout(settings.call_timeout, limited.collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Err(refuse(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            rpc::INVALID_REQUEST,
-            &format!(
-                "The message is larger than {} bytes; send less.",
-                settings.max_body_bytes
-            ),
-        )),
-        Ok(Err(_)) => Err(refuse(
-            StatusCode::BAD_REQUEST,
-            rpc::INVALID_REQUEST,
-            "The message is incomplete; send it again.",
-        )),
-        Err(_) => Err(refuse(
-            StatusCode::REQUEST_TIMEOUT,
-            rpc::INVALID_REQUEST,
-            "The message did not arrive in time; send it again.",
-        )),
-    }
+    let read = read_limited(body, settings.max_body_bytes, settings.call_timeout).await;
+    read.map_err(|(status, message)| refuse(status, rpc::INVALID_REQUEST, &message))
 }
 
 pub(super) fn peek(body: &[u8]) -> Result<Peek, Refusal> {

@@ -48,25 +48,29 @@ pub fn tool(spec: &ToolSpec) -> Tool {
         Some(spec.hints.idempotent),
         Some(spec.hints.open_world),
     ));
-    tool.icons = spec.icon.as_ref().map(|icon| {
-        let icon_of = Icon::new(icon.clone());
-        vec![if icon.starts_with("data:image/svg+xml") {
-            icon_of.with_mime_type("image/svg+xml")
-        } else {
-            icon_of
-        }]
+    tool.icons = spec.icon.as_ref().map(|address| {
+        let mut icon = Icon::new(address.clone());
+        if address.starts_with("data:image/svg+xml") {
+            icon = icon.with_mime_type("image/svg+xml");
+        }
+        vec![icon]
     });
     tool
+}
+
+/// Who may be shown a cached list.
+pub fn cache_scope(registry: &Registry) -> CacheScope {
+    if registry.depends_on_caller {
+        CacheScope::Private
+    } else {
+        CacheScope::Public
+    }
 }
 
 pub fn list_tools(registry: &Registry, modern: bool) -> ListToolsResult {
     let mut list = ListToolsResult::with_all_items(registry.specs().map(tool).collect());
     list.ttl_ms = Some(LIST_TTL_MS);
-    list.cache_scope = Some(if registry.depends_on_caller {
-        CacheScope::Private
-    } else {
-        CacheScope::Public
-    });
+    list.cache_scope = Some(cache_scope(registry));
     list.meta = modern.then(server_meta);
     list
 }

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
@@ -12,34 +11,10 @@ use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tribune_core::Principal;
 
 pub(super) const SESSION_HEADER: &str = "mcp-session-id";
-
-/// The sessions that may be open at once, over all profiles.
-pub(super) struct Slots {
-    max: usize,
-    free: Arc<Semaphore>,
-}
-
-impl Slots {
-    pub(super) fn new(max: usize) -> Self {
-        Self {
-            max,
-            free: Arc::new(Semaphore::new(max)),
-        }
-    }
-
-    /// Reserves a slot; `None` if all are taken.
-    pub(super) fn reserve(&self) -> Option<OwnedSemaphorePermit> {
-        self.free.clone().try_acquire_owned().ok()
-    }
-
-    pub(super) fn taken(&self) -> usize {
-        self.max - self.free.available_permits()
-    }
-}
 
 /// A session that is about to be opened.
 pub(super) struct Opening {

@@ -5,27 +5,25 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use futures::channel::mpsc;
-use futures::{SinkExt, Stream, StreamExt};
+use futures::{SinkExt, StreamExt, stream};
 use http::StatusCode;
 use http::request::Parts;
 use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, GetExtensions, ServerJsonRpcMessage};
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, Interval};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 #[cfg(feature = "conformance")]
 use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
-use super::sessions::Slots;
 use super::{Handler, collapse};
 use crate::identity::Caller;
 use crate::response::{self, rpc};
@@ -52,27 +50,27 @@ struct Inbox {
 
 pub struct Sse {
     service: Arc<Service>,
-    slots: Slots,
+    slots: Arc<Semaphore>,
     open: Arc<Mutex<HashMap<String, Inbox>>>,
 }
 
 impl Sse {
     pub fn new(service: Arc<Service>) -> Self {
         Self {
-            slots: Slots::new(service.settings.max_sessions),
+            slots: Arc::new(Semaphore::new(service.settings.max_sessions)),
             service,
             open: Arc::default(),
         }
     }
 
     pub fn open_count(&self) -> usize {
-        self.slots.taken()
+        self.service.settings.max_sessions - self.slots.available_permits()
     }
 
     /// Opens a connection; its first event is the address for messages.
     pub fn connect(&self, profile: &Arc<Profile>, owner: Principal) -> Response {
         let settings = &self.service.settings;
-        let Some(slot) = self.slots.reserve() else {
+        let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             return rpc::error(
                 StatusCode::SERVICE_UNAVAILABLE,
                 rpc::SERVER_ERROR,
@@ -91,7 +89,11 @@ impl Sse {
         self.open.lock().insert(id.clone(), inbox);
 
         let ended = self.service.closing.child_token();
-        let handler = Handler::new(self.service.clone(), profile.clone());
+        let handler = Handler {
+            service: self.service.clone(),
+            profile: profile.clone(),
+            default_principal: Principal::Anonymous,
+        };
         match settings.conformance {
             #[cfg(feature = "conformance")]
             true => tokio::spawn(serve(Conformance::new(handler), outgoing, incoming, ended.clone())),
@@ -99,14 +101,14 @@ impl Sse {
         };
 
         let endpoint = format!("{}/sse/messages?sessionId={id}", self.service.links.path_prefix());
+        let first = format!("event: endpoint\ndata: {endpoint}\n\n").into();
         let events = Events {
-            first: Some(format!("event: endpoint\ndata: {endpoint}\n\n").into()),
             outbox,
             unanswered,
-            keep_alive: keep_alive(settings.keep_alive),
-            until: Box::pin(tokio::time::sleep(settings.max_sse)),
-            closing: Box::pin(ended.clone().cancelled_owned()),
+            keep_alive: settings.keep_alive,
+            until: Instant::now() + settings.max_sse,
             legacy_results: settings.legacy_results,
+            ended: ended.clone(),
             _end: ended.drop_guard(),
             _entry: Entry {
                 open: self.open.clone(),
@@ -114,6 +116,8 @@ impl Sse {
                 _slot: slot,
             },
         };
+        let later = stream::unfold(events, |mut events| async move { Some((events.next().await?, events)) });
+        let events = stream::once(async { first }).chain(later).map(Ok::<Bytes, Infallible>);
         response::event_stream(Body::from_stream(events))
     }
 
@@ -121,6 +125,7 @@ impl Sse {
     pub async fn message(&self, id: &str, parts: Parts, body: &[u8]) -> Response {
         let inbox = self.open.lock().get(id).cloned();
         let caller = parts.extensions.get::<Caller>().map(|caller| &caller.principal);
+        let invalid = |code, message: &str| rpc::error(StatusCode::BAD_REQUEST, code, message);
         let Some(mut inbox) = inbox.filter(|inbox| Some(&inbox.owner) == caller) else {
             return rpc::error(
                 StatusCode::NOT_FOUND,
@@ -130,26 +135,19 @@ impl Sse {
         };
         let mut message = match serde_json::from_slice::<ClientJsonRpcMessage>(body) {
             Ok(message) => message,
-            Err(error) if error.is_data() => {
-                return rpc::error(
-                    StatusCode::BAD_REQUEST,
-                    rpc::INVALID_REQUEST,
-                    "The body is not an MCP message.",
-                );
-            }
-            Err(error) => {
-                let message = format!("The body is not valid JSON: {error}");
-                return rpc::error(StatusCode::BAD_REQUEST, rpc::PARSE_ERROR, &message);
-            }
+            Err(error) if error.is_data() => return invalid(rpc::INVALID_REQUEST, "The body is not an MCP message."),
+            Err(error) => return invalid(rpc::PARSE_ERROR, &format!("The body is not valid JSON: {error}")),
         };
         if let ClientJsonRpcMessage::Request(request) = &mut message {
-            if !self.expect_answer(&inbox) {
+            let mut unanswered = inbox.unanswered.lock();
+            if unanswered.len() >= MAX_UNANSWERED {
                 return rpc::error(
                     StatusCode::TOO_MANY_REQUESTS,
                     rpc::SERVER_ERROR,
                     "Too many unread responses on this stream; read them before sending more requests.",
                 );
             }
+            unanswered.push(self.service.answers.token());
             request.request.extensions_mut().insert(parts);
         }
         if inbox.messages.send(message).await.is_err() {
@@ -165,18 +163,6 @@ impl Sse {
     }
 }
 
-impl Sse {
-    /// Counts one more request; `false` if too many are unanswered.
-    fn expect_answer(&self, inbox: &Inbox) -> bool {
-        let mut unanswered = inbox.unanswered.lock();
-        let has_room = unanswered.len() < MAX_UNANSWERED;
-        if has_room {
-            unanswered.push(self.service.answers.token());
-        }
-        has_room
-    }
-}
-
 async fn serve<H: rmcp::ServerHandler>(
     handler: H,
     outgoing: mpsc::Sender<ServerJsonRpcMessage>,
@@ -189,23 +175,39 @@ async fn serve<H: rmcp::ServerHandler>(
     }
 }
 
-fn keep_alive(period: std::time::Duration) -> Interval {
-    let mut interval = tokio::time::interval_at(Instant::now() + period, period);
-    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    interval
-}
-
 /// The events of one connection. It is dropped when the client disconnects, which ends everything behind it.
 struct Events {
-    first: Option<Bytes>,
     outbox: mpsc::Receiver<ServerJsonRpcMessage>,
     unanswered: Unanswered,
-    keep_alive: Interval,
-    until: Pin<Box<tokio::time::Sleep>>,
-    closing: Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
+    keep_alive: Duration,
+    until: Instant,
     legacy_results: bool,
+    ended: CancellationToken,
     _end: DropGuard,
     _entry: Entry,
+}
+
+impl Events {
+    async fn next(&mut self) -> Option<Bytes> {
+        let message = tokio::select! {
+            biased;
+            () = tokio::time::sleep_until(self.until) => return None,
+            () = self.ended.cancelled() => return None,
+            message = self.outbox.next() => message?,
+            () = tokio::time::sleep(self.keep_alive) => return Some(Bytes::from_static(b": keep-alive\n\n")),
+        };
+        if matches!(
+            message,
+            ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
+        ) {
+            self.unanswered.lock().pop();
+        }
+        let mut value = serde_json::to_value(message).unwrap_or_default();
+        if self.legacy_results {
+            collapse::add_legacy_results(&mut value);
+        }
+        Some(format!("event: message\ndata: {value}\n\n").into())
+    }
 }
 
 /// Removes the connection from the map when it ends.
@@ -219,36 +221,4 @@ impl Drop for Entry {
     fn drop(&mut self) {
         self.open.lock().remove(&self.id);
     }
-}
-
-impl Stream for Events {
-    type Item = Result<Bytes, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(Ok(first)));
-        }
-        if self.until.as_mut().poll(cx).is_ready() || self.closing.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(None);
-        }
-        if let Poll::Ready(message) = self.outbox.poll_next_unpin(cx) {
-            if let Some(ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)) = &message {
-                self.unanswered.lock().pop();
-            }
-            let event = message.map(|message| Ok(event(&message, self.legacy_results)));
-            return Poll::Ready(event);
-        }
-        if self.keep_alive.poll_tick(cx).is_ready() {
-            return Poll::Ready(Some(Ok(Bytes::from_static(b": keep-alive\n\n"))));
-        }
-        Poll::Pending
-    }
-}
-
-fn event(message: &ServerJsonRpcMessage, legacy_results: bool) -> Bytes {
-    let mut value = serde_json::to_value(message).unwrap_or_default();
-    if legacy_results {
-        collapse::add_legacy_results(&mut value);
-    }
-    format!("event: message\ndata: {value}\n\n").into()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rmcp::service::{ServerInitializeError, serve_server_with_ct};
+use tribune_core::Principal;
 
 use super::Handler;
 use crate::service::{Profile, Service};
@@ -16,7 +17,11 @@ pub enum StdioError {
 /// Serves until standard input ends or the service stops.
 pub async fn serve_stdio(service: Arc<Service>, profile: Arc<Profile>) -> Result<(), StdioError> {
     let stopping = service.stopping.clone();
-    let handler = Handler::new(service, profile).local();
+    let handler = Handler {
+        service,
+        profile,
+        default_principal: Principal::Local,
+    };
     match serve_server_with_ct(handler, rmcp::transport::stdio(), stopping).await {
         Ok(running) => {
             drop(running.waiting().await);

@@ -11,18 +11,19 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 #[cfg(feature = "conformance")]
 use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
-use super::message::{Accept, Peek, peek, read_body, refuse_content_type};
-use super::sessions::{self, Opening, SESSION_HEADER, Sessions, Slots};
+use super::message::{Accept, peek, read_body, refuse_content_type};
+use super::sessions::{self, Opening, SESSION_HEADER, Sessions};
 use super::{Handler, MODERN, collapse, lean};
 use crate::identity::Caller;
 use crate::response::rpc;
@@ -48,7 +49,7 @@ impl<H: ServerHandler> Rmcp for StreamableHttpService<H, Sessions> {
 struct Endpoint {
     /// For the modern era, for `initialize` that opens a session, and for requests with a session id.
     streaming: Box<dyn Rmcp>,
-    /// For everything else, with plain JSON: hosts of the older era drop session ids between batches of calls, and a
+    /// For everything else, with plain JSON unless the tool sends notifications: hosts of the older era drop session ids between batches of calls, and a
     /// stateless answer is better than an error.
     stateless: Box<dyn Rmcp>,
     sessions: Arc<Sessions>,
@@ -56,7 +57,8 @@ struct Endpoint {
 
 pub struct Streamable {
     service: Arc<Service>,
-    slots: Slots,
+    /// The sessions that may still be opened, over all profiles.
+    slots: Arc<Semaphore>,
     endpoints: HashMap<String, Endpoint>,
 }
 
@@ -66,7 +68,11 @@ impl Streamable {
             .profiles()
             .map(|profile| {
                 let sessions = Arc::new(Sessions::new(service.settings.session_idle));
-                let handler = Handler::new(service.clone(), profile.clone());
+                let handler = Handler {
+                    service: service.clone(),
+                    profile: profile.clone(),
+                    default_principal: Principal::Anonymous,
+                };
                 let endpoint = match service.settings.conformance {
                     #[cfg(feature = "conformance")]
                     true => Endpoint::new(&service, &Conformance::new(handler), &sessions),
@@ -75,16 +81,15 @@ impl Streamable {
                 (profile.name().to_owned(), endpoint)
             })
             .collect();
-        let slots = Slots::new(service.settings.max_sessions);
         Self {
+            slots: Arc::new(Semaphore::new(service.settings.max_sessions)),
             service,
-            slots,
             endpoints,
         }
     }
 
     pub fn session_count(&self) -> usize {
-        self.slots.taken()
+        self.service.settings.max_sessions - self.slots.available_permits()
     }
 
     pub async fn handle(&self, profile: &Arc<Profile>, request: Request<Body>) -> Response {
@@ -117,29 +122,29 @@ impl Streamable {
             && let Some(caller) = parts.extensions.get::<Caller>()
             && let Some(answer) = lean::answer(&self.service, profile, &parts.headers, caller, &body).await
         {
-            return self.with_legacy_results(answer).await;
+            return if settings.legacy_results {
+                collapse::with_legacy_results(answer).await
+            } else {
+                answer
+            };
         }
         let peek = match peek(&body) {
             Ok(peek) => peek,
             Err(refusal) => return *refusal,
         };
-        let opening = if peek.method == "initialize" && settings.sessions {
-            self.opening(&parts)
-        } else {
-            None
-        };
-        let streaming = opening.is_some()
-            || parts.headers.contains_key(SESSION_HEADER)
-            || parts
-                .headers
-                .get("mcp-protocol-version")
-                .is_some_and(|version| version == MODERN);
+        let opens = peek.method == "initialize" && settings.sessions;
+        let opening = opens.then(|| self.opening(&parts)).flatten();
+        let streaming = opening.is_some() || parts.headers.contains_key(SESSION_HEADER) || is_modern(&parts.headers);
         let rmcp = if streaming {
             endpoint.streaming.as_ref()
         } else {
             endpoint.stateless.as_ref()
         };
-        normalise(&mut parts);
+        // rmcp requires both content types in `Accept` and a `Content-Type`; clients need not send them.
+        parts.headers.insert(header::ACCEPT, BOTH);
+        parts
+            .headers
+            .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
         // A stopping server waits until the response is sent.
         let unwritten = self.service.answers.token();
         let answer = forward(rmcp, parts, Full::new(body), &peek.id);
@@ -147,40 +152,24 @@ impl Streamable {
             Some(opening) => sessions::open(opening, answer).await,
             None => answer.await,
         };
-        let answer = held_while_streamed(answer, unwritten);
-        if collapse::is_event_stream(&answer) && (!accept.stream || self.wants_legacy_results(&peek)) {
-            collapse::to_json(answer, |message| self.change(message)).await
-        } else if self.wants_legacy_results(&peek) {
-            self.with_legacy_results(answer).await
-        } else {
-            answer
+        let mut answer = held_while_streamed(answer, unwritten);
+        let legacy_results = settings.legacy_results && peek.method == "tools/call";
+        if collapse::is_event_stream(&answer) && (!accept.stream || legacy_results) {
+            answer = collapse::to_json(answer).await;
         }
+        if legacy_results {
+            answer = collapse::with_legacy_results(answer).await;
+        }
+        answer
     }
 
     /// A slot for a new session. Without one the client is served statelessly instead of being refused.
     fn opening(&self, parts: &Parts) -> Option<Opening> {
         let caller = parts.extensions.get::<Caller>();
         Some(Opening {
-            _slot: self.slots.reserve()?,
+            _slot: self.slots.clone().try_acquire_owned().ok()?,
             owner: caller.map_or(Principal::Anonymous, |caller| caller.principal.clone()),
         })
-    }
-
-    fn wants_legacy_results(&self, peek: &Peek) -> bool {
-        self.service.settings.legacy_results && peek.method == "tools/call"
-    }
-
-    fn change(&self, message: &mut Value) {
-        if self.service.settings.legacy_results {
-            collapse::add_legacy_results(message);
-        }
-    }
-
-    async fn with_legacy_results(&self, answer: Response) -> Response {
-        if self.service.settings.legacy_results {
-            return collapse::change_json(answer, usize::MAX, collapse::add_legacy_results).await;
-        }
-        answer
     }
 
     /// GET opens a session's stream, DELETE ends a session.
@@ -205,63 +194,42 @@ impl Streamable {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Answers {
-    Streamed,
-    /// JSON, unless the tool sends notifications.
-    Plain,
-}
-
 impl Endpoint {
     fn new<H: ServerHandler + Clone>(service: &Service, handler: &H, sessions: &Arc<Sessions>) -> Self {
+        let settings = &service.settings;
+        let rmcp = |with_sessions, as_json| {
+            let config = StreamableHttpServerConfig::default()
+                // The guard checks hosts and origins for all paths.
+                .disable_allowed_hosts()
+                .disable_allowed_origins()
+                .with_sse_keep_alive(Some(settings.keep_alive))
+                .with_max_request_body_bytes(settings.max_body_bytes)
+                .with_legacy_session_mode(with_sessions)
+                .with_json_response(as_json)
+                .with_cancellation_token(service.closing.child_token());
+            let handler = handler.clone();
+            Box::new(StreamableHttpService::new(
+                move || Ok(handler.clone()),
+                sessions.clone(),
+                config,
+            ))
+        };
         Self {
-            streaming: Box::new(rmcp_service(
-                service,
-                handler,
-                sessions,
-                service.settings.sessions,
-                Answers::Streamed,
-            )),
-            stateless: Box::new(rmcp_service(service, handler, sessions, false, Answers::Plain)),
+            streaming: rmcp(settings.sessions, false),
+            stateless: rmcp(false, true),
             sessions: sessions.clone(),
         }
     }
 }
 
-fn rmcp_service<H: ServerHandler + Clone>(
-    service: &Service,
-    handler: &H,
-    sessions: &Arc<Sessions>,
-    with_sessions: bool,
-    answers: Answers,
-) -> StreamableHttpService<H, Sessions> {
-    let settings = &service.settings;
-    let config = StreamableHttpServerConfig::default()
-        // The guard checks hosts and origins for all paths.
-        .disable_allowed_hosts()
-        .disable_allowed_origins()
-        .with_sse_keep_alive(Some(settings.keep_alive))
-        .with_max_request_body_bytes(settings.max_body_bytes)
-        .with_legacy_session_mode(with_sessions)
-        .with_json_response(answers == Answers::Plain)
-        .with_cancellation_token(service.closing.child_token());
-    let handler = handler.clone();
-    StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config)
-}
-
-/// rmcp requires both content types in `Accept` and a `Content-Type`; clients need not send them.
-fn normalise(parts: &mut Parts) {
-    parts.headers.insert(header::ACCEPT, BOTH);
-    parts
-        .headers
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+fn is_modern(headers: &HeaderMap) -> bool {
+    headers
+        .get("mcp-protocol-version")
+        .is_some_and(|version| version == MODERN)
 }
 
 async fn forward(rmcp: &dyn Rmcp, parts: Parts, body: Full<Bytes>, id: &Value) -> Response {
-    let modern = parts
-        .headers
-        .get("mcp-protocol-version")
-        .is_some_and(|version| version == MODERN);
+    let modern = is_modern(&parts.headers);
     let answer = rmcp.handle(Request::from_parts(parts, body)).await;
     if answer.status().is_client_error() || answer.status().is_server_error() {
         return explain(answer, id, modern).await;

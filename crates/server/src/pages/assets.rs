@@ -13,15 +13,6 @@ use sha2::{Digest, Sha256};
 
 use crate::service::Service;
 
-const CSS: &str = "text/css; charset=utf-8";
-const JS: &str = "text/javascript; charset=utf-8";
-
-macro_rules! file {
-    ($name:literal) => {
-        include_str!(concat!("../../assets/", $name))
-    };
-}
-
 /// A file with its compressed form and tag, computed once.
 struct File {
     kind: &'static str,
@@ -31,9 +22,14 @@ struct File {
 }
 
 impl File {
-    fn new(kind: &'static str, content: &'static str) -> Self {
+    fn new(name: &str, content: &'static str) -> Self {
+        let is_style = std::path::Path::new(name).extension().is_some_and(|end| end == "css");
         Self {
-            kind,
+            kind: if is_style {
+                "text/css; charset=utf-8"
+            } else {
+                "text/javascript; charset=utf-8"
+            },
             content,
             compressed: compressed(content),
             tag: tag(content),
@@ -41,17 +37,15 @@ impl File {
     }
 }
 
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../assets/", $name)))),*]
+    };
+}
+
 static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
-    let mut files = HashMap::new();
-    macro_rules! files {
-        ($kind:ident: $($name:literal),* $(,)?) => {
-            $(files.insert($name, File::new($kind, file!($name)));)*
-        };
-    }
-    files! { CSS:
-        "board.css", "chat.css", "design.css", "home.css", "reading.css", "tribune.css", "try.css",
-    }
-    files! { JS:
+    let files = files![
+        "board.css",
         "chat-api.js",
         "chat-composer.js",
         "chat-conversations.js",
@@ -61,14 +55,20 @@ static FILES: LazyLock<HashMap<&'static str, File>> = LazyLock::new(|| {
         "chat-panels.js",
         "chat-session.js",
         "chat-tools.js",
+        "chat.css",
         "chat.js",
         "copy.js",
+        "design.css",
+        "home.css",
         "live.js",
         "patch.js",
+        "reading.css",
         "reading.js",
         "search.js",
-    }
-    files
+        "tribune.css",
+        "try.css",
+    ];
+    files.map(|(name, content)| (name, File::new(name, content))).into()
 });
 
 pub(crate) async fn asset(
@@ -89,11 +89,12 @@ pub(crate) async fn asset(
 fn panel_file(service: &Service, name: &str) -> Option<File> {
     let (source, end) = name.strip_prefix("panel-")?.rsplit_once('.')?;
     let panel = service.sources().iter().find(|known| known.name() == source)?.panel()?;
-    match end {
-        "js" => Some(File::new(JS, panel.script)),
-        "css" => Some(File::new(CSS, panel.style)),
-        _ => None,
-    }
+    let content = match end {
+        "js" => panel.script,
+        "css" => panel.style,
+        _ => return None,
+    };
+    Some(File::new(name, content))
 }
 
 /// Browsers revalidate on every page: modules of two versions must not meet.
@@ -126,15 +127,9 @@ fn compressed(content: &str) -> Vec<u8> {
 
 /// Weak: the same for the file and its compressed form.
 fn tag(content: &str) -> String {
-    use std::fmt::Write;
     let digest = Sha256::digest(content.as_bytes());
-    let mut tag = String::from("W/\"");
-    for byte in digest.iter().take(12) {
-        // Writing to a string cannot fail.
-        let _ = write!(tag, "{byte:02x}");
-    }
-    tag.push('"');
-    tag
+    let hex: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    format!("W/\"{hex}\"")
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Extension;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::{Extension, Json};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
+use minijinja::context;
 use tribune_core::{
     CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hit, JsonObject, Links, Principal, Source,
 };
@@ -18,7 +19,7 @@ use super::{board, reading};
 use crate::contract::{FetchedDocument, cited, fetch_document, related};
 use crate::identity::Caller;
 use crate::request::path_after;
-use crate::response::{self, page, private, wants_json};
+use crate::response::{page, private, wants_json};
 use crate::service::Service;
 
 /// `?at=now` stores the current state, and redirects to its permalink.
@@ -42,11 +43,10 @@ pub(crate) async fn data(
 ) -> Response {
     let id = path_after(&uri, "/data/");
     let scheme = id.split(':').next().unwrap_or_default();
-    let is_personal = |source: &Arc<dyn Source>| source.is_personal() && source.owns(scheme);
-    let is_personal = service.sources().iter().any(is_personal);
+    let is_personal = service.owner(scheme).is_some_and(|source| source.is_personal());
     let is_anonymous = caller.principal == Principal::Anonymous;
     let next = if is_personal && is_anonymous { SIGN_IN } else { RENAMED };
-    let mut response = show(&service, &parameters, caller, &id, &headers, next).await;
+    let mut response = show(&service, &parameters, &caller, &id, &headers, next).await;
     // A user may see more than everybody else.
     if is_anonymous {
         let revalidate = HeaderValue::from_static("no-cache");
@@ -62,55 +62,38 @@ pub(crate) async fn data(
 async fn show(
     service: &Service,
     parameters: &HashMap<String, String>,
-    caller: Caller,
+    caller: &Caller,
     id: &str,
     headers: &HeaderMap,
     next: &str,
 ) -> Response {
     // A stopping server waits until this is dropped.
     let _running = service.calls.token();
-    let limit = service.settings.call_timeout;
-    let mut cx = CallContext::new(caller.principal, service.clock.monotonic() + limit);
-    cx.correlation_id = caller.correlation_id;
+    let mut cx = service.call_context(caller);
     let as_json = wants_json(headers) || parameters.get("format").is_some_and(|format| format == "json");
     let keeps = parameters.get("at").is_some_and(|at| at == NOW);
     if !as_json && !keeps {
         cx = cx.uncited();
     }
-    let record = match parameters.get("at").filter(|_| !keeps) {
-        Some(record) => match tokio::time::timeout(limit, cited(service.sources(), id, record)).await {
-            Ok(record) => record,
-            Err(_) => return unavailable(service, headers, TIMED_OUT),
-        },
-        None => Ok(None),
-    };
-    let (document, cited_at) = match record {
-        Ok(Some(Cited::Kept { document, at })) => (*document, Some(at)),
-        Ok(Some(Cited::Expired(why))) => return gone(headers, service, id, &why),
-        Ok(Some(Cited::Unknown)) => return unknown(headers, service, id),
-        Ok(None) => {
-            let found = tokio::time::timeout(limit, fetch_document(service.sources(), id, &cx)).await;
-            match found {
-                Ok(Ok(Some(document))) => (document, None),
-                Ok(Ok(None)) => return absent(service, headers, id, next),
-                Ok(Err(error)) => {
-                    let last = if as_json {
-                        None
-                    } else {
-                        last_known(service, id, &error, &cx).await
-                    };
-                    return last.unwrap_or_else(|| failed(service, headers, id, &error));
-                }
-                Err(_) => return unavailable(service, headers, TIMED_OUT),
+    let record = parameters.get("at").filter(|_| !keeps);
+    let (document, cited_at) = match find(service, id, record, &cx).await {
+        Ok(found) => found,
+        Err(failure) => {
+            if let Failure::Error(error) = &failure
+                && record.is_none()
+                && !as_json
+                && let Some(last) = last_known(service, id, error, &cx).await
+            {
+                return last;
             }
+            return failed(service, headers, id, &failure, next);
         }
-        Err(error) => return failed(service, headers, id, &error),
     };
     if keeps && let Some(permalink) = permalink(service, &document) {
         return permalink;
     }
     if as_json {
-        return json(service, &document);
+        return Json(FetchedDocument::complete(&document, &service.links)).into_response();
     }
     let passage = parameters.get("passage").and_then(|passage| passage.parse().ok());
     // A page can do without related documents.
@@ -118,6 +101,7 @@ async fn show(
         view(service.sources(), &document, cited_at, &cx),
         like(service.sources(), &document, cited_at, &cx)
     );
+    let view = view.unwrap_or_else(|| View::Reading(Box::new(reading::plain(&document))));
     let page = Page {
         document,
         cited_at,
@@ -125,13 +109,51 @@ async fn show(
         like,
     };
     match view {
-        Some(View::Reading(reading)) => reading::page(service, page, *reading).await,
-        Some(View::Board(board)) => board::page(service, &page.document, *board, page.cited_at),
-        None => {
-            let reading = reading::plain(&page.document);
-            reading::page(service, page, reading).await
-        }
+        View::Board(board) => board::page(service, &page.document, *board, cited_at),
+        View::Reading(reading) => reading::page(service, page, *reading).await,
     }
+}
+
+/// Why there is nothing to show.
+enum Failure {
+    Absent,
+    /// The status, what is wrong with the permalink, and why.
+    NoRecord(StatusCode, &'static str, String),
+    Error(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// The document as it is now, or as it was when `record` was made.
+async fn find(
+    service: &Service,
+    id: &str,
+    record: Option<&String>,
+    cx: &CallContext,
+) -> Result<(Document, Option<Timestamp>), Failure> {
+    let found = async {
+        if let Some(record) = record {
+            match cited(service.sources(), id, record).await? {
+                Some(Cited::Kept { document, at }) => return Ok((*document, Some(at))),
+                Some(Cited::Expired(why)) => {
+                    return Err(Failure::NoRecord(StatusCode::GONE, "This permalink has expired", why));
+                }
+                Some(Cited::Unknown) => {
+                    let why = "The address may be incomplete.".to_owned();
+                    return Err(Failure::NoRecord(StatusCode::NOT_FOUND, "Unknown permalink", why));
+                }
+                None => {}
+            }
+        }
+        let document = fetch_document(service.sources(), id, cx).await?;
+        document.map(|document| (document, None)).ok_or(Failure::Absent)
+    };
+    let found = tokio::time::timeout(service.settings.call_timeout, found).await;
+    found.unwrap_or_else(|_| Err(Error::unavailable(TIMED_OUT).into()))
 }
 
 /// A document with what its page shows beside the source's view.
@@ -180,72 +202,49 @@ async fn like(
     like.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-fn json(service: &Service, document: &Document) -> Response {
-    let fetched = FetchedDocument::complete(document, &service.links);
-    match serde_json::to_string(&fetched) {
-        Ok(body) => response::json(StatusCode::OK, body),
-        Err(_) => response::json(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            r#"{"error":"The document could not be written as JSON"}"#,
-        ),
-    }
-}
-
-fn absent(service: &Service, headers: &HeaderMap, id: &str, next: &str) -> Response {
-    page::missing(
-        headers,
-        service.links.path_prefix(),
-        &format!("There is no document {id}"),
-        next,
-    )
-}
-
-/// The source may know why there is no such document.
-fn failed(service: &Service, headers: &HeaderMap, id: &str, error: &Error) -> Response {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::InvalidArgument => absent(service, headers, id, error.message()),
-        _ => unavailable(service, headers, error.message()),
-    }
-}
-
-/// For a permalink that has expired: leads to the current document.
-fn gone(headers: &HeaderMap, service: &Service, id: &str, why: &str) -> Response {
-    no_record(
-        headers,
-        service,
-        id,
-        StatusCode::GONE,
-        "This permalink has expired",
-        why,
-    )
-}
-
-fn unknown(headers: &HeaderMap, service: &Service, id: &str) -> Response {
-    let why = "The address may be incomplete.";
-    no_record(headers, service, id, StatusCode::NOT_FOUND, "Unknown permalink", why)
-}
-
-fn no_record(headers: &HeaderMap, service: &Service, id: &str, status: StatusCode, what: &str, why: &str) -> Response {
-    if wants_json(headers) {
-        let next = "The current values are at the same address without `at`.";
-        let body = serde_json::json!({"error": format!("{what}. {why}"), "next": next}).to_string();
-        return response::json(status, body);
-    }
+fn failed(service: &Service, headers: &HeaderMap, id: &str, failure: &Failure, next: &str) -> Response {
     let base = service.links.path_prefix();
-    let current = DocumentId::parse(id).map(|id| Links::new(base).citation(&id, None));
-    page::render(
-        status,
-        "missing.html",
-        minijinja::context! { base, what, next => why, current => current.ok(), id },
-    )
+    let as_json = wants_json(headers);
+    let absent = |next: &str| page::missing(headers, base, &format!("There is no document {id}"), next);
+    match failure {
+        Failure::Absent => absent(next),
+        // The source may know why there is no such document.
+        Failure::Error(error) if is_absence(error) => absent(error.message()),
+        Failure::Error(error) if as_json => {
+            let body = serde_json::json!({"error": error.message()});
+            (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+        }
+        Failure::Error(error) => {
+            let (what, next) = ("This page is unavailable right now", error.message());
+            let page = page::render(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "missing.html",
+                context! { base, what, next },
+            );
+            // The browser tries again.
+            ([(header::REFRESH, "10")], page).into_response()
+        }
+        Failure::NoRecord(status, what, why) if as_json => {
+            let next = "The current values are at the same address without `at`.";
+            let body = serde_json::json!({"error": format!("{what}. {why}"), "next": next});
+            (*status, Json(body)).into_response()
+        }
+        Failure::NoRecord(status, what, why) => {
+            let current = DocumentId::parse(id).map(|id| Links::new(base).citation(&id, None));
+            let values = context! { base, what => *what, next => why, current => current.ok(), id };
+            page::render(*status, "missing.html", values)
+        }
+    }
+}
+
+/// Whether the source can answer, and has no such document.
+fn is_absence(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument)
 }
 
 /// What an unavailable source still knows, marked as old; the page updates itself later.
 async fn last_known(service: &Service, id: &str, error: &Error, cx: &CallContext) -> Option<Response> {
-    let id = DocumentId::parse(id).ok()?;
-    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument) {
-        return None;
-    }
+    let id = DocumentId::parse(id).ok().filter(|_| !is_absence(error))?;
     let document = Document {
         title: id.to_string(),
         id,
@@ -267,21 +266,4 @@ async fn last_known(service: &Service, id: &str, error: &Error, cx: &CallContext
 fn permalink(service: &Service, document: &Document) -> Option<Response> {
     let here = Links::new(service.links.path_prefix());
     Some(Redirect::to(&here.record(&document.id, document.record()?)).into_response())
-}
-
-fn unavailable(service: &Service, headers: &HeaderMap, message: &str) -> Response {
-    if wants_json(headers) {
-        let body = serde_json::json!({"error": message}).to_string();
-        return response::json(StatusCode::SERVICE_UNAVAILABLE, body);
-    }
-    let mut response = page::render(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "missing.html",
-        minijinja::context! { base => service.links.path_prefix(), what => "This page is unavailable right now", next => message },
-    );
-    // The browser tries again.
-    response
-        .headers_mut()
-        .insert(header::REFRESH, HeaderValue::from_static("10"));
-    response
 }

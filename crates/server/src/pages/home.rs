@@ -51,12 +51,11 @@ pub(crate) async fn home(
 async fn overview(service: &Service, principal: &Principal, closed: bool) -> Response {
     let user = principal.user();
     let base = service.links.base();
-    let chat = service.chat.as_ref();
-    let model = chat.ok().map(|chat| chat.agent.settings().model.clone());
-    let missing_model = chat.err().map(NoChat::remedy);
-    let guides: Vec<_> = Host::ALL
-        .map(|host| guide(host, base, service.settings.auth_required))
-        .into();
+    let (model, missing_model) = match &service.chat {
+        Ok(chat) => (Some(chat.agent.settings().model.clone()), None),
+        Err(no_chat) => (None, Some(no_chat.remedy())),
+    };
+    let guides = Host::ALL.map(|host| guide(host, base, service.settings.auth_required));
     let examples = if closed { Vec::new() } else { examples(service).await };
     let sources = (!closed).then(|| sources::region(service, *principal != Principal::Anonymous));
     page::render(
@@ -76,7 +75,8 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
             // Whether there is anything to sign in for.
             talk => closed || model.is_some() || service.sources().iter().any(|source| source.is_personal()),
             panels => panels(service.sources()),
-            titles => titles(service.sources()),
+            // Example questions to the chat.
+            titles => shared(service).map(|source| source.facts().title).collect::<Vec<_>>(),
             examples,
             sources => sources.map(|region| Page::from_safe_string(region.element.to_string())),
             profiles => if closed { Vec::new() } else { profiles(service, principal) },
@@ -87,31 +87,30 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
 }
 
 fn panels(sources: &[Arc<dyn Source>]) -> Vec<Page> {
-    let panel = |source: &Arc<dyn Source>| {
-        let panel = source.panel()?;
-        Some(context! {
-            name => source.name(),
+    let panels = sources
+        .iter()
+        .filter_map(|source| Some((source.name(), source.panel()?)));
+    let shown = panels.map(|(name, panel)| {
+        context! {
+            name,
             title => panel.title,
             ability => panel.ability,
             questions => panel.questions.to_vec(),
             markup => Page::from_safe_string(panel.markup.to_owned()),
-        })
-    };
-    sources.iter().filter_map(panel).collect()
+        }
+    });
+    shown.collect()
 }
 
-/// The shared sources, for example questions to the chat.
-fn titles(sources: &[Arc<dyn Source>]) -> Vec<String> {
-    let shared = sources.iter().filter(|source| !source.is_personal());
-    shared.map(|source| source.facts().title).collect()
+fn shared(service: &Service) -> impl Iterator<Item = &Arc<dyn Source>> {
+    service.sources().iter().filter(|source| !source.is_personal())
 }
 
 /// Searches that find something: the title of a document, or a live document by its id.
 async fn examples(service: &Service) -> Vec<(String, String)> {
     let deadline = service.clock.monotonic() + service.settings.source_timeout;
     let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
-    let shared = service.sources().iter().filter(|source| !source.is_personal());
-    let questions = shared.map(|source| {
+    let questions = shared(service).map(|source| {
         let (source, cx) = (source.clone(), cx.clone());
         async move {
             let facts = source.facts();
@@ -148,17 +147,15 @@ fn guide(host: Host, base: &str, needs_token: bool) -> Page {
 fn with_code(text: &str) -> Element {
     let mut line = Element::new("span");
     for (at, part) in text.split('`').enumerate() {
-        if at % 2 == 0 {
-            line.push(part.to_owned());
-        } else {
-            line.push(Element::new("code").text(part.to_owned()));
+        match at % 2 {
+            0 => line.push(part.to_owned()),
+            _ => line.push(Element::new("code").text(part.to_owned())),
         }
     }
     line
 }
 
 fn profiles(service: &Service, principal: &Principal) -> Vec<Page> {
-    let base = service.links.base();
     let profile = |profile: &Arc<Profile>| {
         let state = profile.state();
         let names: Vec<&str> = state.visible_to(principal).registry.names().collect();
@@ -168,10 +165,7 @@ fn profiles(service: &Service, principal: &Principal) -> Vec<Page> {
         };
         context! {
             name => profile.name(),
-            address => match profile.name() {
-                "default" => format!("{base}/mcp"),
-                name => format!("{base}/mcp/{name}"),
-            },
+            address => service.mcp_address(profile),
             tools,
         }
     };
@@ -187,20 +181,12 @@ async fn results(service: &Service, query: &str, caller: Caller, headers: &Heade
             Err(error) => problem::from_error(&error),
         };
     }
-    let (found, problem) = match found {
-        Ok(found) => (Some(found), None),
-        Err(error) => (None, Some(error.message().to_owned())),
+    let base = service.links.path_prefix();
+    let values = match found {
+        Ok(found) => context! { base, query, found => minijinja::value::Serde(&found) },
+        Err(error) => context! { base, query, problem => error.message() },
     };
-    page::render(
-        StatusCode::OK,
-        "results.html",
-        context! {
-            base => service.links.path_prefix(),
-            query,
-            found => minijinja::value::Serde(&found),
-            problem,
-        },
-    )
+    page::render(StatusCode::OK, "results.html", values)
 }
 
 /// Runs the `search` tool; `href` of each result is its page on the address that the reader used.
@@ -208,28 +194,18 @@ async fn search(service: &Service, query: &str, caller: Caller) -> Result<Value>
     let state = service.default_profile().state();
     let tool = state.registry.lookup("search");
     let tool = tool.ok_or_else(|| tribune_core::Error::not_found("This server has no search"))?;
-    let mut cx = CallContext::new(
-        caller.principal,
-        service.clock.monotonic() + service.settings.call_timeout,
-    );
-    cx.correlation_id = caller.correlation_id;
-    let cx = cx.uncited();
+    let cx = service.call_context(&caller).uncited();
     let args = JsonObject::from_iter([("query".to_owned(), Value::from(query))]);
     let output = call::run(service, &tool, args, &cx).await?;
     let mut found: Value = serde_json::from_str(output.json())
         .map_err(|error| tribune_core::Error::internal("The results are not JSON").caused_by(error))?;
     for hit in found["results"].as_array_mut().into_iter().flatten() {
         hit["href"] = href(service, hit).into();
-        hit["source"] = source_title(service, hit).into();
+        let scheme = hit["id"].as_str().and_then(|id| id.split(':').next());
+        let owner = scheme.and_then(|scheme| service.owner(scheme));
+        hit["source"] = owner.map(|source| source.facts().title).into();
     }
     Ok(found)
-}
-
-/// The title of the source of a result.
-fn source_title(service: &Service, hit: &Value) -> Option<String> {
-    let scheme = hit["id"].as_str()?.split(':').next()?;
-    let source = service.sources().iter().find(|source| source.owns(scheme))?;
-    Some(source.facts().title)
 }
 
 /// The current page here, not the permalink or the original.

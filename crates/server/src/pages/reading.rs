@@ -6,8 +6,8 @@ use axum::response::Response;
 use http::StatusCode;
 use minijinja::{Value, context};
 use tribune_core::wire::clip;
-use tribune_core::{Document, DocumentId, Links, SourceFacts};
-use tribune_page::{Neighbour, Reading, TextFormat};
+use tribune_core::{Document, DocumentId, Links};
+use tribune_page::{Neighbour, Reading};
 
 use super::data::Page;
 use crate::contract::neighbours;
@@ -40,42 +40,22 @@ pub(super) fn plain(document: &Document) -> Reading {
 }
 
 pub(crate) async fn page(service: &Service, shown: Page, reading: Reading) -> Response {
-    let text = Text::new(&shown, reading.format);
-    let html = if text.shown.len() > MAX_BYTES_INLINE {
+    let window = window(&shown);
+    let cited = cited(&shown).map(|cited| cited.start - window.start..cited.end - window.start);
+    let text = shown.document.text[window].to_owned();
+    let (format, title) = (reading.format, shown.document.title.clone());
+    let is_long = text.len() > MAX_BYTES_INLINE;
+    let html = move || -> String {
+        let nodes = tribune_page::reading::text(&text, format, &title, cited);
+        nodes.iter().map(ToString::to_string).collect()
+    };
+    let html = if is_long {
         // After a panic the page lacks its text and shows the rest.
-        tokio::task::spawn_blocking(move || text.html())
-            .await
-            .unwrap_or_default()
+        tokio::task::spawn_blocking(html).await.unwrap_or_default()
     } else {
-        text.html()
+        html()
     };
     render(StatusCode::OK, "reading.html", values(service, &shown, &reading, html))
-}
-
-/// The text that a page shows.
-struct Text {
-    shown: String,
-    format: TextFormat,
-    title: String,
-    cited: Option<Range<usize>>,
-}
-
-impl Text {
-    fn new(page: &Page, format: TextFormat) -> Self {
-        let window = window(page);
-        let cited = cited(page).map(|cited| cited.start - window.start..cited.end - window.start);
-        Self {
-            shown: page.document.text[window].to_owned(),
-            format,
-            title: page.document.title.clone(),
-            cited,
-        }
-    }
-
-    fn html(&self) -> String {
-        let nodes = tribune_page::reading::text(&self.shown, self.format, &self.title, self.cited.clone());
-        nodes.iter().map(ToString::to_string).collect()
-    }
 }
 
 /// The cited passage.
@@ -115,7 +95,7 @@ fn values(service: &Service, page: &Page, reading: &Reading, html: String) -> Va
         let links: Vec<Value> = others.iter().map(|other| neighbour(&here, other)).collect();
         context! { title, links }
     });
-    let facts = source_facts(service, document);
+    let facts = service.owner(document.id.scheme()).map(|source| source.facts());
     let is_live = facts.as_ref().is_some_and(|facts| facts.live);
     let (json, address) = match document.record() {
         Some(record) => (
@@ -179,10 +159,4 @@ fn neighbour(here: &Links, other: &Neighbour) -> Value {
 fn link(url: String, id: &str, title: &str, note: Option<&str>) -> Value {
     let title = if title.trim().is_empty() { id } else { title };
     context! { url, title => clip(title, MAX_TITLE_CHARS), note }
-}
-
-fn source_facts(service: &Service, document: &Document) -> Option<SourceFacts> {
-    let sources = service.sources();
-    let source = sources.iter().find(|source| source.owns(document.id.scheme()))?;
-    Some(source.facts())
 }

@@ -61,31 +61,26 @@ fn health(status: &SourceStatus) -> Badge {
 
 /// Number of documents, their dates, and freshness.
 fn extent(facts: &SourceFacts, updated: Option<Timestamp>, now: Timestamp) -> Element {
-    let mut line = Element::new("p").class("facts num");
-    let mut count = 0;
-    let mut add = |part: Element| {
-        if count > 0 {
-            line.push(" · ");
-        }
-        count += 1;
-        line.push(part);
-    };
-    if let Some(count) = facts.counted() {
-        add(Element::new("strong").text(count));
-    }
-    if let Some((first, last)) = facts.dates {
+    let count = facts.counted().map(|count| Element::new("strong").text(count));
+    let dates = facts.dates.map(|(first, last)| {
         let dates = if first == last {
             first.to_string()
         } else {
             format!("{first} to {last}")
         };
-        add(Element::new("span").text(dates));
-    }
-    if let Some(updated) = updated {
-        let time = Element::new("time")
+        Element::new("span").text(dates)
+    });
+    let time = updated.map(|updated| {
+        Element::new("time")
             .with("datetime", updated.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-            .text(freshness(facts.live, updated, now));
-        add(time);
+            .text(freshness(facts.live, updated, now))
+    });
+    let mut line = Element::new("p").class("facts num");
+    for (at, part) in [count, dates, time].into_iter().flatten().enumerate() {
+        if at > 0 {
+            line.push(" · ");
+        }
+        line.push(part);
     }
     line
 }

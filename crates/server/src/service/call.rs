@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use tribune_core::registry::Registered;
@@ -9,23 +10,9 @@ use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result,
 
 use super::Service;
 
-/// Runs a tool. The log gets the tool, the duration, the number of results and the outcome; never the arguments or
-/// the answer.
+/// Runs a tool.
 pub async fn run(service: &Service, tool: &Registered<'_>, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
-    // A stopping server waits until this is dropped.
-    let _under_way = service.calls.token();
-    let started = service.clock.monotonic();
-    let outcome = match admit(tool.tool(), &cx.principal).and_then(|()| tool.prepare(args)) {
-        Ok(args) => bounded(service, tool.tool(), args, cx).await,
-        Err(error) => Err(error),
-    };
-    let outcome = outcome.map_err(|error| match tool.tool().error_code(error.kind()) {
-        Some(code) => error.coded(code),
-        None => error,
-    });
-    let elapsed = service.clock.monotonic().saturating_duration_since(started);
-    record(&tool.spec().name, cx, elapsed, &outcome);
-    outcome
+    run_checked(service, tool.tool(), || tool.prepare(args), cx).await
 }
 
 /// Runs a tool of another server, which checks its arguments itself.
@@ -35,12 +22,27 @@ pub(crate) async fn run_foreign(
     args: JsonObject,
     cx: &CallContext,
 ) -> Result<ToolOutput> {
-    let _under_way = service.calls.token();
+    run_checked(service, tool, || Ok(args), cx).await
+}
+
+/// The log gets the tool, the duration, the number of results and the outcome; never the arguments or the answer.
+async fn run_checked(
+    service: &Service,
+    tool: &Arc<dyn Tool>,
+    args: impl FnOnce() -> Result<JsonObject>,
+    cx: &CallContext,
+) -> Result<ToolOutput> {
+    // A stopping server waits until this is dropped.
+    let _running = service.calls.token();
     let started = service.clock.monotonic();
-    let outcome = match admit(tool, &cx.principal) {
-        Ok(()) => bounded(service, tool, args, cx).await,
+    let outcome = match admit(tool, &cx.principal).and_then(|()| args()) {
+        Ok(args) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
     };
+    let outcome = outcome.map_err(|error| match tool.error_code(error.kind()) {
+        Some(code) => error.coded(code),
+        None => error,
+    });
     let elapsed = service.clock.monotonic().saturating_duration_since(started);
     record(&tool.spec().name, cx, elapsed, &outcome);
     outcome
@@ -67,23 +69,19 @@ async fn bounded(service: &Service, tool: &Arc<dyn Tool>, args: JsonObject, cx: 
     }
 }
 
-fn timed_out(tool: &Arc<dyn Tool>, left: std::time::Duration) -> Error {
-    Error::new(
-        ErrorKind::DeadlineExceeded,
-        format!(
-            "{} timed out after {} seconds{}",
-            tool.spec().name,
-            left.as_secs_f64().ceil(),
-            if tool.spec().hints.read_only {
-                ". Ask for less, or try again in a moment."
-            } else {
-                "; it may have been done. Check before you try again."
-            }
-        ),
-    )
+fn timed_out(tool: &Arc<dyn Tool>, left: Duration) -> Error {
+    let spec = tool.spec();
+    let next = if spec.hints.read_only {
+        ". Ask for less, or try again in a moment."
+    } else {
+        "; it may have been done. Check before you try again."
+    };
+    let seconds = left.as_secs_f64().ceil();
+    let message = format!("{} timed out after {seconds} seconds{next}", spec.name);
+    Error::new(ErrorKind::DeadlineExceeded, message)
 }
 
-fn record(tool: &str, cx: &CallContext, elapsed: std::time::Duration, outcome: &Result<ToolOutput>) {
+fn record(tool: &str, cx: &CallContext, elapsed: Duration, outcome: &Result<ToolOutput>) {
     let (result, count) = match outcome {
         Ok(output) => ("ok", output.count),
         Err(error) => (error.kind().as_str(), 0),
@@ -93,28 +91,14 @@ fn record(tool: &str, cx: &CallContext, elapsed: std::time::Duration, outcome: &
         meters.seconds.record(elapsed.as_secs_f64());
     });
     let ms = elapsed.as_secs_f64() * 1000.0;
+    let correlation_id = &*cx.correlation_id;
     match outcome {
         Err(error) if error.kind() == ErrorKind::Internal => {
-            let cause = std::error::Error::source(error)
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            tracing::error!(
-                tool,
-                outcome = result,
-                ms,
-                correlation_id = &*cx.correlation_id,
-                cause,
-                "tool call failed"
-            );
+            let cause = std::error::Error::source(error).map(ToString::to_string);
+            let cause = cause.unwrap_or_default();
+            tracing::error!(tool, outcome = result, ms, correlation_id, cause, "tool call failed");
         }
-        _ => tracing::info!(
-            tool,
-            outcome = result,
-            ms,
-            count,
-            correlation_id = &*cx.correlation_id,
-            "tool call"
-        ),
+        _ => tracing::info!(tool, outcome = result, ms, count, correlation_id, "tool call"),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tribune_agent::{Agent, ToolSet, Toolbox};
@@ -47,22 +46,6 @@ pub struct Chat {
     profile: String,
     foreign: ForeignTools,
     turns: Arc<Turns>,
-    /// The tools of the last turn, which the next turn nearly always has too.
-    cached: ArcSwapOption<CachedTools>,
-}
-
-/// A tool set, and what it was built from.
-struct CachedTools {
-    state: Arc<ProfileState>,
-    foreign: Vec<Arc<dyn Tool>>,
-    set: Arc<ToolSet>,
-}
-
-impl CachedTools {
-    fn is_current(&self, state: &Arc<ProfileState>, foreign: &[Arc<dyn Tool>]) -> bool {
-        let alike = self.foreign.iter().zip(foreign).all(|(a, b)| Arc::ptr_eq(a, b));
-        Arc::ptr_eq(&self.state, state) && self.foreign.len() == foreign.len() && alike
-    }
 }
 
 impl Chat {
@@ -73,7 +56,6 @@ impl Chat {
             profile,
             foreign,
             turns: Arc::new(Turns::new(max_turns)),
-            cached: ArcSwapOption::empty(),
         }
     }
 
@@ -88,35 +70,17 @@ impl Chat {
         let profile = service.profile(&self.profile);
         let state = profile.unwrap_or_else(|| service.default_profile()).state();
         let foreign = (self.foreign)();
-        Arc::new(ProfileTools {
-            service: service.clone(),
-            set: self.tools(&state, &foreign, principal),
-            state,
-            foreign,
-        })
-    }
-
-    fn tools(&self, state: &Arc<ProfileState>, foreign: &[Arc<dyn Tool>], principal: &Principal) -> Arc<ToolSet> {
-        let is_user = *principal != Principal::Anonymous;
-        if let Some(cached) = &*self.cached.load()
-            && is_user
-            && cached.is_current(state, foreign)
-        {
-            return cached.set.clone();
-        }
-        let own = state.visible_to(principal).registry.specs().cloned();
+        let own = state.visible_to(principal).registry.specs();
         // Our own tool wins over a foreign one of the same name.
         let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
-        let others = foreign.iter().filter(is_new).map(|tool| tool.spec().clone());
-        let set = Arc::new(ToolSet::new(own.chain(others).collect()));
-        if is_user {
-            self.cached.store(Some(Arc::new(CachedTools {
-                state: state.clone(),
-                foreign: foreign.to_vec(),
-                set: set.clone(),
-            })));
-        }
-        set
+        let others = foreign.iter().filter(is_new).map(|tool| tool.spec());
+        let set = Arc::new(ToolSet::new(own.chain(others).cloned().collect()));
+        Arc::new(ProfileTools {
+            service: service.clone(),
+            state,
+            foreign,
+            set,
+        })
     }
 
     /// The context of a turn for this caller.

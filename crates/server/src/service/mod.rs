@@ -12,14 +12,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use percent_encoding::utf8_percent_encode;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribune_core::registry::RegistrationError;
-use tribune_core::{Clock, Links, Source, SourceStatus};
+use tribune_core::{CallContext, Clock, Links, Source, SourceStatus};
 use tribune_storage::ConversationStore;
 
-use crate::address::bare_host;
-use crate::identity::Authenticator;
+use crate::address::{PATH_SEGMENT, bare_host};
+use crate::identity::{Authenticator, Caller};
 use crate::settings::Settings;
 use crate::supervisor::{Jitter, Supervisor};
 
@@ -122,21 +123,21 @@ impl Service {
         })
     }
 
-    #[must_use]
-    pub fn with_authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
-        self.authenticator = Some(authenticator);
-        self
-    }
-
-    #[must_use]
-    pub fn with_chat(mut self, chat: Result<Chat, NoChat>, conversations: Arc<dyn ConversationStore>) -> Self {
-        self.chat = chat;
-        self.conversations = Some(conversations);
-        self
+    /// The context of a call by this caller that begins now.
+    pub(crate) fn call_context(&self, caller: &Caller) -> CallContext {
+        let deadline = self.clock.monotonic() + self.settings.call_timeout;
+        let mut cx = CallContext::new(caller.principal.clone(), deadline);
+        cx.correlation_id = caller.correlation_id.clone();
+        cx
     }
 
     pub fn sources(&self) -> &[Arc<dyn Source>] {
         &self.sources
+    }
+
+    /// The source that owns the ids of a scheme.
+    pub(crate) fn owner(&self, scheme: &str) -> Option<&Arc<dyn Source>> {
+        self.sources.iter().find(|source| source.owns(scheme))
     }
 
     /// Starts the background tasks of those sources that need theirs. Must be called within a runtime, and once.
@@ -163,6 +164,18 @@ impl Service {
         self.profiles.get(name)
     }
 
+    /// The MCP address of a profile. Another profile may have claimed the public host name, and with it plain `/mcp`.
+    pub fn mcp_address(&self, profile: &Arc<Profile>) -> String {
+        let base = self.links.base();
+        let host = base.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(bare_host));
+        let is_plain = host.is_some_and(|host| Arc::ptr_eq(self.profile_for_host(&host), profile));
+        if is_plain {
+            format!("{base}/mcp")
+        } else {
+            format!("{base}/mcp/{}", utf8_percent_encode(profile.name(), PATH_SEGMENT))
+        }
+    }
+
     /// The profile of plain `/mcp` for a host name: some MCP hosts connect to exactly that path only.
     pub fn profile_for_host(&self, host: &str) -> &Arc<Profile> {
         self.by_host.get(host).unwrap_or(&self.default)
@@ -176,32 +189,30 @@ impl Service {
 
 fn build_profile(spec: ProfileSpec, all: &[Arc<dyn Source>], tools: ToolContext) -> Result<Profile, ServiceError> {
     let name = spec.name.clone();
-    let selected = spec.tools.clone().unwrap_or_default();
+    let faulty = |error| ServiceError::Tools {
+        profile: name.clone(),
+        error,
+    };
     let sources = match &spec.sources {
         None => all.to_vec(),
         Some(names) => select_sources(&name, names, all)?,
     };
-    let everything = ProfileSpec {
-        tools: None,
-        ..spec.clone()
-    };
-    let profile = Profile::new(spec, sources.clone(), tools.clone()).map_err(|error| ServiceError::Tools {
-        profile: name.clone(),
-        error,
-    })?;
-    let state = profile.state();
-    if let Some(unknown) = selected.into_iter().find(|tool| state.registry.lookup(tool).is_none()) {
-        let available = Profile::new(everything, sources, tools)
-            .ok()
-            .map(|profile| profile.state());
-        let names = available.iter().flat_map(|state| state.registry.names());
-        return Err(ServiceError::UnknownTool {
-            profile: name,
-            tool: unknown,
-            known: names.collect::<Vec<_>>().join(", "),
-        });
+    if let Some(selected) = &spec.tools {
+        let everything = ProfileSpec {
+            tools: None,
+            ..spec.clone()
+        };
+        let everything = Profile::new(everything, sources.clone(), tools.clone()).map_err(faulty)?;
+        let available = everything.state();
+        if let Some(unknown) = selected.iter().find(|tool| available.registry.lookup(tool).is_none()) {
+            return Err(ServiceError::UnknownTool {
+                tool: unknown.clone(),
+                known: available.registry.names().collect::<Vec<_>>().join(", "),
+                profile: name,
+            });
+        }
     }
-    Ok(profile)
+    Profile::new(spec, sources, tools).map_err(faulty)
 }
 
 fn select_sources(

@@ -67,15 +67,9 @@ pub struct Profile {
     sources: Vec<Arc<dyn Source>>,
     tools: ToolContext,
     current: ArcSwap<ProfileState>,
-    /// Held while the tools are rebuilt, so that one request rebuilds and the others use the old state.
-    rebuilding: Mutex<Rebuild>,
-}
-
-/// What the last rebuild came to.
-#[derive(Default)]
-struct Rebuild {
-    /// The revision whose rebuild failed: trying again before the data changes would fail again.
-    failed_revision: Option<u64>,
+    /// Held while the tools are rebuilt, so that one request rebuilds and the others use the old state. Has the revision
+    /// whose rebuild failed: trying again before the data changes would fail again.
+    rebuilding: Mutex<Option<u64>>,
 }
 
 /// What tools need besides their sources.
@@ -95,12 +89,6 @@ pub struct ProfileState {
     pub(crate) tools_list: OnceLock<Bytes>,
     /// What anonymous callers see, if that is less.
     anonymous: Option<Box<ProfileState>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Audience {
-    Users,
-    Anonymous,
 }
 
 impl Profile {
@@ -139,21 +127,21 @@ impl Profile {
         if current.revision == revision {
             return current;
         }
-        let Some(mut rebuild) = self.rebuilding.try_lock() else {
+        let Some(mut failed_revision) = self.rebuilding.try_lock() else {
             return current;
         };
-        if rebuild.failed_revision == Some(revision) {
+        if *failed_revision == Some(revision) {
             return current;
         }
         match ProfileState::new(&self.spec, &self.sources, &self.tools, revision) {
             Ok(state) => {
                 let state = Arc::new(state);
                 self.current.store(state.clone());
-                rebuild.failed_revision = None;
+                *failed_revision = None;
                 state
             }
             Err(error) => {
-                rebuild.failed_revision = Some(revision);
+                *failed_revision = Some(revision);
                 tracing::error!(
                     profile = self.spec.name,
                     revision,
@@ -178,8 +166,8 @@ impl ProfileState {
         tools: &ToolContext,
         revision: u64,
     ) -> Result<Self, RegistrationError> {
-        let (mut registry, facts) = register(spec, sources, tools, Audience::Users)?;
-        let (mut anonymous, anonymous_facts) = register(spec, sources, tools, Audience::Anonymous)?;
+        let (mut registry, facts) = register(spec, sources, tools, false)?;
+        let (mut anonymous, anonymous_facts) = register(spec, sources, tools, true)?;
         let is_less = anonymous.names().ne(registry.names()) || anonymous_facts.len() < facts.len();
         (registry.depends_on_caller, anonymous.depends_on_caller) = (is_less, is_less);
         let state = |registry: Registry, facts: &[SourceFacts], anonymous| Self {
@@ -202,16 +190,16 @@ impl ProfileState {
     }
 }
 
-/// The tools of a profile, and the facts in their descriptions.
+/// The tools of a profile as users or anonymous callers see it, and the facts in their descriptions.
 fn register(
     spec: &ProfileSpec,
     sources: &[Arc<dyn Source>],
     tools: &ToolContext,
-    audience: Audience,
+    is_anonymous: bool,
 ) -> Result<(Registry, Vec<SourceFacts>), RegistrationError> {
     let sources: Vec<Arc<dyn Source>> = sources
         .iter()
-        .filter(|source| audience == Audience::Users || !source.is_personal())
+        .filter(|source| !is_anonymous || !source.is_personal())
         .cloned()
         .collect();
     let facts: Vec<SourceFacts> = sources.iter().map(|source| source.facts()).collect();
@@ -236,7 +224,7 @@ fn register(
         let selected = own.filter(|tool| spec.selects(&tool.spec().name));
         let admin = spec.admin.then(|| source.clone().admin_tools()).into_iter().flatten();
         for tool in selected.chain(admin) {
-            if audience == Audience::Users || !tool.needs_user() {
+            if !is_anonymous || !tool.needs_user() {
                 registry.add(tool)?;
             }
         }

@@ -43,7 +43,7 @@ impl People {
     }
 
     /// Adds users and the agent to a service.
-    pub(super) fn join(&self, service: Service, config: &Config) -> anyhow::Result<Service> {
+    pub(super) fn join(&self, mut service: Service, config: &Config) -> anyhow::Result<Service> {
         if let Some(agent) = &config.agent {
             check_profile(&service, &agent.profile)?;
         }
@@ -56,9 +56,10 @@ impl People {
                 NoChat::Unusable(reason)
             }),
         };
-        Ok(service
-            .with_authenticator(Arc::new(ApiTokens::new(self.store.tokens(), clock)))
-            .with_chat(chat, self.store.conversations()))
+        service.authenticator = Some(Arc::new(ApiTokens::new(self.store.tokens(), clock)));
+        service.chat = chat;
+        service.conversations = Some(self.store.conversations());
+        Ok(service)
     }
 
     fn chat(&self, table: &AgentTable, config: &Config) -> anyhow::Result<Chat> {

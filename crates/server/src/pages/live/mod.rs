@@ -5,7 +5,6 @@ mod frame;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
-use futures::stream;
+use futures::{StreamExt, stream};
 use http::{StatusCode, Uri};
 use parking_lot::Mutex;
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, Document, DocumentId, Error, ErrorKind, Links, Principal, Result};
 use tribune_page::View;
@@ -65,25 +64,20 @@ impl Live {
         }
     }
 
-    /// Streams what `check` sees. `name` is the same for everybody who would see the same. Nothing is checked before
-    /// there is capacity for it.
-    async fn watch<F>(
+    /// Streams what changes. Nothing is checked before there is capacity for it.
+    async fn stream(
         self: &Arc<Self>,
-        name: String,
-        viewer: Viewer,
         service: &Arc<Service>,
-        check: impl Fn() -> F + Send + 'static,
-    ) -> Response
-    where
-        F: Future<Output = Result<Frame>> + Send + 'static,
-    {
-        let slots = if viewer.is_user {
-            &self.user_slots
-        } else {
-            &self.anonymous_slots
+        watched: Watched,
+        caller: &Caller,
+        uri: &Uri,
+    ) -> Response {
+        let slots = match caller.principal {
+            Principal::Anonymous => &self.anonymous_slots,
+            _ => &self.user_slots,
         };
         let slot = slots.clone().try_acquire_owned().ok();
-        let Some((slot, mut states)) = slot.and_then(|slot| Some((slot, self.feed(name, service, check)?))) else {
+        let Some((slot, mut states)) = slot.and_then(|slot| Some((slot, self.feed(service, watched)?))) else {
             return problem::with_status(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
         };
         let first = states.wait_for(|state| *state != FeedState::Starting).await;
@@ -99,42 +93,35 @@ impl Live {
             keep_alive: service.settings.keep_alive,
             stopping: service.stopping.clone(),
             until: tokio::time::Instant::now() + service.settings.max_sse,
-            once: viewer.once,
-            is_over: false,
             _slot: slot,
         };
         let events = stream::unfold(subscription, |mut subscription| async move {
             let event = subscription.next().await?;
             Some((Ok::<_, Infallible>(event), subscription))
         });
+        let is_once = uri.query() == Some("once=1");
+        let events = events.take(if is_once { 1 } else { usize::MAX });
         response::event_stream(Body::from_stream(events))
     }
 
-    /// Subscribes to the feed of this name, starting it if need be; `None` if there are too many.
-    fn feed<F>(
-        self: &Arc<Self>,
-        name: String,
-        service: &Arc<Service>,
-        check: impl Fn() -> F + Send + 'static,
-    ) -> Option<watch::Receiver<FeedState>>
-    where
-        F: Future<Output = Result<Frame>> + Send + 'static,
-    {
+    /// Subscribes to the feed, starting it if need be; `None` if there are too many.
+    fn feed(self: &Arc<Self>, service: &Arc<Service>, watched: Watched) -> Option<watch::Receiver<FeedState>> {
         let mut feeds = self.feeds.lock();
-        if let Some(feed) = feeds.get(&name) {
+        let name = watched.name();
+        if let Some(feed) = feeds.get(name) {
             return Some(feed.subscribe());
         }
         if feeds.len() >= MAX_FEEDS {
             return None;
         }
         let (sender, states) = watch::channel(FeedState::default());
-        feeds.insert(name.clone(), sender.clone());
+        feeds.insert(name.to_owned(), sender.clone());
         let feed = Feed {
             live: self.clone(),
-            name,
+            name: name.to_owned(),
             sender,
         };
-        tokio::spawn(feed.run(check, service.stopping.clone()));
+        tokio::spawn(feed.run(watched, service.clone()));
         Some(states)
     }
 }
@@ -147,15 +134,12 @@ struct Feed {
 }
 
 impl Feed {
-    async fn run<F>(self, check: impl Fn() -> F, stopping: CancellationToken)
-    where
-        F: Future<Output = Result<Frame>> + Send + 'static,
-    {
+    async fn run(self, mut watched: Watched, service: Arc<Service>) {
         let mut is_first = true;
-        while !self.close_if_unwatched() && !stopping.is_cancelled() {
-            let state = match check().await {
+        while !self.close_if_unwatched() && !service.stopping.is_cancelled() {
+            let state = match watched.frame(&service).await {
                 Ok(frame) => FeedState::Shown(frame),
-                Err(error) if is_first && is_refusal(error.kind()) => {
+                Err(error) if is_first && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument) => {
                     let refused = FeedState::Refused(error.kind(), error.message().to_owned());
                     self.sender.send_replace(refused);
                     return;
@@ -199,26 +183,6 @@ impl Drop for Feed {
     }
 }
 
-fn is_refusal(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::NotFound | ErrorKind::InvalidArgument)
-}
-
-/// Who watches, and whether for one frame only.
-#[derive(Debug, Clone, Copy)]
-struct Viewer {
-    is_user: bool,
-    once: bool,
-}
-
-impl Viewer {
-    fn new(caller: &Caller, uri: &Uri) -> Self {
-        Self {
-            is_user: caller.principal != Principal::Anonymous,
-            once: uri.query() == Some("once=1"),
-        }
-    }
-}
-
 /// One page that receives events.
 struct Subscription {
     states: watch::Receiver<FeedState>,
@@ -227,25 +191,18 @@ struct Subscription {
     stopping: CancellationToken,
     /// Browsers reconnect by themselves.
     until: tokio::time::Instant,
-    /// Ends after the first event.
-    once: bool,
-    is_over: bool,
     _slot: OwnedSemaphorePermit,
 }
 
 impl Subscription {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if self.is_over {
-                return None;
-            }
             let FeedState::Shown(frame) = self.states.borrow_and_update().clone() else {
                 return None;
             };
             let event = frame.since(&self.seen);
             self.seen = frame;
             if event.is_some() {
-                self.is_over = self.once;
                 return event;
             }
             tokio::select! {
@@ -265,14 +222,8 @@ pub(crate) async fn overview(
     Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Response {
-    let viewer = Viewer::new(&caller, &uri);
-    let name = if viewer.is_user { "sources of users" } else { "sources" };
-    let sources_of = service.clone();
-    let check = move || {
-        let regions = vec![sources::region(&sources_of, viewer.is_user)];
-        async move { Ok(Frame::new(regions)) }
-    };
-    live.watch(name.to_owned(), viewer, &service, check).await
+    let is_user = caller.principal != Principal::Anonymous;
+    live.stream(&service, Watched::Sources { is_user }, &caller, &uri).await
 }
 
 /// A live document that everybody may see.
@@ -290,40 +241,45 @@ pub(crate) async fn document(
     let Some(id) = DocumentId::parse(&id).ok().filter(is_live) else {
         return problem::with_status(StatusCode::NOT_FOUND, "not_found", NOT_LIVE);
     };
-    let name = id.as_str().to_owned();
-    let watched = Arc::new(WatchedDocument {
-        service: service.clone(),
-        id,
-        document: OnceCell::new(),
-    });
-    let check = move || {
-        let watched = watched.clone();
-        async move { watched.frame().await }
-    };
-    live.watch(name, Viewer::new(&caller, &uri), &service, check).await
+    let watched = Watched::Document { id, fetched: None };
+    live.stream(&service, watched, &caller, &uri).await
 }
 
-struct WatchedDocument {
-    service: Arc<Service>,
-    id: DocumentId,
-    /// Fetched once: what changes comes from its view.
-    document: OnceCell<Document>,
+/// What a feed checks.
+enum Watched {
+    /// The sources, as a user or an anonymous caller sees them.
+    Sources { is_user: bool },
+    Document {
+        id: DocumentId,
+        /// Fetched once: what changes comes from its view.
+        fetched: Option<Document>,
+    },
 }
 
-impl WatchedDocument {
-    async fn frame(&self) -> Result<Frame> {
-        let service = &self.service;
+impl Watched {
+    /// The same for everybody who would see the same.
+    fn name(&self) -> &str {
+        match self {
+            Self::Sources { is_user: true } => "sources of users",
+            Self::Sources { is_user: false } => "sources",
+            Self::Document { id, .. } => id.as_str(),
+        }
+    }
+
+    async fn frame(&mut self, service: &Service) -> Result<Frame> {
+        let (id, fetched) = match self {
+            Self::Sources { is_user } => return Ok(Frame::new(vec![sources::region(service, *is_user)])),
+            Self::Document { id, fetched } => (id, fetched),
+        };
         let deadline = service.clock.monotonic() + service.settings.source_timeout;
         let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
         let view = async {
-            let sources = service.sources();
-            let fetch = || async {
-                let found = fetch_document(sources, self.id.as_str(), &cx).await?;
-                found.ok_or_else(|| Error::not_found("There is no such document"))
-            };
-            let document = self.document.get_or_try_init(fetch).await?;
-            let owner = sources.iter().find(|source| source.owns(document.id.scheme()));
-            match owner {
+            if fetched.is_none() {
+                *fetched = fetch_document(service.sources(), id.as_str(), &cx).await?;
+            }
+            let document = fetched.as_ref();
+            let document = document.ok_or_else(|| Error::not_found("There is no such document"))?;
+            match service.owner(document.id.scheme()) {
                 Some(owner) => owner.view(document, None, &cx).await,
                 None => Ok(None),
             }

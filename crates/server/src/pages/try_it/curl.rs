@@ -1,7 +1,7 @@
 //! The request of a call: sent by this page, and printed as a command.
 
 use axum::body::Body;
-use http::{HeaderValue, Method, Request, header};
+use http::{Request, header};
 use serde_json::json;
 use tribune_core::{JsonObject, Principal};
 
@@ -13,7 +13,7 @@ const MAX_SHELL_BYTES: usize = 100_000;
 
 /// One `tools/call` of the modern era.
 pub(super) struct CallRequest {
-    address: String,
+    pub(super) address: String,
     headers: [(&'static str, String); 5],
     body: String,
 }
@@ -40,16 +40,12 @@ impl CallRequest {
 
     /// As if it came from the network, for a caller who is identified already.
     pub(super) fn to_http(&self, caller: Caller) -> Request<Body> {
-        let mut request = Request::new(Body::from(self.body.clone()));
-        *request.method_mut() = Method::POST;
+        let mut request = Request::post("/").extension(caller);
         for (name, value) in &self.headers {
-            // The registry accepts only plain tool names.
-            if let Ok(value) = HeaderValue::from_str(value) {
-                request.headers_mut().insert(*name, value);
-            }
+            request = request.header(*name, value);
         }
-        request.extensions_mut().insert(caller);
-        request
+        // The registry accepts only plain tool names, so every header is valid.
+        request.body(Body::from(self.body.clone())).unwrap_or_default()
     }
 
     /// A command to paste; `None` if it is too long for a shell. Users put in their own token.

@@ -2,47 +2,39 @@
 //! address is a call.
 
 use indexmap::IndexMap;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use serde::Serialize;
+use minijinja::Value as Shown;
+use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 use tribune_core::{JsonObject, ToolSpec};
 
-use super::field::{Field, FieldView};
+use super::field::Field;
+use crate::address::PATH_SEGMENT;
 
 /// More than any tool has arguments.
 const MAX_PARAMETERS: usize = 200;
 /// Leaves readable characters in queries unescaped.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~')
-    .remove(b':')
-    .remove(b'/')
-    .remove(b',');
+const ESCAPED: &AsciiSet = &PATH_SEGMENT.remove(b':').remove(b'/').remove(b',');
+
+/// Parameters that are not arguments. An argument of one of these names can be given as JSON.
+///
+/// Runs a call that has no arguments.
+const RUN: &str = "run";
+/// All arguments at once.
+const JSON: &str = "json";
+/// Confirms a change.
+const CONFIRM: &str = "confirm";
 
 /// The form of one tool.
 pub(super) struct Form {
+    /// Required arguments come first.
     fields: Vec<Field>,
     aliases: Vec<(&'static str, &'static str)>,
-    pub(super) words: Words,
-}
-
-/// Parameters that are not arguments; they make way for arguments of the same name.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Words {
-    /// Runs a call that has no arguments.
-    run: String,
-    /// All arguments at once.
-    json: String,
-    /// Confirms a change.
-    confirm: String,
 }
 
 /// The input of a form.
 #[derive(Debug)]
 pub(super) struct Input {
     /// The texts of each field, by name.
-    pub(super) texts: IndexMap<String, Vec<String>>,
+    texts: IndexMap<String, Vec<String>>,
     /// All arguments as JSON, instead.
     pub(super) json: Option<String>,
     /// The arguments, or why the input is invalid.
@@ -50,50 +42,64 @@ pub(super) struct Input {
     /// Whether a call is requested, and not only the form.
     pub(super) is_call: bool,
     pub(super) is_confirmed: bool,
-    /// Whether there are empty parameters.
-    pub(super) is_padded: bool,
 }
 
 impl Form {
     pub(super) fn new(spec: &ToolSpec) -> Self {
-        let fields = Field::all(&spec.input_schema);
-        let free = |word: &str| {
-            let mut word = word.to_owned();
-            while fields.iter().any(|field| field.name == word) {
-                word.push('_');
-            }
-            word
-        };
+        let schema = &spec.input_schema;
+        let required = schema.get("required").and_then(|required| required.as_array());
+        let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
+        let properties = schema.get("properties").and_then(|properties| properties.as_object());
+        let mut fields: Vec<Field> = properties
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| Field::new(name, schema, is_required(name)))
+            .collect();
+        fields.sort_by_key(|field| !field.is_required);
         Self {
-            words: Words {
-                run: free("run"),
-                json: free("json"),
-                confirm: free("confirm"),
-            },
-            aliases: spec.aliases.clone(),
             fields,
+            aliases: spec.aliases.clone(),
         }
     }
 
     pub(super) fn needs_arguments(&self) -> bool {
-        self.fields.iter().any(Field::is_required)
+        self.fields.iter().any(|field| field.is_required)
+    }
+
+    fn field(&self, name: &str) -> Field {
+        let known = self.fields.iter().find(|field| field.name == name);
+        known.cloned().unwrap_or_else(|| Field::unknown(name))
     }
 
     /// Reads the query of an address, or the body of a form.
     pub(super) fn read(&self, sent: &str) -> Input {
-        let mut input = Input::nothing();
-        for (count, (name, text)) in pairs(sent).enumerate() {
+        self.read_parameters(decoded(sent))
+    }
+
+    fn read_parameters(&self, parameters: impl Iterator<Item = (String, String)>) -> Input {
+        let mut input = Input {
+            texts: IndexMap::new(),
+            json: None,
+            arguments: Ok(JsonObject::new()),
+            is_call: false,
+            is_confirmed: false,
+        };
+        for (count, (name, text)) in parameters.enumerate() {
             if count >= MAX_PARAMETERS {
                 input.arguments = Err(format!("More than {MAX_PARAMETERS} parameters; send fewer."));
                 return input;
             }
-            input.is_padded |= text.is_empty();
             input.is_call = true;
-            match name {
-                name if name == self.words.run => {}
-                name if name == self.words.confirm => input.is_confirmed = text == "yes",
-                name if name == self.words.json => input.json = Some(text).filter(|text| !text.trim().is_empty()),
-                name => input.texts.entry(self.unaliased(name)).or_default().push(text),
+            match name.as_str() {
+                RUN => {}
+                CONFIRM => input.is_confirmed = text == "yes",
+                JSON => input.json = Some(text).filter(|text| !text.trim().is_empty()),
+                // Calls accept aliases, too.
+                name => {
+                    let alias = self.aliases.iter().find(|(alias, _)| *alias == name);
+                    let name = alias.map_or(name, |(_, argument)| *argument);
+                    input.texts.entry(name.to_owned()).or_default().push(text);
+                }
             }
         }
         input.texts.retain(|_, texts| texts.iter().any(|text| !text.is_empty()));
@@ -101,23 +107,12 @@ impl Form {
         input
     }
 
-    /// Resolves aliases of arguments, as calls do.
-    fn unaliased(&self, name: String) -> String {
-        let known = self.aliases.iter().find(|(alias, _)| *alias == name);
-        known.map_or(name, |(_, argument)| (*argument).to_owned())
-    }
-
     fn arguments(&self, input: &Input) -> Result<JsonObject, String> {
         let Some(json) = &input.json else {
-            let values = input.texts.iter().filter_map(|(name, texts)| {
-                let field = self.fields.iter().find(|field| field.name == *name);
-                let value = match field {
-                    Some(field) => field.kind.read(texts),
-                    None => Field::unknown(name).kind.read(texts),
-                };
-                Some((name.clone(), value?))
-            });
-            return Ok(values.collect());
+            let values = input.texts.iter();
+            return Ok(values
+                .filter_map(|(name, texts)| Some((name.clone(), self.field(name).read(texts)?)))
+                .collect());
         };
         if !input.texts.is_empty() {
             return Err("Arguments were sent twice, as fields and as JSON; send one of them.".to_owned());
@@ -126,28 +121,20 @@ impl Form {
             .map_err(|error| format!("Not a JSON object: {error}; write {{\"argument\": value, …}}"))
     }
 
-    /// The parameters of a call: one for each argument, or all as JSON if a field cannot express it.
+    /// The parameters of a call: one for each argument, or all as JSON if a field cannot express its value.
     pub(super) fn parameters(&self, arguments: &JsonObject) -> Vec<(String, String)> {
         if arguments.is_empty() {
-            return vec![(self.words.run.clone(), "1".to_owned())];
+            return vec![(RUN.to_owned(), "1".to_owned())];
         }
         let mut parameters = Vec::new();
         for (name, value) in arguments {
-            let field = self.fields.iter().find(|field| field.name == *name);
-            let is_taken = [&self.words.run, &self.words.json, &self.words.confirm].contains(&name);
-            let is_alias = self.aliases.iter().any(|(alias, _)| alias == name);
-            let written = match field {
-                Some(field) => field.kind.write(value),
-                None if is_taken || is_alias => None,
-                None => Field::unknown(name).kind.write(value),
-            };
-            let Some(texts) = written else {
-                let json = serde_json::to_string(arguments).unwrap_or_default();
-                return vec![(self.words.json.clone(), json)];
-            };
-            parameters.extend(texts.into_iter().map(|text| (name.clone(), text)));
+            let texts = self.field(name).write(value).into_iter();
+            parameters.extend(texts.map(|text| (name.clone(), text)));
         }
-        parameters
+        if self.read_parameters(parameters.iter().cloned()).arguments.as_ref() == Ok(arguments) {
+            return parameters;
+        }
+        vec![(JSON.to_owned(), serde_json::to_string(arguments).unwrap_or_default())]
     }
 
     /// The same as a query string.
@@ -161,35 +148,29 @@ impl Form {
     }
 
     /// The fields with their input, unknown ones last.
-    pub(super) fn show(&self, input: &Input) -> Vec<FieldView> {
-        let is_unknown = |name: &&String| self.fields.iter().all(|field| field.name != **name);
-        let unknown = input.texts.keys().filter(is_unknown);
-        let unknown: Vec<Field> = unknown.map(|name| Field::unknown(name)).collect();
-        let arguments = input.json.as_ref().and(input.arguments.as_ref().ok());
-        let shown = self.fields.iter().chain(&unknown).map(|field| {
-            let by_value = arguments.and_then(|arguments| field.kind.write(arguments.get(&field.name)?));
-            let texts = by_value.or_else(|| input.texts.get(&field.name).cloned());
-            field.show(&texts.unwrap_or_default())
-        });
-        shown.collect()
-    }
-}
-
-impl Input {
-    fn nothing() -> Self {
-        Self {
-            texts: IndexMap::new(),
-            json: None,
-            arguments: Ok(JsonObject::new()),
-            is_call: false,
-            is_confirmed: false,
-            is_padded: false,
+    pub(super) fn show(&self, input: &Input) -> Vec<Shown> {
+        let mut given = input.texts.clone();
+        if let (Some(_), Ok(arguments)) = (&input.json, &input.arguments) {
+            given.extend(
+                arguments
+                    .iter()
+                    .map(|(name, value)| (name.clone(), self.field(name).write(value))),
+            );
         }
+        let is_unknown = |name: &&String| self.fields.iter().all(|field| field.name != **name);
+        let unknown: Vec<Field> = given
+            .keys()
+            .filter(is_unknown)
+            .map(|name| Field::unknown(name))
+            .collect();
+        let all = self.fields.iter().chain(&unknown);
+        all.map(|field| field.show(given.get(&field.name).map_or(&[], Vec::as_slice)))
+            .collect()
     }
 }
 
 /// Decoded names and values.
-fn pairs(sent: &str) -> impl Iterator<Item = (String, String)> + '_ {
+fn decoded(sent: &str) -> impl Iterator<Item = (String, String)> + '_ {
     let plain = |text: &str| {
         percent_decode_str(&text.replace('+', " "))
             .decode_utf8_lossy()
@@ -241,7 +222,7 @@ mod tests {
         let expected =
             json!({"query": "runner beans!", "limit": 5, "tags": ["a", "b"], "deep": true, "filter": {"a": 1}});
         assert_eq!(Value::from(arguments.clone()), expected);
-        assert!(input.is_call && !input.is_padded);
+        assert!(input.is_call);
         assert_eq!(
             form.query(&arguments),
             "query=runner%20beans%21&limit=5&tags=a%0Ab&deep=true&filter=%7B%22a%22:1%7D"
@@ -252,7 +233,7 @@ mod tests {
     fn empty_fields_are_omitted() {
         let input = form().read("query=&limit=&deep=");
         assert_eq!(input.arguments, Ok(JsonObject::new()));
-        assert!(input.is_call && input.is_padded);
+        assert!(input.is_call);
         let nothing = form().read("");
         assert!(!nothing.is_call);
         assert_eq!(form().query(&JsonObject::new()), "run=1");
@@ -282,13 +263,10 @@ mod tests {
     }
 
     #[test]
-    fn argument_names_win_over_our_parameters() {
-        let form = Form::new(&spec(
-            json!({"query": {"type": "string"}, "run": {"type": "integer"}, "json": {"type": "string"}}),
-        ));
-        let input = form.read("run=3&json=x");
-        assert_eq!(input.arguments.map(Value::from), Ok(json!({"run": 3, "json": "x"})));
-        assert_eq!(form.query(&JsonObject::new()), "run_=1");
+    fn arguments_named_like_our_parameters_are_json() {
+        let form = Form::new(&spec(json!({"query": {"type": "string"}, "run": {"type": "integer"}})));
+        let arguments = JsonObject::from_iter([("run".to_owned(), json!(3))]);
+        assert_eq!(form.query(&arguments), "json=%7B%22run%22:3%7D");
     }
 
     #[test]

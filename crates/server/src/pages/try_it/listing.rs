@@ -6,13 +6,10 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, StatusCode};
-use minijinja::context;
-use minijinja::value::Serde;
-use serde::Serialize;
-use tribune_core::wire::clip;
-use tribune_core::{Principal, ToolSpec};
+use minijinja::{Value, context};
+use tribune_core::{Principal, UserId};
 
-use super::{HintMeaning, address, hint_meanings, is_open, near, profile_page, tool_page};
+use super::{profile_page, shown, tool_page};
 use crate::identity::Caller;
 use crate::response::{page, private, wants_json};
 use crate::service::{Profile, Service};
@@ -20,32 +17,12 @@ use crate::service::{Profile, Service};
 const CLOSED: &str = "The profile `admin` needs the token of server.admin_token as `Authorization: Bearer TOKEN`. On this machine, `tribune stdio --profile admin` serves it.";
 const SIGN_IN: &str = "Some tools need a user: sign in on the start page to see them.";
 
-/// More tools than this need the whole width.
-const MAX_IN_COLUMN: usize = 7;
-
-#[derive(Serialize)]
-struct ProfileCard {
-    name: String,
-    page: String,
-    address: String,
-    sources: String,
-    /// Whether its card takes the whole width.
-    is_wide: bool,
-    instructions: String,
-    tools: Vec<ToolCard>,
-}
-
-#[derive(Serialize)]
-struct ToolCard {
-    name: String,
-    title: String,
-    page: String,
-    summary: String,
-    hints: [HintMeaning; 4],
-}
-
-pub(crate) async fn all(State(service): State<Arc<Service>>, Extension(caller): Extension<Caller>) -> Response {
-    profiles(&service, &caller.principal, StatusCode::OK, None)
+pub(crate) async fn all(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Response {
+    Visit::new(&service, &caller, &headers).profiles(StatusCode::OK, None)
 }
 
 pub(crate) async fn profile(
@@ -54,174 +31,116 @@ pub(crate) async fn profile(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    match find(&service, &caller.principal, &name, &headers) {
-        Ok(profile) => tools(&service, &caller.principal, profile, StatusCode::OK, None),
+    let visit = Visit::new(&service, &caller, &headers);
+    match visit.find(&name) {
+        Ok(profile) => visit.tools(profile, StatusCode::OK, None),
         Err(refusal) => *refusal,
     }
 }
 
-/// A profile that the caller may see, or a page that says why not.
-pub(super) fn find<'a>(
+/// Who looks at the profiles.
+pub(super) struct Visit<'a> {
     service: &'a Service,
-    principal: &Principal,
-    name: &str,
-    headers: &HeaderMap,
-) -> Result<&'a Arc<Profile>, Box<Response>> {
-    let what = match service.profile(name) {
-        Some(profile) if is_open(profile, principal) => return Ok(profile),
-        Some(_) => {
-            let response = profiles(
-                service,
-                principal,
-                StatusCode::FORBIDDEN,
-                Some((CLOSED.to_owned(), None)),
-            );
-            return Err(Box::new(response));
-        }
-        None => format!("Unknown profile “{name}”"),
-    };
-    if wants_json(headers) {
-        return Err(Box::new(page::missing(
-            headers,
-            service.links.path_prefix(),
-            &what,
-            "/try lists the profiles.",
-        )));
-    }
-    let known = service.profiles().filter(|profile| is_open(profile, principal));
-    let meant = near(name, known.map(|profile| profile.name()));
-    let meant = meant.map(|name| (name.to_owned(), profile_page(service.links.path_prefix(), name)));
-    Err(Box::new(profiles(
-        service,
-        principal,
-        StatusCode::NOT_FOUND,
-        Some((what, meant)),
-    )))
-}
-
-/// The page for an unknown tool.
-pub(super) fn no_tool(
-    service: &Service,
-    principal: &Principal,
-    profile: &Arc<Profile>,
-    name: &str,
-    headers: &HeaderMap,
-) -> Response {
-    let mut what = format!("Unknown tool “{name}” in the profile “{}”", profile.name());
-    if *principal == Principal::Anonymous {
-        what = format!("{what}. {SIGN_IN}");
-    }
-    if wants_json(headers) {
-        return page::missing(headers, service.links.path_prefix(), &what, "/try lists the tools.");
-    }
-    let state = profile.state();
-    let meant = near(name, state.visible_to(principal).registry.names());
-    let base = service.links.path_prefix();
-    let meant = meant.map(|tool| (tool.to_owned(), tool_page(base, profile.name(), tool)));
-    tools(service, principal, profile, StatusCode::NOT_FOUND, Some((what, meant)))
+    principal: &'a Principal,
+    headers: &'a HeaderMap,
+    base: &'a str,
 }
 
 /// What is wrong, and the name and page of what may have been meant.
-type Problem = Option<(String, Option<(String, String)>)>;
-
-fn profiles(service: &Service, principal: &Principal, status: StatusCode, problem: Problem) -> Response {
-    let known = service.profiles().filter(|profile| is_open(profile, principal));
-    let shown: Vec<ProfileCard> = known
-        .map(|profile| ProfileCard::new(service, profile, principal))
-        .collect();
-    private(page::render(
-        status,
-        "try.html",
-        context! {
-            base => service.links.path_prefix(),
-            section => "try",
-            profiles => Serde(shown),
-            problem => Serde(problem),
-        },
-    ))
+struct Problem {
+    what: String,
+    meant: Option<(String, String)>,
 }
 
-fn tools(
-    service: &Service,
-    principal: &Principal,
-    profile: &Arc<Profile>,
-    status: StatusCode,
-    problem: Problem,
-) -> Response {
-    private(page::render(
-        status,
-        "try_profile.html",
-        context! {
-            base => service.links.path_prefix(),
-            section => "try",
-            profile => Serde(ProfileCard::new(service, profile, principal)),
-            problem => Serde(problem),
-        },
-    ))
-}
+impl<'a> Visit<'a> {
+    pub(super) fn new(service: &'a Service, caller: &'a Caller, headers: &'a HeaderMap) -> Self {
+        Self {
+            service,
+            principal: &caller.principal,
+            headers,
+            base: service.links.path_prefix(),
+        }
+    }
 
-impl ProfileCard {
-    fn new(service: &Service, profile: &Arc<Profile>, principal: &Principal) -> Self {
-        let state = profile.state();
-        let state = state.visible_to(principal);
-        let base = service.links.path_prefix();
-        let sources = match &profile.spec().sources {
-            None => "all sources".to_owned(),
-            Some(names) => names.join(", "),
+    /// A profile that the caller may see, or a page that says why not.
+    pub(super) fn find(&self, name: &str) -> Result<&'a Arc<Profile>, Box<Response>> {
+        let (status, what, meant) = match self.service.profile(name) {
+            Some(profile) if self.may_see(profile) => return Ok(profile),
+            Some(_) => (StatusCode::FORBIDDEN, CLOSED.to_owned(), None),
+            None => {
+                let what = format!("Unknown profile “{name}”");
+                if wants_json(self.headers) {
+                    let next = "/try lists the profiles.";
+                    return Err(Box::new(page::missing(self.headers, self.base, &what, next)));
+                }
+                let meant = nearest(name, self.open_profiles().map(|profile| profile.name()));
+                let link = |name: &str| (name.to_owned(), profile_page(self.base, name));
+                (StatusCode::NOT_FOUND, what, meant.map(link))
+            }
         };
-        Self {
-            name: profile.name().to_owned(),
-            page: profile_page(base, profile.name()),
-            address: address(service, profile),
-            sources,
-            is_wide: state.registry.names().count() > MAX_IN_COLUMN,
-            instructions: state.instructions.clone(),
-            tools: state
-                .registry
-                .specs()
-                .map(|spec| ToolCard::new(spec, base, profile.name()))
-                .collect(),
+        Err(Box::new(self.profiles(status, Some(Problem { what, meant }))))
+    }
+
+    /// The page for an unknown tool.
+    pub(super) fn no_tool(&self, profile: &Arc<Profile>, name: &str) -> Response {
+        let mut what = format!("Unknown tool “{name}” in the profile “{}”", profile.name());
+        if *self.principal == Principal::Anonymous {
+            what = format!("{what}. {SIGN_IN}");
+        }
+        if wants_json(self.headers) {
+            return page::missing(self.headers, self.base, &what, "/try lists the tools.");
+        }
+        let state = profile.state();
+        let meant = nearest(name, state.visible_to(self.principal).registry.names());
+        let meant = meant.map(|tool| (tool.to_owned(), tool_page(self.base, profile.name(), tool)));
+        self.tools(profile, StatusCode::NOT_FOUND, Some(Problem { what, meant }))
+    }
+
+    /// `admin` needs the admin token.
+    fn may_see(&self, profile: &Profile) -> bool {
+        !profile.spec().admin || *self.principal == Principal::User(UserId::admin())
+    }
+
+    fn open_profiles(&self) -> impl Iterator<Item = &'a Arc<Profile>> {
+        self.service.profiles().filter(|profile| self.may_see(profile))
+    }
+
+    fn profiles(&self, status: StatusCode, problem: Option<Problem>) -> Response {
+        let profiles: Vec<Value> = self.open_profiles().map(|profile| self.card(profile)).collect();
+        self.page(status, "try.html", problem, context! { profiles })
+    }
+
+    fn tools(&self, profile: &Arc<Profile>, status: StatusCode, problem: Option<Problem>) -> Response {
+        let profile = self.card(profile);
+        self.page(status, "try_profile.html", problem, context! { profile })
+    }
+
+    fn card(&self, profile: &Arc<Profile>) -> Value {
+        let state = profile.state();
+        let state = state.visible_to(self.principal);
+        let tools = state.registry.specs();
+        let sources = profile.spec().sources.as_ref();
+        context! {
+            name => profile.name(),
+            page => profile_page(self.base, profile.name()),
+            address => self.service.mcp_address(profile),
+            sources => sources.map_or_else(|| "all sources".to_owned(), |names| names.join(", ")),
+            instructions => &state.instructions,
+            tools => tools.map(|spec| shown(spec, self.base, profile.name())).collect::<Vec<_>>(),
         }
     }
-}
 
-impl ToolCard {
-    fn new(spec: &ToolSpec, base: &str, profile: &str) -> Self {
-        Self {
-            name: spec.name.clone(),
-            title: spec.title.clone(),
-            page: tool_page(base, profile, &spec.name),
-            summary: first_sentence(&spec.description),
-            hints: hint_meanings(spec.hints),
-        }
+    fn page(&self, status: StatusCode, template: &str, problem: Option<Problem>, values: Value) -> Response {
+        let problem = problem.map(|Problem { what, meant }| context! { what, meant });
+        let values = context! { base => self.base, section => "try", problem, ..values };
+        private(page::render(status, template, values))
     }
 }
 
-/// The first sentence of a description, which says the most.
-pub(super) fn first_sentence(text: &str) -> String {
-    const MAX_CHARS: usize = 220;
-    let line = text.lines().next().unwrap_or_default();
-    let end = line.find(". ").map_or(line.len(), |stop| stop + 1);
-    let sentence = line[..end].trim();
-    let clipped = clip(sentence, MAX_CHARS);
-    // Not in the middle of a word.
-    match clipped.strip_suffix('…').filter(|_| clipped.len() != sentence.len()) {
-        Some(start) => format!("{}…", start.rsplit_once(' ').map_or(start, |(words, _)| words)),
-        None => clipped.into_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_sentence;
-
-    #[test]
-    fn summary_is_one_sentence_or_its_beginning() {
-        assert_eq!(first_sentence("Adds a task. Use it often."), "Adds a task.");
-        assert_eq!(first_sentence("Adds a task\nand more. Yes."), "Adds a task");
-        assert_eq!(first_sentence(""), "");
-        let long = first_sentence(&"word ".repeat(100));
-        assert!(long.ends_with(" word…") && long.chars().count() <= 221, "{long}");
-        assert_eq!(first_sentence(&"é".repeat(300)).chars().count(), 221);
-    }
+/// The most similar name, if one is similar enough.
+fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    const NEAR_ENOUGH: f64 = 0.75;
+    let measured = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
+    let nearest = measured.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    (nearest.0 >= NEAR_ENOUGH).then_some(nearest.1)
 }

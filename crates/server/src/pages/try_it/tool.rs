@@ -1,22 +1,22 @@
 //! One tool: its form, the confirmation before a change, and the response.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
-use minijinja::context;
-use minijinja::value::Serde;
+use http::request::Parts;
+use http::{Method, Request, StatusCode};
+use minijinja::{Value as Shown, context};
 use serde_json::Value;
 use tribune_core::{JsonObject, Principal, ToolSpec};
 
-use super::answer::{Answer, indented};
+use super::answer;
 use super::curl::CallRequest;
 use super::form::{Form, Input};
-use super::{address, hint_meanings, listing, profile_page, sender, tool_page};
+use super::listing::Visit;
+use super::{profile_page, sender, shown, tool_page};
 use crate::identity::Caller;
 use crate::mcp::Streamable;
 use crate::request::read_limited;
@@ -43,209 +43,147 @@ enum Step {
 /// A tool that the caller may see.
 struct ToolPage<'a> {
     service: &'a Service,
-    streamable: &'a Streamable,
-    caller: Caller,
+    caller: &'a Caller,
     profile: &'a Arc<Profile>,
     spec: ToolSpec,
     form: Form,
 }
 
-/// An address is a call: a read-only tool runs, any other gets its form filled in.
-pub(crate) async fn show(
+/// An address is a call: a read-only tool runs, any other gets its form filled in. A submitted form runs a change once it
+/// is confirmed.
+pub(crate) async fn tool(
     State(service): State<Arc<Service>>,
     State(streamable): State<Arc<Streamable>>,
     Extension(caller): Extension<Caller>,
-    Path((profile, tool)): Path<(String, String)>,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let page = match ToolPage::find((&service, &streamable), caller, &profile, &tool, &headers) {
-        Ok(page) => page,
-        Err(refusal) => return *refusal,
-    };
-    let sent = uri.query().unwrap_or_default();
-    let input = page.form.read(sent);
-    let reads = page.spec.hints.read_only;
-    let step = match &input.arguments {
-        _ if sent.len() > MAX_FORM_BYTES => Step::Refuse(StatusCode::URI_TOO_LONG, TOO_LONG.to_owned()),
-        Err(problem) => Step::Refuse(StatusCode::BAD_REQUEST, problem.clone()),
-        Ok(_) if !input.is_call || !reads => Step::Fill,
-        Ok(_) if sender::is_embedded(&headers) => Step::Refuse(StatusCode::FORBIDDEN, EMBEDDED.to_owned()),
-        Ok(arguments) if input.is_padded => return page.shorter(arguments),
-        Ok(_) => Step::Run,
-    };
-    page.take(step, &input).await
-}
-
-/// A submitted form: a change needs a confirmation before it runs.
-pub(crate) async fn submit(
-    State(service): State<Arc<Service>>,
-    State(streamable): State<Arc<Streamable>>,
-    Extension(caller): Extension<Caller>,
-    Path((profile, tool)): Path<(String, String)>,
+    Path((profile, name)): Path<(String, String)>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let page = match ToolPage::find((&service, &streamable), caller, &profile, &tool, &parts.headers) {
-        Ok(page) => page,
+    let visit = Visit::new(&service, &caller, &parts.headers);
+    let profile = match visit.find(&profile) {
+        Ok(profile) => profile,
         Err(refusal) => return *refusal,
     };
-    if !sender::is_own_page(&parts.headers, &service.settings.public_url) {
-        let refused = Step::Refuse(StatusCode::FORBIDDEN, sender::REFUSED.to_owned());
-        return page.take(refused, &page.form.read("")).await;
-    }
-    let body = match read_limited(body, MAX_FORM_BYTES, service.settings.call_timeout).await {
-        Ok(body) => body,
-        Err(refusal) => {
-            let refused = Step::Refuse(refusal.status(), TOO_LONG.to_owned());
-            return page.take(refused, &page.form.read("")).await;
+    let state = profile.state();
+    let Some(tool) = state.visible_to(&caller.principal).registry.lookup(&name) else {
+        return visit.no_tool(profile, &name);
+    };
+    let page = ToolPage {
+        service: &service,
+        caller: &caller,
+        profile,
+        spec: tool.spec().clone(),
+        form: Form::new(tool.spec()),
+    };
+    let (input, step) = match sent(&service, &parts, body).await {
+        Ok(sent) => {
+            let input = page.form.read(&sent);
+            let step = page.step(&input, parts.method == Method::POST);
+            (input, step)
         }
+        Err((status, problem)) => (page.form.read(""), Step::Refuse(status, problem.to_owned())),
     };
-    let input = page.form.read(&String::from_utf8_lossy(&body));
-    let step = match &input.arguments {
-        Err(problem) => Step::Refuse(StatusCode::BAD_REQUEST, problem.clone()),
-        Ok(_) if page.spec.hints.read_only || input.is_confirmed => Step::Run,
-        Ok(_) => Step::Confirm,
-    };
-    page.take(step, &input).await
+    page.take(&streamable, step, &input).await
 }
 
-impl<'a> ToolPage<'a> {
-    fn find(
-        (service, streamable): (&'a Service, &'a Streamable),
-        caller: Caller,
-        profile: &str,
-        tool: &str,
-        headers: &HeaderMap,
-    ) -> Result<Self, Box<Response>> {
-        let profile = listing::find(service, &caller.principal, profile, headers)?;
-        let state = profile.state();
-        let known = state.visible_to(&caller.principal).registry.lookup(tool);
-        let Some(spec) = known.map(|tool| tool.spec().clone()) else {
-            let response = listing::no_tool(service, &caller.principal, profile, tool, headers);
-            return Err(Box::new(response));
-        };
-        Ok(Self {
-            form: Form::new(&spec),
-            service,
-            streamable,
-            caller,
-            profile,
-            spec,
-        })
+/// What a form of this server sent, or an address that somebody opened.
+async fn sent(service: &Service, parts: &Parts, body: Body) -> Result<String, (StatusCode, &'static str)> {
+    if parts.method != Method::POST {
+        if sender::is_embedded(&parts.headers) {
+            return Err((StatusCode::FORBIDDEN, EMBEDDED));
+        }
+        return Ok(parts.uri.query().unwrap_or_default().to_owned());
+    }
+    if !sender::is_own_page(&parts.headers, &service.settings.public_url) {
+        return Err((StatusCode::FORBIDDEN, sender::REFUSED));
+    }
+    match read_limited(body, MAX_FORM_BYTES, service.settings.call_timeout).await {
+        Ok(body) => Ok(String::from_utf8_lossy(&body).into_owned()),
+        Err((status, _)) => Err((status, TOO_LONG)),
+    }
+}
+
+impl ToolPage<'_> {
+    fn step(&self, input: &Input, is_submitted: bool) -> Step {
+        match &input.arguments {
+            Err(problem) => Step::Refuse(StatusCode::BAD_REQUEST, problem.clone()),
+            Ok(_) if !input.is_call => Step::Fill,
+            Ok(_) if self.spec.hints.read_only => Step::Run,
+            Ok(_) if !is_submitted => Step::Fill,
+            Ok(_) if input.is_confirmed => Step::Run,
+            Ok(_) => Step::Confirm,
+        }
     }
 
-    async fn take(&self, step: Step, input: &Input) -> Response {
+    async fn take(&self, streamable: &Streamable, step: Step, input: &Input) -> Response {
         let nothing = JsonObject::new();
         let arguments = input.arguments.as_ref().unwrap_or(&nothing);
-        let request = CallRequest::new(address(self.service, self.profile), &self.spec.name, arguments);
-        let answer = match step {
-            Step::Run => Some(self.run(&request).await),
-            _ => None,
-        };
-        self.page(&step, input, arguments, &request, answer)
-    }
-
-    /// Sends the request through the MCP endpoint, as a host does.
-    async fn run(&self, request: &CallRequest) -> Answer {
-        let clock = &self.service.clock;
-        let started = clock.monotonic();
-        let request = request.to_http(self.caller.clone());
-        let response = Box::pin(self.streamable.handle(self.profile, request)).await;
-        let body = axum::body::to_bytes(response.into_body(), MAX_ANSWER_BYTES).await;
-        let took: Duration = clock.monotonic().saturating_duration_since(started);
-        let body = body.unwrap_or_else(|_| "The response is incomplete; run the tool again.".into());
-        Answer::new(&String::from_utf8_lossy(&body), took, &self.service.links)
-    }
-
-    fn page(
-        &self,
-        step: &Step,
-        input: &Input,
-        arguments: &JsonObject,
-        request: &CallRequest,
-        answer: Option<Answer>,
-    ) -> Response {
-        let (status, problem) = match step {
-            Step::Refuse(status, problem) => (*status, Some(problem.as_str())),
-            _ => (StatusCode::OK, None),
-        };
+        let request = CallRequest::new(self.service.mcp_address(self.profile), &self.spec.name, arguments);
+        let (mut status, mut problem, mut review, mut answer) = (StatusCode::OK, None, None, None);
+        match step {
+            Step::Fill => {}
+            Step::Refuse(code, why) => (status, problem) = (code, Some(why)),
+            Step::Confirm => review = Some(self.review(arguments)),
+            Step::Run => answer = Some(self.run(streamable, &request).await),
+        }
         let links = &self.service.links;
-        let (base, profile, spec) = (links.path_prefix(), self.profile.name(), &self.spec);
+        let (base, profile, name) = (links.path_prefix(), self.profile.name(), &self.spec.name);
         let query = self.form.query(arguments);
         let is_whole = problem.is_none() && (input.is_call || !self.form.needs_arguments());
-        let review = matches!(step, Step::Confirm).then(|| self.review(arguments));
+        let schema = |schema: &JsonObject| serde_json::to_string_pretty(schema).unwrap_or_default();
         private(page::render(
             status,
             "try_tool.html",
             context! {
                 base,
                 section => "try",
-                profile => profile,
+                profile,
                 profile_page => profile_page(base, profile),
-                address => address(self.service, self.profile),
-                tool => context! {
-                    name => spec.name.as_str(),
-                    title => spec.title.as_str(),
-                    description => spec.description.as_str(),
-                    input_schema => indented(&Value::Object(spec.input_schema.clone()).to_string()),
-                    output_schema => indented(&Value::Object(spec.output_schema.clone()).to_string()),
-                    reads => spec.hints.read_only,
-                    destructive => spec.hints.destructive,
-                },
-                hints => Serde(hint_meanings(spec.hints)),
-                action => tool_page(base, profile, &spec.name),
-                words => Serde(&self.form.words),
-                fields => Serde(self.form.show(input)),
+                address => &request.address,
+                tool => shown(&self.spec, base, profile),
+                input_schema => schema(&self.spec.input_schema),
+                output_schema => schema(&self.spec.output_schema),
+                fields => self.form.show(input),
                 json => input.json.as_deref().unwrap_or_default(),
                 problem,
                 review,
-                answer => Serde(answer),
+                answer,
                 curl => is_whole.then(|| request.to_curl(&self.caller.principal)).flatten(),
                 needs_token => matches!(self.caller.principal, Principal::User(_)),
-                link => is_whole.then(|| format!("{}?{query}", tool_page(links.base(), profile, &spec.name))),
-                edit => format!("{}?{query}", tool_page(base, profile, &spec.name)),
+                link => is_whole.then(|| format!("{}?{query}", tool_page(links.base(), profile, name))),
+                edit => format!("{}?{query}", tool_page(base, profile, name)),
             },
         ))
     }
 
+    /// Sends the request through the MCP endpoint, as a host does.
+    async fn run(&self, streamable: &Streamable, request: &CallRequest) -> Shown {
+        let clock = &self.service.clock;
+        let started = clock.monotonic();
+        let request = request.to_http(self.caller.clone());
+        let response = Box::pin(streamable.handle(self.profile, request)).await;
+        let body = axum::body::to_bytes(response.into_body(), MAX_ANSWER_BYTES).await;
+        let took = clock.monotonic().saturating_duration_since(started);
+        let body = body.unwrap_or_else(|_| "The response is incomplete; run the tool again.".into());
+        answer::shown(&String::from_utf8_lossy(&body), took, &self.service.links)
+    }
+
     /// What the call will do, and the form fields that confirm it.
-    fn review(&self, arguments: &JsonObject) -> minijinja::Value {
-        let given: Vec<(&String, String)> = arguments.iter().map(|(name, value)| (name, plain(value))).collect();
+    fn review(&self, arguments: &JsonObject) -> Shown {
+        let plain = |value: &Value| match value {
+            Value::String(text) => text.clone(),
+            other => serde_json::to_string_pretty(other).unwrap_or_default(),
+        };
+        let given = arguments.iter().map(|(name, value)| (name.clone(), plain(value)));
         let whose = match &self.caller.principal {
-            Principal::User(user) => user.to_string(),
-            Principal::Local => "the user of this machine".to_owned(),
-            Principal::Anonymous => "an anonymous caller".to_owned(),
+            Principal::User(user) => user.as_str(),
+            Principal::Local => "the user of this machine",
+            Principal::Anonymous => "an anonymous caller",
         };
         context! {
-            what => listing::first_sentence(&self.spec.description),
-            given => Serde(given),
+            given => given.collect::<Vec<_>>(),
             whose,
-            parameters => Serde(self.form.parameters(arguments)),
+            parameters => self.form.parameters(arguments),
         }
-    }
-
-    /// Redirects to the same address without empty parameters.
-    fn shorter(&self, arguments: &JsonObject) -> Response {
-        let page = tool_page(self.service.links.path_prefix(), self.profile.name(), &self.spec.name);
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::SEE_OTHER;
-        if let Ok(location) = HeaderValue::from_str(&format!("{page}?{}", self.form.query(arguments))) {
-            response.headers_mut().insert(header::LOCATION, location);
-        }
-        private(response)
-    }
-}
-
-/// A value for people: text as it is, several texts one per line.
-fn plain(value: &Value) -> String {
-    let lines = match value {
-        Value::String(text) => return text.clone(),
-        Value::Array(items) => items.iter().map(Value::as_str).collect::<Option<Vec<_>>>(),
-        _ => None,
-    };
-    match lines {
-        Some(lines) if !lines.is_empty() => lines.join("\n"),
-        _ => indented(&value.to_string()),
     }
 }
