@@ -1,10 +1,6 @@
 //! Host names of requests and settings.
 
 use http::{HeaderMap, Uri, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
-
-/// What is escaped in a segment of a path.
-pub(crate) const PATH_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A host name without port and brackets, in lower case.
 pub(crate) fn bare_host(host: &str) -> String {

@@ -16,7 +16,7 @@ use tribune_core::{Error, ErrorKind, Result};
 
 use crate::identity::Caller;
 use crate::request::read_limited;
-use crate::response::{self, problem};
+use crate::response::{self, Refusal, problem};
 use crate::service::chat::TurnSlot;
 use crate::service::{Chat, NoChat, Service};
 
@@ -29,36 +29,29 @@ pub(crate) async fn chat(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     request: Request<Body>,
-) -> Response {
-    let Some(user) = caller.principal.user() else {
-        return problem::unauthorized(SIGN_IN);
-    };
+) -> Result<Response, Refusal> {
+    let user = caller.principal.user();
+    let user = user.ok_or_else(|| problem::unauthorized(SIGN_IN))?;
     if service.stopping.is_cancelled() {
-        return problem::from_error(&interrupted());
+        return Err(interrupted().into());
     }
-    let chat = match &service.chat {
-        Ok(chat) => chat,
-        Err(no_chat) => return not_configured(no_chat),
-    };
+    let chat = service.chat.as_ref().map_err(not_configured)?;
     let streamed = response::accepts(request.headers(), "text/event-stream");
-    let question = match read(&service, request).await {
-        Ok(question) => question,
-        Err(refusal) => return *refusal,
-    };
-    let Some(slot) = chat.reserve_turn(&user) else {
-        return problem::with_status(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
-    };
-    match chat.agent.begin(question, &user).await {
-        Err(error) => problem::from_error(&error),
-        Ok(Accepted::Answered(answer)) if streamed => events(&service, answered(answer)),
-        Ok(Accepted::Answered(answer)) => json_answer(&answer),
-        Ok(Accepted::Turn(turn)) if streamed => events(&service, run(&service, chat, turn, caller, slot).1),
-        Ok(Accepted::Turn(turn)) => match run(&service, chat, turn, caller, slot).0.await {
-            Ok(Ok(answer)) => json_answer(&answer),
-            Ok(Err(error)) => problem::from_error(&error),
-            Err(_) => problem::from_error(&interrupted()),
-        },
-    }
+    let question = read(&service, request).await?;
+    let busy = || problem::with_status(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
+    let slot = chat.reserve_turn(&user).ok_or_else(busy)?;
+    Ok(match chat.agent.begin(question, &user).await? {
+        Accepted::Answered(answer) if streamed => events(&service, answered(answer)),
+        Accepted::Answered(answer) => json_answer(&answer),
+        Accepted::Turn(turn) => {
+            let (answer, receiver) = run(&service, chat, turn, caller, slot);
+            if streamed {
+                events(&service, receiver)
+            } else {
+                json_answer(&answer.await.map_err(|_| interrupted())??)
+            }
+        }
+    })
 }
 
 /// Runs a turn in its own task: if the caller hangs up, the turn is still finished and stored.
@@ -131,13 +124,9 @@ fn events(service: &Service, receiver: mpsc::UnboundedReceiver<Bytes>) -> Respon
     response::event_stream(Body::from_stream(stream))
 }
 
-async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, Box<Response>> {
-    let refuse = |(status, message): (StatusCode, String)| {
-        let code = ErrorKind::InvalidArgument.as_str();
-        Box::new(problem::with_status(status, code, &message))
-    };
+async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, Refusal> {
     let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.call_timeout).await;
-    let body = body.map_err(refuse)?;
+    let body = body.map_err(problem::unreadable)?;
     // An array would be read as the fields in their order.
     let is_object = body.trim_ascii_start().starts_with(b"{");
     let error = match serde_json::from_slice(&body) {
@@ -148,7 +137,7 @@ async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, 
     let message = format!(
         "Invalid request body: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\"}} (the user comes from the token)"
     );
-    Err(refuse((StatusCode::BAD_REQUEST, message)))
+    Err(problem::new(ErrorKind::InvalidArgument, &message).into())
 }
 
 fn json_answer(answer: &ChatAnswer) -> Response {

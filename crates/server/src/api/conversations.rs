@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::{Path, Query, State};
-use axum::response::Response;
-use http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use http::{HeaderValue, header};
 use jiff::Timestamp;
 use serde::Serialize;
 use tribune_core::{Error, Result, UserId};
@@ -14,7 +14,7 @@ use tribune_storage::ConversationStore;
 use uuid::Uuid;
 
 use crate::identity::Caller;
-use crate::response::{self, problem};
+use crate::response::{self, Refusal, problem};
 use crate::service::Service;
 
 const MAX_CONVERSATIONS: usize = 100;
@@ -30,21 +30,15 @@ pub(crate) async fn list(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     Query(parameters): Parameters,
-) -> Response {
-    let (store, owner) = match store_and_owner(&service, &caller) {
-        Ok(found) => found,
-        Err(refusal) => return *refusal,
-    };
-    let page = async {
-        let limit = limit(&parameters, CONVERSATIONS, MAX_CONVERSATIONS)?;
-        let after = parameters.get("after").map(|cursor| read_cursor(cursor)).transpose()?;
-        let page = store.list(&owner, limit, after).await?;
-        let next = page
-            .next
-            .map(|(at, id)| format!("conversations?limit={limit}&after={}.{id}", at.as_microsecond()));
-        Ok((page.items, next))
-    };
-    answer(&service, page.await)
+) -> Result<Response, Refusal> {
+    let (store, owner) = store_and_owner(&service, &caller)?;
+    let limit = limit(&parameters, CONVERSATIONS, MAX_CONVERSATIONS)?;
+    let after = parameters.get("after").map(|cursor| read_cursor(cursor)).transpose()?;
+    let page = store.list(&owner, limit, after).await?;
+    let next = page
+        .next
+        .map(|(at, id)| format!("conversations?limit={limit}&after={}.{id}", at.as_microsecond()));
+    Ok(answer(&service, &page.items, next))
 }
 
 /// The messages of one conversation: the last ones, oldest first.
@@ -53,50 +47,35 @@ pub(crate) async fn messages(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Query(parameters): Parameters,
-) -> Response {
-    let (store, owner) = match store_and_owner(&service, &caller) {
-        Ok(found) => found,
-        Err(refusal) => return *refusal,
-    };
-    let page = async {
-        let limit = limit(&parameters, MESSAGES, MAX_MESSAGES)?;
-        let before = parameters.get("before").map(|cursor| cursor.parse()).transpose();
-        let before = before.map_err(|_| invalid_cursor("before"))?;
-        let Ok(id) = Uuid::try_parse(&id) else {
-            return Err(unknown_conversation());
-        };
-        let page = store.messages(&owner, id, limit, before).await?;
-        let page = page.ok_or_else(unknown_conversation)?;
-        let next = page
-            .next
-            .map(|before| format!("conversations/{id}/messages?limit={limit}&before={before}"));
-        Ok((page.items, next))
-    };
-    answer(&service, page.await)
+) -> Result<Response, Refusal> {
+    let (store, owner) = store_and_owner(&service, &caller)?;
+    let limit = limit(&parameters, MESSAGES, MAX_MESSAGES)?;
+    let before = parameters.get("before").map(|cursor| cursor.parse()).transpose();
+    let before = before.map_err(|_| invalid_cursor("before"))?;
+    let unknown = || Error::not_found("Unknown conversation");
+    let id = Uuid::try_parse(&id).map_err(|_| unknown())?;
+    let page = store.messages(&owner, id, limit, before).await?;
+    let page = page.ok_or_else(unknown)?;
+    let next = page
+        .next
+        .map(|before| format!("conversations/{id}/messages?limit={limit}&before={before}"));
+    Ok(answer(&service, &page.items, next))
 }
 
-fn store_and_owner(service: &Service, caller: &Caller) -> Result<(Arc<dyn ConversationStore>, UserId), Box<Response>> {
-    let Some(owner) = caller.principal.user() else {
-        return Err(Box::new(problem::unauthorized(SIGN_IN)));
-    };
-    match &service.conversations {
-        Some(store) => Ok((store.clone(), owner)),
-        None => Err(Box::new(problem::from_error(&Error::not_found(
-            "This server stores no conversations",
-        )))),
-    }
+fn store_and_owner<'s>(
+    service: &'s Service,
+    caller: &Caller,
+) -> Result<(&'s Arc<dyn ConversationStore>, UserId), Refusal> {
+    let owner = caller.principal.user();
+    let owner = owner.ok_or_else(|| problem::unauthorized(SIGN_IN))?;
+    let store = service.conversations.as_ref();
+    let store = store.ok_or_else(|| Error::not_found("This server stores no conversations"))?;
+    Ok((store, owner))
 }
 
 /// A list, with the address of the next page in its `Link` header.
-fn answer<T: Serialize>(service: &Service, page: Result<(Vec<T>, Option<String>)>) -> Response {
-    let (items, next) = match page {
-        Ok(page) => page,
-        Err(error) => return problem::from_error(&error),
-    };
-    let Ok(body) = serde_json::to_string(&items) else {
-        return problem::from_error(&Error::internal("The list could not be written as JSON"));
-    };
-    let mut response = response::private(response::json(StatusCode::OK, body));
+fn answer<T: Serialize>(service: &Service, items: &[T], next: Option<String>) -> Response {
+    let mut response = response::private(Json(items).into_response());
     let link = next.map(|next| format!("<{}/{next}>; rel=\"next\"", service.links.path_prefix()));
     if let Some(Ok(link)) = link.map(|link| HeaderValue::from_str(&link)) {
         response.headers_mut().insert(header::LINK, link);
@@ -130,8 +109,4 @@ fn invalid_cursor(name: &str) -> Error {
     Error::invalid_argument(format!(
         "Invalid cursor `{name}`: take it from the `Link` header of the previous page, or omit it for the first page"
     ))
-}
-
-fn unknown_conversation() -> Error {
-    Error::not_found("Unknown conversation")
 }

@@ -11,7 +11,7 @@ use tribune_core::{Links, Principal, UserId};
 use super::session::Cookie;
 use super::tokens::{Authenticator, sha256};
 use crate::address::{bare_host, host_name, is_loopback_name, is_loopback_origin};
-use crate::response::{page, rpc};
+use crate::response::{Refusal, page, rpc};
 use crate::settings::Settings;
 
 /// Headers that proxies and tunnels add to requests they forward.
@@ -80,7 +80,7 @@ impl Callers {
     }
 
     /// The principal of a request. An invalid token is refused, never ignored.
-    pub(super) async fn identify(&self, headers: &HeaderMap, is_local: bool) -> Result<Principal, Refusal> {
+    pub(super) async fn identify(&self, headers: &HeaderMap, is_local: bool) -> Result<Principal, Denial> {
         let Some(token) = bearer(headers).or_else(|| self.cookie.read(headers)) else {
             return Ok(if is_local && self.trusts_loopback && !self.auth_required {
                 Principal::Local
@@ -93,10 +93,10 @@ impl Callers {
         }
         match self.user(token).await {
             Ok(Some(user)) => Ok(Principal::User(user)),
-            Ok(None) => Err(Refusal::InvalidToken),
+            Ok(None) => Err(Denial::InvalidToken),
             Err(error) => {
                 tracing::error!(%error, "could not check a token");
-                Err(Refusal::Unchecked)
+                Err(Denial::Unchecked)
             }
         }
     }
@@ -117,10 +117,10 @@ impl Callers {
     }
 
     /// Makes a request with the admin token one of the administrator; refuses any other.
-    pub(crate) fn admit_admin(&self, request: &mut Request<Body>) -> Result<(), Box<Response>> {
+    pub(crate) fn admit_admin(&self, request: &mut Request<Body>) -> Result<(), Refusal> {
         let token = bearer(request.headers()).map(sha256);
         if self.admin_token.is_none() || token != self.admin_token {
-            return Err(Box::new(self.refuse_admin(request.headers())));
+            return Err(self.refuse_admin(request.headers()).into());
         }
         if let Some(caller) = request.extensions_mut().get_mut::<Caller>() {
             caller.principal = Principal::User(UserId::admin());
@@ -145,15 +145,15 @@ impl Callers {
     }
 
     /// The response to a caller who is not let in.
-    pub(super) fn refuse(&self, refusal: Refusal, request: &Request<Body>) -> Response {
+    pub(super) fn refuse(&self, denial: Denial, request: &Request<Body>) -> Response {
         // There not even a valid user token is enough.
         let is_admin_path = request.uri().path() == "/mcp/admin";
-        if refusal == Refusal::InvalidToken && is_admin_path && bearer(request.headers()).is_some() {
+        if denial == Denial::InvalidToken && is_admin_path && bearer(request.headers()).is_some() {
             return self.refuse_admin(request.headers());
         }
-        let mut response = refusal.response(request, &self.base);
+        let mut response = denial.response(request, &self.base);
         // A browser that keeps sending an expired token could never sign in again.
-        if refusal == Refusal::InvalidToken && self.cookie.read(request.headers()).is_some() {
+        if denial == Denial::InvalidToken && self.cookie.read(request.headers()).is_some() {
             self.cookie.forget(&mut response);
         }
         response
@@ -177,7 +177,7 @@ pub(super) fn is_from_this_machine(request: &Request<Body>) -> bool {
 
 /// Why a caller is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum Denial {
     /// The token is unknown, expired or revoked.
     InvalidToken,
     /// The token could not be checked.
@@ -186,7 +186,7 @@ pub(super) enum Refusal {
     TokenRequired,
 }
 
-impl Refusal {
+impl Denial {
     fn response(self, request: &Request<Body>, base: &str) -> Response {
         let (status, message) = match self {
             Self::InvalidToken => (

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
 use tribune_core::Links;
 
 use super::Authenticator;
-use super::callers::{Caller, Callers, Refusal, is_from_this_machine};
+use super::callers::{Caller, Callers, Denial, is_from_this_machine};
 use crate::address::{bare_host, host_name, is_loopback_origin};
 use crate::response::rpc;
 use crate::settings::Settings;
@@ -123,7 +123,7 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
         preflight(request.headers())
     } else {
         let is_local = is_from_this_machine(&request);
-        let refusal = match guard.callers.identify(request.headers(), is_local).await {
+        let denial = match guard.callers.identify(request.headers(), is_local).await {
             Ok(principal) if guard.callers.admit(&principal, request.uri().path()) => {
                 request.extensions_mut().insert(Caller {
                     principal,
@@ -131,10 +131,10 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
                 });
                 return finish(next.run(request).await, &correlation_id, origin);
             }
-            Ok(_) => Refusal::TokenRequired,
-            Err(refusal) => refusal,
+            Ok(_) => Denial::TokenRequired,
+            Err(denial) => denial,
         };
-        guard.callers.refuse(refusal, &request)
+        guard.callers.refuse(denial, &request)
     };
 
     finish(response, &correlation_id, origin.filter(|_| origin_is_fine))

@@ -11,7 +11,7 @@ use tribune_core::{ErrorKind, Links};
 
 use super::Guard;
 use crate::request::read_limited;
-use crate::response::{page, problem};
+use crate::response::{Refusal, page, problem};
 
 const MAX_AGE_SECS: u32 = 30 * 24 * 3600;
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -70,42 +70,41 @@ struct SignIn {
 }
 
 /// Takes a token as JSON or from a form, and sets the cookie.
-pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Response {
+pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
     let callers = guard.callers();
     let kind = request.headers().get(header::CONTENT_TYPE);
     let is_form = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    let body = match read_limited(request.into_body(), MAX_BODY_BYTES, callers.timeout).await {
-        Ok(body) => body,
-        Err((status, message)) => {
-            return problem::with_status(status, ErrorKind::InvalidArgument.as_str(), &message);
-        }
-    };
+    let body = read_limited(request.into_body(), MAX_BODY_BYTES, callers.timeout).await;
+    let body = body.map_err(problem::unreadable)?;
     let sent = if is_form {
         parse_form(&body)
     } else {
         serde_json::from_slice(&body).ok()
     };
-    let Some(SignIn { token, back }) = sent else {
-        return problem::new(
+    let invalid = || {
+        problem::new(
             ErrorKind::InvalidArgument,
             "Invalid request body: send {\"token\": \"…\"}",
-        );
+        )
     };
+    let SignIn { token, back } = sent.ok_or_else(invalid)?;
     let base = &callers.base;
     let back = if is_own_path(&back) { back } else { "/".to_owned() };
     let token = token.trim();
+    if callers.user(token).await?.is_none() {
+        return Ok(if is_form {
+            page::sign_in(base, &back, Some(INVALID))
+        } else {
+            problem::unauthorized(INVALID)
+        });
+    }
     let mut response = if is_form {
         Redirect::to(&format!("{base}{back}")).into_response()
     } else {
         StatusCode::NO_CONTENT.into_response()
     };
-    match callers.user(token).await {
-        Ok(Some(_)) => callers.cookie.set(&mut response, token, MAX_AGE_SECS),
-        Ok(None) if is_form => return page::sign_in(base, &back, Some(INVALID)),
-        Ok(None) => return problem::unauthorized(INVALID),
-        Err(error) => return problem::from_error(&error),
-    }
-    response
+    callers.cookie.set(&mut response, token, MAX_AGE_SECS);
+    Ok(response)
 }
 
 fn parse_form(body: &[u8]) -> Option<SignIn> {

@@ -12,7 +12,7 @@ use super::message::read_body;
 use super::{Sse, Streamable};
 use crate::address::host_name;
 use crate::identity::{Caller, Guard};
-use crate::response::rpc;
+use crate::response::{Refusal, rpc};
 use crate::service::{Profile, Service};
 
 pub(crate) async fn mcp(
@@ -21,11 +21,9 @@ pub(crate) async fn mcp(
     State(streamable): State<Arc<Streamable>>,
     name: Option<Path<String>>,
     mut request: Request<Body>,
-) -> Response {
-    match select_profile(&service, &guard, name, &mut request) {
-        Ok(profile) => streamable.handle(&profile, request).await,
-        Err(refusal) => *refusal,
-    }
+) -> Result<Response, Refusal> {
+    let profile = select_profile(&service, &guard, name, &mut request)?;
+    Ok(streamable.handle(&profile, request).await)
 }
 
 pub(crate) async fn sse(
@@ -34,17 +32,14 @@ pub(crate) async fn sse(
     State(sse): State<Arc<Sse>>,
     name: Option<Path<String>>,
     mut request: Request<Body>,
-) -> Response {
-    match select_profile(&service, &guard, name, &mut request) {
-        // Messages arrive in separate requests, each of which would need the admin token again.
-        Ok(profile) if profile.spec().admin => rpc::error(
-            StatusCode::FORBIDDEN,
-            rpc::SERVER_ERROR,
-            "The profile `admin` is not available over HTTP+SSE; use /mcp/admin.",
-        ),
-        Ok(profile) => sse.connect(&profile, Caller::principal(&request)),
-        Err(refusal) => *refusal,
+) -> Result<Response, Refusal> {
+    let profile = select_profile(&service, &guard, name, &mut request)?;
+    // Messages arrive in separate requests, each of which would need the admin token again.
+    if profile.spec().admin {
+        let message = "The profile `admin` is not available over HTTP+SSE; use /mcp/admin.";
+        return Err(rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, message).into());
     }
+    Ok(sse.connect(&profile, Caller::principal(&request)))
 }
 
 pub(crate) async fn sse_message(
@@ -52,13 +47,11 @@ pub(crate) async fn sse_message(
     State(sse): State<Arc<Sse>>,
     Query(query): Query<HashMap<String, String>>,
     request: Request<Body>,
-) -> Response {
+) -> Result<Response, Refusal> {
     let id = query.get("sessionId").or_else(|| query.get("session_id"));
     let (parts, body) = request.into_parts();
-    match read_body(body, &service.settings).await {
-        Ok(body) => sse.message(id.map_or("", String::as_str), parts, &body).await,
-        Err(refusal) => *refusal,
-    }
+    let body = read_body(body, &service.settings).await?;
+    Ok(sse.message(id.map_or("", String::as_str), parts, &body).await)
 }
 
 /// The profile that the path or the host name selects, if the caller may use it.
@@ -67,7 +60,7 @@ fn select_profile(
     guard: &Guard,
     name: Option<Path<String>>,
     request: &mut Request<Body>,
-) -> Result<Arc<Profile>, Box<Response>> {
+) -> Result<Arc<Profile>, Refusal> {
     let Some(Path(name)) = name else {
         let host = host_name(request.headers(), request.uri());
         let profile = host.map_or_else(|| service.default_profile(), |host| service.profile_for_host(&host));
@@ -76,7 +69,7 @@ fn select_profile(
     let Some(profile) = service.profile(&name).cloned() else {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
         let message = format!("Unknown profile `{name}`; available: {}", known.join(", "));
-        return Err(Box::new(rpc::error(StatusCode::NOT_FOUND, rpc::SERVER_ERROR, &message)));
+        return Err(rpc::error(StatusCode::NOT_FOUND, rpc::SERVER_ERROR, &message).into());
     };
     if profile.spec().admin {
         guard.callers().admit_admin(request)?;

@@ -1,7 +1,6 @@
 //! Reading an MCP message from an HTTP request, before it goes to rmcp.
 
 use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
@@ -9,7 +8,7 @@ use serde_json::Value;
 
 use super::streamable::{EVENT_STREAM, JSON};
 use crate::request::read_limited;
-use crate::response::rpc;
+use crate::response::{Refusal, rpc};
 use crate::settings::Settings;
 
 /// The part of a message that decides where it goes.
@@ -44,42 +43,39 @@ impl Accept {
     }
 }
 
-pub(super) fn refuse_content_type(headers: &HeaderMap) -> Option<Response> {
-    let given = headers.get(header::CONTENT_TYPE)?.to_str().unwrap_or_default();
-    if given.trim_start().to_ascii_lowercase().starts_with(JSON) {
-        return None;
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let given = headers.get(header::CONTENT_TYPE);
+    let given = given.map(|given| given.to_str().unwrap_or_default().trim_start().to_ascii_lowercase());
+    if given.is_none_or(|given| given.starts_with(JSON)) {
+        return Ok(());
     }
-    Some(rpc::error(
+    Err(rpc::error(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         rpc::INVALID_REQUEST,
         "MCP messages are JSON: send `Content-Type: application/json`.",
-    ))
-}
-
-/// Boxed, because it is large and rare.
-type Refusal = Box<Response>;
-
-fn refuse(status: StatusCode, code: i32, message: &str) -> Refusal {
-    Box::new(rpc::error(status, code, message))
+    )
+    .into())
 }
 
 pub(super) async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Refusal> {
     let read = read_limited(body, settings.max_body_bytes, settings.call_timeout).await;
-    read.map_err(|(status, message)| refuse(status, rpc::INVALID_REQUEST, &message))
+    read.map_err(|(status, message)| rpc::error(status, rpc::INVALID_REQUEST, &message).into())
 }
 
 pub(super) fn peek(body: &[u8]) -> Result<Peek, Refusal> {
-    let refused = |code, message: &str| Err(refuse(StatusCode::BAD_REQUEST, code, message));
-    match serde_json::from_slice::<Peek>(body) {
-        Ok(peek) => Ok(peek),
-        Err(error) if error.is_data() && body.trim_ascii_start().starts_with(b"[") => refused(
-            rpc::INVALID_REQUEST,
-            "MCP no longer has batches: send each message in its own request.",
-        ),
-        Err(error) if error.is_data() => refused(
-            rpc::INVALID_REQUEST,
-            "The body is not a JSON-RPC message: it needs `jsonrpc`, `method` and, for a request, `id`.",
-        ),
-        Err(error) => refused(rpc::PARSE_ERROR, &format!("The body is not valid JSON: {error}")),
-    }
+    let error = match serde_json::from_slice::<Peek>(body) {
+        Ok(peek) => return Ok(peek),
+        Err(error) => error,
+    };
+    let not_json = format!("The body is not valid JSON: {error}");
+    let (code, message) = if !error.is_data() {
+        (rpc::PARSE_ERROR, not_json.as_str())
+    } else if body.trim_ascii_start().starts_with(b"[") {
+        let message = "MCP no longer has batches: send each message in its own request.";
+        (rpc::INVALID_REQUEST, message)
+    } else {
+        let message = "The body is not a JSON-RPC message: it needs `jsonrpc`, `method` and, for a request, `id`.";
+        (rpc::INVALID_REQUEST, message)
+    };
+    Err(rpc::error(StatusCode::BAD_REQUEST, code, message).into())
 }

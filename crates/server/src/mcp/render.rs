@@ -26,8 +26,7 @@ pub fn server_meta() -> MetaObject {
     meta
 }
 
-static SERVER_INFO: LazyLock<Value> =
-    LazyLock::new(|| json!({"name": "tribune", "title": "Tribune", "version": env!("CARGO_PKG_VERSION")}));
+static SERVER_INFO: LazyLock<Value> = LazyLock::new(|| json!(implementation()));
 
 /// The end of every modern result.
 static SERVER_META_JSON: LazyLock<String> =

@@ -8,14 +8,8 @@ use tribune_core::Principal;
 use super::Handler;
 use crate::service::{Profile, Service};
 
-#[derive(Debug, thiserror::Error)]
-pub enum StdioError {
-    #[error("the client closed the connection: {0}")]
-    Broken(String),
-}
-
 /// Serves until standard input ends or the service stops.
-pub async fn serve_stdio(service: Arc<Service>, profile: Arc<Profile>) -> Result<(), StdioError> {
+pub async fn serve_stdio(service: Arc<Service>, profile: Arc<Profile>) -> std::io::Result<()> {
     let stopping = service.stopping.clone();
     let handler = Handler {
         service,
@@ -29,6 +23,8 @@ pub async fn serve_stdio(service: Arc<Service>, profile: Arc<Profile>) -> Result
         }
         // Closing before `initialize` is not an error.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
-        Err(error) => Err(StdioError::Broken(error.to_string())),
+        Err(error) => Err(std::io::Error::other(format!(
+            "the client closed the connection: {error}"
+        ))),
     }
 }

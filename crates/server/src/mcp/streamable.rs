@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::request::Parts;
@@ -22,11 +22,11 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
-use super::message::{Accept, peek, read_body, refuse_content_type};
+use super::message::{Accept, check_content_type, peek, read_body};
 use super::sessions::{self, Opening, SESSION_HEADER, Sessions};
 use super::{Handler, MODERN, collapse, lean};
 use crate::identity::Caller;
-use crate::response::rpc;
+use crate::response::{Refusal, rpc};
 use crate::service::{Profile, Service};
 
 const UNKNOWN_SESSION: &str = "Unknown or ended session: send `initialize` to start a new one.";
@@ -101,37 +101,35 @@ impl Streamable {
             return unknown_session();
         }
         if request.method() == Method::POST {
-            self.post(endpoint, profile, request).await
+            let answer = self.post(endpoint, profile, request).await;
+            answer.unwrap_or_else(IntoResponse::into_response)
         } else {
             Self::stream(endpoint, request).await
         }
     }
 
-    async fn post(&self, endpoint: &Endpoint, profile: &Arc<Profile>, request: Request<Body>) -> Response {
+    async fn post(
+        &self,
+        endpoint: &Endpoint,
+        profile: &Arc<Profile>,
+        request: Request<Body>,
+    ) -> Result<Response, Refusal> {
         let (mut parts, body) = request.into_parts();
-        if let Some(refusal) = refuse_content_type(&parts.headers) {
-            return refusal;
-        }
+        check_content_type(&parts.headers)?;
         let settings = &self.service.settings;
-        let body = match read_body(body, settings).await {
-            Ok(body) => body,
-            Err(refusal) => return *refusal,
-        };
+        let body = read_body(body, settings).await?;
         let accept = Accept::new(&parts.headers);
         if accept.json
             && let Some(caller) = parts.extensions.get::<Caller>()
             && let Some(answer) = lean::answer(&self.service, profile, &parts.headers, caller, &body).await
         {
-            return if settings.legacy_results {
+            return Ok(if settings.legacy_results {
                 collapse::with_legacy_results(answer).await
             } else {
                 answer
-            };
+            });
         }
-        let peek = match peek(&body) {
-            Ok(peek) => peek,
-            Err(refusal) => return *refusal,
-        };
+        let peek = peek(&body)?;
         let opens = peek.method == "initialize" && settings.sessions;
         let opening = opens.then(|| self.opening(&parts)).flatten();
         let streaming = opening.is_some() || parts.headers.contains_key(SESSION_HEADER) || is_modern(&parts.headers);
@@ -160,7 +158,7 @@ impl Streamable {
         if legacy_results {
             answer = collapse::with_legacy_results(answer).await;
         }
-        answer
+        Ok(answer)
     }
 
     /// A slot for a new session. Without one the client is served statelessly instead of being refused.

@@ -10,9 +10,7 @@ use axum::{Extension, Json};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use jiff::Timestamp;
 use minijinja::context;
-use tribune_core::{
-    CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hit, JsonObject, Links, Principal, Source,
-};
+use tribune_core::{CallContext, Cited, Document, DocumentId, Error, ErrorKind, Hit, JsonObject, Links, Principal};
 use tribune_page::View;
 
 use super::{board, reading};
@@ -98,8 +96,8 @@ async fn show(
     let passage = parameters.get("passage").and_then(|passage| passage.parse().ok());
     // A page can do without related documents.
     let (view, like) = tokio::join!(
-        view(service.sources(), &document, cited_at, &cx),
-        like(service.sources(), &document, cited_at, &cx)
+        view(service, &document, cited_at, &cx),
+        like(service, &document, cited_at, &cx)
     );
     let view = view.unwrap_or_else(|| View::Reading(Box::new(reading::plain(&document))));
     let page = Page {
@@ -166,39 +164,34 @@ pub(super) struct Page {
     pub(super) like: Arc<[Hit]>,
 }
 
-async fn view(
-    sources: &[Arc<dyn Source>],
-    document: &Document,
-    cited_at: Option<Timestamp>,
-    cx: &CallContext,
-) -> Option<View> {
-    for source in sources.iter().filter(|source| source.owns(document.id.scheme())) {
-        match tokio::time::timeout(MAX_WAIT_FOR_VIEW, source.view(document, cited_at, cx)).await {
-            Ok(Ok(Some(view))) => return Some(view),
-            Ok(Ok(None)) => {}
-            Ok(Err(error)) => {
-                tracing::warn!(%error, source = source.name(), "could not make a view; the page shows only the text");
-            }
-            Err(_) => tracing::warn!(
+async fn view(service: &Service, document: &Document, cited_at: Option<Timestamp>, cx: &CallContext) -> Option<View> {
+    let source = service.owner(document.id.scheme())?;
+    match tokio::time::timeout(MAX_WAIT_FOR_VIEW, source.view(document, cited_at, cx)).await {
+        Ok(Ok(view)) => view,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, source = source.name(), "could not make a view; the page shows only the text");
+            None
+        }
+        Err(_) => {
+            tracing::warn!(
                 source = source.name(),
                 "the view timed out; the page shows only the text"
-            ),
+            );
+            None
         }
     }
-    None
 }
 
 /// Related documents; none for a permalink.
-async fn like(
-    sources: &[Arc<dyn Source>],
-    document: &Document,
-    cited_at: Option<Timestamp>,
-    cx: &CallContext,
-) -> Arc<[Hit]> {
+async fn like(service: &Service, document: &Document, cited_at: Option<Timestamp>, cx: &CallContext) -> Arc<[Hit]> {
     if cited_at.is_some() {
         return Arc::default();
     }
-    let like = tokio::time::timeout(MAX_WAIT_FOR_RELATED, related(sources, &document.id, RELATED, cx)).await;
+    let like = tokio::time::timeout(
+        MAX_WAIT_FOR_RELATED,
+        related(service.sources(), &document.id, RELATED, cx),
+    )
+    .await;
     like.ok().and_then(Result::ok).unwrap_or_default()
 }
 
@@ -254,7 +247,7 @@ async fn last_known(service: &Service, id: &str, error: &Error, cx: &CallContext
         metadata: JsonObject::new(),
         passages: Vec::new(),
     };
-    let Some(View::Board(mut board)) = view(service.sources(), &document, None, cx).await else {
+    let Some(View::Board(mut board)) = view(service, &document, None, cx).await else {
         return None;
     };
     board.notes.insert(0, error.message().to_owned());

@@ -60,6 +60,16 @@ const SPACES: Tokens = &[
     ("wide", "maximum width of a page"),
 ];
 
+const TONES: [(&str, Tone, &str); 7] = [
+    ("SIMULATED", Tone::Simulated, "simulated data"),
+    ("cited", Tone::Plain, "as it was cited"),
+    ("ready", Tone::Good, "the source answers"),
+    ("degraded", Tone::Warning, "some data is missing"),
+    ("not ready", Tone::Bad, "the source does not answer"),
+    ("buy", Tone::Up, "takes from the asks"),
+    ("sell", Tone::Down, "takes from the bids"),
+];
+
 pub(crate) async fn design(State(service): State<Arc<Service>>) -> Response {
     page::render(StatusCode::OK, "design.html", values(service.links.path_prefix()))
 }
@@ -71,7 +81,11 @@ fn values(prefix: &str) -> Value {
         faces => FACES.to_vec(),
         sizes => SIZES.to_vec(),
         spaces => SPACES.to_vec(),
-        tones => tones().iter().map(html).collect::<Vec<_>>(),
+        tones => TONES.map(|(label, tone, meaning)| html(&Badge {
+            label: label.to_owned(),
+            tone,
+            meaning: Some(meaning.to_owned()),
+        })),
         ages => [412, 6_200, 190_000].map(|age_ms| html(&board::freshness(age_ms))),
         regions => regions(&sample::board(), &|id| Links::new(prefix).href(id))
             .iter()
@@ -83,23 +97,6 @@ fn values(prefix: &str) -> Value {
 /// Elements escape their text.
 fn html(shown: &Badge) -> Value {
     Value::from_safe_string(badge(shown).to_string())
-}
-
-fn tones() -> Vec<Badge> {
-    let badge = |label: &str, tone, meaning: &str| Badge {
-        label: label.to_owned(),
-        tone,
-        meaning: Some(meaning.to_owned()),
-    };
-    vec![
-        badge("SIMULATED", Tone::Simulated, "simulated data"),
-        badge("cited", Tone::Plain, "as it was cited"),
-        badge("ready", Tone::Good, "the source answers"),
-        badge("degraded", Tone::Warning, "some data is missing"),
-        badge("not ready", Tone::Bad, "the source does not answer"),
-        badge("buy", Tone::Up, "takes from the asks"),
-        badge("sell", Tone::Down, "takes from the bids"),
-    ]
 }
 
 #[cfg(test)]

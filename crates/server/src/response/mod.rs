@@ -9,8 +9,29 @@ pub(crate) mod problem;
 pub(crate) mod rpc;
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+/// A response instead of what was asked for. Boxed, because it is large and rare.
+pub(crate) struct Refusal(Box<Response>);
+
+impl From<Response> for Refusal {
+    fn from(response: Response) -> Self {
+        Self(Box::new(response))
+    }
+}
+
+impl From<tribune_core::Error> for Refusal {
+    fn from(error: tribune_core::Error) -> Self {
+        problem::from_error(&error).into()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
 
 /// `body` is JSON already.
 pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {

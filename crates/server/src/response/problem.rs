@@ -24,6 +24,11 @@ pub(crate) fn unauthorized(message: &str) -> Response {
     response
 }
 
+/// For a request body that could not be read.
+pub(crate) fn unreadable((status, message): (StatusCode, String)) -> Response {
+    with_status(status, ErrorKind::InvalidArgument.as_str(), &message)
+}
+
 pub(crate) fn with_status(status: StatusCode, code: &str, message: &str) -> Response {
     super::json(status, body(code, message).to_string())
 }

@@ -12,14 +12,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use percent_encoding::utf8_percent_encode;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribune_core::registry::RegistrationError;
 use tribune_core::{CallContext, Clock, Links, Source, SourceStatus};
 use tribune_storage::ConversationStore;
 
-use crate::address::{PATH_SEGMENT, bare_host};
+use crate::address::bare_host;
 use crate::identity::{Authenticator, Caller};
 use crate::settings::Settings;
 use crate::supervisor::{Jitter, Supervisor};
@@ -54,25 +53,10 @@ pub struct Service {
     pub answers: TaskTracker,
 }
 
+/// Why the profiles of a configuration cannot be served.
 #[derive(Debug, thiserror::Error)]
-pub enum ServiceError {
-    #[error("profile `{profile}`: {error}")]
-    Tools { profile: String, error: RegistrationError },
-    #[error("profile `{profile}` selects the source `{source_name}`, which is not configured (configured: {known})")]
-    UnknownSource {
-        profile: String,
-        source_name: String,
-        known: String,
-    },
-    #[error("profile `{profile}` selects the tool `{tool}`, which none of its sources has (available: {known})")]
-    UnknownTool {
-        profile: String,
-        tool: String,
-        known: String,
-    },
-    #[error("two profiles claim the host name `{0}`")]
-    HostTwice(String),
-}
+#[error("{0}")]
+pub struct ServiceError(String);
 
 impl Service {
     /// `profiles` are added to the built-in ones and replace those of the same name.
@@ -98,7 +82,7 @@ impl Service {
             let profile = Arc::new(build_profile(spec, &sources, tools.clone())?);
             for host in &profile.spec().hosts {
                 if by_host.insert(bare_host(host), profile.clone()).is_some() {
-                    return Err(ServiceError::HostTwice(host.clone()));
+                    return Err(ServiceError(format!("two profiles claim the host name `{host}`")));
                 }
             }
             by_name.insert(name, profile);
@@ -172,7 +156,7 @@ impl Service {
         if is_plain {
             format!("{base}/mcp")
         } else {
-            format!("{base}/mcp/{}", utf8_percent_encode(profile.name(), PATH_SEGMENT))
+            format!("{base}/mcp/{}", profile.name())
         }
     }
 
@@ -189,10 +173,7 @@ impl Service {
 
 fn build_profile(spec: ProfileSpec, all: &[Arc<dyn Source>], tools: ToolContext) -> Result<Profile, ServiceError> {
     let name = spec.name.clone();
-    let faulty = |error| ServiceError::Tools {
-        profile: name.clone(),
-        error,
-    };
+    let faulty = |error: RegistrationError| ServiceError(format!("profile `{name}`: {error}"));
     let sources = match &spec.sources {
         None => all.to_vec(),
         Some(names) => select_sources(&name, names, all)?,
@@ -205,11 +186,11 @@ fn build_profile(spec: ProfileSpec, all: &[Arc<dyn Source>], tools: ToolContext)
         let everything = Profile::new(everything, sources.clone(), tools.clone()).map_err(faulty)?;
         let available = everything.state();
         if let Some(unknown) = selected.iter().find(|tool| available.registry.lookup(tool).is_none()) {
-            return Err(ServiceError::UnknownTool {
-                tool: unknown.clone(),
-                known: available.registry.names().collect::<Vec<_>>().join(", "),
-                profile: name,
-            });
+            let known: Vec<&str> = available.registry.names().collect();
+            return Err(ServiceError(format!(
+                "profile `{name}` selects the tool `{unknown}`, which none of its sources has (available: {})",
+                known.join(", ")
+            )));
         }
     }
     Profile::new(spec, sources, tools).map_err(faulty)
@@ -222,10 +203,12 @@ fn select_sources(
 ) -> Result<Vec<Arc<dyn Source>>, ServiceError> {
     let select = |name: &String| {
         let source = all.iter().find(|source| source.name() == name).cloned();
-        source.ok_or_else(|| ServiceError::UnknownSource {
-            profile: profile.to_owned(),
-            source_name: name.clone(),
-            known: all.iter().map(|source| source.name()).collect::<Vec<_>>().join(", "),
+        source.ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(|source| source.name()).collect();
+            ServiceError(format!(
+                "profile `{profile}` selects the source `{name}`, which is not configured (configured: {})",
+                known.join(", ")
+            ))
         })
     };
     names.iter().map(select).collect()

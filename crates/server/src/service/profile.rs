@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tribune_core::registry::RegistrationError;
-use tribune_core::{Clock, Links, Principal, Registry, Source, SourceFacts};
+use tribune_core::{Clock, Links, Principal, Registry, Source, SourceFacts, Tool};
 
 use crate::contract::{FetchTool, RelatedTool, SearchTool, overview};
 
@@ -203,30 +203,28 @@ fn register(
         .cloned()
         .collect();
     let facts: Vec<SourceFacts> = sources.iter().map(|source| source.facts()).collect();
+    let links = &tools.links;
+    let search = SearchTool::new(
+        sources.clone(),
+        &facts,
+        links.clone(),
+        tools.source_timeout,
+        tools.clock.clone(),
+    );
+    let fetch = FetchTool::new(sources.clone(), &facts, links.clone());
+    let mut offered: Vec<Arc<dyn Tool>> = vec![Arc::new(search), Arc::new(fetch)];
+    if sources.iter().any(|source| source.relates()) {
+        offered.push(Arc::new(RelatedTool::new(sources.clone(), &facts, links.clone())));
+    }
+    offered.extend(sources.iter().flat_map(|source| source.clone().tools()));
+    offered.retain(|tool| spec.selects(&tool.spec().name));
+    if spec.admin {
+        offered.extend(sources.iter().flat_map(|source| source.clone().admin_tools()));
+    }
     let mut registry = Registry::default();
-    if spec.selects("search") {
-        registry.add(Arc::new(SearchTool::new(
-            sources.clone(),
-            &facts,
-            tools.links.clone(),
-            tools.source_timeout,
-            tools.clock.clone(),
-        )))?;
-    }
-    if spec.selects("fetch") {
-        registry.add(Arc::new(FetchTool::new(sources.clone(), &facts, tools.links.clone())))?;
-    }
-    if spec.selects("find_related") && sources.iter().any(|source| source.relates()) {
-        registry.add(Arc::new(RelatedTool::new(sources.clone(), &facts, tools.links.clone())))?;
-    }
-    for source in &sources {
-        let own = source.clone().tools().into_iter();
-        let selected = own.filter(|tool| spec.selects(&tool.spec().name));
-        let admin = spec.admin.then(|| source.clone().admin_tools()).into_iter().flatten();
-        for tool in selected.chain(admin) {
-            if !is_anonymous || !tool.needs_user() {
-                registry.add(tool)?;
-            }
+    for tool in offered {
+        if !is_anonymous || !tool.needs_user() {
+            registry.add(tool)?;
         }
     }
     Ok((registry, facts))

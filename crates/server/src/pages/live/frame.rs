@@ -37,34 +37,21 @@ impl Frame {
 
     /// The event for a viewer whose last frame was `before`; `None` if nothing changed.
     pub(super) fn since(&self, before: &Self) -> Option<Bytes> {
-        if let Some(problem) = &self.problem {
-            let data = Value::from(problem.as_str());
-            return (before.problem.as_ref() != Some(problem))
-                .then(|| format!("event: trouble\ndata: {data}\n\n").into());
-        }
-        let is_new = |(key, json): &&(String, Arc<str>)| !before.regions.iter().any(|(k, j)| k == key && j == json);
-        let has_all = before
-            .regions
-            .iter()
-            .map(|(key, _)| key)
-            .eq(self.regions.iter().map(|(key, _)| key));
-        if has_all && before.problem.is_none() && !self.regions.iter().any(|region| is_new(&region)) {
+        if self == before {
             return None;
         }
+        if let Some(problem) = &self.problem {
+            let data = Value::from(problem.as_str());
+            return Some(format!("event: trouble\ndata: {data}\n\n").into());
+        }
         // All keys, so that the page can remove regions that are gone.
-        let keys: Vec<&str> = self.regions.iter().map(|(key, _)| key.as_str()).collect();
-        let changed = self.regions.iter().filter(is_new);
+        let keys: Value = self.regions.iter().map(|(key, _)| key.as_str()).collect();
+        let changed = self.regions.iter().filter(|region| !before.regions.contains(region));
         let changed: Vec<String> = changed
             .map(|(key, json)| format!("{}:{json}", Value::from(key.as_str())))
             .collect();
-        let keys = Value::from(keys);
-        Some(
-            format!(
-                "event: regions\ndata: {{\"keys\":{keys},\"changed\":{{{}}}}}\n\n",
-                changed.join(",")
-            )
-            .into(),
-        )
+        let changed = changed.join(",");
+        Some(format!("event: regions\ndata: {{\"keys\":{keys},\"changed\":{{{changed}}}}}\n\n").into())
     }
 }
 

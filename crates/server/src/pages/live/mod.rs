@@ -24,7 +24,7 @@ use super::sources;
 use crate::contract::fetch_document;
 use crate::identity::Caller;
 use crate::request::path_after;
-use crate::response::{self, problem};
+use crate::response::{self, Refusal, problem};
 use crate::service::Service;
 use frame::Frame;
 
@@ -32,7 +32,7 @@ use frame::Frame;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Pages that signed-in users may keep live at once; anonymous callers have as many of their own.
 const MAX_VIEWERS: usize = 256;
-/// Documents that are checked for them: each costs one view per second, and some of the exchange's rate limit.
+/// Documents that are checked for them: each costs one view per second, and may cost requests to another server.
 const MAX_FEEDS: usize = 64;
 const BUSY: &str = "Too many live pages; this page shows the state when it was opened";
 const NOT_LIVE: &str = "This page has no live updates";
@@ -71,21 +71,19 @@ impl Live {
         watched: Watched,
         caller: &Caller,
         uri: &Uri,
-    ) -> Response {
+    ) -> Result<Response, Refusal> {
         let slots = match caller.principal {
             Principal::Anonymous => &self.anonymous_slots,
             _ => &self.user_slots,
         };
-        let slot = slots.clone().try_acquire_owned().ok();
-        let Some((slot, mut states)) = slot.and_then(|slot| Some((slot, self.feed(service, watched)?))) else {
-            return problem::with_status(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
-        };
+        let busy = || problem::with_status(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
+        let slot = slots.clone().try_acquire_owned().map_err(|_| busy())?;
+        let mut states = self.feed(service, watched).ok_or_else(busy)?;
         let first = states.wait_for(|state| *state != FeedState::Starting).await;
-        match first.map(|state| state.clone()) {
-            Ok(FeedState::Refused(kind, message)) => return problem::new(kind, &message),
-            Ok(_) => {}
-            // The feed ended before its first check: the server is stopping.
-            Err(_) => return problem::with_status(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY),
+        // The feed ends before its first check if the server is stopping.
+        let first = first.map_err(|_| busy())?.clone();
+        if let FeedState::Refused(kind, message) = first {
+            return Err(problem::new(kind, &message).into());
         }
         let subscription = Subscription {
             states,
@@ -101,7 +99,7 @@ impl Live {
         });
         let is_once = uri.query() == Some("once=1");
         let events = events.take(if is_once { 1 } else { usize::MAX });
-        response::event_stream(Body::from_stream(events))
+        Ok(response::event_stream(Body::from_stream(events)))
     }
 
     /// Subscribes to the feed, starting it if need be; `None` if there are too many.
@@ -221,7 +219,7 @@ pub(crate) async fn overview(
     State(live): State<Arc<Live>>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
-) -> Response {
+) -> Result<Response, Refusal> {
     let is_user = caller.principal != Principal::Anonymous;
     live.stream(&service, Watched::Sources { is_user }, &caller, &uri).await
 }
@@ -232,15 +230,14 @@ pub(crate) async fn document(
     State(live): State<Arc<Live>>,
     Extension(caller): Extension<Caller>,
     uri: Uri,
-) -> Response {
+) -> Result<Response, Refusal> {
     let id = path_after(&uri, "/live/");
     let is_live = |id: &DocumentId| {
         let mut sources = service.sources().iter();
         sources.any(|source| source.owns(id.scheme()) && source.facts().live && !source.is_personal())
     };
-    let Some(id) = DocumentId::parse(&id).ok().filter(is_live) else {
-        return problem::with_status(StatusCode::NOT_FOUND, "not_found", NOT_LIVE);
-    };
+    let id = DocumentId::parse(&id).ok().filter(is_live);
+    let id = id.ok_or_else(|| Error::not_found(NOT_LIVE))?;
     let watched = Watched::Document { id, fetched: None };
     live.stream(&service, watched, &caller, &uri).await
 }
@@ -252,7 +249,7 @@ enum Watched {
     Document {
         id: DocumentId,
         /// Fetched once: what changes comes from its view.
-        fetched: Option<Document>,
+        fetched: Option<Box<Document>>,
     },
 }
 
@@ -275,9 +272,9 @@ impl Watched {
         let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
         let view = async {
             if fetched.is_none() {
-                *fetched = fetch_document(service.sources(), id.as_str(), &cx).await?;
+                *fetched = fetch_document(service.sources(), id.as_str(), &cx).await?.map(Box::new);
             }
-            let document = fetched.as_ref();
+            let document = fetched.as_deref();
             let document = document.ok_or_else(|| Error::not_found("There is no such document"))?;
             match service.owner(document.id.scheme()) {
                 Some(owner) => owner.view(document, None, &cx).await,

@@ -3,16 +3,22 @@
 
 use indexmap::IndexMap;
 use minijinja::Value as Shown;
-use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tribune_core::{JsonObject, ToolSpec};
 
 use super::field::Field;
-use crate::address::PATH_SEGMENT;
 
 /// More than any tool has arguments.
 const MAX_PARAMETERS: usize = 200;
 /// Leaves readable characters in queries unescaped.
-const ESCAPED: &AsciiSet = &PATH_SEGMENT.remove(b':').remove(b'/').remove(b',');
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b':')
+    .remove(b'/')
+    .remove(b',');
 
 /// Parameters that are not arguments. An argument of one of these names can be given as JSON.
 ///

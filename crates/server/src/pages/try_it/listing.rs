@@ -11,7 +11,7 @@ use tribune_core::{Principal, UserId};
 
 use super::{profile_page, shown, tool_page};
 use crate::identity::Caller;
-use crate::response::{page, private, wants_json};
+use crate::response::{Refusal, page, private, wants_json};
 use crate::service::{Profile, Service};
 
 const CLOSED: &str = "The profile `admin` needs the token of server.admin_token as `Authorization: Bearer TOKEN`. On this machine, `tribune stdio --profile admin` serves it.";
@@ -30,12 +30,9 @@ pub(crate) async fn profile(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Refusal> {
     let visit = Visit::new(&service, &caller, &headers);
-    match visit.find(&name) {
-        Ok(profile) => visit.tools(profile, StatusCode::OK, None),
-        Err(refusal) => *refusal,
-    }
+    Ok(visit.tools(visit.find(&name)?, StatusCode::OK, None))
 }
 
 /// Who looks at the profiles.
@@ -63,7 +60,7 @@ impl<'a> Visit<'a> {
     }
 
     /// A profile that the caller may see, or a page that says why not.
-    pub(super) fn find(&self, name: &str) -> Result<&'a Arc<Profile>, Box<Response>> {
+    pub(super) fn find(&self, name: &str) -> Result<&'a Arc<Profile>, Refusal> {
         let (status, what, meant) = match self.service.profile(name) {
             Some(profile) if self.may_see(profile) => return Ok(profile),
             Some(_) => (StatusCode::FORBIDDEN, CLOSED.to_owned(), None),
@@ -71,14 +68,14 @@ impl<'a> Visit<'a> {
                 let what = format!("Unknown profile “{name}”");
                 if wants_json(self.headers) {
                     let next = "/try lists the profiles.";
-                    return Err(Box::new(page::missing(self.headers, self.base, &what, next)));
+                    return Err(page::missing(self.headers, self.base, &what, next).into());
                 }
                 let meant = nearest(name, self.open_profiles().map(|profile| profile.name()));
                 let link = |name: &str| (name.to_owned(), profile_page(self.base, name));
                 (StatusCode::NOT_FOUND, what, meant.map(link))
             }
         };
-        Err(Box::new(self.profiles(status, Some(Problem { what, meant }))))
+        Err(self.profiles(status, Some(Problem { what, meant })).into())
     }
 
     /// The page for an unknown tool.

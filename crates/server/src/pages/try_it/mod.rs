@@ -16,26 +16,19 @@ mod sender;
 mod tool;
 
 use minijinja::{Value, context};
-use percent_encoding::utf8_percent_encode;
 use tribune_core::ToolSpec;
 use tribune_core::wire::clip;
-
-use crate::address::PATH_SEGMENT;
 
 pub(crate) use listing::{all, profile};
 pub(crate) use tool::tool;
 
-/// The page of a profile, below `base`.
+/// The page of a profile, below `base`. Names of profiles and tools need no escaping.
 fn profile_page(base: &str, profile: &str) -> String {
-    format!("{base}/try/{}", utf8_percent_encode(profile, PATH_SEGMENT))
+    format!("{base}/try/{profile}")
 }
 
 fn tool_page(base: &str, profile: &str, tool: &str) -> String {
-    format!(
-        "{}/{}",
-        profile_page(base, profile),
-        utf8_percent_encode(tool, PATH_SEGMENT)
-    )
+    format!("{base}/try/{profile}/{tool}")
 }
 
 /// A tool for the templates.

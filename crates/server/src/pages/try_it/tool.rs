@@ -20,7 +20,7 @@ use super::{profile_page, sender, shown, tool_page};
 use crate::identity::Caller;
 use crate::mcp::Streamable;
 use crate::request::read_limited;
-use crate::response::{page, private};
+use crate::response::{Refusal, page, private};
 use crate::service::{Profile, Service};
 
 const MAX_FORM_BYTES: usize = 64 * 1024;
@@ -57,16 +57,13 @@ pub(crate) async fn tool(
     Extension(caller): Extension<Caller>,
     Path((profile, name)): Path<(String, String)>,
     request: Request<Body>,
-) -> Response {
+) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     let visit = Visit::new(&service, &caller, &parts.headers);
-    let profile = match visit.find(&profile) {
-        Ok(profile) => profile,
-        Err(refusal) => return *refusal,
-    };
+    let profile = visit.find(&profile)?;
     let state = profile.state();
     let Some(tool) = state.visible_to(&caller.principal).registry.lookup(&name) else {
-        return visit.no_tool(profile, &name);
+        return Ok(visit.no_tool(profile, &name));
     };
     let page = ToolPage {
         service: &service,
@@ -83,7 +80,7 @@ pub(crate) async fn tool(
         }
         Err((status, problem)) => (page.form.read(""), Step::Refuse(status, problem.to_owned())),
     };
-    page.take(&streamable, step, &input).await
+    Ok(page.take(&streamable, step, &input).await)
 }
 
 /// What a form of this server sent, or an address that somebody opened.
