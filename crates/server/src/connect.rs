@@ -142,17 +142,12 @@ impl Reach {
         let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         match host.parse::<std::net::IpAddr>() {
-            Ok(address) if address.is_loopback() || address.is_unspecified() => return Self::ThisMachine,
-            Ok(address) if is_private(address) => return Self::ThisNetwork,
-            Ok(_) => {}
-            Err(_) if host == "localhost" || host.ends_with(".localhost") => return Self::ThisMachine,
-            Err(_) if is_local_name(&host) => return Self::ThisNetwork,
-            Err(_) => {}
-        }
-        if base.starts_with("https://") {
-            Self::Public
-        } else {
-            Self::NotHttps
+            Ok(address) if address.is_loopback() || address.is_unspecified() => Self::ThisMachine,
+            Ok(address) if is_private(address) => Self::ThisNetwork,
+            Err(_) if host == "localhost" || host.ends_with(".localhost") => Self::ThisMachine,
+            Err(_) if is_local_name(&host) => Self::ThisNetwork,
+            _ if base.starts_with("https://") => Self::Public,
+            _ => Self::NotHttps,
         }
     }
 
