@@ -1,7 +1,9 @@
 //! Decodes stored reports, each only once.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+use serde::Deserialize;
 
 use super::super::MAX_TOKEN;
 use super::failure::quoted;
@@ -11,52 +13,47 @@ const MAX_KNOWN: usize = 2_000;
 /// Several times the size of a report.
 const MAX_KNOWN_BYTES: usize = 32 << 10;
 
-/// The last report of each symbol: reports are read more often than they change, and comparing bytes is cheaper than
-/// decoding them.
-#[derive(Default)]
-pub(super) struct Decoded {
-    known: Mutex<HashMap<Arc<str>, Known>>,
-}
-
-struct Known {
-    json: Vec<u8>,
-    report: Arc<Report>,
-}
+/// The last report of each symbol with its JSON: reports are read more often than they change, and comparing bytes is
+/// cheaper than decoding them.
+pub(super) struct Decoded(Cache<Arc<str>, Arc<(Vec<u8>, Arc<Report>)>>);
 
 impl Decoded {
+    pub(super) fn new() -> Self {
+        Self(Cache::new(MAX_KNOWN))
+    }
+
     /// The report, or what is stored instead.
     pub(super) fn report(&self, symbol: &Arc<str>, json: Vec<u8>) -> Result<Arc<Report>, String> {
-        if let Some(known) = self.known().get(symbol).filter(|known| known.json == json) {
-            return Ok(known.report.clone());
+        if let Some(known) = self.0.get(symbol).filter(|known| known.0 == json) {
+            return Ok(known.1.clone());
         }
         let report = Arc::new(decode(symbol, &json)?);
         if json.len() <= MAX_KNOWN_BYTES {
-            self.keep(symbol, json, report.clone());
+            self.0.insert(symbol.clone(), Arc::new((json, report.clone())));
         }
         Ok(report)
     }
+}
 
-    fn keep(&self, symbol: &Arc<str>, json: Vec<u8>, report: Arc<Report>) {
-        let mut known = self.known();
-        if known.len() >= MAX_KNOWN && !known.contains_key(symbol) {
-            known.clear();
-        }
-        known.insert(symbol.clone(), Known { json, report });
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+#[derive(Deserialize)]
+struct Versioned {
+    #[serde(rename = "schemaVersion")]
+    version: String,
 }
 
 fn decode(symbol: &str, json: &[u8]) -> Result<Report, String> {
-    let report: Report = serde_json::from_slice(json).map_err(|error| match foreign_version(json) {
-        Some(version) => not_this_version(&version),
-        None => format!("something that is no report: {}", quoted(&error.to_string())),
-    })?;
-    if major(&report.schema_version) != major(SCHEMA_VERSION) {
-        return Err(not_this_version(&report.schema_version));
+    let no_report =
+        |error: serde_json::Error| format!("something that is no report: {}", quoted(&error.to_string()));
+    // The version first: a report of another one may have other fields.
+    let Versioned { version } = serde_json::from_slice(json).map_err(no_report)?;
+    let major = |version: &str| version.split('.').next().map(str::to_owned);
+    if major(&version) != major(SCHEMA_VERSION) {
+        return Err(format!(
+            "a report of schema version {}, and {SCHEMA_VERSION} is read here",
+            quoted(&version)
+        ));
     }
+    let report: Report = serde_json::from_slice(json).map_err(no_report)?;
     if report.symbol != symbol {
         return Err(format!("a report of {}", quoted(&report.symbol)));
     }
@@ -64,26 +61,4 @@ fn decode(symbol: &str, json: &[u8]) -> Result<Report, String> {
         return Err("a report with a token that no writer can have".to_owned());
     }
     Ok(report)
-}
-
-fn major(version: &str) -> &str {
-    version.split('.').next().unwrap_or_default()
-}
-
-fn not_this_version(version: &str) -> String {
-    format!(
-        "a report of schema version {}, and {SCHEMA_VERSION} is read here",
-        quoted(version)
-    )
-}
-
-/// The version of a report that cannot be read, if it is another one.
-fn foreign_version(json: &[u8]) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Versioned {
-        #[serde(rename = "schemaVersion")]
-        version: String,
-    }
-    let versioned: Versioned = serde_json::from_slice(json).ok()?;
-    (major(&versioned.version) != major(SCHEMA_VERSION)).then_some(versioned.version)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{ErrorKind, RedisError, ServerError};
+use redis::{ErrorKind, RedisError};
 
 use super::super::Unavailable;
 
@@ -12,76 +12,69 @@ const MAX_QUOTED: usize = 200;
 pub(super) enum Failure {
     /// No answer within the deadline.
     Late(Duration),
-    /// Connecting failed, or the connection broke.
-    Connection(RedisError),
-    /// Redis answered with an error.
-    Refused(ServerError),
-    /// The answer has another form than our scripts give.
-    Unexpected,
+    Redis(RedisError),
 }
 
 impl Failure {
-    /// Whether Redis did not answer at all, which counts for the circuit breaker.
-    pub(super) fn is_silence(&self) -> bool {
-        matches!(self, Self::Late(_) | Self::Connection(_))
+    /// Redis itself answered with an error: it is reachable, so neither the connection nor the circuit breaker opens.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Redis(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension))
     }
 
     /// For metrics.
     pub(super) fn outcome(&self) -> &'static str {
         match self {
             Self::Late(_) => "late",
-            Self::Connection(_) => "no_connection",
-            Self::Refused(_) => "refused",
-            Self::Unexpected => "unexpected",
+            Self::Redis(_) if self.is_refusal() => "refused",
+            Self::Redis(error) if is_unexpected(error) => "unexpected",
+            Self::Redis(_) => "no_connection",
         }
     }
 
-    pub(super) fn sentence(&self, place: &str) -> Unavailable {
+    pub(super) fn describe(&self, place: &str) -> Unavailable {
         Unavailable(match self {
             Self::Late(within) => format!(
                 "{place} did not answer within {} ms; it is tried again by itself",
                 within.as_millis()
             ),
-            Self::Connection(error) => connection(place, error),
-            Self::Refused(error) => refused(place, error),
-            Self::Unexpected => format!(
-                "{place} answered something that no script of ours gives; is it a Redis of version 6.2 or later?"
-            ),
+            Self::Redis(error) => describe(place, error),
         })
     }
 }
 
-fn connection(place: &str, error: &RedisError) -> String {
-    match error.kind() {
-        ErrorKind::AuthenticationFailed => wrong_credentials(place),
-        _ if error.is_timeout() => format!("{place} takes no connection; it is tried again by itself"),
-        _ => format!(
-            "there is no connection to {place} ({}); it is tried again by itself",
-            quoted(&error.to_string())
-        ),
+impl From<RedisError> for Failure {
+    fn from(error: RedisError) -> Self {
+        Self::Redis(error)
     }
 }
 
-fn wrong_credentials(place: &str) -> String {
-    format!("{place} wants another user or password; correct them in the Redis URL and start again")
+fn is_unexpected(error: &RedisError) -> bool {
+    matches!(error.kind(), ErrorKind::Parse | ErrorKind::UnexpectedReturnType)
 }
 
-fn refused(place: &str, error: &ServerError) -> String {
+fn describe(place: &str, error: &RedisError) -> String {
+    let details = quoted(error.detail().unwrap_or_default());
+    let wrong_credentials =
+        || format!("{place} wants another user or password; correct them in the Redis URL and start again");
     match error.code() {
-        "OOM" => format!(
+        _ if error.kind() == ErrorKind::AuthenticationFailed => wrong_credentials(),
+        Some("NOAUTH" | "WRONGPASS") => wrong_credentials(),
+        Some("OOM") => format!(
             "{place} is out of memory and takes no writes; raise its maxmemory or free some; reading goes on, and \
              writing is tried again by itself"
         ),
-        "NOAUTH" | "WRONGPASS" => wrong_credentials(place),
-        "NOPERM" => format!(
-            "{place} does not allow what reports need ({}); allow EVAL, EVALSHA and the keys report:*",
-            quoted(error.details().unwrap_or_default())
+        Some("NOPERM") => format!(
+            "{place} does not allow what reports need ({details}); allow EVAL, EVALSHA and the keys report:*"
         ),
-        "READONLY" => format!("{place} is a replica that takes no writes; use the address of its primary"),
-        code => format!(
-            "{place} answered {} {}; it is tried again by itself",
-            quoted(code),
-            quoted(error.details().unwrap_or_default())
+        Some("READONLY") => format!("{place} is a replica that takes no writes; use the address of its primary"),
+        Some(code) => format!("{place} answered {} {details}; it is tried again by itself", quoted(code)),
+        None if is_unexpected(error) => {
+            format!("{place} answered something that no script of ours gives; is it a Redis of version 6.2 or later?")
+        }
+        None if error.is_timeout() => format!("{place} takes no connection; it is tried again by itself"),
+        None => format!(
+            "there is no connection to {place} ({}); it is tried again by itself",
+            quoted(&error.to_string())
         ),
     }
 }

@@ -4,51 +4,64 @@
 //! retries after an error other than I/O, such as a refused login.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt, Shared};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, RedisError, ServerErrorKind, Value};
-use tokio::time::{Instant, timeout_at};
+use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
+use tokio::time::timeout_at;
 use tribune_core::Clock;
 
 use super::super::Unavailable;
 use super::super::breaker::Breaker;
 use super::address::Address;
 use super::failure::Failure;
-use super::scripts::{Call, Script};
 
 /// Timeout of a connection attempt. Callers have less time; their next call finds the connection ready.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 /// All callers wait for the same connection attempt.
-type Dialling = Shared<BoxFuture<'static, Result<MultiplexedConnection, RedisError>>>;
+type Connecting = Shared<BoxFuture<'static, RedisResult<Connection>>>;
 
-/// One connection, shared by concurrent calls.
+/// One connection at a time, shared by concurrent calls.
 pub(super) struct Link {
     client: Client,
     place: Arc<str>,
     within: Duration,
     clock: Arc<dyn Clock>,
     breaker: Breaker,
-    line: Mutex<Line>,
-}
-
-#[derive(Default)]
-struct Line {
-    /// Counts connections, so that only the failed one is dropped.
-    number: u64,
-    dialling: Option<Dialling>,
+    current: Mutex<Option<Connecting>>,
 }
 
 /// A connection for one call.
-pub(super) struct Session {
-    connection: MultiplexedConnection,
-    /// Which connection it is.
-    pub(super) number: u64,
+#[derive(Clone)]
+pub(super) struct Connection {
+    redis: MultiplexedConnection,
+    clock: Arc<dyn Clock>,
+    /// By the last answer of this connection: another one may lead to another Redis.
+    time: Arc<Mutex<RedisTime>>,
     /// Whether this is a retry: Redis may have executed the call already.
-    pub(super) again: bool,
+    pub(super) is_retry: bool,
+}
+
+/// A lower bound of Redis's time when an answer arrived.
+#[derive(Debug, Clone, Copy)]
+struct RedisTime {
+    micros: u64,
+    received: Instant,
+}
+
+/// A script that Redis runs: each reads and changes a symbol atomically.
+pub(super) struct Script {
+    source: String,
+    hash: String,
+}
+
+/// One run of a script.
+pub(super) struct Call {
+    keys: Vec<String>,
+    arguments: Vec<Vec<u8>>,
 }
 
 impl Link {
@@ -59,7 +72,7 @@ impl Link {
             within,
             breaker: Breaker::new(side, clock.clone()),
             clock,
-            line: Mutex::default(),
+            current: Mutex::default(),
         }
     }
 
@@ -67,7 +80,7 @@ impl Link {
     pub(super) async fn run<T, F>(
         &self,
         operation: &'static str,
-        work: impl Fn(Session) -> F + Send + Sync,
+        work: impl Fn(Connection) -> F + Send + Sync,
     ) -> Result<T, Unavailable>
     where
         T: Send,
@@ -79,149 +92,174 @@ impl Link {
             metrics::histogram!("tribune_report_cache_seconds", "op" => operation, "outcome" => outcome).record(took);
         };
         self.breaker.enter().inspect_err(|_| record("left_alone"))?;
-        let outcome = self.attempts(work).await;
+        let deadline = tokio::time::Instant::now() + self.within;
+        let mut outcome = self.attempt(&work, deadline, false).await;
+        if let Err((Failure::Redis(_), true)) = &outcome {
+            outcome = self.attempt(&work, deadline, true).await;
+        }
+        let outcome = outcome.map_err(|(failure, _)| failure);
         record(outcome.as_ref().map_or_else(Failure::outcome, |_| "ok"));
-        if outcome.is_ok() {
-            self.breaker.succeeded();
+        let failed = outcome.as_ref().err().filter(|failure| !failure.is_refusal());
+        match failed {
+            Some(failure) => self.breaker.failed(failure.describe(&self.place)),
+            None => self.breaker.succeeded(),
         }
-        outcome.map_err(|failure| {
-            let reason = failure.sentence(&self.place);
-            if failure.is_silence() {
-                self.breaker.failed(reason.clone());
-            } else {
-                self.breaker.succeeded();
-            }
-            reason
-        })
+        outcome.map_err(|failure| failure.describe(&self.place))
     }
 
-    async fn attempts<T, F>(&self, work: impl Fn(Session) -> F) -> Result<T, Failure>
-    where
-        F: Future<Output = Result<T, Failure>>,
-    {
-        let deadline = Instant::now() + self.within;
-        match self.attempt(&work, deadline, false).await {
-            Err((Failure::Connection(_), true)) => self.attempt(&work, deadline, true).await,
-            other => other,
-        }
-        .map_err(|(failure, _)| failure)
-    }
-
-    /// An error also says whether there was a connection.
+    /// An error also says whether the connection broke during the call.
     async fn attempt<T, F>(
         &self,
-        work: impl Fn(Session) -> F,
-        deadline: Instant,
-        again: bool,
+        work: impl Fn(Connection) -> F,
+        deadline: tokio::time::Instant,
+        is_retry: bool,
     ) -> Result<T, (Failure, bool)>
     where
         F: Future<Output = Result<T, Failure>>,
     {
         let late = || Failure::Late(self.within);
-        let (number, dialling) = self.dial();
-        let connection = timeout_at(deadline, dialling)
+        let connecting = self.connecting();
+        let connection = timeout_at(deadline, connecting.clone())
             .await
             // The attempt goes on: the next call may find the connection ready.
             .map_err(|_| (late(), false))?
             .map_err(|error| {
-                self.hang_up(number);
-                (Failure::Connection(error), false)
+                self.hang_up(&connecting);
+                (Failure::Redis(error), false)
             })?;
-        let session = Session {
-            connection,
-            number,
-            again,
-        };
-        let done = timeout_at(deadline, work(session))
-            .await
-            .unwrap_or_else(|_| Err(late()));
-        done.map_err(|failure| {
+        let call = work(Connection { is_retry, ..connection });
+        let outcome = timeout_at(deadline, call).await.unwrap_or_else(|_| Err(late()));
+        outcome.map_err(|failure| {
+            let is_broken = !failure.is_refusal();
             // After a timeout too: a silent connection may be dead.
-            if failure.is_silence() {
-                self.hang_up(number);
+            if is_broken {
+                self.hang_up(&connecting);
             }
-            (failure, true)
+            (failure, is_broken)
         })
     }
 
     /// The current connection or attempt. A task connects, so that the attempt outlives its callers.
-    fn dial(&self) -> (u64, Dialling) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(dialling) = &line.dialling {
-            return (line.number, dialling.clone());
-        }
-        line.number += 1;
-        let client = self.client.clone();
-        let task = tokio::spawn(async move {
-            // Calls have their own deadlines.
-            let config = AsyncConnectionConfig::new()
-                .set_connection_timeout(Some(CONNECT_WITHIN))
-                .set_response_timeout(None);
-            client.get_multiplexed_async_connection_with_config(&config).await
-        });
-        let made = async move { task.await.unwrap_or_else(|end| Err(std::io::Error::other(end).into())) };
-        let dialling = made.boxed().shared();
-        line.dialling = Some(dialling.clone());
-        (line.number, dialling)
+    fn connecting(&self) -> Connecting {
+        let mut current = lock(&self.current);
+        let connect = || {
+            let task = tokio::spawn(Connection::open(self.client.clone(), self.clock.clone()));
+            let ended = async move { task.await.unwrap_or_else(|end| Err(std::io::Error::other(end).into())) };
+            ended.boxed().shared()
+        };
+        current.get_or_insert_with(connect).clone()
     }
 
-    fn hang_up(&self, number: u64) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        if line.number == number {
-            line.dialling = None;
-        }
+    /// Drops a connection, unless another call has replaced it already.
+    fn hang_up(&self, broken: &Connecting) {
+        lock(&self.current).take_if(|current| current.ptr_eq(broken));
     }
 }
 
-impl Session {
+impl Connection {
+    async fn open(client: Client, clock: Arc<dyn Clock>) -> RedisResult<Self> {
+        // Calls have their own deadlines.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_WITHIN))
+            .set_response_timeout(None);
+        let mut redis = client.get_multiplexed_async_connection_with_config(&config).await?;
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut redis).await?;
+        let time = RedisTime {
+            micros: seconds.saturating_mul(1_000_000).saturating_add(micros),
+            received: clock.monotonic(),
+        };
+        Ok(Self {
+            redis,
+            clock,
+            time: Arc::new(Mutex::new(time)),
+            is_retry: false,
+        })
+    }
+
+    /// Answers of the writer's side begin with Redis's time.
+    pub(super) fn note_time(&self, micros: u64) {
+        let received = self.clock.monotonic();
+        *lock(&self.time) = RedisTime { micros, received };
+    }
+
+    /// A lower bound of Redis's time at a moment, in microseconds.
+    pub(super) fn redis_time_at(&self, moment: Instant) -> u64 {
+        let time = *lock(&self.time);
+        let later = micros(moment.saturating_duration_since(time.received));
+        let earlier = micros(time.received.saturating_duration_since(moment));
+        time.micros.saturating_add(later).saturating_sub(earlier)
+    }
+
     /// Runs a script for each call, in order, in one round trip.
-    pub(super) async fn run(&mut self, script: &Script, calls: &[Call]) -> Result<Vec<Value>, Failure> {
-        let mut answers = self.send(calls.iter().map(|call| call.by_hash(script))).await?;
+    pub(super) async fn run<T: FromRedisValue>(&mut self, script: &Script, calls: &[Call]) -> RedisResult<Vec<T>> {
+        if calls.is_empty() {
+            return Ok(Vec::new());
+        }
+        let by_hash = calls.iter().map(|call| call.command("EVALSHA", &script.hash));
+        let mut answers: Vec<RedisResult<T>> = self.send(by_hash).await?;
         // Redis was restarted, or its scripts were flushed.
         let unknown: Vec<usize> = (0..answers.len())
-            .filter(|&at| matches!(&answers[at], Value::ServerError(error) if is_unknown_script(error)))
+            .filter(|&at| answers[at].as_ref().is_err_and(is_unknown_script))
             .collect();
         if !unknown.is_empty() {
-            let in_full = self.send(unknown.iter().map(|&at| calls[at].in_full(script))).await?;
-            for (at, answer) in unknown.into_iter().zip(in_full) {
-                answers[at] = answer;
+            let in_full = unknown.iter().map(|&at| calls[at].command("EVAL", &script.source));
+            for (at, answer) in unknown.iter().zip(self.send(in_full).await?) {
+                answers[*at] = answer;
             }
         }
-        answers.into_iter().map(accepted).collect()
+        answers.into_iter().collect()
     }
 
-    pub(super) async fn one(&mut self, command: Cmd) -> Result<Value, Failure> {
-        let answers = self.send([command].into_iter()).await?;
-        answers.into_iter().next().ok_or(Failure::Unexpected).and_then(accepted)
-    }
-
-    /// As many answers as commands.
-    async fn send(&mut self, commands: impl Iterator<Item = Cmd>) -> Result<Vec<Value>, Failure> {
+    async fn send<T: FromRedisValue>(&mut self, commands: impl Iterator<Item = Cmd>) -> RedisResult<Vec<T>> {
         let mut pipeline = redis::pipe();
         for command in commands {
             pipeline.add_command(command);
         }
-        let count = pipeline.len();
-        let answers = self
-            .connection
-            .send_packed_commands(&pipeline, 0, count)
-            .await
-            .map_err(Failure::Connection)?;
-        if answers.len() == count {
-            Ok(answers)
-        } else {
-            Err(Failure::Unexpected)
+        pipeline.ignore_errors().query_async(&mut self.redis).await
+    }
+}
+
+fn is_unknown_script(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+impl Script {
+    pub(super) fn new(source: impl Into<String>) -> Self {
+        let source = source.into();
+        let hash = redis::Script::new(&source).get_hash().to_owned();
+        Self { source, hash }
+    }
+}
+
+impl Call {
+    pub(super) fn on(keys: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            keys: keys.into_iter().collect(),
+            arguments: Vec::new(),
         }
     }
-}
 
-fn is_unknown_script(error: &redis::ServerError) -> bool {
-    error.kind() == Some(ServerErrorKind::NoScript)
-}
-
-fn accepted(answer: Value) -> Result<Value, Failure> {
-    match answer {
-        Value::ServerError(error) => Err(Failure::Refused(error)),
-        answer => Ok(answer),
+    pub(super) fn with(mut self, arguments: impl redis::ToRedisArgs) -> Self {
+        arguments.write_redis_args(&mut self.arguments);
+        self
     }
+
+    fn command(&self, name: &str, script: &str) -> Cmd {
+        let mut command = redis::cmd(name);
+        command
+            .arg(script)
+            .arg(self.keys.len())
+            .arg(&self.keys)
+            .arg(&self.arguments);
+        command
+    }
+}
+
+/// As whole microseconds.
+pub(super) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

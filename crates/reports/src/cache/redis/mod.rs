@@ -16,15 +16,13 @@ mod address;
 mod decoded;
 mod failure;
 mod link;
-mod reply;
-mod scripts;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use redis::Value;
+use redis::{ErrorKind, RedisError};
 use tribune_core::Clock;
 
 use super::{
@@ -32,10 +30,8 @@ use super::{
 };
 use address::Address;
 use decoded::Decoded;
-use failure::Failure;
-use link::{Link, Session};
-use reply::Content;
-use scripts::Call;
+use failure::{Failure, quoted};
+use link::{Call, Connection, Link, Script, micros};
 
 pub use address::BadUrl;
 
@@ -50,6 +46,18 @@ const MAX_NODES: usize = 1_000;
 /// The longest entry of the index that is ours, with room to spare.
 const MAX_ENTRY_BYTES: usize = 200;
 
+static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/read.lua")));
+static INDEXED: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/indexed.lua")));
+static NODES_ALIVE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/nodes.lua")));
+static CLAIM: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/claim.lua")));
+static WRITE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/write.lua")));
+static RELEASE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/release.lua")));
+
+/// A script of the writer's side.
+fn writing(source: &str) -> Script {
+    Script::new([include_str!("scripts/common.lua"), source].concat())
+}
+
 fn report_key(symbol: &str) -> String {
     format!("report:{symbol}")
 }
@@ -63,6 +71,20 @@ fn may_be_a_symbol(text: &str) -> bool {
     (1..=64).contains(&text.len()) && !text.contains(|c: char| c.is_ascii_lowercase() || c == ':' || c.is_control())
 }
 
+/// Names under our keys may be foreign, so they need not be UTF-8.
+fn name(bytes: &[u8]) -> Arc<str> {
+    String::from_utf8_lossy(bytes).into()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// For a word that our scripts do not answer.
+fn unexpected() -> Failure {
+    RedisError::from((ErrorKind::UnexpectedReturnType, "no answer of our scripts")).into()
+}
+
 /// Connects on first use, and reconnects when needed.
 pub struct RedisCache {
     clock: Arc<dyn Clock>,
@@ -72,26 +94,6 @@ pub struct RedisCache {
     readers: Link,
     writers: Link,
     decoded: Decoded,
-    redis_time: Mutex<Option<RedisTime>>,
-}
-
-/// A lower bound of Redis's time when an answer arrived.
-#[derive(Debug, Clone, Copy)]
-struct RedisTime {
-    micros: u64,
-    received: Instant,
-    /// Another connection may lead to another Redis.
-    connection: u64,
-}
-
-impl RedisTime {
-    /// A lower bound of Redis's time at a moment.
-    fn at(&self, moment: Instant) -> u64 {
-        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let later = micros(moment.saturating_duration_since(self.received));
-        let earlier = micros(self.received.saturating_duration_since(moment));
-        self.micros.saturating_add(later).saturating_sub(earlier)
-    }
 }
 
 impl fmt::Debug for RedisCache {
@@ -100,12 +102,6 @@ impl fmt::Debug for RedisCache {
             .field("place", &self.place)
             .finish_non_exhaustive()
     }
-}
-
-/// A report as it is sent to Redis.
-struct Parcel<'a> {
-    write: &'a Write,
-    json: Vec<u8>,
 }
 
 impl RedisCache {
@@ -118,26 +114,25 @@ impl RedisCache {
         let address = Address::parse(url)?;
         Ok(Self {
             timing,
-            place: address.place.clone(),
             readers: Link::new(&address, "read", timing.read_within, clock.clone()),
             writers: Link::new(&address, "write", timing.write_within, clock.clone()),
+            place: address.place,
             clock,
-            decoded: Decoded::default(),
-            redis_time: Mutex::new(None),
+            decoded: Decoded::new(),
         })
     }
 
-    async fn fetch(&self, mut session: Session, symbols: &[Arc<str>]) -> Result<Vec<Found>, Failure> {
+    async fn fetch(&self, mut redis: Connection, symbols: &[&Arc<str>]) -> Result<Vec<Found>, Failure> {
         let mut found = Vec::with_capacity(symbols.len());
         for some in symbols.chunks(READ_AT_ONCE) {
-            let calls: Vec<Call> = some
-                .iter()
-                .map(|symbol| Call::on(report_key(symbol)).with(MAX_REPORT_BYTES))
-                .collect();
+            let call = |symbol: &&Arc<str>| Call::on([report_key(symbol)]).with(MAX_REPORT_BYTES);
+            let calls: Vec<Call> = some.iter().map(call).collect();
             let sent = self.clock.monotonic();
-            let answers = session.run(&scripts::READ, &calls).await?;
-            for (symbol, answer) in some.iter().zip(answers) {
-                found.push(self.found(symbol, answer, sent)?);
+            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&READ, &calls).await?;
+            for (symbol, (kind, number, json)) in some.iter().zip(answers) {
+                let read = self.found(symbol, &kind, number, json, sent);
+                let garbage = |what| Found::Garbage(format!("{} holds {what}", report_key(symbol)));
+                found.push(read.unwrap_or_else(garbage));
             }
             if symbols.len() > READ_AT_ONCE {
                 tokio::task::yield_now().await;
@@ -146,21 +141,31 @@ impl RedisCache {
         Ok(found)
     }
 
-    fn found(&self, symbol: &Arc<str>, answer: Value, sent: Instant) -> Result<Found, Failure> {
+    /// What is under a report's key; an error says what is there instead of a report.
+    fn found(
+        &self,
+        symbol: &Arc<str>,
+        kind: &str,
+        number: i64,
+        json: Vec<u8>,
+        sent: Instant,
+    ) -> Result<Found, String> {
+        match kind {
+            "none" => return Ok(Found::Nothing),
+            "string" => {}
+            "long" => return Err(format!("{number} bytes, too many for a report")),
+            kind => return Err(format!("a {} instead of a report", quoted(kind))),
+        }
+        let never = |_| "a value that never expires, so that its age is not known".to_owned();
+        let life = Duration::from_millis(u64::try_from(number).map_err(never)?);
         let keep = self.timing.keep_report;
-        let garbage = |what| Found::Garbage(format!("{} holds {what}", report_key(symbol)));
-        let (json, life) = match reply::content(answer, keep)? {
-            Content::Value(json, life) => (json, life),
-            Content::Nothing => return Ok(Found::Nothing),
-            Content::Garbage(what) => return Ok(garbage(what)),
+        let Some(when_sent) = keep.checked_sub(life) else {
+            return Err("a value that expires later than any report".to_owned());
         };
-        let report = match self.decoded.report(symbol, json) {
-            Ok(report) => report,
-            Err(what) => return Ok(garbage(what)),
-        };
+        let report = self.decoded.report(symbol, json)?;
         // Redis counts whole milliseconds, so the time to live may be up to one shorter.
-        let when_sent = keep.saturating_sub(life) + Duration::from_millis(1);
-        let age = when_sent + self.clock.monotonic().saturating_duration_since(sent);
+        let since_sent = self.clock.monotonic().saturating_duration_since(sent);
+        let age = when_sent + Duration::from_millis(1) + since_sent;
         // Redis lets a key live up to a millisecond longer.
         if age >= keep {
             return Ok(Found::Nothing);
@@ -168,70 +173,29 @@ impl RedisCache {
         Ok(Found::Report(Stored { report, age }))
     }
 
-    /// Answers of the writer's side begin with Redis's time.
-    fn note_time(&self, micros: u64, connection: u64) {
-        let time = RedisTime {
-            micros,
-            received: self.clock.monotonic(),
-            connection,
-        };
-        *self.redis_time.lock().unwrap_or_else(PoisonError::into_inner) = Some(time);
-    }
-
-    /// Redis's time, from its last answer on this connection or asked for now.
-    async fn time(&self, session: &mut Session) -> Result<RedisTime, Failure> {
-        let known = *self.redis_time.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(time) = known.filter(|time| time.connection == session.number) {
-            return Ok(time);
-        }
-        let (seconds, micros): (u64, u64) = reply::read(session.one(redis::cmd("TIME")).await?)?;
-        Ok(RedisTime {
-            micros: seconds.saturating_mul(1_000_000).saturating_add(micros),
-            received: self.clock.monotonic(),
-            connection: session.number,
-        })
-    }
-
-    async fn send(&self, mut session: Session, parcels: &[Parcel<'_>]) -> Result<Vec<Written>, Failure> {
-        let time = self.time(&mut session).await?;
-        let calls: Vec<Call> = parcels.iter().map(|parcel| self.write_call(parcel, time)).collect();
-        let answers = session.run(&scripts::WRITE, &calls).await?;
-        let mut written = Vec::with_capacity(answers.len());
-        for (parcel, answer) in parcels.iter().zip(answers) {
-            let writer = &parcel.write.report.writer;
-            let sent_before = session.again.then_some((writer.writer_token, writer.sequence));
-            let (time, outcome) = reply::written(answer, sent_before)?;
-            self.note_time(time, session.number);
-            written.push(outcome);
-        }
-        Ok(written)
-    }
-
-    fn write_call(&self, parcel: &Parcel<'_>, time: RedisTime) -> Call {
-        let Write { report, generated } = parcel.write;
+    fn write_call(&self, write: &Write, json: &[u8], redis: &Connection) -> Call {
+        let Write { report, generated } = write;
         let elapsed = self.clock.monotonic().saturating_duration_since(*generated);
-        Call::on(writer_key(&report.symbol))
-            .and(report_key(&report.symbol))
-            .and(SYMBOLS)
-            .with(&report.writer.node_id)
-            .with(report.writer.writer_token)
-            .with(report.writer.sequence)
-            .with(time.at(*generated))
-            .with(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX))
-            .with(parcel.json.as_slice())
-            .with(reply::index_entry(report))
-            .with(MAX_SYMBOLS)
-            .with(millis(self.timing.lease))
-            .with(millis(self.timing.keep_report))
-            .with(millis(self.timing.keep_symbol))
+        let entry = [&*report.symbol, &*report.base_asset, &*report.quote_asset].join("/");
+        Call::on([
+            writer_key(&report.symbol),
+            report_key(&report.symbol),
+            SYMBOLS.to_owned(),
+        ])
+        .with(&report.writer.node_id)
+        .with((report.writer.writer_token, report.writer.sequence))
+        .with((redis.redis_time_at(*generated), micros(elapsed)))
+        .with(json)
+        .with((entry, MAX_SYMBOLS))
+        .with(millis(self.timing.lease))
+        .with(millis(self.timing.keep_report))
+        .with(millis(self.timing.keep_symbol))
     }
 
     fn claim_call(&self, node: &NodeId, claim: &Claim) -> Call {
-        Call::on(writer_key(&claim.symbol))
-            .with(&*node.0)
-            .with(u8::from(claim.eagerness == Eagerness::First))
-            .with(u8::from(claim.is_fresh))
-            .with(claim.floor)
+        let is_first = claim.eagerness == Eagerness::First;
+        Call::on([writer_key(&claim.symbol)])
+            .with((&*node.0, u8::from(is_first), u8::from(claim.is_fresh), claim.floor))
             .with(millis(self.timing.lease))
             .with(millis(self.timing.left_free))
             .with(millis(self.timing.node_alive))
@@ -239,101 +203,76 @@ impl RedisCache {
     }
 
     fn nodes_call(&self, node: Option<&NodeId>, word: &str) -> Call {
-        Call::on(NODES)
-            .with(node.map_or("", |node| &*node.0))
-            .with(word)
-            .with(MAX_NODES)
-            .with(millis(self.timing.node_alive))
-    }
-
-    async fn give_up(
-        &self,
-        mut session: Session,
-        node: &NodeId,
-        leases: &[(Arc<str>, Token)],
-        leaving: bool,
-    ) -> Result<(), Failure> {
-        let calls: Vec<Call> = leases
-            .iter()
-            .map(|(symbol, token)| {
-                Call::on(writer_key(symbol))
-                    .with(&*node.0)
-                    .with(*token)
-                    .with(millis(self.timing.lease))
-            })
-            .collect();
-        if !calls.is_empty() {
-            session.run(&scripts::RELEASE, &calls).await?;
-        }
-        if leaving {
-            let call = self.nodes_call(Some(node), "leaving");
-            session.run(&scripts::NODES, &[call]).await?;
-        }
-        Ok(())
+        let node = node.map_or("", |node| &*node.0);
+        Call::on([NODES.to_owned()]).with((node, word, MAX_NODES, millis(self.timing.node_alive)))
     }
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn parcel(write: &Write) -> Result<Parcel<'_>, Unavailable> {
+/// A report as it is stored.
+fn json(write: &Write) -> Result<Vec<u8>, Unavailable> {
     let symbol = &write.report.symbol;
     let json = serde_json::to_vec(&write.report)
         .map_err(|error| Unavailable(format!("the report of {symbol} cannot be written as JSON: {error}")))?;
-    if json.len() > MAX_REPORT_BYTES {
-        let length = json.len();
-        return Err(Unavailable(format!(
+    match json.len() {
+        length if length > MAX_REPORT_BYTES => Err(Unavailable(format!(
             "the report of {symbol} has {length} bytes, more than the limit of {MAX_REPORT_BYTES}"
-        )));
+        ))),
+        _ => Ok(json),
     }
-    Ok(Parcel { write, json })
+}
+
+/// Sorted by symbol, without duplicates; foreign entries are skipped.
+fn by_symbol(entries: Vec<(Vec<u8>, u64)>, since_sent: Duration) -> Vec<Indexed> {
+    let read = |(entry, age_ms): (Vec<u8>, u64)| {
+        let entry = name(&entry);
+        // Names cannot contain a slash.
+        let mut names = entry.split('/').map(Arc::from);
+        let indexed = Indexed {
+            symbol: names.next()?,
+            base: names.next()?,
+            quote: names.next()?,
+            age: Duration::from_millis(age_ms) + since_sent,
+        };
+        (names.next().is_none() && may_be_a_symbol(&indexed.symbol)).then_some(indexed)
+    };
+    let mut indexed: Vec<Indexed> = entries.into_iter().filter_map(read).collect();
+    indexed.sort_by(|one, other| (&one.symbol, one.age).cmp(&(&other.symbol, other.age)));
+    indexed.dedup_by(|later, kept| later.symbol == kept.symbol);
+    indexed
 }
 
 #[async_trait]
 impl ReportCache for RedisCache {
     async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
-        let asked: Vec<Arc<str>> = symbols
-            .iter()
-            .filter(|symbol| may_be_a_symbol(symbol))
-            .cloned()
-            .collect();
-        let mut found = Vec::new().into_iter();
-        if !asked.is_empty() {
-            let fetched = self.readers.run("read", |session| self.fetch(session, &asked)).await?;
-            found = fetched.into_iter();
-        }
-        let answer = |symbol: &Arc<str>| may_be_a_symbol(symbol).then(|| found.next()).flatten();
+        let asked: Vec<&Arc<str>> = symbols.iter().filter(|symbol| may_be_a_symbol(symbol)).collect();
+        let fetched = self.readers.run("read", |redis| self.fetch(redis, &asked)).await?;
+        let mut found = fetched.into_iter();
+        let mut answer = |symbol: &Arc<str>| may_be_a_symbol(symbol).then(|| found.next()).flatten();
         Ok(symbols
             .iter()
-            .map(answer)
-            .map(|found| found.unwrap_or(Found::Nothing))
+            .map(|symbol| answer(symbol).unwrap_or(Found::Nothing))
             .collect())
     }
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
-        let ask = |mut session: Session| async move {
-            let call = Call::on(SYMBOLS)
-                .with(MAX_SYMBOLS)
-                .with(MAX_ENTRY_BYTES)
-                .with(millis(self.timing.keep_symbol));
+        let ask = |mut redis: Connection| async move {
+            let keep = millis(self.timing.keep_symbol);
+            let call = Call::on([SYMBOLS.to_owned()]).with((MAX_SYMBOLS, MAX_ENTRY_BYTES, keep));
             let sent = self.clock.monotonic();
-            let mut answers = session.run(&scripts::INDEXED, &[call]).await?;
+            let mut answers: Vec<Vec<(Vec<u8>, u64)>> = redis.run(&INDEXED, &[call]).await?;
             let since_sent = self.clock.monotonic().saturating_duration_since(sent);
-            reply::indexed(answers.pop().ok_or(Failure::Unexpected)?, since_sent)
+            Ok(by_symbol(answers.pop().ok_or_else(unexpected)?, since_sent))
         };
         self.readers.run("indexed", ask).await
     }
 
     async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
-        let ask = |mut session: Session| async move {
+        let ask = |mut redis: Connection| async move {
             let call = self.nodes_call(alive, "alive");
-            let mut answers = session.run(&scripts::NODES, &[call]).await?;
-            let answer = answers.pop().ok_or(Failure::Unexpected)?;
-            let mut parts = reply::read::<Vec<Value>>(answer)?.into_iter();
-            self.note_time(reply::read(parts.next().ok_or(Failure::Unexpected)?)?, session.number);
-            let name = |part| Ok(NodeId(reply::name(&reply::read::<Vec<u8>>(part)?).into()));
-            let mut nodes: Vec<NodeId> = parts.map(name).collect::<Result<_, Failure>>()?;
+            let mut answers: Vec<(u64, Vec<Vec<u8>>)> = redis.run(&NODES_ALIVE, &[call]).await?;
+            let (time, names) = answers.pop().ok_or_else(unexpected)?;
+            redis.note_time(time);
+            let mut nodes: Vec<NodeId> = names.iter().map(|bytes| NodeId(name(bytes))).collect();
             nodes.sort();
             Ok(nodes)
         };
@@ -341,35 +280,67 @@ impl ReportCache for RedisCache {
     }
 
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
-        if claims.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ask = |mut session: Session| async move {
+        let ask = |mut redis: Connection| async move {
             let calls: Vec<Call> = claims.iter().map(|claim| self.claim_call(node, claim)).collect();
-            let answers = session.run(&scripts::CLAIM, &calls).await?;
-            let mut leases = Vec::with_capacity(answers.len());
-            for answer in answers {
-                let (time, lease) = reply::lease(answer)?;
-                self.note_time(time, session.number);
-                leases.push(lease);
-            }
-            Ok(leases)
+            let answers: Vec<(u64, String, Token, Vec<u8>)> = redis.run(&CLAIM, &calls).await?;
+            let lease = |(time, outcome, token, node): (u64, String, Token, Vec<u8>)| {
+                redis.note_time(time);
+                let node = NodeId(name(&node));
+                Ok(match outcome.as_str() {
+                    "taken" => Lease::Taken { token },
+                    "renewed" => Lease::Renewed {
+                        token,
+                        wanted_by: Some(node).filter(|node| !node.0.is_empty()),
+                    },
+                    "other" => Lease::Other { node, token },
+                    "free" => Lease::Free,
+                    _ => return Err(unexpected()),
+                })
+            };
+            answers.into_iter().map(lease).collect()
         };
         self.writers.run("claim", ask).await
     }
 
     async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
-        if writes.is_empty() {
-            return Ok(Vec::new());
-        }
-        let parcels: Vec<Parcel<'_>> = writes.iter().map(parcel).collect::<Result<_, _>>()?;
-        self.writers.run("write", |session| self.send(session, &parcels)).await
+        let reports: Vec<Vec<u8>> = writes.iter().map(json).collect::<Result<_, _>>()?;
+        let reports = &reports;
+        let send = |mut redis: Connection| async move {
+            let both = writes.iter().zip(reports);
+            let calls: Vec<Call> = both.map(|(write, json)| self.write_call(write, json, &redis)).collect();
+            let answers: Vec<(u64, String, Token, u64)> = redis.run(&WRITE, &calls).await?;
+            let written = |(write, (time, outcome, token, sequence)): (&Write, (u64, String, Token, u64))| {
+                redis.note_time(time);
+                let writer = &write.report.writer;
+                // Sent twice because the connection broke: it is there already.
+                let is_there = redis.is_retry && (token, sequence) == (writer.writer_token, writer.sequence);
+                match outcome.as_str() {
+                    "stored" => Ok(Written::Stored),
+                    "refused" if is_there => Ok(Written::Stored),
+                    "refused" => Ok(Written::Refused { token }),
+                    _ => Err(unexpected()),
+                }
+            };
+            writes.iter().zip(answers).map(written).collect()
+        };
+        self.writers.run("write", send).await
     }
 
     async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable> {
-        self.writers
-            .run("release", |session| self.give_up(session, node, leases, leaving))
-            .await
+        let send = |mut redis: Connection| async move {
+            let lease = millis(self.timing.lease);
+            let calls: Vec<Call> = leases
+                .iter()
+                .map(|(symbol, token)| Call::on([writer_key(symbol)]).with((&*node.0, *token, lease)))
+                .collect();
+            redis.run::<redis::Value>(&RELEASE, &calls).await?;
+            if leaving {
+                let call = self.nodes_call(Some(node), "leaving");
+                redis.run::<redis::Value>(&NODES_ALIVE, &[call]).await?;
+            }
+            Ok(())
+        };
+        self.writers.run("release", send).await
     }
 
     fn place(&self) -> &str {
