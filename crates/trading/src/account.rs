@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use serde_json::{Value, json};
 use tribune_binance::rest::Method;
 use tribune_core::{CallContext, Clock, Error, ErrorKind, Principal, Result};
 use tribune_market_parts::exchange_error;
 
 use super::answers::{self, Changed, OrderState};
-use super::entry::{Entry, Event, OrderName};
+use super::entry::{Action, Entry, Event, OrderName};
 use super::estimate::Estimate;
 use super::journal::Journal;
 use super::order::Order;
@@ -25,6 +27,7 @@ use tribune_binance::rest::{Endpoint, Rest, RestError, Signer};
 
 /// The exchange's code for an order it does not have.
 const NO_SUCH_ORDER: i64 = -2013;
+pub(super) const JOURNAL_FAILED: &str = "the exchange executed it, but the journal could not be written";
 
 pub(super) struct TradingAccount {
     rest: Rest,
@@ -46,23 +49,34 @@ pub(super) struct CheckedOrder {
 
 /// A signed request that changes the account.
 pub(super) struct Change {
-    pub(super) action: &'static str,
+    pub(super) action: Action,
     pub(super) method: Method,
     pub(super) request: Request,
     pub(super) read: fn(&[u8]) -> Decoded<OrderState>,
-    pub(super) symbol: String,
     /// Which order to look for if the outcome stays unknown.
     pub(super) order: OrderName,
-    /// For the journal.
+    /// For the journal; has the symbol.
     pub(super) described: Value,
 }
+
+/// The outcome of a change, shared by all callers.
+pub(super) type Settled = std::result::Result<Arc<Changed>, Arc<Error>>;
+
+/// A change that is being sent or has been sent.
+pub(super) type Sending = Shared<BoxFuture<'static, Settled>>;
 
 impl TradingAccount {
     pub(super) fn new(settings: Settings, signer: Signer, rest: Rest, market: Arc<dyn Market>) -> Result<Self> {
         let journal = Journal::open(&settings.journal, rest.clock().monotonic())?;
         for pending in journal.unresolved.list() {
-            let (action, symbol, time) = (&pending.action, &pending.symbol, pending.time);
-            tracing::warn!(action, symbol, order = %pending.order, %time, "the journal does not say what became of an order; look with binance_get_order");
+            let UnresolvedOrder {
+                action,
+                symbol,
+                time,
+                order,
+                ..
+            } = &pending;
+            tracing::warn!(?action, symbol, %order, %time, "the journal does not say what became of an order; look with binance_get_order");
         }
         Ok(Self {
             previews: Previews::new(Arc::clone(rest.clock())),
@@ -101,13 +115,13 @@ impl TradingAccount {
             .rest
             .signed(&self.signer, Method::GET, request, answers::order)
             .await;
-        match &found {
+        let outcome = match &found {
             Ok(state) => {
-                if let Some(pending) = self.unresolved().close_found(&state.value) {
-                    self.resolve(Event::Found, pending, Some(state), cx).await;
-                } else if let Some(name) = self.journal.history.is_mended_by(&state.value) {
-                    self.write_down(Event::Found, name, symbol, Some(state), cx).await;
-                }
+                let [client, number] = state.value.names();
+                let is_lacking = self.journal.history.lacks(&state.value).then(|| client.clone());
+                let closed = self.unresolved().close(symbol, &[client, number]);
+                let mended = closed.map(|pending| pending.order).or(is_lacking);
+                mended.map(|order| (Event::Found, order))
             }
             Err(error) if error.code() == Some(NO_SUCH_ORDER) => {
                 let pending = self.unresolved().lookup(symbol, &order);
@@ -117,53 +131,37 @@ impl TradingAccount {
                         seconds(left)
                     )));
                 }
-                if let Some(pending) = self.unresolved().close(symbol, &[order]) {
-                    self.resolve(Event::Absent, pending, None, cx).await;
-                }
+                let closed = self.unresolved().close(symbol, &[order]);
+                closed.map(|pending| (Event::Absent, pending.order))
             }
-            Err(_) => (),
+            Err(_) => None,
+        };
+        if let Some((event, order)) = outcome {
+            let mut entry = self.entry(event, Action::GetOrder, order, json!({"symbol": symbol}), cx);
+            if let Ok(state) = &found {
+                entry.note_answer(state);
+            }
+            if let Err(error) = self.journal.record(&entry).await {
+                tracing::error!(%error, order = %entry.order, "what became of an order is not in the journal");
+            }
         }
         found.map_err(exchange_error)
     }
 
-    async fn resolve(
-        &self,
-        event: Event,
-        pending: UnresolvedOrder,
-        found: Option<&Stamped<OrderState>>,
-        cx: &CallContext,
-    ) {
-        self.write_down(event, pending.order, &pending.symbol, found, cx).await;
-    }
-
-    /// Records the outcome of an order that was looked up.
-    async fn write_down(
-        &self,
-        event: Event,
-        order: OrderName,
-        symbol: &str,
-        found: Option<&Stamped<OrderState>>,
-        cx: &CallContext,
-    ) {
-        let entry = Entry {
+    /// A line for the journal, without an outcome.
+    fn entry(&self, event: Event, action: Action, order: OrderName, request: Value, cx: &CallContext) -> Entry {
+        Entry {
             time: self.clock().now(),
             event,
-            action: "get_order",
+            action,
             caller: caller(&cx.principal),
-            correlation_id: Arc::clone(&cx.correlation_id),
+            correlation_id: cx.correlation_id.to_string(),
             order,
-            request: json!({"symbol": symbol}),
-            result: found.and_then(|found| serde_json::to_value(&found.value).ok()),
+            request,
+            result: Value::Null,
             error: None,
-            simulated: found.map(|found| found.simulated),
-        };
-        if let Err(error) = self.journal.record(&entry).await {
-            tracing::error!(%error, order = %entry.order, "what became of an order is not in the journal");
+            simulated: None,
         }
-    }
-
-    fn was_found(&self, change: &Change) -> bool {
-        change.action == "place_order" && self.journal.history.is_placed(&change.order)
     }
 
     /// Lets the exchange check an order without placing it.
@@ -212,85 +210,72 @@ impl TradingAccount {
         Ok(CheckedOrder { rules, book, estimate })
     }
 
-    /// Runs in its own task, so that the journal gets the outcome even if the caller hangs up.
-    pub(super) async fn change(self: &Arc<Self>, change: Change, cx: &CallContext) -> Result<Changed> {
-        let (account, caller, correlation_id) = (Arc::clone(self), caller(&cx.principal), cx.correlation_id.clone());
-        let sending = tokio::spawn(async move { account.send(change, caller, correlation_id).await });
-        sending.await.unwrap_or_else(|error| {
-            Err(
-                Error::internal("execution status unknown: look with binance_get_order before trying again")
-                    .caused_by(error),
-            )
-        })
+    /// Sends a change in a task of its own, so that the journal gets the outcome even if every caller hangs up.
+    pub(super) fn start(self: &Arc<Self>, change: Change, cx: &CallContext) -> Sending {
+        let (account, cx, order) = (Arc::clone(self), cx.clone(), change.order.clone());
+        let task = tokio::spawn(async move { account.send(change, &cx).await });
+        let settled = async move {
+            let outcome = task.await.unwrap_or_else(|error| {
+                let message =
+                    format!("execution status unknown: look with binance_get_order before trying again ({order})");
+                Err(Error::internal(message).caused_by(error))
+            });
+            outcome.map(Arc::new).map_err(Arc::new)
+        };
+        settled.boxed().shared()
     }
 
-    async fn send(&self, change: Change, caller: String, correlation_id: Arc<str>) -> Result<Changed> {
-        let entry = |event, outcome: Option<&Result<Stamped<OrderState>, RestError>>| Entry {
-            time: self.clock().now(),
-            event,
-            action: change.action,
-            caller: caller.clone(),
-            correlation_id: Arc::clone(&correlation_id),
-            order: change.order.clone(),
-            request: change.described.clone(),
-            result: outcome
-                .and_then(|outcome| outcome.as_ref().ok())
-                .and_then(|order| serde_json::to_value(&order.value).ok()),
-            error: outcome.and_then(|outcome| outcome.as_ref().err()).map(reason),
-            simulated: outcome
-                .and_then(|outcome| outcome.as_ref().ok())
-                .map(|order| order.simulated),
-        };
-        let intended = entry(Event::Intent, None);
-        let intent = self.journal.record(&intended).await;
-        intent.map_err(|error| Error::internal(format!("nothing was sent: {error}")).caused_by(error))?;
-        let mut pending = UnresolvedOrder {
-            action: change.action.to_owned(),
-            symbol: change.symbol.clone(),
-            order: change.order.clone(),
-            time: intended.time,
-            given_up: None,
-        };
-        self.unresolved().add(pending.clone());
-        let request = change.request.clone();
-        let outcome = self
-            .rest
-            .signed(&self.signer, change.method.clone(), request, change.read)
-            .await;
-        let event = match &outcome {
-            Ok(_) => Event::Done,
-            Err(error) if error.leaves_outcome_unknown() => Event::Unknown,
-            Err(_) => Event::Refused,
-        };
-        match &outcome {
-            // A successful cancellation proves that the order existed, under either of its names.
-            Ok(order) => {
-                self.unresolved().close_found(&order.value);
-                self.unresolved()
-                    .close(&change.symbol, std::slice::from_ref(&change.order));
-            }
-            // It was found by a lookup while we waited for the answer.
-            Err(error) if error.leaves_outcome_unknown() && self.was_found(&change) => (),
-            Err(error) if error.leaves_outcome_unknown() => {
-                pending.given_up = Some(self.clock().monotonic());
-                self.unresolved().give_up(pending);
-            }
-            Err(_) => self.unresolved().remove(&pending),
-        }
-        let recorded = self.journal.record(&entry(event, Some(&outcome))).await;
-        if let Err(error) = &recorded {
-            tracing::error!(%error, action = change.action, order = %change.order, "an outcome is not in the journal");
-        }
-        let order = outcome.map_err(|error| explain(error, &change))?;
-        Ok(Changed {
+    async fn send(&self, change: Change, cx: &CallContext) -> Result<Changed> {
+        let Change {
+            action,
+            method,
+            request,
+            read,
             order,
+            described,
+        } = change;
+        let mut entry = self.entry(Event::Intent, action, order, described, cx);
+        let intent = self.journal.record(&entry).await;
+        intent.map_err(|error| Error::internal(format!("nothing was sent: {error}")).caused_by(error))?;
+        let mut pending = UnresolvedOrder::new(&entry);
+        self.unresolved().add(pending.clone());
+        let outcome = self.rest.signed(&self.signer, method, request, read).await;
+        entry.time = self.clock().now();
+        match &outcome {
+            Ok(order) => {
+                entry.event = Event::Done;
+                entry.note_answer(order);
+                // A successful cancellation proves that the order existed, under any of its names.
+                self.unresolved().close(entry.symbol(), &entry.names());
+            }
+            Err(error) if error.leaves_outcome_unknown() => {
+                entry.event = Event::Unknown;
+                entry.error = Some(what_happened(error));
+                // A lookup may have found it while we waited for the answer.
+                if !(action == Action::PlaceOrder && self.journal.history.is_placed(&entry.order)) {
+                    pending.given_up = Some(self.clock().monotonic());
+                    self.unresolved().give_up(pending);
+                }
+            }
+            Err(error) => {
+                entry.event = Event::Refused;
+                entry.error = Some(error.to_string());
+                self.unresolved().remove(&pending);
+            }
+        }
+        let recorded = self.journal.record(&entry).await;
+        if let Err(error) = &recorded {
+            tracing::error!(%error, ?action, order = %entry.order, "an outcome is not in the journal");
+        }
+        Ok(Changed {
+            order: outcome.map_err(|error| explain(error, &entry))?,
             journal_failed: recorded.is_err(),
         })
     }
 }
 
 /// What happened, and what the caller should do next.
-fn explain(error: RestError, change: &Change) -> Error {
+fn explain(error: RestError, sent: &Entry) -> Error {
     if !error.leaves_outcome_unknown() {
         // A refusal by the exchange is clear; for other errors, say that nothing was done.
         let is_plain = error.code().is_some() || matches!(error, RestError::NoTime(_));
@@ -298,27 +283,18 @@ fn explain(error: RestError, change: &Change) -> Error {
         let message = format!("{prefix}{error}");
         return Error::new(exchange_error(error).kind(), message);
     }
-    let message = format!(
+    Error::unavailable(format!(
         "execution status unknown: look with binance_get_order before trying again (symbol {}, {}); {}",
-        change.symbol,
-        change.order,
+        sent.symbol(),
+        sent.order,
         what_happened(&error)
-    );
-    Error::new(ErrorKind::Unavailable, message)
+    ))
 }
 
 /// An order that could not be checked was not sent.
 fn unsent(error: Error) -> Error {
     let message = format!("the order was not sent: {}", error.message());
     Error::new(error.kind(), message).caused_by(error)
-}
-
-/// For the journal.
-fn reason(error: &RestError) -> String {
-    match error.leaves_outcome_unknown() {
-        true => what_happened(error),
-        false => error.to_string(),
-    }
 }
 
 /// Without the advice to try again, which fits read-only requests only.
@@ -329,6 +305,15 @@ fn what_happened(error: &RestError) -> String {
         RestError::Network(_) => "no complete answer arrived in time".to_owned(),
         RestError::Refused { code, .. } => format!("the exchange does not know the outcome either (code {code})"),
         _ => "the exchange's answer could not be read".to_owned(),
+    }
+}
+
+/// Errors cannot be cloned.
+pub(super) fn copy(error: &Error) -> Error {
+    let copy = Error::new(error.kind(), error.message());
+    match std::error::Error::source(error) {
+        Some(cause) => copy.caused_by(cause.to_string()),
+        None => copy,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The exchange's answers about an account and its orders.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use tribune_core::Clock;
 
@@ -10,37 +11,39 @@ use tribune_binance::moment::Stamped;
 use tribune_binance::number::{Notional, Price, Quantity};
 use tribune_binance::rest::answers::Decoded;
 use tribune_binance::rest::decode::{Wrong, parse, word};
-use tribune_binance::wire::{known_millis, millis, nonzero, number};
+use tribune_binance::wire::{known_millis, nonzero, number};
 
 /// An order as the exchange has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all(deserialize = "camelCase"), expecting = "an object")]
 pub(super) struct OrderState {
     #[serde(deserialize_with = "word")]
-    symbol: String,
+    pub(super) symbol: String,
     order_id: u64,
     #[serde(deserialize_with = "word")]
-    client_order_id: String,
+    pub(super) client_order_id: String,
     #[serde(deserialize_with = "word")]
     side: String,
     #[serde(rename = "type", deserialize_with = "word")]
     kind: String,
+    /// NEW, PARTIALLY_FILLED, FILLED, CANCELED, REJECTED or EXPIRED.
     #[serde(deserialize_with = "word")]
     pub(super) status: String,
     #[serde(deserialize_with = "word")]
     time_in_force: String,
-    /// `None` for market orders.
+    /// Null for market orders.
     #[serde(deserialize_with = "nonzero")]
     price: Option<Price>,
     #[serde(rename(deserialize = "origQty"), deserialize_with = "number")]
     quantity: Quantity,
     #[serde(rename(deserialize = "executedQty"), deserialize_with = "number")]
     executed_quantity: Quantity,
-    /// `None` where the exchange does not know: it says −1 of very old orders.
+    /// Null where the exchange does not know, as of very old orders.
     #[serde(rename(deserialize = "cummulativeQuoteQty"), deserialize_with = "unless_negative")]
     executed_quote_quantity: Option<Notional>,
-    /// When it was placed; `None` where the exchange does not say.
-    #[serde(default, deserialize_with = "known_millis", serialize_with = "as_text_if_known")]
+    /// When it was placed; null where the exchange does not say.
+    #[serde(default, deserialize_with = "known_millis", serialize_with = "as_text")]
+    #[schemars(with = "Option<String>")]
     time: Option<Millis>,
 }
 
@@ -52,10 +55,6 @@ impl OrderState {
             let (status, filled, whole) = (&self.status, self.executed_quantity, self.quantity);
             format!("the order is {status}: {filled} of {whole} was filled, and no more will be")
         })
-    }
-
-    pub(super) fn symbol(&self) -> &str {
-        &self.symbol
     }
 
     pub(super) fn names(&self) -> [OrderName; 2] {
@@ -75,7 +74,7 @@ pub(super) struct Changed {
 }
 
 /// A trade of this account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all(deserialize = "camelCase"), expecting = "an object")]
 pub(super) struct OwnTrade {
     #[serde(deserialize_with = "word")]
@@ -97,11 +96,12 @@ pub(super) struct OwnTrade {
     commission_asset: String,
     #[serde(rename(deserialize = "isMaker"))]
     maker: bool,
-    #[serde(deserialize_with = "millis", serialize_with = "as_text")]
-    time: Millis,
+    #[serde(deserialize_with = "known_millis", serialize_with = "as_text")]
+    #[schemars(with = "Option<String>")]
+    time: Option<Millis>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object")]
 pub(super) struct Balance {
     #[serde(deserialize_with = "word")]
@@ -112,7 +112,7 @@ pub(super) struct Balance {
     locked: Quantity,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all(deserialize = "camelCase"), expecting = "an object")]
 pub(super) struct Account {
     #[serde(deserialize_with = "word")]
@@ -125,12 +125,14 @@ pub(super) struct Account {
 }
 
 /// The times that a tool's answer carries.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Times {
+    /// By the exchange's clock, where it says so.
     exchange_time: Option<String>,
     received_time: String,
     age_ms: u64,
     source: &'static str,
+    /// True if the exchange is a simulation.
     simulated: bool,
 }
 
@@ -150,11 +152,7 @@ fn text(time: Millis) -> Option<String> {
     Timestamp::from_millisecond(time).ok().map(|time| time.to_string())
 }
 
-fn as_text<S: serde::Serializer>(time: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
-    text(*time).serialize(serializer)
-}
-
-fn as_text_if_known<S: serde::Serializer>(time: &Option<Millis>, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_text<S: serde::Serializer>(time: &Option<Millis>, serializer: S) -> Result<S::Ok, S::Error> {
     time.and_then(text).serialize(serializer)
 }
 
@@ -217,13 +215,13 @@ pub(super) fn tested(body: &[u8]) -> Decoded<()> {
 
 pub(super) fn own_trades(body: &[u8]) -> Decoded<Vec<OwnTrade>> {
     let trades: Vec<OwnTrade> = parse(body)?;
-    let last = trades.iter().map(|trade| trade.time).max();
+    let last = trades.iter().filter_map(|trade| trade.time).max();
     Ok((trades, last))
 }
 
 pub(super) fn account(body: &[u8]) -> Decoded<Account> {
     let mut account: Account = parse(body)?;
-    let is_empty = |balance: &Balance| balance.free.is_zero() && balance.locked.is_zero();
-    account.balances.retain(|balance| !is_empty(balance));
+    let holds = |balance: &Balance| !(balance.free.is_zero() && balance.locked.is_zero());
+    account.balances.retain(holds);
     Ok((account, parse::<Besides>(body)?.update_time))
 }

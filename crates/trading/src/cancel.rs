@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use tribune_binance::rest::Method;
+use tribune_binance::rest::{Endpoint, Method};
 use tribune_core::{CallContext, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
-use super::account::{Change, TradingAccount};
+use super::account::{Change, JOURNAL_FAILED, TradingAccount, copy};
 use super::answers::{self, OrderState, Times};
-use super::place::JOURNAL_FAILED;
-use super::spec::{self, CHANGE, Draft};
-use tribune_binance::rest::Endpoint;
+use super::entry::Action;
+use super::spec::{self, CHANGE, OneOrder, arguments, spec};
 use tribune_binance::rest::request::Request;
 use tribune_market_parts::exchange_error;
 
@@ -21,7 +21,7 @@ pub(super) struct CancelOrder {
     account: Arc<TradingAccount>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Cancelled<'a> {
     status: &'static str,
     order: &'a OrderState,
@@ -34,7 +34,14 @@ struct Cancelled<'a> {
 impl CancelOrder {
     pub(super) fn new(account: &Arc<TradingAccount>) -> Self {
         Self {
-            spec: draft().spec(),
+            spec: spec::<OneOrder, Cancelled<'_>>(
+                "binance_cancel_order",
+                "Cancel an order",
+                "Cancels one open order at once; what was filled before stays filled. Name it by symbol and order_id \
+                 or client_order_id, which binance_get_open_orders lists. If an answer says \"execution status \
+                 unknown\", look with binance_get_order before trying again.",
+                CHANGE,
+            ),
             account: Arc::clone(account),
         }
     }
@@ -51,26 +58,26 @@ impl Tool for CancelOrder {
     }
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
-        let symbol = spec::text(&args, "symbol").unwrap_or_default();
-        let order = spec::which_order(&args).map_err(exchange_error)?;
+        let wanted: OneOrder = arguments(args)?;
+        let order = wanted.name()?;
         let (parameter, value) = order.parameter();
         // A cancellation has its own id, so that two can be told apart.
-        let name = self.account.previews.name("tribune-")?;
+        let name = self.account.previews.random_name("tribune-")?;
         let request = Request::new(Endpoint::Order)
-            .symbol(symbol)
+            .symbol(&wanted.symbol)
             .map_err(exchange_error)?
             .with(parameter, &value)
             .with("newClientOrderId", &name);
         let change = Change {
-            action: "cancel_order",
+            action: Action::CancelOrder,
             method: Method::DELETE,
             request,
             read: answers::cancelled,
-            symbol: symbol.to_owned(),
+            described: json!({"symbol": wanted.symbol, "cancellation": name}),
             order,
-            described: json!({"symbol": symbol, "cancellation": name}),
         };
-        let changed = self.account.change(change, cx).await?;
+        let sending = self.account.start(change, cx);
+        let changed = sending.await.map_err(|error| copy(&error))?;
         let answer = Cancelled {
             status: "cancelled",
             order: &changed.order.value,
@@ -78,29 +85,5 @@ impl Tool for CancelOrder {
             times: Times::new(&changed.order, self.account.clock()),
         };
         ToolOutput::structured(&answer, 1)
-    }
-}
-
-fn draft() -> Draft {
-    Draft {
-        name: "binance_cancel_order",
-        title: "Cancel an order",
-        description: "Cancels one open order at once; what was filled before stays filled. Name it by symbol and \
-                      order_id or client_order_id, which binance_get_open_orders lists. If an answer says \"execution \
-                      status unknown\", look with binance_get_order before trying again."
-            .to_owned(),
-        arguments: json!({
-            "symbol": spec::symbol(),
-            "order_id": spec::order_id(),
-            "client_order_id": spec::client_order_id(),
-        }),
-        required: &["symbol"],
-        output: spec::with_times(json!({
-            "status": {"type": "string", "enum": ["cancelled"]},
-            "order": spec::order_state(),
-            "note": {"type": "string"},
-        })),
-        output_required: &["status", "order", "received_time", "age_ms", "source", "simulated"],
-        hints: CHANGE,
     }
 }

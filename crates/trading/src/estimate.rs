@@ -1,6 +1,8 @@
 //! The estimated value of an order by the current book, and what counts against the cap.
 
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Serialize;
 use tribune_core::Result;
 
 use super::order::{Order, Side, Terms, refuse};
@@ -8,13 +10,15 @@ use tribune_analytics::cost::{Action, Cost, Size, cost};
 use tribune_binance::book::Depth;
 use tribune_binance::number::{Notional, Price, Quantity};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Estimate {
     /// What would be paid or received, without fees.
     pub(super) notional: Notional,
     /// What counts against the cap. A sale counts at the best bid, even if deeper levels pay less.
+    #[serde(skip)]
     pub(super) counted: Notional,
-    /// The average price; `None` if unknown.
+    /// The average price; null if unknown.
+    #[schemars(with = "Option<String>")]
     pub(super) price: Option<Decimal>,
     /// The price of the last level needed.
     pub(super) worst_price: Option<Price>,
@@ -26,9 +30,9 @@ impl Order {
     pub(super) fn estimate(&self, depth: &Depth) -> Result<Estimate> {
         match self.terms {
             Terms::Limit { price, quantity, .. } => self.at_limit(depth, price, quantity),
-            Terms::Market(quantity) => self.at_market(depth, Size::Base(quantity)),
-            Terms::MarketFor(money) if self.side == Side::Buy => Ok(self.for_money(depth, money)),
-            Terms::MarketFor(money) => self.at_market(depth, Size::Quote(money)),
+            Terms::Market { quantity } => self.at_market(depth, Size::Base(quantity)),
+            Terms::MarketFor { quote_quantity } if self.side == Side::Buy => Ok(self.for_money(depth, quote_quantity)),
+            Terms::MarketFor { quote_quantity } => self.at_market(depth, Size::Quote(quote_quantity)),
         }
     }
 
@@ -132,7 +136,7 @@ mod tests {
         let mut args = json!({"symbol": "S", "side": side});
         let fields = args.as_object_mut().expect("object");
         fields.extend(more.as_object().expect("object").clone());
-        Order::read(fields).expect("order")
+        Order::read(&serde_json::from_value(args).expect("arguments")).expect("order")
     }
 
     fn limit(side: &str, price: &str) -> Order {

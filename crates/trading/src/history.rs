@@ -9,12 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answers::OrderState;
-use super::entry::{Entry, Event, Line, Lines, OrderName};
+use super::entry::{Action, Entry, Event, OrderName};
 
 /// How many orders are remembered; the oldest are dropped.
 const MAX_REMEMBERED: usize = 1_000;
-/// How many unreadable lines a message names.
-const MAX_NAMED: usize = 5;
 const RECENT: Duration = Duration::from_secs(60);
 /// How many orders a preview lists.
 const MAX_RECENT: usize = 10;
@@ -65,58 +63,34 @@ pub(super) struct OrderHistory {
 }
 
 impl OrderHistory {
-    pub(super) fn new(lines: Lines) -> Self {
-        let history = Self::default();
-        for line in lines.readable {
-            history.note(line);
+    /// Orders in flight when an earlier run ended have an unknown outcome.
+    pub(super) fn of_earlier_runs(self, gap: Option<String>) -> Self {
+        for placement in self.placements().values_mut() {
+            if placement.outcome == Outcome::InFlight {
+                placement.outcome = Outcome::Unknown;
+            }
         }
-        history.end_run();
-        let gap = gap(&lines.unreadable);
-        if let Some(gap) = &gap {
-            let lines = lines.unreadable.len();
-            tracing::warn!(lines, "{gap}; earlier orders may be missing in previews");
-        }
-        Self { gap, ..history }
-    }
-
-    /// For a journal that could not be read.
-    pub(super) fn unreadable() -> Self {
-        Self {
-            gap: Some("the journal of orders could not be read back".to_owned()),
-            ..Self::default()
-        }
+        Self { gap, ..self }
     }
 
     fn placements(&self) -> MutexGuard<'_, IndexMap<String, Placement>> {
         self.placements.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a new line of the journal.
-    pub(super) fn record(&self, entry: &Entry) {
-        self.note(Line {
-            time: entry.time,
-            event: entry.event,
-            action: entry.action.to_owned(),
-            caller: entry.caller.clone(),
-            order: entry.order.clone(),
-            request: entry.request.clone(),
-            result: entry.result.clone().unwrap_or_default(),
-        });
-    }
-
-    fn note(&self, line: Line) {
+    /// Takes a line of the journal.
+    pub(super) fn note(&self, line: &Entry) {
         // A cancellation says nothing about how the order was placed.
-        if line.action == "cancel_order" {
+        if line.action == Action::CancelOrder {
             return;
         }
         let order = OrderSummary::deserialize(&line.result).ok();
-        let name = match (&order, line.order) {
-            (_, OrderName::Client(name)) => name,
-            (Some(order), OrderName::Number(_)) => order.client_order_id.clone(),
-            (None, OrderName::Number(_)) => return,
+        let name = match (&line.order, &order) {
+            (OrderName::Client(name), _) => name.clone(),
+            (OrderName::Number(_), Some(order)) => order.client_order_id.clone(),
+            (OrderName::Number(_), None) => return,
         };
         let mut placements = self.placements();
-        if matches!(line.event, Event::Intent) {
+        if line.event == Event::Intent {
             placements.shift_remove(&name);
             if placements.len() >= MAX_REMEMBERED {
                 placements.shift_remove_index(0);
@@ -124,10 +98,10 @@ impl OrderHistory {
             let placement = Placement {
                 client_order_id: name.clone(),
                 outcome: Outcome::InFlight,
-                requested: line.request,
+                requested: line.request.clone(),
                 order: None,
                 time: line.time,
-                caller: line.caller,
+                caller: line.caller.clone(),
             };
             placements.insert(name, placement);
         } else if let Some(placement) = placements.get_mut(&name) {
@@ -143,35 +117,22 @@ impl OrderHistory {
         }
     }
 
-    /// Orders in flight when the process ended have an unknown outcome.
-    fn end_run(&self) {
-        for placement in self.placements().values_mut() {
-            if placement.outcome == Outcome::InFlight {
-                placement.outcome = Outcome::Unknown;
-            }
-        }
-    }
-
     pub(super) fn lookup(&self, client_order_id: &str) -> Option<Placement> {
         self.placements().get(client_order_id).cloned()
     }
 
     pub(super) fn is_placed(&self, order: &OrderName) -> bool {
-        match order {
-            OrderName::Client(name) => self.lookup(name).is_some_and(|known| known.outcome == Outcome::Placed),
-            OrderName::Number(_) => false,
-        }
+        let OrderName::Client(name) = order else { return false };
+        self.lookup(name).is_some_and(|known| known.outcome == Outcome::Placed)
     }
 
-    /// The id of an order that the exchange has, if the journal does not have it as placed.
-    pub(super) fn is_mended_by(&self, found: &OrderState) -> Option<OrderName> {
-        let [name, _] = found.names();
-        let OrderName::Client(client_order_id) = &name else {
-            return None;
-        };
-        let placement = self.lookup(client_order_id)?;
-        let is_missing = matches!(placement.outcome, Outcome::Refused | Outcome::Unknown | Outcome::Absent);
-        (is_missing && placement.symbol() == found.symbol()).then_some(name)
+    /// Whether the exchange has an order that the journal does not have as placed.
+    pub(super) fn lacks(&self, found: &OrderState) -> bool {
+        let known = self.lookup(&found.client_order_id);
+        known.is_some_and(|placement| {
+            let is_missing = matches!(placement.outcome, Outcome::Refused | Outcome::Unknown | Outcome::Absent);
+            is_missing && placement.symbol() == found.symbol
+        })
     }
 
     /// Orders in flight, and those placed in the last minute, latest first. Unresolved orders are listed elsewhere.
@@ -221,22 +182,6 @@ impl Placement {
             self.client_order_id
         )
     }
-}
-
-fn gap(unreadable: &[u64]) -> Option<String> {
-    let named: Vec<String> = unreadable.iter().take(MAX_NAMED).map(u64::to_string).collect();
-    let more = unreadable.len() - named.len();
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    (!named.is_empty()).then(|| {
-        format!(
-            "the journal of orders is incomplete: line {}{more} cannot be read",
-            named.join(", ")
-        )
-    })
 }
 
 #[cfg(test)]

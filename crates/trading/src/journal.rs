@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tribune_core::{Error, Result};
 
-use super::entry::{Entry, Event, Lines};
+use super::entry::{Entry, Event, read_back};
 use super::history::OrderHistory;
 use super::unresolved::UnresolvedOrders;
 
@@ -44,19 +44,21 @@ impl Journal {
             ))
             .caused_by(error)
         })?;
-        let (history, unresolved) = match Lines::read(path) {
-            Ok(lines) => {
-                let unresolved = UnresolvedOrders::left_open(&lines.readable, now);
-                (OrderHistory::new(lines), unresolved)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the journal of orders cannot be read back: what an earlier run left open is not known");
-                (OrderHistory::unreadable(), UnresolvedOrders::default())
-            }
-        };
+        let (history, unresolved) = (OrderHistory::default(), UnresolvedOrders::default());
+        let read = read_back(path, |line| {
+            unresolved.replay(&line, now);
+            history.note(&line);
+        });
+        let gap = read.unwrap_or_else(|error| {
+            tracing::warn!(%error, "reading the journal of orders failed");
+            Some("the journal of orders could not be read back".to_owned())
+        });
+        if let Some(gap) = &gap {
+            tracing::warn!("{gap}; earlier orders may be missing in previews");
+        }
         Ok(Self {
             file: Arc::new(Mutex::new(file)),
-            history,
+            history: history.of_earlier_runs(gap),
             unresolved,
         })
     }
@@ -66,23 +68,19 @@ impl Journal {
         let written = self.write(entry).await;
         // Without an intent on disk nothing is sent; other events have happened either way.
         if written.is_ok() || !matches!(entry.event, Event::Intent) {
-            self.history.record(entry);
+            self.history.note(entry);
         }
-        written
+        written.map_err(|error| Error::internal("the journal of orders could not be written").caused_by(error))
     }
 
-    async fn write(&self, entry: &Entry) -> Result<()> {
-        let failed = "the journal of orders could not be written";
-        let mut line = serde_json::to_vec(entry).map_err(|error| Error::internal(failed).caused_by(error))?;
+    async fn write(&self, entry: &Entry) -> io::Result<()> {
+        let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         let file = Arc::clone(&self.file);
         let written = tokio::task::spawn_blocking(move || {
             append(&mut file.lock().unwrap_or_else(PoisonError::into_inner), &line)
         });
-        let written = written
-            .await
-            .map_err(|error| Error::internal(failed).caused_by(error))?;
-        written.map_err(|error| Error::internal(failed).caused_by(error))
+        written.await?
     }
 }
 
@@ -152,18 +150,18 @@ fn end_last_line(file: &mut File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::OrderName;
+    use crate::entry::{Action, OrderName};
 
     fn entry(event: Event) -> Entry {
         Entry {
             time: jiff::Timestamp::UNIX_EPOCH,
             event,
-            action: "place_order",
+            action: Action::PlaceOrder,
             caller: "local".to_owned(),
-            correlation_id: Arc::from("-"),
+            correlation_id: "-".to_owned(),
             order: OrderName::Client("tribune-1".to_owned()),
             request: serde_json::json!({"symbol": "BTCUSDT"}),
-            result: None,
+            result: serde_json::Value::Null,
             error: None,
             simulated: None,
         }

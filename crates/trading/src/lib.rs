@@ -25,7 +25,6 @@ mod queries;
 mod spec;
 #[cfg(test)]
 mod tests;
-mod times;
 mod unresolved;
 
 use std::path::PathBuf;
@@ -35,6 +34,10 @@ use async_trait::async_trait;
 use tribune_core::{Error, Result, Tool};
 
 use account::TradingAccount;
+use cancel::CancelOrder;
+use place::PlaceOrder;
+use queries::{AccountQuery, Subject};
+
 pub use config::{Config, build};
 use tribune_binance::book::Depth;
 use tribune_binance::model::Symbol;
@@ -98,9 +101,15 @@ pub fn tools(settings: Settings, rest: Rest, market: Arc<dyn Market>) -> Result<
     let credentials = &settings.credentials;
     let signer = Signer::new(&credentials.api_key, &credentials.secret).map_err(exchange_error)?;
     let account = Arc::new(TradingAccount::new(settings, signer, rest, market)?);
-    let mut tools = queries::tools(&account);
+    let query = |subject| -> Arc<dyn Tool> { Arc::new(AccountQuery::new(subject, &account)) };
     // Their order is part of the contract.
-    tools.insert(2, Arc::new(place::PlaceOrder::new(&account)));
-    tools.insert(3, Arc::new(cancel::CancelOrder::new(&account)));
-    Ok(tools)
+    Ok(vec![
+        query(Subject::Account),
+        query(Subject::MyTrades),
+        Arc::new(PlaceOrder::new(&account)),
+        Arc::new(CancelOrder::new(&account)),
+        query(Subject::Order),
+        query(Subject::OpenOrders),
+        query(Subject::AllOrders),
+    ])
 }

@@ -4,13 +4,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use indexmap::IndexMap;
 use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
-use tokio::sync::watch;
 use tribune_core::{Clock, Error, Principal, Result};
 
-use super::answers::Changed;
+use super::account::Sending;
 use super::order::Order;
 
 pub(super) const VALID_FOR: Duration = Duration::from_secs(60);
@@ -21,26 +21,27 @@ const MAX_KEPT: usize = 100;
 /// With a prefix, names stay within the exchange's 36 characters.
 const NAME_BYTES: usize = 12;
 
+/// The order of a token, once it is sent. A caller holds the lock while it checks the order and sends it, so that of
+/// concurrent calls one sends it; if that caller gives up before, the next one may.
+pub(super) type Slot = Arc<tokio::sync::Mutex<Option<Sending>>>;
+
 struct Preview {
     order: Order,
     principal: Principal,
     issued: Instant,
-    /// The progress of its order, once the token is used.
-    progress: Option<watch::Receiver<Progress>>,
+    slot: Slot,
 }
 
 impl Preview {
-    /// Also if the caller who used it gave up before anything was sent.
     fn is_unused(&self) -> bool {
-        self.progress.as_ref().is_none_or(|progress| {
-            // In this order: a finished order is not in progress.
-            progress.has_changed().is_err() && matches!(*progress.borrow(), Progress::CheckedOrder)
-        })
+        self.slot.try_lock().is_ok_and(|sent| sent.is_none())
     }
 
     fn is_settled(&self) -> bool {
-        let settled = |progress: &watch::Receiver<Progress>| matches!(*progress.borrow(), Progress::Settled(_));
-        self.progress.as_ref().is_some_and(settled)
+        let is_settled = |sending: &Sending| sending.clone().now_or_never().is_some();
+        self.slot
+            .try_lock()
+            .is_ok_and(|sent| sent.as_ref().is_some_and(is_settled))
     }
 
     fn is_kept(&self, now: Instant) -> bool {
@@ -50,85 +51,11 @@ impl Preview {
     }
 }
 
-/// The progress of an order whose token was used.
-enum Progress {
-    /// Nothing was sent yet.
-    CheckedOrder,
-    Sent,
-    Settled(Settled),
-}
-
-/// The outcome of an order, shared by all callers.
-pub(super) type Settled = std::result::Result<Arc<Changed>, Arc<Error>>;
-
-/// The right to place an order. If it is dropped before sending, the next caller gets it.
-pub(super) struct Claim {
-    pub(super) client_order_id: String,
-    progress: watch::Sender<Progress>,
-}
-
-impl Claim {
-    /// From here on the order may be at the exchange.
-    pub(super) fn begin(&self) -> Placing {
-        self.progress.send_replace(Progress::Sent);
-        Placing {
-            client_order_id: self.client_order_id.clone(),
-            progress: self.progress.subscribe(),
-        }
-    }
-
-    pub(super) fn settle(self, outcome: Result<Changed>) {
-        let settled = outcome.map(Arc::new).map_err(Arc::new);
-        self.progress.send_replace(Progress::Settled(settled));
-    }
-}
-
-/// An order that is being placed or has been placed.
-pub(super) struct Placing {
-    pub(super) client_order_id: String,
-    progress: watch::Receiver<Progress>,
-}
-
-impl Placing {
-    /// Waits for the outcome; `None` if the order was given up before anything was sent.
-    pub(super) async fn settled(mut self) -> Option<Settled> {
-        let is_settled = |progress: &Progress| matches!(progress, Progress::Settled(_));
-        // An error means that the sender is gone.
-        drop(self.progress.wait_for(is_settled).await);
-        match &*self.progress.borrow() {
-            Progress::CheckedOrder => None,
-            Progress::Settled(settled) => Some(settled.clone()),
-            Progress::Sent => Some(Err(Arc::new(Error::internal(format!(
-                "execution status unknown: look with binance_get_order before trying again (client_order_id {})",
-                self.client_order_id
-            ))))),
-        }
-    }
-}
-
-/// What a token allows.
-pub(super) enum Redeemed {
-    First(Claim),
-    /// It was used before, for the same order.
-    Again(Placing),
-    /// It was used before, for another order.
-    ForAnother(Placing),
-    /// Not known here. An order placed with it would have this client order id.
-    Unknown(String),
-}
-
 pub(super) struct Previews {
     clock: Arc<dyn Clock>,
     random: SystemRandom,
     /// By token, oldest first.
     kept: Mutex<IndexMap<String, Preview>>,
-}
-
-/// A new preview.
-pub(super) struct Ticket {
-    pub(super) token: String,
-    /// The client order id that the order will have.
-    pub(super) client_order_id: String,
 }
 
 impl Previews {
@@ -144,15 +71,15 @@ impl Previews {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn issue(&self, order: &Order, principal: &Principal) -> Result<Ticket> {
-        let token = self.name("preview-")?;
-        let client_order_id = order_named_by(&token);
+    /// A new token.
+    pub(super) fn issue(&self, order: &Order, principal: &Principal) -> Result<String> {
+        let token = self.random_name("preview-")?;
         let now = self.clock.monotonic();
         let preview = Preview {
             order: order.clone(),
             principal: principal.clone(),
             issued: now,
-            progress: None,
+            slot: Slot::default(),
         };
         let mut kept = self.kept();
         kept.retain(|_, preview| preview.is_kept(now));
@@ -165,52 +92,44 @@ impl Previews {
             kept.shift_remove_index(oldest);
         }
         kept.insert(token.clone(), preview);
-        Ok(Ticket { token, client_order_id })
+        Ok(token)
     }
 
-    /// Of concurrent calls with the same token, one may place the order.
-    pub(super) fn redeem(&self, token: &str, order: &Order, principal: &Principal) -> Result<Redeemed> {
+    /// What a token was used for; `None` for a token that is not known. Another principal's counts as unknown.
+    pub(super) fn slot(&self, token: &str, principal: &Principal) -> Option<Slot> {
+        let kept = self.kept();
+        let preview = kept.get(token).filter(|preview| preview.principal == *principal)?;
+        Some(Arc::clone(&preview.slot))
+    }
+
+    pub(super) fn is_for(&self, token: &str, order: &Order) -> bool {
+        self.kept().get(token).is_some_and(|preview| preview.order == *order)
+    }
+
+    /// Whether an unused token, whose slot the caller has locked, may place an order now. A token that is shown for
+    /// another order is used up.
+    pub(super) fn redeem(&self, token: &str, order: &Order) -> Result<()> {
         let refuse = |why: &str| {
             Err(Error::invalid_argument(format!(
                 "the order was not sent: {why}; call again without preview_token for a new preview"
             )))
         };
-        let client_order_id = order_named_by(token);
+        let now = self.clock.monotonic();
         let mut kept = self.kept();
-        // Another principal's token counts as unknown.
-        let preview = kept.get_mut(token).filter(|preview| preview.principal == *principal);
-        let Some(preview) = preview else {
-            return Ok(Redeemed::Unknown(client_order_id));
-        };
-        let is_same = preview.order == *order;
-        let used = preview.progress.clone().filter(|_| !preview.is_unused());
-        if let Some(progress) = used {
-            let placing = Placing {
-                client_order_id,
-                progress,
-            };
-            return Ok(if is_same {
-                Redeemed::Again(placing)
-            } else {
-                Redeemed::ForAnother(placing)
-            });
+        match kept.get(token) {
+            None => refuse("the preview_token is unknown"),
+            Some(preview) if now.saturating_duration_since(preview.issued) >= VALID_FOR => {
+                refuse("the preview is older than 60 s")
+            }
+            Some(preview) if preview.order != *order => {
+                kept.shift_remove(token);
+                refuse("the preview was of another order")
+            }
+            Some(_) => Ok(()),
         }
-        if !preview.is_kept(self.clock.monotonic()) {
-            return refuse("the preview is older than 60 s");
-        }
-        if !is_same {
-            kept.shift_remove(token);
-            return refuse("the preview was of another order");
-        }
-        let (progress, watched) = watch::channel(Progress::CheckedOrder);
-        preview.progress = Some(watched);
-        Ok(Redeemed::First(Claim {
-            client_order_id,
-            progress,
-        }))
     }
 
-    pub(super) fn name(&self, prefix: &str) -> Result<String> {
+    pub(super) fn random_name(&self, prefix: &str) -> Result<String> {
         let mut bytes = [0u8; NAME_BYTES];
         self.random
             .fill(&mut bytes)
@@ -221,7 +140,7 @@ impl Previews {
 
 /// The client order id for a token: a hash, so that the journal can recognise the token after a restart without revealing
 /// it.
-fn order_named_by(token: &str) -> String {
+pub(super) fn client_order_id(token: &str) -> String {
     let digest = digest::digest(&digest::SHA256, token.as_bytes());
     named("tribune-", &digest.as_ref()[..NAME_BYTES])
 }
@@ -243,94 +162,74 @@ mod tests {
         Order {
             symbol: "BTCUSDT".to_owned(),
             side: Side::Buy,
-            terms: Terms::Market(Quantity::from_units(quantity)),
+            terms: Terms::Market {
+                quantity: Quantity::from_units(quantity),
+            },
         }
     }
 
-    fn claim(redeemed: Result<Redeemed>) -> Claim {
-        match redeemed {
-            Ok(Redeemed::First(claim)) => claim,
-            _ => panic!("the token cannot be used"),
-        }
-    }
-
-    fn is_unknown(redeemed: Result<Redeemed>) -> bool {
-        matches!(redeemed, Ok(Redeemed::Unknown(_)))
+    /// The order of another call that does not end.
+    fn endless() -> Sending {
+        std::future::pending().boxed().shared()
     }
 
     #[test]
-    fn a_token_is_good_once_for_one_order_of_one_caller_for_a_minute() {
+    fn token_is_good_for_one_order_of_one_caller_for_a_minute() {
         let clock = Arc::new(ManualClock::at(0));
         let previews = Previews::new(clock.clone());
         let me = Principal::Local;
-        let issue = || previews.issue(&order(5), &me).expect("ticket");
-        let why = |outcome: Result<Redeemed>| outcome.err().expect("refused").message().to_owned();
+        let issue = || previews.issue(&order(5), &me).expect("a token");
+        let why = |outcome: Result<()>| outcome.expect_err("refused").message().to_owned();
 
-        let ticket = issue();
-        assert!(ticket.client_order_id.len() <= 36);
-        let first = claim(previews.redeem(&ticket.token, &order(5), &me));
-        assert_eq!(first.client_order_id, ticket.client_order_id);
-        for _ in 0..2 {
-            let again = previews.redeem(&ticket.token, &order(5), &me);
-            assert!(matches!(again, Ok(Redeemed::Again(placing)) if placing.client_order_id == ticket.client_order_id));
-        }
-        let other = previews.redeem(&ticket.token, &order(6), &me);
-        assert!(matches!(other, Ok(Redeemed::ForAnother(_))));
+        let token = issue();
+        assert!(client_order_id(&token).len() <= 36);
+        assert!(previews.slot(&token, &me).is_some());
+        assert!(previews.slot(&token, &Principal::Anonymous).is_none());
+        assert!(previews.is_for(&token, &order(5)) && !previews.is_for(&token, &order(6)));
+        previews.redeem(&token, &order(5)).expect("unused");
 
-        let token = issue().token;
-        assert!(why(previews.redeem(&token, &order(6), &me)).contains("another order"));
-        assert!(is_unknown(previews.redeem(&token, &order(5), &me)), "used up");
+        assert!(why(previews.redeem(&token, &order(6))).contains("another order"));
+        assert!(why(previews.redeem(&token, &order(5))).contains("unknown"), "used up");
+        assert!(previews.slot(&token, &me).is_none(), "used up");
 
-        let token = issue().token;
-        assert!(is_unknown(previews.redeem(&token, &order(5), &Principal::Anonymous)));
-        drop(claim(previews.redeem(&token, &order(5), &me)));
-
-        let token = issue().token;
+        let token = issue();
         clock.advance_ms(59_999);
-        let later = issue().token;
+        let later = issue();
         clock.advance_ms(1);
-        assert!(why(previews.redeem(&token, &order(5), &me)).contains("older than 60 s"));
-        claim(previews.redeem(&later, &order(5), &me));
+        assert!(why(previews.redeem(&token, &order(5))).contains("older than 60 s"));
+        previews.redeem(&later, &order(5)).expect("unused");
     }
 
     #[tokio::test]
-    async fn what_was_given_up_unsent_can_be_had_and_what_was_sent_cannot() {
+    async fn unsent_order_is_left_to_the_next_caller_and_sent_one_is_not() {
         let previews = Previews::new(Arc::new(ManualClock::at(0)));
-        let token = previews.issue(&order(5), &Principal::Local).expect("ticket").token;
-        let redeem = || previews.redeem(&token, &order(5), &Principal::Local);
-        let first = claim(redeem());
-        let Ok(Redeemed::Again(waiting)) = redeem() else {
-            panic!("somebody has it")
-        };
+        let token = previews.issue(&order(5), &Principal::Local).expect("a token");
+        let slot = || previews.slot(&token, &Principal::Local).expect("a slot");
+        let first = slot().lock_owned().await;
+        let waiting = slot();
+        let mut waiting = std::pin::pin!(waiting.lock());
+        assert!(waiting.as_mut().now_or_never().is_none(), "the first caller checks it");
         drop(first);
-        assert!(waiting.settled().await.is_none());
-
-        let second = claim(redeem());
-        let placing = second.begin();
-        let Ok(Redeemed::Again(waiting)) = redeem() else {
-            panic!("somebody sends it")
-        };
+        let mut second = waiting.await;
+        assert!(second.is_none(), "nothing was sent");
+        *second = Some(endless());
         drop(second);
-        for placing in [placing, waiting] {
-            let settled = placing.settled().await.expect("sent");
-            let error = settled.expect_err("outcome unknown");
-            assert!(error.message().starts_with("execution status unknown"), "{error}");
-        }
-        assert!(matches!(redeem(), Ok(Redeemed::Again(_))), "never free again");
+        assert!(slot().lock().await.is_some(), "never free again");
     }
 
     #[test]
-    fn previews_are_bounded_and_what_is_under_way_stays() {
+    fn previews_are_bounded_and_orders_in_progress_stay() {
         let previews = Previews::new(Arc::new(ManualClock::at(0)));
-        let issue = || previews.issue(&order(1), &Principal::Local).expect("ticket").token;
-        let redeem = |token: &str| previews.redeem(token, &order(1), &Principal::Local);
-        let (used, unused) = (issue(), issue());
-        let _claim = claim(redeem(&used));
-        for _ in 1..MAX_KEPT {
+        let issue = || previews.issue(&order(1), &Principal::Local).expect("a token");
+        let slot = |token: &str| previews.slot(token, &Principal::Local);
+        let (sent, checked, unused) = (issue(), issue(), issue());
+        *slot(&sent).expect("a slot").try_lock().expect("free") = Some(endless());
+        let _checking = slot(&checked).expect("a slot").try_lock_owned().expect("free");
+        for _ in 2..MAX_KEPT {
             issue();
         }
         assert_eq!(previews.kept().len(), MAX_KEPT);
-        assert!(matches!(redeem(&used), Ok(Redeemed::Again(_))));
-        assert!(is_unknown(redeem(&unused)));
+        assert!(slot(&sent).is_some() && slot(&checked).is_some());
+        assert!(slot(&unused).is_none());
     }
 }

@@ -1,14 +1,14 @@
-//! What the schemas of the tools share.
+//! What the specs of the tools share.
 
-use serde_json::{Value, json};
-use tribune_core::wire::object;
-use tribune_core::{CallDisplay, Hints, JsonObject, ToolSpec};
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tribune_core::{CallDisplay, Error, Hints, JsonObject, Result, ToolSpec};
 
 use super::entry::OrderName;
-use tribune_binance::rest::RestError;
-
-/// The longest list: a hundred orders fit the size that hosts accept.
-pub(super) const MAX_LISTED: u32 = 100;
 
 /// Reads an external account that changes all the time.
 pub(super) const LOOK: Hints = Hints {
@@ -25,127 +25,93 @@ pub(super) const CHANGE: Hints = Hints {
     open_world: true,
 };
 
-pub(super) struct Draft {
-    pub(super) name: &'static str,
-    pub(super) title: &'static str,
-    pub(super) description: String,
-    pub(super) arguments: Value,
-    pub(super) required: &'static [&'static str],
-    pub(super) output: Value,
-    pub(super) output_required: &'static [&'static str],
-    pub(super) hints: Hints,
+/// The spec of a tool that takes `A` and answers with `O`. `A` refuses unknown fields: ignoring one could change the
+/// meaning of an order.
+pub(super) fn spec<A: JsonSchema, O: JsonSchema>(
+    name: &str,
+    title: &str,
+    description: impl Into<String>,
+    hints: Hints,
+) -> ToolSpec {
+    let arguments = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_null));
+    ToolSpec {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        description: description.into(),
+        input_schema: schema::<A>(arguments),
+        output_schema: schema::<O>(SchemaSettings::draft2020_12().for_serialize()),
+        hints,
+        icon: None,
+        display: CallDisplay::default(),
+        aliases: vec![
+            ("orderId", "order_id"),
+            ("origClientOrderId", "client_order_id"),
+            ("timeInForce", "time_in_force"),
+            ("quoteOrderQty", "quote_quantity"),
+        ],
+    }
 }
 
-impl Draft {
-    /// Unknown arguments are refused: ignoring one could change the meaning of an order.
-    pub(super) fn spec(self) -> ToolSpec {
-        ToolSpec {
-            name: self.name.to_owned(),
-            title: self.title.to_owned(),
-            description: self.description,
-            input_schema: object(json!({
-                "type": "object",
-                "properties": self.arguments,
-                "required": self.required,
-                "additionalProperties": false,
-            })),
-            output_schema: object(json!({
-                "type": "object",
-                "properties": self.output,
-                "required": self.output_required,
-            })),
-            hints: self.hints,
-            icon: None,
-            display: CallDisplay::default(),
-            aliases: vec![
-                ("orderId", "order_id"),
-                ("origClientOrderId", "client_order_id"),
-                ("timeInForce", "time_in_force"),
-                ("quoteOrderQty", "quote_quantity"),
-            ],
+/// As hosts take it: without references, titles and formats.
+fn schema<T: JsonSchema>(mut settings: SchemaSettings) -> JsonObject {
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let settings = settings.with_transform(RecursiveTransform(|schema: &mut Schema| {
+        schema.remove("title");
+        schema.remove("format");
+    }));
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    // For types without fields.
+    schema.entry("properties").or_insert_with(|| JsonObject::new().into());
+    schema
+}
+
+/// An argument is left out, not null.
+fn without_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get("type") {
+        let known = types.iter().find(|kind| **kind != "null").cloned();
+        schema.insert("type".to_owned(), known.unwrap_or_default());
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+}
+
+/// Arguments that have been checked against their schema.
+pub(super) fn arguments<T: DeserializeOwned>(args: JsonObject) -> Result<T> {
+    serde_json::from_value(Value::Object(args)).map_err(|error| Error::invalid_argument(error.to_string()))
+}
+
+/// Names one order.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OneOrder {
+    /// The symbol exactly as the exchange has it, for example BTCUSDT.
+    #[schemars(length(min = 1, max = 40))]
+    pub(super) symbol: String,
+    /// The exchange's number of the order; or give client_order_id.
+    order_id: Option<u64>,
+    /// The name under which the order was placed; or give order_id.
+    #[schemars(length(min = 1, max = 36))]
+    client_order_id: Option<String>,
+}
+
+impl OneOrder {
+    pub(super) fn name(&self) -> Result<OrderName> {
+        match (self.order_id, &self.client_order_id) {
+            (Some(number), None) => Ok(OrderName::Number(number)),
+            (None, Some(name)) => Ok(OrderName::Client(name.clone())),
+            _ => Err(Error::invalid_argument(
+                "name the order by either order_id or client_order_id",
+            )),
         }
     }
-}
-
-pub(super) fn symbol() -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 40,
-        "description": "The symbol exactly as the exchange has it, for example BTCUSDT.",
-    })
-}
-
-pub(super) fn decimal(meaning: &str) -> Value {
-    json!({
-        "type": "string",
-        "pattern": r"^[0-9]{1,15}(\.[0-9]{1,8})?$",
-        "description": format!("{meaning} A decimal number as a string, for example \"0.015\"."),
-    })
-}
-
-pub(super) fn order_id() -> Value {
-    json!({"type": "integer", "minimum": 0, "description": "The exchange's number of the order; or give client_order_id."})
-}
-
-pub(super) fn client_order_id() -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 36,
-        "description": "The name under which the order was placed; or give order_id.",
-    })
-}
-
-/// An order as the exchange has it, in answers.
-pub(super) fn order_state() -> Value {
-    let text = json!({"type": "string"});
-    let text_or_null = json!({"type": ["string", "null"]});
-    json!({
-        "type": "object",
-        "properties": {
-            "symbol": text, "order_id": {"type": "integer"}, "client_order_id": text, "side": text, "type": text,
-            "status": {"type": "string", "description": "NEW, PARTIALLY_FILLED, FILLED, CANCELED, REJECTED or EXPIRED."},
-            "time_in_force": text, "price": text_or_null, "quantity": text, "executed_quantity": text,
-            "executed_quote_quantity": text_or_null, "time": text_or_null,
-        },
-    })
-}
-
-/// The fields of [`super::answers::Times`], beside others.
-pub(super) fn with_times(mut fields: Value) -> Value {
-    let times = object(json!({
-        "exchange_time": {"type": ["string", "null"], "description": "By the exchange's clock, where it says so."},
-        "received_time": {"type": "string"},
-        "age_ms": {"type": "integer"},
-        "source": {"type": "string"},
-        "simulated": {"type": "boolean", "description": "True if the exchange is a simulation."},
-    }));
-    if let Value::Object(fields) = &mut fields {
-        fields.extend(times);
-    }
-    fields
 }
 
 /// `btc/usdt` becomes `BTCUSDT`; nothing else is guessed.
 pub(super) fn normalise_symbol(args: &mut JsonObject) {
     if let Some(Value::String(symbol)) = args.get_mut("symbol") {
         *symbol = symbol.trim().to_uppercase().replace(['/', '-', '_', ' '], "");
-    }
-}
-
-pub(super) fn text<'a>(args: &'a JsonObject, name: &str) -> Option<&'a str> {
-    args.get(name).and_then(Value::as_str)
-}
-
-/// The order that a caller names.
-pub(super) fn which_order(args: &JsonObject) -> Result<OrderName, RestError> {
-    let number = args.get("order_id").and_then(Value::as_u64);
-    match (number, text(args, "client_order_id")) {
-        (Some(number), None) => Ok(OrderName::Number(number)),
-        (None, Some(name)) => Ok(OrderName::Client(name.to_owned())),
-        _ => Err(RestError::Invalid(
-            "name the order by either order_id or client_order_id".to_owned(),
-        )),
     }
 }

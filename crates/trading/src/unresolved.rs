@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::answers::OrderState;
-use super::entry::{Event, Line, OrderName};
+use super::entry::{Action, Entry, Event, OrderName};
 
 /// The exchange accepts an order until its `recvWindow` ends, with a margin for clocks and its own work. Only after that
 /// is a missing order known never to have arrived.
@@ -18,7 +17,7 @@ const MAX_OPEN: usize = 50;
 /// An order whose outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct UnresolvedOrder {
-    pub(super) action: String,
+    pub(super) action: Action,
     pub(super) symbol: String,
     #[serde(flatten)]
     pub(super) order: OrderName,
@@ -30,6 +29,16 @@ pub(super) struct UnresolvedOrder {
 }
 
 impl UnresolvedOrder {
+    pub(super) fn new(intent: &Entry) -> Self {
+        Self {
+            action: intent.action,
+            symbol: intent.symbol().to_owned(),
+            order: intent.order.clone(),
+            time: intent.time,
+            given_up: None,
+        }
+    }
+
     fn is_of(&self, symbol: &str, order: &OrderName) -> bool {
         self.symbol == symbol && self.order == *order
     }
@@ -52,26 +61,19 @@ impl UnresolvedOrder {
 pub(super) struct UnresolvedOrders(Mutex<Vec<UnresolvedOrder>>);
 
 impl UnresolvedOrders {
-    /// Those without an outcome in the journal. Its wall clock may have been corrected since; they were certainly sent
-    /// before `now`.
-    pub(super) fn left_open(lines: &[Line], now: Instant) -> Self {
-        let unresolved = Self::default();
-        for line in lines {
-            let pending = UnresolvedOrder {
-                action: line.action.clone(),
-                symbol: line.symbol().to_owned(),
-                order: line.order.clone(),
-                time: line.time,
-                given_up: Some(now),
-            };
-            match line.event {
-                Event::Intent => unresolved.add(pending),
-                Event::Unknown => (),
-                Event::Refused => unresolved.remove(&pending),
-                Event::Done | Event::Found | Event::Absent => drop(unresolved.close(&pending.symbol, &line.names())),
-            }
+    /// Takes a line of an earlier run. The journal's wall clock may have been corrected since; what it says was certainly
+    /// sent before `now`.
+    pub(super) fn replay(&self, line: &Entry, now: Instant) {
+        let pending = UnresolvedOrder {
+            given_up: Some(now),
+            ..UnresolvedOrder::new(line)
+        };
+        match line.event {
+            Event::Intent => self.add(pending),
+            Event::Unknown => (),
+            Event::Refused => self.remove(&pending),
+            Event::Done | Event::Found | Event::Absent => drop(self.close(&pending.symbol, &line.names())),
         }
-        unresolved
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<UnresolvedOrder>> {
@@ -103,16 +105,9 @@ impl UnresolvedOrders {
 
     /// The order's outcome is known, under all of these names; returns its first entry.
     pub(super) fn close(&self, symbol: &str, names: &[OrderName]) -> Option<UnresolvedOrder> {
-        let mut open = self.open();
-        let is_closed = |pending: &UnresolvedOrder| names.iter().any(|name| pending.is_of(symbol, name));
-        let (closed, left): (Vec<UnresolvedOrder>, _) = open.drain(..).partition(is_closed);
-        *open = left;
+        let is_closed = |pending: &mut UnresolvedOrder| names.iter().any(|name| pending.is_of(symbol, name));
+        let closed: Vec<UnresolvedOrder> = self.open().extract_if(.., is_closed).collect();
         closed.into_iter().next()
-    }
-
-    /// The same for an order that was found, under both of its names.
-    pub(super) fn close_found(&self, order: &OrderState) -> Option<UnresolvedOrder> {
-        self.close(order.symbol(), &order.names())
     }
 
     /// The last entry for an order.
@@ -123,18 +118,15 @@ impl UnresolvedOrders {
 
     /// Those whose answer is no longer awaited.
     pub(super) fn list(&self) -> Vec<UnresolvedOrder> {
-        let open = self.open();
-        open.iter()
-            .filter(|pending| pending.given_up.is_some())
-            .cloned()
-            .collect()
+        let is_given_up = |pending: &&UnresolvedOrder| pending.given_up.is_some();
+        self.open().iter().filter(is_given_up).cloned().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Lines;
+    use crate::journal::Journal;
 
     fn line(event: &str, order: &str) -> String {
         line_of("place_order", event, order)
@@ -178,8 +170,9 @@ mod tests {
             line_of("cancel_order", "refused", "\"order_id\":31"),
         ];
         std::fs::write(&path, text.concat()).expect("journal");
-        let lines = Lines::read(&path).expect("journal").readable;
-        let open: Vec<String> = UnresolvedOrders::left_open(&lines, Instant::now())
+        let journal = Journal::open(&path, Instant::now()).expect("journal");
+        let open: Vec<String> = journal
+            .unresolved
             .list()
             .iter()
             .map(|pending| pending.order.to_string())
@@ -199,7 +192,7 @@ mod tests {
     fn what_may_still_arrive_is_not_given_up() {
         let given_up = Instant::now();
         let mut pending = UnresolvedOrder {
-            action: "place_order".to_owned(),
+            action: Action::PlaceOrder,
             symbol: "S".to_owned(),
             order: OrderName::Number(1),
             time: Timestamp::UNIX_EPOCH,
@@ -218,7 +211,7 @@ mod tests {
         let unresolved = UnresolvedOrders::default();
         for number in 0..=MAX_OPEN as u64 {
             unresolved.add(UnresolvedOrder {
-                action: "place_order".to_owned(),
+                action: Action::PlaceOrder,
                 symbol: "S".to_owned(),
                 order: OrderName::Number(number),
                 time: Timestamp::UNIX_EPOCH,

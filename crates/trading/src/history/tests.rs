@@ -1,5 +1,6 @@
 use super::*;
-use crate::entry::MAX_READ_BYTES;
+use crate::journal::Journal;
+use std::time::Instant;
 
 fn line(event: &str, name: &str, result: &str) -> String {
     let action = if event == "found" || event == "absent" {
@@ -17,7 +18,7 @@ fn read(text: &str) -> OrderHistory {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("journal.jsonl");
     std::fs::write(&path, text).expect("journal");
-    OrderHistory::new(Lines::read(&path).expect("journal"))
+    Journal::open(&path, Instant::now()).expect("journal").history
 }
 
 const FILLED: &str = "\"result\":{\"symbol\":\"SOLUSDT\",\"client_order_id\":\"done\",\"order_id\":28,\"status\":\"FILLED\",\
@@ -87,17 +88,6 @@ fn lines_that_cannot_be_read_are_named_by_their_numbers() {
             .expect("a gap")
             .ends_with("line 1, 2, 3, 4, 5 and 4 more cannot be read")
     );
-}
-
-/// The end of a long journal begins within a line, which is not a line that is damaged.
-#[test]
-fn lines_keep_their_numbers_in_a_journal_that_is_not_read_whole() {
-    let good = line("intent", "a", "");
-    let count = MAX_READ_BYTES as usize / good.len() + 10;
-    assert_eq!(read(&good.repeat(count)).gap(), None);
-    let history = read(&format!("{}broken\n", good.repeat(count)));
-    let told = format!("line {} cannot be read", count + 1);
-    assert!(history.gap().expect("a gap").ends_with(&told));
 }
 
 #[test]

@@ -8,7 +8,8 @@ use tribune_binance::book::Depth;
 use tribune_binance::testing::depth;
 
 fn read(args: Value) -> Result<Order> {
-    Order::read(args.as_object().expect("object"))
+    let args = args.as_object().expect("object").clone();
+    Order::read(&crate::spec::arguments(args)?)
 }
 
 fn limit(side: &str, price: &str, quantity: &str) -> Order {
@@ -125,8 +126,8 @@ fn what_a_schema_cannot_say_is_said_here() {
             json!({"type": "MARKET", "quantity": "1", "quote_quantity": "1"}),
             "either",
         ),
-        (json!({"type": "STOP_LOSS"}), "LIMIT or MARKET"),
-        (json!({"side": "HOLD"}), "BUY or SELL"),
+        (json!({"type": "STOP_LOSS"}), "expected `LIMIT` or `MARKET`"),
+        (json!({"side": "HOLD"}), "expected `BUY` or `SELL`"),
     ];
     for (more, part) in cases {
         let error = with(more).expect_err(part);

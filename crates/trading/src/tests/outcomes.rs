@@ -11,8 +11,7 @@ use tribune_core::{Error, ErrorKind};
 
 use super::bench::{Bench, KEY, NO_TIME, TOO_LATE_MS, bench, bench_with, order, order_json, with};
 use crate::Settings;
-use crate::entry::Lines;
-use crate::unresolved::UnresolvedOrders;
+use crate::journal::Journal;
 use tribune_binance::testing::{Asked, Reply, ShiftedClock, until};
 
 #[tokio::test]
@@ -152,9 +151,9 @@ async fn a_cancellation_answers_every_question_about_its_order() {
     let args = json!({"symbol": "SOLUSDT", "order_id": 28});
     bench.call("binance_cancel_order", args).await.expect("cancelled");
     assert_eq!(bench.preview().await["unresolved"], Value::Null);
-    let read_back =
-        UnresolvedOrders::left_open(&Lines::read(&bench.journal).expect("journal").readable, Instant::now());
-    assert!(read_back.list().is_empty(), "{:?}", read_back.list());
+    let read_back = Journal::open(&bench.journal, Instant::now()).expect("journal");
+    let open = read_back.unresolved.list();
+    assert!(open.is_empty(), "{open:?}");
 }
 
 #[tokio::test]
