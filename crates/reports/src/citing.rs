@@ -5,16 +5,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::json;
+use tribune_core::wire::object;
 use tribune_core::{Cited, Document, DocumentId, Error, JsonObject, Result};
 
 use super::markdown;
-use super::model::{IngestionStatus, Report};
+use super::model::{IngestionStatus, Report, Writer};
 use super::reader::AgedReport;
 use super::template::Template;
 use tribune_citations::records::Records;
 
 /// The scheme of the ids of reports.
 pub(super) const SCHEME: &str = "report";
+/// The fields of a report that its document has as metadata.
+const METADATA: [&str; 9] = [
+    "symbol",
+    "base_asset",
+    "quote_asset",
+    "venue",
+    "schemaVersion",
+    "generated_at",
+    "data_age_ms",
+    "ingestion",
+    "writer",
+];
 /// Where a record has the whole report, from which its page is drawn.
 pub(super) const REPORT: &str = "report";
 
@@ -26,8 +39,7 @@ pub(super) struct Citing {
 
 /// A report that has a citation record.
 struct CitedReport {
-    token: u64,
-    sequence: u64,
+    writer: Writer,
     /// A report that has become old gets a record of its own.
     status: IngestionStatus,
     url: String,
@@ -56,14 +68,10 @@ pub(super) fn report_id(symbol: &str) -> Result<DocumentId> {
         .map_err(|error| Error::invalid_argument(format!("this symbol cannot be part of an id: {error}")))
 }
 
-fn id_of(report: &Report) -> Result<DocumentId> {
-    report_id(&report.symbol)
-}
-
 /// The report as text, not cited.
 pub(super) fn document(report: &Report) -> Result<Document> {
     Ok(Document {
-        id: id_of(report)?,
+        id: report_id(&report.symbol)?,
         title: title(report),
         text: markdown::render(report),
         url: None,
@@ -99,11 +107,11 @@ impl Citing {
             url: &url,
             report,
         };
+        let is_ok = report.ingestion.status == IngestionStatus::Ok;
         let cited = CitedReport {
-            token: report.writer.writer_token,
-            sequence: report.writer.sequence,
+            writer: report.writer.clone(),
             status: report.ingestion.status,
-            template: aged.is_ok().then(|| Template::new(aged.report(), answer)).flatten(),
+            template: is_ok.then(|| Template::new(aged.report(), answer)).flatten(),
             url: url.clone(),
         };
         self.lock().insert(report.symbol.into(), Arc::new(cited));
@@ -128,7 +136,7 @@ impl Citing {
         }
         let report = aged.now();
         let answer = Answer {
-            id: &id_of(&report)?,
+            id: &report_id(&report.symbol)?,
             title: &title(&report),
             url: &url,
             report,
@@ -141,10 +149,7 @@ impl Citing {
     fn last(&self, aged: &AgedReport) -> Option<Arc<CitedReport>> {
         let report = aged.report();
         let cited = self.lock().get(report.symbol.as_str())?.clone();
-        let is_same = cited.token == report.writer.writer_token
-            && cited.sequence == report.writer.sequence
-            && cited.status == aged.status();
-        is_same.then_some(cited)
+        (cited.writer == report.writer && cited.status == aged.status()).then_some(cited)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<CitedReport>>> {
@@ -153,19 +158,7 @@ impl Citing {
 }
 
 fn metadata(report: &Report) -> JsonObject {
-    let fields = [
-        ("symbol", json!(report.symbol)),
-        ("base_asset", json!(report.base_asset)),
-        ("quote_asset", json!(report.quote_asset)),
-        ("venue", json!(report.venue)),
-        ("schemaVersion", json!(report.schema_version)),
-        ("generated_at", json!(report.generated_at)),
-        ("data_age_ms", json!(report.data_age_ms)),
-        ("ingestion", json!(report.ingestion)),
-        ("writer", json!(report.writer)),
-    ];
+    let mut fields = object(json!(report));
+    fields.retain(|name, _| METADATA.contains(&name.as_str()));
     fields
-        .map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect()
 }

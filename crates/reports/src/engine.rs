@@ -1,16 +1,17 @@
 //! The loop that keeps reports current: it claims symbols, computes their reports and writes them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::cache::{Claim, Eagerness, Lease, NodeId, ReportCache, Token, Unavailable, Write, Written};
 use super::compute::{self, Inputs, Slow};
 use super::exchange::Exchange;
 use super::freshness::FRESH;
-use super::retry::{Panicked, Retry};
 use super::share::first_choice;
 use tribune_analytics::Published;
 use tribune_binance::feed::BookState;
@@ -25,22 +26,13 @@ const SLOW_EVERY: Duration = Duration::from_secs(2);
 const MIN_HOLD: Duration = Duration::from_secs(10);
 /// With a book confirmed longer ago than this, a node with a fresher one should write.
 const FRESH_WITHIN: Duration = Duration::from_secs(2);
+/// A panic may come from one state of one book, so its symbol is tried again after this time.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// After this time a missing book is reported as missing.
 const WARM_WITHIN: Duration = Duration::from_secs(3);
 
 /// What keeps an engine from writing, for the source's status.
-#[derive(Debug, Default)]
-pub(super) struct WritingTrouble(Mutex<Option<String>>);
-
-impl WritingTrouble {
-    pub(super) fn get(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, trouble: Option<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
-    }
-}
+pub(super) type WritingTrouble = watch::Sender<Option<String>>;
 
 /// A symbol that this node tracks.
 struct Tracked {
@@ -51,8 +43,8 @@ struct Tracked {
     /// The largest token seen of it.
     known: Token,
     held: Option<HeldLease>,
-    /// After a panic of its computation.
-    retry: Retry,
+    /// Until when it is left alone after a panic of its computation.
+    paused_until: Option<Instant>,
 }
 
 /// The lease of a symbol that this node writes.
@@ -60,8 +52,8 @@ struct HeldLease {
     token: Token,
     sequence: u64,
     since: Instant,
-    slow: Slow,
-    slow_due: Instant,
+    /// The slow figures, and when to compute them anew.
+    slow: Option<(Slow, Instant)>,
 }
 
 /// Keeps the reports of this node's symbols current.
@@ -117,8 +109,9 @@ impl Engine {
         let now = self.now();
         let wanted: HashSet<Arc<str>> = self.exchange.always_tracked().into_iter().collect();
         let gone = self.tracked.extract_if(|name, _| !wanted.contains(name));
-        let given_up = gone.filter_map(|(name, symbol)| Some((name, symbol.held?.token)));
-        let given_up = given_up.collect();
+        let given_up = gone
+            .filter_map(|(name, symbol)| Some((name, symbol.held?.token)))
+            .collect();
         for name in wanted {
             if !self.tracked.contains_key(&name)
                 && let Some(symbol) = table.lookup(&name)
@@ -129,7 +122,7 @@ impl Engine {
                     old_since: None,
                     known: 0,
                     held: None,
-                    retry: Retry::default(),
+                    paused_until: None,
                 };
                 self.tracked.insert(name, tracked);
             }
@@ -139,9 +132,7 @@ impl Engine {
 
     async fn round(&mut self) -> Result<(), Unavailable> {
         let given_up = self.follow_symbols();
-        if !given_up.is_empty() {
-            self.cache.release(&self.node, &given_up, false).await?;
-        }
+        self.give_up(&given_up).await?;
         if self.tracked.is_empty() {
             return Ok(());
         }
@@ -174,10 +165,14 @@ impl Engine {
         }
         let held = self.tracked.values().filter(|symbol| symbol.held.is_some()).count();
         metrics::gauge!("tribune_report_symbols_written").set(held as f64);
-        if unwanted.is_empty() {
+        self.give_up(&unwanted).await
+    }
+
+    async fn give_up(&self, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
+        if leases.is_empty() {
             return Ok(());
         }
-        self.cache.release(&self.node, &unwanted, false).await
+        self.cache.release(&self.node, leases, false).await
     }
 
     fn claim_of(&self, symbol: &Tracked) -> Claim {
@@ -244,50 +239,46 @@ impl Engine {
     fn note(&self, outcome: Result<(), Unavailable>) {
         let trouble = outcome.err().map(|unavailable| unavailable.to_string());
         let trouble = trouble.or_else(|| self.failing_symbols());
-        match (self.trouble.get(), &trouble) {
+        let before = self.trouble.send_replace(trouble.clone());
+        match (before, trouble) {
             (Some(_), None) => tracing::info!(place = self.cache.place(), "reports are written again"),
             (None, Some(trouble)) => tracing::warn!(trouble, "reports cannot be written; trying again"),
             _ => {}
         }
-        self.trouble.set(trouble);
     }
 
     /// The symbols whose reports cannot be computed, for the source's status.
     fn failing_symbols(&self) -> Option<String> {
         let now = self.now();
-        let failing = self.tracked.iter().filter(|(_, symbol)| !symbol.retry.is_due(now));
-        let mut names: Vec<&str> = failing.map(|(name, _)| &**name).collect();
-        names.sort_unstable();
-        let first = names.first()?;
-        Some(match names.len() - 1 {
-            0 => format!("computing the report of {first} panicked; it is retried"),
-            more => format!("computing the reports of {first} and {more} more panicked; they are retried"),
-        })
+        let failing = || self.tracked.iter().filter(|(_, symbol)| symbol.is_paused(now));
+        let (first, count) = (failing().map(|(name, _)| name).min()?, failing().count());
+        Some(format!(
+            "computing reports panicked for {count} symbols, such as {first}; it is retried"
+        ))
     }
 }
 
 impl Tracked {
     /// Whether its book was confirmed within [`FRESH_WITHIN`].
     fn is_fresh(&self, exchange: &dyn Exchange) -> bool {
-        let is_recent = |published: Arc<Published>| {
-            exchange
-                .clock()
-                .monotonic()
-                .saturating_duration_since(published.confirmed())
-                < FRESH_WITHIN
-        };
+        let now = exchange.clock().monotonic();
+        let is_recent = |published: Arc<Published>| now.saturating_duration_since(published.confirmed()) < FRESH_WITHIN;
         exchange.feed().lookup(&self.symbol.name).is_some_and(is_recent)
     }
 
     /// Whether its book has come, or has been waited for long enough.
     fn is_warm(&self, exchange: &dyn Exchange) -> bool {
         let now = exchange.clock().monotonic();
-        if !self.retry.is_due(now) {
+        if self.is_paused(now) {
             return false;
         }
         let waited = now.saturating_duration_since(self.listed);
         let has_come = |published: Arc<Published>| published.status().state != BookState::Warming;
         waited >= WARM_WITHIN || exchange.feed().lookup(&self.symbol.name).is_some_and(has_come)
+    }
+
+    fn is_paused(&self, now: Instant) -> bool {
+        self.paused_until.is_some_and(|until| now < until)
     }
 
     /// Records a lease; returns its token if it should be released for another node.
@@ -301,8 +292,7 @@ impl Tracked {
                     token,
                     sequence: 0,
                     since: now,
-                    slow: Slow::default(),
-                    slow_due: now,
+                    slow: None,
                 });
                 None
             }
@@ -343,10 +333,10 @@ impl Tracked {
 
     /// A panic affects this symbol alone: another node may write it until this one tries again.
     fn try_report(&mut self, exchange: &dyn Exchange, node: &NodeId) -> Option<Write> {
-        let mut retry = std::mem::take(&mut self.retry);
-        let outcome = retry.attempt(exchange.clock().monotonic(), || self.report(exchange, node));
-        self.retry = retry;
-        outcome.unwrap_or_else(|Panicked| {
+        let now = exchange.clock().monotonic();
+        let computed = catch_unwind(AssertUnwindSafe(|| self.report(exchange, node)));
+        self.paused_until = computed.is_err().then_some(now + RETRY_AFTER);
+        computed.unwrap_or_else(|_| {
             self.lose(self.known, "computing its report panicked");
             metrics::counter!("tribune_report_panics_total").increment(1);
             tracing::error!(symbol = %self.symbol.name, "computing the report of a symbol panicked; trying again later");
@@ -358,7 +348,8 @@ impl Tracked {
         let held = self.held.as_mut()?;
         let published = exchange.feed().lookup(&self.symbol.name)?;
         let now = Moment::now(exchange.clock());
-        let is_old = now.monotonic.saturating_duration_since(published.confirmed()) > FRESH;
+        let since = |earlier| now.monotonic.saturating_duration_since(earlier);
+        let is_old = since(published.confirmed()) > FRESH;
         self.old_since = self.old_since.or(Some(now.monotonic)).filter(|_| is_old);
         let inputs = Inputs {
             symbol: &self.symbol,
@@ -367,16 +358,13 @@ impl Tracked {
             now,
             exchange_now: exchange.exchange_now(),
             simulated: exchange.simulated(),
-            old_for: self
-                .old_since
-                .map_or(Duration::ZERO, |since| now.monotonic.saturating_duration_since(since)),
+            old_for: self.old_since.map_or(Duration::ZERO, since),
         };
-        if now.monotonic >= held.slow_due {
-            held.slow = compute::slow(&inputs);
-            held.slow_due = now.monotonic + SLOW_EVERY;
-        }
+        let known = held.slow.take().filter(|(_, due)| now.monotonic < *due);
+        let compute = || (compute::slow(&inputs), now.monotonic + SLOW_EVERY);
+        let (slow, _) = held.slow.insert(known.unwrap_or_else(compute));
         held.sequence += 1;
-        let report = compute::report(&inputs, &held.slow, (node, held.token, held.sequence));
+        let report = compute::report(&inputs, slow, (node, held.token, held.sequence));
         let took = exchange.clock().monotonic().saturating_duration_since(now.monotonic);
         metrics::histogram!("tribune_report_compute_seconds").record(took.as_secs_f64());
         Some(Write {

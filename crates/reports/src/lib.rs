@@ -28,7 +28,6 @@ pub mod markdown;
 mod metrics;
 pub mod model;
 mod reader;
-mod retry;
 mod service;
 mod share;
 pub mod source;

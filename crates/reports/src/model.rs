@@ -37,7 +37,7 @@ pub(crate) fn schema_for<T: JsonSchema>() -> schemars::Schema {
     settings.into_generator().into_root_schema_for::<T>()
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Version of this schema; a reader of 1.0 can read every 1.x.
     #[serde(rename = "schemaVersion")]
@@ -103,7 +103,7 @@ pub struct Report {
     pub sections: Sections,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Writer {
     /// The process that wrote it.
@@ -116,7 +116,7 @@ pub struct Writer {
     pub sequence: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Ingestion {
     /// ok, degraded (data older than 1 s for 2 s), or down (data older than 5 s).
@@ -128,11 +128,12 @@ pub struct Ingestion {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IngestionStatus {
     Ok,
     Degraded,
+    #[default]
     Down,
 }
 
@@ -301,7 +302,7 @@ pub struct Component {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Sections {
     /// Of last_price and the figures of 24 hours.
@@ -349,17 +350,23 @@ impl Sections {
             ("health", &self.health),
         ]
     }
+}
 
-    pub fn all_mut(&mut self) -> [&mut Section; 8] {
-        [
-            &mut self.ticker,
-            &mut self.book,
-            &mut self.flow,
-            &mut self.walls,
-            &mut self.vacuums,
-            &mut self.volume_profile,
-            &mut self.anomalies,
-            &mut self.health,
-        ]
+impl Report {
+    /// Every age that is known, in the order of the JSON, to let it grow.
+    pub fn ages_mut(&mut self) -> impl Iterator<Item = &mut u64> {
+        let Sections {
+            ticker,
+            book,
+            flow,
+            walls,
+            vacuums,
+            volume_profile,
+            anomalies,
+            health,
+        } = &mut self.sections;
+        let sections = [ticker, book, flow, walls, vacuums, volume_profile, anomalies, health];
+        let ages = sections.into_iter().filter_map(|section| section.age_ms.as_mut());
+        std::iter::once(&mut self.data_age_ms).chain(ages)
     }
 }

@@ -1,12 +1,13 @@
 //! Reading reports: ages grow with the time since, and a reader never goes back to an older report.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tribune_core::Clock;
 
-use super::cache::{Found, ReportCache, Timing, Unavailable};
+use super::cache::{Found, ReportCache, Stored, Timing, Unavailable};
 use super::freshness;
 use super::model::{IngestionStatus, Report};
 
@@ -46,10 +47,8 @@ impl Reader {
     }
 
     pub async fn read(&self, symbol: &Arc<str>) -> Result<Option<AgedReport>, Unavailable> {
-        let mut readings = self.read_all(std::slice::from_ref(symbol)).await?;
-        readings
-            .pop()
-            .unwrap_or_else(|| Err(Unavailable("the cache gave no answer".to_owned())))
+        let readings = self.read_all(std::slice::from_ref(symbol)).await?;
+        readings.into_iter().next().unwrap_or(Ok(None))
     }
 
     /// One result per symbol, in their order; a bad entry affects only its own symbol.
@@ -61,39 +60,49 @@ impl Reader {
         let now = self.clock.monotonic();
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let readings = symbols.iter().zip(found).map(|(symbol, found)| {
-            match found {
-                Found::Report(stored) => {
-                    // `None`: older than this machine's uptime.
-                    if let Some(generated) = now.checked_sub(stored.age) {
-                        note(&mut newest, symbol, stored.report, generated);
-                    }
+            let read = match found {
+                // `None`: older than this machine's uptime.
+                Found::Report(Stored { report, age }) => {
+                    now.checked_sub(age).map(|generated| Newest { report, generated })
                 }
                 // The cache may have lost it; the last one read still holds.
-                Found::Nothing => {}
+                Found::Nothing => None,
                 Found::Garbage(why) => {
                     return Err(Unavailable(format!(
                         "the entry of {symbol} is not a report ({why}); its writer replaces it"
                     )));
                 }
-            }
-            forget_old(&mut newest, symbol, now);
-            Ok(newest.get(symbol).map(|newest| AgedReport {
-                report: newest.report.clone(),
-                since: now.saturating_duration_since(newest.generated),
-            }))
+            };
+            let kept = match (newest.remove(symbol), read) {
+                (Some(known), Some(read)) => Some(known.or_newer(read)),
+                (known, read) => known.or(read),
+            };
+            let since = |kept: &Newest| now.saturating_duration_since(kept.generated);
+            Ok(kept
+                .filter(|kept| since(kept) < Timing::DEFAULT.keep_report)
+                .map(|kept| {
+                    newest.insert(symbol.clone(), kept.clone());
+                    AgedReport {
+                        since: since(&kept),
+                        report: kept.report,
+                    }
+                }))
         });
         Ok(readings.collect())
     }
 }
 
-fn note(newest: &mut HashMap<Arc<str>, Newest>, symbol: &Arc<str>, report: Arc<Report>, generated: Instant) {
-    match newest.get_mut(symbol) {
-        // Tokens go back if the cache has lost everything and its clock was set back; our clock does not.
-        Some(known) if order(&known.report) > order(&report) && generated < known.generated + SURELY_LATER => {}
-        // The same report: it cannot have become younger.
-        Some(known) if order(&known.report) == order(&report) => known.generated = known.generated.min(generated),
-        _ => {
-            newest.insert(symbol.clone(), Newest { report, generated });
+impl Newest {
+    fn or_newer(self, read: Self) -> Self {
+        match order(&self.report).cmp(&order(&read.report)) {
+            // The same report: it cannot have become younger.
+            Ordering::Equal => Self {
+                generated: self.generated.min(read.generated),
+                ..self
+            },
+            // Tokens go back if the cache has lost everything and its clock was set back; our clock does not.
+            Ordering::Greater if read.generated < self.generated + SURELY_LATER => self,
+            _ => read,
         }
     }
 }
@@ -101,13 +110,6 @@ fn note(newest: &mut HashMap<Arc<str>, Newest>, symbol: &Arc<str>, report: Arc<R
 /// Of two reports of a symbol, the one with the larger order is newer.
 fn order(report: &Report) -> (u64, u64) {
     (report.writer.writer_token, report.writer.sequence)
-}
-
-fn forget_old(newest: &mut HashMap<Arc<str>, Newest>, symbol: &Arc<str>, now: Instant) {
-    let is_old = |known: &Newest| now.saturating_duration_since(known.generated) >= Timing::DEFAULT.keep_report;
-    if newest.get(symbol).is_some_and(is_old) {
-        newest.remove(symbol);
-    }
 }
 
 impl AgedReport {
@@ -121,41 +123,30 @@ impl AgedReport {
         u64::try_from(self.since.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Whether its status is still ok.
-    pub fn is_ok(&self) -> bool {
-        self.status() == IngestionStatus::Ok
+    pub fn age(&self) -> Duration {
+        Duration::from_millis(self.report.data_age_ms.saturating_add(self.since_ms()))
     }
 
     pub fn status(&self) -> IngestionStatus {
-        let age = Duration::from_millis(self.report.data_age_ms.saturating_add(self.since_ms()));
-        freshness::status(age, Duration::ZERO).max(self.report.ingestion.status)
+        freshness::status(self.age(), Duration::ZERO).max(self.report.ingestion.status)
     }
 
     /// The report as it is now, with its ages grown.
     pub fn now(&self) -> Report {
         let mut report = Report::clone(&self.report);
-        let millis = self.since_ms();
-        report.data_age_ms = report.data_age_ms.saturating_add(millis);
-        for section in report.sections.all_mut() {
-            section.age_ms = section.age_ms.map(|age| age.saturating_add(millis));
+        for age in report.ages_mut() {
+            *age = age.saturating_add(self.since_ms());
         }
         report.ingestion.status = self.status();
         if report.ingestion.status != IngestionStatus::Ok && report.ingestion.reason.is_none() {
-            let seconds = self.since.as_secs_f64();
             report.ingestion.reason = Some(if self.since >= UNWRITTEN {
+                let seconds = self.since.as_secs_f64();
                 format!("no report has been written for {seconds:.1} s: no node writes this symbol now")
             } else {
-                let age = report.data_age_ms as f64 / 1000.0;
-                format!("the data is {age:.1} s old")
+                format!("the data is {:.1} s old", self.age().as_secs_f64())
             });
         }
         report
-    }
-
-    /// Records the age in the metrics.
-    pub fn record_age(&self) {
-        let age = self.report.data_age_ms.saturating_add(self.since_ms());
-        metrics::histogram!("tribune_report_age_seconds").record(age as f64 / 1000.0);
     }
 }
 
@@ -164,7 +155,7 @@ mod tests {
     use super::*;
     use async_trait::async_trait;
 
-    use crate::cache::{Claim, Indexed, Lease, NodeId, Stored, Token, Write, Written};
+    use crate::cache::{Claim, Indexed, Lease, NodeId, Token, Write, Written};
     use crate::tests::fixture;
     use tribune_binance::testing::ManualClock;
 

@@ -124,7 +124,7 @@ impl Reports {
         loop {
             let read = self.reader.read(symbol).await;
             if let Some(report) = read.map_err(|unavailable| backend_unavailable(&unavailable))? {
-                report.record_age();
+                metrics::histogram!("tribune_report_age_seconds").record(report.age().as_secs_f64());
                 return Ok(report);
             }
             let is_tracked = |exchange: &Arc<dyn Exchange>| exchange.is_to_be_tracked(symbol);
@@ -208,7 +208,7 @@ impl Reports {
     }
 
     fn writing_trouble(&self, exchange: &dyn Exchange) -> Option<String> {
-        self.trouble.get().or_else(|| exchange.current_trouble())
+        self.trouble.borrow().clone().or_else(|| exchange.current_trouble())
     }
 }
 

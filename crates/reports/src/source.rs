@@ -212,7 +212,7 @@ impl Source for ReportsSource {
         if let Some(trouble) = directory.trouble() {
             return SourceStatus::Degraded(format!("backend_unavailable: {trouble}"));
         }
-        if let Some(trouble) = self.reports.trouble.get() {
+        if let Some(trouble) = self.reports.trouble.borrow().clone() {
             return SourceStatus::Degraded(format!("reports cannot be written: {trouble}"));
         }
         let is_well = |exchange: &Arc<dyn Exchange>| exchange.is_to_track() && exchange.current_trouble().is_none();

@@ -21,10 +21,7 @@ impl Template {
     /// `wrap` turns the report into what is written: the report itself, or a type with its fields.
     pub(super) fn new<T: Serialize>(report: &Report, wrap: impl FnOnce(Report) -> T) -> Option<Self> {
         let mut marked = report.clone();
-        let mut ages = vec![std::mem::replace(&mut marked.data_age_ms, u64::MAX)];
-        for section in marked.sections.all_mut() {
-            ages.extend(section.age_ms.as_mut().map(|age| std::mem::replace(age, u64::MAX)));
-        }
+        let ages: Vec<u64> = marked.ages_mut().map(|age| std::mem::replace(age, u64::MAX)).collect();
         let text = serde_json::to_string(&wrap(marked)).ok()?;
         let pieces: Vec<String> = text.split(MARK).map(str::to_owned).collect();
         (pieces.len() == ages.len() + 1).then_some(Self { pieces, ages })
@@ -60,10 +57,7 @@ mod tests {
         let template = Template::new(&report, |report| report).expect("a template");
         for since in [0, 7, 123_456_789] {
             let mut older = report.clone();
-            older.data_age_ms += since;
-            for section in older.sections.all_mut() {
-                section.age_ms = section.age_ms.map(|age| age + since);
-            }
+            older.ages_mut().for_each(|age| *age += since);
             assert_eq!(template.fill(since), serde_json::to_string(&older).expect("JSON"));
         }
     }

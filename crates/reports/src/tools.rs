@@ -1,5 +1,6 @@
 //! `get_report` and `market_overview`.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,10 +15,8 @@ use super::model::{self, Report};
 use super::service::{Reports, backend_unavailable};
 
 const READ_LIVE: Hints = Hints {
-    read_only: true,
-    destructive: false,
-    idempotent: true,
     open_world: true,
+    ..Hints::READ
 };
 /// Each batch has the full time of a read.
 const READ_AT_ONCE: usize = 100;
@@ -155,15 +154,6 @@ struct Missing {
     reason: String,
 }
 
-impl Missing {
-    fn new(symbol: &Arc<str>, reason: String) -> Self {
-        Self {
-            symbol: symbol.clone(),
-            reason,
-        }
-    }
-}
-
 const COLUMNS: &[&str] = &[
     "symbol",
     "last_price",
@@ -191,21 +181,22 @@ impl Tool for MarketOverview {
             let read = self.reports.reader.read_all(batch).await;
             readings.extend(read.map_err(|unavailable| backend_unavailable(&unavailable))?);
         }
-        let mut reports = Vec::new();
-        let mut missing = Vec::new();
+        let (mut reports, mut missing) = (Vec::new(), Vec::new());
         for (symbol, reading) in symbols.iter().zip(readings) {
-            match reading {
-                Ok(Some(report)) => reports.push(report.now()),
-                Ok(None) => missing.push(Missing::new(symbol, "stale: its last report has expired".to_owned())),
-                Err(why) => missing.push(Missing::new(symbol, why.to_string())),
-            }
+            let reason = match reading {
+                Ok(Some(report)) => {
+                    reports.push(report.now());
+                    continue;
+                }
+                Ok(None) => "stale: its last report has expired".to_owned(),
+                Err(why) => why.to_string(),
+            };
+            let symbol = symbol.clone();
+            missing.push(Missing { symbol, reason });
         }
         // Most people look for the most traded symbols.
-        reports.sort_by(|a, b| {
-            b.quote_volume_24h
-                .cmp(&a.quote_volume_24h)
-                .then(a.symbol.cmp(&b.symbol))
-        });
+        let rank = |report: &Report| (Reverse(report.quote_volume_24h), report.symbol.clone());
+        reports.sort_by_cached_key(rank);
         let simulated = reports.iter().find_map(|report| report.simulated.clone());
         let mut rows: Vec<Vec<Value>> = reports.iter().map(row).collect();
         let fits = fitting(&rows);

@@ -16,7 +16,7 @@ use super::citing::REPORT;
 use super::exchange::Names;
 use super::model::{IngestionStatus, Level, Report, Section};
 use tribune_market_parts::book::Pair;
-use tribune_market_parts::parts::{links, simulated};
+use tribune_market_parts::parts::{links, simulated, subtitle};
 use tribune_page::parts::{signed, tone_of};
 use tribune_page::text::{self, capitalised};
 
@@ -38,11 +38,6 @@ pub(super) fn then(document: &Document, names: &dyn Names) -> Option<Board> {
     Some(board(&report, names, true))
 }
 
-fn subtitle(base: &str, quote: &str, names: &dyn Names) -> String {
-    let name = |ticker| names.asset(ticker).unwrap_or(ticker);
-    tribune_market_parts::parts::subtitle(name(base), name(quote), Some("market report"))
-}
-
 fn board(report: &Report, names: &dyn Names, is_past: bool) -> Board {
     let pair = Pair {
         base: report.base_asset.clone(),
@@ -50,32 +45,18 @@ fn board(report: &Report, names: &dyn Names, is_past: bool) -> Board {
         price_places: price_places(report),
     };
     let label = report.simulated.as_deref().map(simulated);
+    let name = |ticker| names.asset(ticker).unwrap_or(ticker);
     let reason = report.ingestion.reason.as_deref();
-    let mut panels = panels::book_panels(report, &pair);
-    panels.extend([
-        panels::flow(report.flow.as_ref(), &report.sections.flow, &pair),
-        panels::profile(
-            report.liquidity.volume_profile.as_ref(),
-            &report.sections.volume_profile,
-            &pair,
-        ),
-        panels::walls(report, &pair),
-        panels::vacuums(report, &pair),
-        panels::anomalies(report),
-        panels::health(report.health.as_ref(), report.ingestion.status, &report.sections.health),
-        panels::sections(report),
-        panels::writer(report),
-    ]);
     Board {
         title: format!("{}/{}", report.base_asset, report.quote_asset),
-        subtitle: Some(subtitle(&report.base_asset, &report.quote_asset, names)),
+        subtitle: Some(subtitle(name(&pair.base), name(&pair.quote), Some("market report"))),
         badges: label
             .into_iter()
             .chain([ingestion(report.ingestion.status, reason, is_past)])
             .collect(),
         headline: Some(headline(report)),
         notes: reason.map(capitalised).into_iter().collect(),
-        panels,
+        panels: panels::all(report, &pair),
         links: links(&report.symbol, true),
         is_live: false,
         shows_text: true,
@@ -84,38 +65,21 @@ fn board(report: &Report, names: &dyn Names, is_past: bool) -> Board {
 
 /// How fresh the data is, or was in a record.
 fn ingestion(status: IngestionStatus, reason: Option<&str>, is_past: bool) -> Badge {
-    let (label, tone, meaning) = match (status, is_past) {
-        (IngestionStatus::Ok, false) => (
-            "data ok",
-            Tone::Good,
-            "The exchange confirmed the data within a moment.",
-        ),
-        (IngestionStatus::Ok, true) => (
-            "data was ok",
+    let (word, tone, meaning) = match status {
+        IngestionStatus::Ok if is_past => (
+            "ok",
             Tone::Plain,
             "The exchange had confirmed the data within a moment.",
         ),
-        (IngestionStatus::Degraded, false) => (
-            "data degraded",
-            Tone::Warning,
-            "The data is older than a second for two seconds.",
-        ),
-        (IngestionStatus::Degraded, true) => (
-            "data was degraded",
-            Tone::Warning,
-            "The data had been older than a second for two seconds.",
-        ),
-        (IngestionStatus::Down, false) => ("data down", Tone::Bad, "The data is older than five seconds."),
-        (IngestionStatus::Down, true) => ("data was down", Tone::Bad, "The data was older than five seconds."),
+        IngestionStatus::Ok => ("ok", Tone::Good, "The exchange confirmed the data within a moment."),
+        IngestionStatus::Degraded => ("degraded", Tone::Warning, "Data older than a second for two seconds."),
+        IngestionStatus::Down => ("down", Tone::Bad, "Data older than five seconds."),
     };
-    let meaning = reason.map_or_else(
-        || meaning.to_owned(),
-        |reason| format!("{meaning} {}.", capitalised(reason)),
-    );
+    let reason = reason.map(|reason| format!(" {}.", capitalised(reason)));
     Badge {
-        label: label.to_owned(),
+        label: format!("data {}{word}", if is_past { "was " } else { "" }),
         tone,
-        meaning: Some(meaning),
+        meaning: Some(format!("{meaning}{}", reason.unwrap_or_default())),
     }
 }
 
@@ -132,8 +96,7 @@ fn price_places(report: &Report) -> usize {
 
 fn headline(report: &Report) -> Headline {
     let (base, quote) = (&*report.base_asset, &*report.quote_asset);
-    let reason = |section: &Section| section.reason.clone().unwrap_or_else(|| "it is not known".to_owned());
-    let (of_day, of_book) = (reason(&report.sections.ticker), reason(&report.sections.book));
+    let (of_day, of_book) = (why(&report.sections.ticker), why(&report.sections.book));
     let best = |label: &str, best: Option<Level>| Figure {
         note: Some(best.map_or_else(
             || of_book.clone(),
@@ -141,6 +104,7 @@ fn headline(report: &Report) -> Headline {
         )),
         ..known(label, best.map(|best| best.price), quote, &of_book)
     };
+    let rounded_price = |price: Decimal| price.round_sf(8).unwrap_or(price);
     let change = report.change_24h_pct.map(|change| {
         let shown = rounded(change);
         (Amount::new(signed(&shown), "% in 24 h"), tone_of(shown.parse().ok()))
@@ -163,14 +127,9 @@ fn headline(report: &Report) -> Headline {
             best("Best bid", report.best_bid),
             best("Best ask", report.best_ask),
             spread(report.spread_bps, &of_book),
-            known("Microprice", report.micro_price.map(shown), quote, &of_book),
+            known("Microprice", report.micro_price.map(rounded_price), quote, &of_book),
         ],
     }
-}
-
-/// A computed price, rounded for people.
-fn shown(price: Decimal) -> Decimal {
-    price.round_sf(8).unwrap_or(price)
 }
 
 fn figure(label: &str, amount: Option<Amount>, why: &str) -> Figure {

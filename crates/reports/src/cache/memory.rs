@@ -1,8 +1,8 @@
 //! Reports in the memory of one process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use async_trait::async_trait;
 use tribune_core::Clock;
@@ -13,16 +13,14 @@ use super::{
 };
 use crate::model::Report;
 
-/// How often expired entries are dropped.
-const TIDY: Duration = Duration::from_secs(60);
-
 /// The default cache, shared with no other process.
 pub struct MemoryCache {
     clock: Arc<dyn Clock>,
     timing: Timing,
-    state: RwLock<State>,
+    state: Mutex<State>,
 }
 
+#[derive(Default)]
 struct State {
     reports: HashMap<Arc<str>, LastReport>,
     writers: HashMap<Arc<str>, Writer>,
@@ -30,7 +28,6 @@ struct State {
     nodes: HashMap<NodeId, Instant>,
     /// The largest token ever granted: the next is larger, even after entries expire.
     last_token: Token,
-    tidied: Instant,
 }
 
 /// The last report of a symbol. The index needs it for longer than readers do.
@@ -60,26 +57,15 @@ impl MemoryCache {
     }
 
     pub fn with_timing(clock: Arc<dyn Clock>, timing: Timing) -> Self {
-        let state = State {
-            reports: HashMap::new(),
-            writers: HashMap::new(),
-            nodes: HashMap::new(),
-            last_token: 0,
-            tidied: clock.monotonic(),
-        };
         Self {
             clock,
             timing,
-            state: RwLock::new(state),
+            state: Mutex::default(),
         }
     }
 
-    fn reading(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn writing(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,55 +81,49 @@ impl Writer {
         }
     }
 
-    fn in_force(&self, now: Instant) -> Option<&NodeId> {
+    /// The holder of a lease that is in force.
+    fn holder(&self, now: Instant) -> Option<&NodeId> {
         self.node.as_ref().filter(|_| now < self.until)
     }
 
     fn is_of(&self, node: &str, token: Token, now: Instant) -> bool {
-        self.token == token && self.in_force(now).is_some_and(|held_by| *held_by.0 == *node)
+        self.token == token && self.holder(now).is_some_and(|holder| *holder.0 == *node)
     }
 
-    fn wanted_by(&self, now: Instant) -> Option<&NodeId> {
-        let (node, until) = self.wanted.as_ref()?;
-        Some(node).filter(|_| now < *until)
+    fn renew(&mut self, claim: &Claim, now: Instant, timing: &Timing) {
+        self.until = now + timing.lease;
+        self.is_stale = !claim.is_fresh;
     }
 }
 
 impl State {
     fn claim(&mut self, node: &NodeId, claim: &Claim, now: Instant, timing: &Timing) -> Lease {
-        let writer = self
-            .writers
-            .entry(claim.symbol.clone())
-            .or_insert_with(|| Writer::free(now));
-        let first = claim.eagerness == Eagerness::First;
+        let symbol = claim.symbol.clone();
+        let writer = self.writers.entry(symbol).or_insert_with(|| Writer::free(now));
+        let is_first = claim.eagerness == Eagerness::First;
         let is_left = writer.is_stale && claim.is_fresh;
-        match writer.in_force(now).cloned() {
-            Some(held_by) if held_by == *node => {
-                writer.until = now + timing.lease;
-                writer.is_stale = !claim.is_fresh;
+        let token = writer.token;
+        match writer.holder(now).cloned() {
+            Some(holder) if holder == *node => {
+                writer.renew(claim, now, timing);
+                let wanted = writer.wanted.as_ref().filter(|(by, until)| now < *until && by != node);
                 Lease::Renewed {
-                    token: writer.token,
-                    wanted_by: writer.wanted_by(now).filter(|by| *by != node).cloned(),
+                    token,
+                    wanted_by: wanted.map(|(by, _)| by.clone()),
                 }
             }
-            Some(held_by) if !is_left => {
-                if first {
+            Some(holder) if !is_left => {
+                if is_first {
                     writer.wanted = Some((node.clone(), now + timing.node_alive));
                 }
-                Lease::Other {
-                    node: held_by,
-                    token: writer.token,
-                }
+                Lease::Other { node: holder, token }
             }
-            _ if is_left || first || now.saturating_duration_since(writer.until) >= timing.left_free => {
+            _ if is_left || is_first || now.saturating_duration_since(writer.until) >= timing.left_free => {
                 let floor = if claim.floor > MAX_TOKEN { 0 } else { claim.floor };
                 let token = self.last_token.max(floor) + 1;
                 self.last_token = token;
-                writer.node = Some(node.clone());
-                writer.token = token;
-                writer.sequence = None;
-                writer.until = now + timing.lease;
-                writer.is_stale = !claim.is_fresh;
+                (writer.node, writer.token, writer.sequence) = (Some(node.clone()), token, None);
+                writer.renew(claim, now, timing);
                 Lease::Taken { token }
             }
             _ => Lease::Free,
@@ -151,41 +131,37 @@ impl State {
     }
 
     fn write(&mut self, write: &Write, now: Instant) -> Written {
-        let report = &write.report;
+        let Write { report, generated } = write;
         let Some(writer) = self.writers.get_mut(report.symbol.as_str()) else {
             return Written::Refused { token: 0 };
         };
         let author = &report.writer;
-        let newer = writer.sequence.is_none_or(|last| author.sequence > last);
-        if !newer || !writer.is_of(&author.node_id, author.writer_token, now) {
-            let token = writer.in_force(now).map_or(0, |_| writer.token);
+        let is_newer = writer.sequence.is_none_or(|last| author.sequence > last);
+        if !is_newer || !writer.is_of(&author.node_id, author.writer_token, now) {
+            let token = writer.holder(now).map_or(0, |_| writer.token);
             return Written::Refused { token };
         }
         writer.sequence = Some(author.sequence);
         let last = LastReport {
             report: report.clone(),
-            generated: write.generated,
+            generated: *generated,
             written: now,
         };
         self.reports.insert(report.symbol.as_str().into(), last);
         Written::Stored
     }
 
-    fn tidy(&mut self, now: Instant, timing: &Timing) {
-        if now.saturating_duration_since(self.tidied) < TIDY {
-            return;
-        }
-        self.tidied = now;
-        let young = |since: Instant, keep| now.saturating_duration_since(since) < keep;
-        self.reports.retain(|_, last| young(last.written, timing.keep_symbol));
-        self.writers.retain(|_, writer| young(writer.until, timing.keep_symbol));
+    fn drop_expired(&mut self, now: Instant, timing: &Timing) {
+        let is_young = |since: Instant| now.saturating_duration_since(since) < timing.keep_symbol;
+        self.reports.retain(|_, last| is_young(last.written));
+        self.writers.retain(|_, writer| is_young(writer.until));
     }
 }
 
 #[async_trait]
 impl ReportCache for MemoryCache {
     async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
-        let state = self.reading();
+        let state = self.state();
         let now = self.clock.monotonic();
         let found = |symbol| {
             let last: &LastReport = state.reports.get(symbol)?;
@@ -193,32 +169,26 @@ impl ReportCache for MemoryCache {
             let report = last.report.clone();
             (age < self.timing.keep_report).then_some(Found::Report(Stored { report, age }))
         };
-        Ok(symbols
-            .iter()
-            .map(|symbol| found(symbol).unwrap_or(Found::Nothing))
-            .collect())
+        let answer = |symbol| found(symbol).unwrap_or(Found::Nothing);
+        Ok(symbols.iter().map(answer).collect())
     }
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
         let now = self.clock.monotonic();
-        let mut indexed: Vec<Indexed> = self
-            .reading()
-            .reports
-            .iter()
-            .map(|(symbol, last)| Indexed {
-                symbol: symbol.clone(),
-                base: last.report.base_asset.as_str().into(),
-                quote: last.report.quote_asset.as_str().into(),
-                age: now.saturating_duration_since(last.written),
-            })
-            .filter(|indexed| indexed.age < self.timing.keep_symbol)
-            .collect();
+        let state = self.state();
+        let entries = state.reports.iter().map(|(symbol, last)| Indexed {
+            symbol: symbol.clone(),
+            base: last.report.base_asset.as_str().into(),
+            quote: last.report.quote_asset.as_str().into(),
+            age: now.saturating_duration_since(last.written),
+        });
+        let mut indexed: Vec<Indexed> = entries.filter(|entry| entry.age < self.timing.keep_symbol).collect();
         indexed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
         Ok(indexed)
     }
 
     async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
-        let mut state = self.writing();
+        let mut state = self.state();
         let now = self.clock.monotonic();
         if let Some(node) = alive {
             state.nodes.insert(node.clone(), now + self.timing.node_alive);
@@ -230,30 +200,26 @@ impl ReportCache for MemoryCache {
     }
 
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
-        let mut state = self.writing();
+        let mut state = self.state();
         let now = self.clock.monotonic();
-        state.tidy(now, &self.timing);
-        Ok(claims
-            .iter()
-            .map(|claim| state.claim(node, claim, now, &self.timing))
-            .collect())
+        state.drop_expired(now, &self.timing);
+        let lease = |claim| state.claim(node, claim, now, &self.timing);
+        Ok(claims.iter().map(lease).collect())
     }
 
     async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
-        let mut state = self.writing();
+        let mut state = self.state();
         let now = self.clock.monotonic();
         Ok(writes.iter().map(|write| state.write(write, now)).collect())
     }
 
     async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable> {
-        let mut state = self.writing();
+        let mut state = self.state();
         let now = self.clock.monotonic();
         for (symbol, token) in leases {
-            if let Some(writer) = state.writers.get_mut(symbol)
-                && writer.is_of(&node.0, *token, now)
-            {
-                writer.node = None;
-                writer.until = now;
+            let writer = state.writers.get_mut(symbol);
+            if let Some(writer) = writer.filter(|writer| writer.is_of(&node.0, *token, now)) {
+                (writer.node, writer.until) = (None, now);
             }
         }
         if leaving {
@@ -287,7 +253,7 @@ mod tests {
         assert_eq!(taken, [Lease::Taken { token: 42 }]);
         clock.advance_ms(2 * 24 * 3600 * 1000);
         cache.claim(&node, &[]).await.expect("memory");
-        assert!(cache.reading().writers.is_empty());
+        assert!(cache.state().writers.is_empty());
         let claim = [Claim {
             floor: u64::MAX,
             ..claim[0].clone()

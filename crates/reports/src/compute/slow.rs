@@ -7,50 +7,51 @@ use serde_json::Value;
 
 use super::observation::Observation;
 use super::trades::Traded;
-use super::{FLOW_SECS, PROFILE_SECS, Part, Slow, ten_places};
-use crate::model::{Anomaly, Component, Health, Vacuum, VolumeProfile, Wall};
+use super::{FLOW_SECS, PROFILE_SECS, ten_places};
+use crate::model::{Anomaly, Component, Health, Liquidity, Report, Section, Sections, Vacuum, VolumeProfile, Wall};
+use tribune_analytics::Unavailable;
 use tribune_analytics::anomalies::{Anomalies, AnomalyKind, Check};
 use tribune_analytics::depth::band;
 use tribune_analytics::figure::quotient;
 use tribune_analytics::health::{self, BAND_BPS, HealthInputs};
-use tribune_analytics::profile::{self, Histogram, RowWidth, volume_profile};
+use tribune_analytics::profile::{Histogram, RowWidth, volume_profile};
 use tribune_analytics::quotes::Touch;
 use tribune_analytics::vacuums::{self, DEFAULT_THRESHOLD_PCT, vacuums};
 use tribune_analytics::walls::{self, Walls};
-use tribune_analytics::{Unavailable, Window};
-use tribune_binance::model::Millis;
 use tribune_binance::number::Price;
 
 /// Every price is a multiple of this.
 const SMALLEST_TICK: Price = Price::from_units(1);
 
-pub(super) fn compute(observed: &Observation<'_>) -> Slow {
+/// A report with nothing but these figures and their sections.
+pub(super) fn compute(observed: &Observation<'_>) -> Report {
     let watch = &observed.inputs.published.watch;
     let checked = watch.anomalies(observed.inputs.exchange_now, Vec::new());
-    let (volume_profile, vacuums) = profile(observed);
-    Slow {
-        computed: Some(observed.inputs.now.monotonic),
-        walls: part(observed, walls(&watch.walls(), observed)),
-        vacuums,
-        volume_profile,
-        anomalies: part(observed, anomalies(&checked)),
-        health: part(observed, health(observed, &checked)),
+    let mut report = Report::default();
+    let (liquidity, sections) = (&mut report.liquidity, &mut report.sections);
+    (liquidity.walls, sections.walls) = of_book(observed, walls(&watch.walls(), observed));
+    (report.anomalies, sections.anomalies) = of_book(observed, anomalies(&checked));
+    (report.health, sections.health) = of_book(observed, health(observed, &checked));
+    match Traded::of(observed, PROFILE_SECS) {
+        Ok(traded) => profile(&traded, observed, liquidity, sections),
+        Err(reason) => {
+            sections.volume_profile = observed.section(None, observed.age_ms(), Some(reason));
+            sections.vacuums = sections.volume_profile.clone();
+        }
     }
+    report
 }
 
 /// A value, with a reason if something in it is missing; or why there is none.
 type Outcome<T> = Result<(T, Option<String>), String>;
 
-/// A part that comes from the book.
-fn part<T>(observed: &Observation<'_>, outcome: Outcome<T>) -> Part<T> {
+/// Figures from the book, and their section.
+fn of_book<T>(observed: &Observation<'_>, outcome: Outcome<T>) -> (Option<T>, Section) {
     let (value, reason) = match outcome {
         Ok((value, reason)) => (Some(value), reason),
         Err(reason) => (None, Some(reason)),
     };
-    Part {
-        value,
-        section: observed.book_section(reason),
-    }
+    (value, observed.book_section(reason))
 }
 
 /// An empty list means no walls, so there is none until the book has been watched long enough to see one.
@@ -69,26 +70,22 @@ fn walls(watched: &Walls, observed: &Observation<'_>) -> Outcome<Vec<Wall>> {
         let side = if sides[0].is_none() { "bids" } else { "asks" };
         format!("{side} were not checked: {reason}")
     });
-    Ok((watched.walls.iter().map(wall).collect(), one_side))
-}
-
-fn wall(wall: &walls::Wall) -> Wall {
-    Wall {
+    let wall = |wall: &walls::Wall| Wall {
         side: wall.side,
         price: wall.price.decimal(),
         qty: wall.quantity_base.decimal(),
         severity: wall.severity,
-    }
+    };
+    Ok((watched.walls.iter().map(wall).collect(), one_side))
 }
 
 /// The anomalies found; an error if no check could be made.
 fn anomalies(all: &Anomalies) -> Outcome<Vec<Anomaly>> {
     let missing: Vec<String> = all.checks.iter().filter_map(not_made).collect();
-    let reason = (!missing.is_empty()).then(|| {
+    let (count, checks) = (missing.len(), all.checks.len());
+    let reason = (count > 0).then(|| {
         format!(
-            "{} of {} checks could not be made yet: {}",
-            missing.len(),
-            all.checks.len(),
+            "{count} of {checks} checks could not be made yet: {}",
             missing.join(", ")
         )
     });
@@ -150,16 +147,15 @@ fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> 
         anomalies: Some(anomalies),
         age_ms: Some(observed.age_ms()),
     });
-    let missing = score.components.iter().filter(|part| part.score.is_none()).count();
-    let partly = score
-        .components
+    let parts = &score.components;
+    let missing = parts.iter().filter(|part| part.score.is_none()).count();
+    let missing = (missing > 0).then(|| format!("{missing} of {} components have no input", parts.len()));
+    let noted = parts
         .iter()
-        .filter_map(|part| Some((part.name.as_ref(), part.note.as_ref()?)));
-    let partly: Vec<String> = partly.map(|(name, note)| format!("{name}: {note}")).collect();
-    let missing = (missing > 0).then(|| format!("{missing} of {} components have no input", score.components.len()));
+        .filter_map(|part| Some(format!("{}: {}", part.name, part.note.as_ref()?)));
     let incomplete = missing
         .into_iter()
-        .chain(partly)
+        .chain(noted)
         .reduce(|all, one| format!("{all}; {one}"));
     let reason = score.reason.map(|reason| reason.to_string()).or(incomplete);
     let health = Health {
@@ -188,75 +184,40 @@ fn component(part: health::Component) -> Component {
 }
 
 /// The volume profile and its vacuums, from one histogram.
-fn profile(observed: &Observation<'_>) -> (Part<VolumeProfile>, Part<Vec<Vacuum>>) {
-    let traded = match Traded::of(observed, PROFILE_SECS) {
-        Ok(traded) => traded,
-        Err(reason) => {
-            let section = observed.section(None, observed.age_ms(), Some(reason));
-            return (
-                Part {
-                    value: None,
-                    section: section.clone(),
-                },
-                Part { value: None, section },
-            );
-        }
-    };
+fn profile(traded: &Traded, observed: &Observation<'_>, liquidity: &mut Liquidity, sections: &mut Sections) {
     let tick = observed.inputs.symbol.tick_size.unwrap_or(SMALLEST_TICK);
-    let histogram = Histogram::of_trades(
-        traded.recent.trades(),
-        traded.window,
-        traded.seen_from,
-        RowWidth::FromTick(tick),
-    );
+    let (window, seen_from) = (traded.window, traded.seen_from);
+    let histogram = Histogram::of_trades(traded.recent.trades(), window, seen_from, RowWidth::FromTick(tick));
     let histogram = histogram.as_ref().map_err(Clone::clone);
     let profile = histogram.clone().and_then(volume_profile);
     let empty = histogram.and_then(|trades| vacuums(trades, DEFAULT_THRESHOLD_PCT));
     // A profile of a few seconds must not pass for one of 15 minutes.
-    let known_ms = traded.window.end_ms.saturating_sub(traded.seen_from);
-    let partly = (known_ms < traded.window.millis()).then(|| {
-        format!(
-            "of the {PROFILE_SECS} s only the last {:.0} s are known",
-            known_ms as f64 / 1000.0
-        )
-    });
+    let known_ms = window.end_ms.saturating_sub(seen_from);
+    let known_secs = known_ms as f64 / 1000.0;
+    let partly = (known_ms < window.millis())
+        .then(|| format!("of the {PROFILE_SECS} s only the last {known_secs:.0} s are known"));
     let section = |reason: Option<&Unavailable>| {
         let reason = reason.map(ToString::to_string).or_else(|| partly.clone());
         traded.section(observed, reason)
     };
-    let volume_profile = Part {
-        section: section(profile.as_ref().err()),
-        value: profile.ok().map(|made| of_profile(&made, traded.seen_from)),
-    };
-    let vacuums = Part {
-        section: section(empty.as_ref().err()),
-        value: empty.ok().map(|made| made.vacuums.iter().map(vacuum).collect()),
-    };
-    (volume_profile, vacuums)
-}
-
-fn of_profile(made: &profile::VolumeProfile, seen_from: Millis) -> VolumeProfile {
-    VolumeProfile {
+    sections.volume_profile = section(profile.as_ref().err());
+    sections.vacuums = section(empty.as_ref().err());
+    // The share of the window whose trades are all known.
+    let known = known_ms.clamp(0, window.millis());
+    let coverage = quotient(known.into(), window.millis().into()).and_then(ten_places);
+    liquidity.volume_profile = profile.ok().map(|made| VolumeProfile {
         poc: made.poc,
         vah: made.vah.decimal(),
         val: made.val.decimal(),
         window_sec: PROFILE_SECS,
-        window_end_ms: made.window.end_ms,
+        window_end_ms: window.end_ms,
         trade_count: made.trades,
-        coverage: coverage(made.window, seen_from),
-    }
-}
-
-/// The share of the window whose trades are all known.
-fn coverage(window: Window, seen_from: Millis) -> Option<f64> {
-    let known = window.end_ms.saturating_sub(seen_from).clamp(0, window.millis());
-    ten_places(quotient(known.into(), window.millis().into())?)
-}
-
-fn vacuum(found: &vacuums::Vacuum) -> Vacuum {
-    Vacuum {
+        coverage,
+    });
+    let vacuum = |found: &vacuums::Vacuum| Vacuum {
         from: found.from.decimal(),
         to: found.to.decimal(),
         severity: found.severity,
-    }
+    };
+    liquidity.vacuums = empty.ok().map(|made| made.vacuums.iter().map(vacuum).collect());
 }

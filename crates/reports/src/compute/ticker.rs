@@ -2,48 +2,41 @@
 
 use rust_decimal::Decimal;
 
-use super::observation::Observation;
+use super::observation::{Observation, millis};
 use super::ten_places;
-use crate::model::Section;
+use crate::model::{Report, Section};
 use tribune_binance::feed::Day;
-use tribune_binance::moment::Moment;
 
-pub(super) struct Ticker {
-    pub last: Option<Decimal>,
-    pub change_pct: Option<f64>,
-    pub high: Option<Decimal>,
-    pub low: Option<Decimal>,
-    pub volume: Option<Decimal>,
-    pub quote_volume: Option<Decimal>,
-    pub section: Section,
-}
-
-impl Ticker {
-    pub fn of(observed: &Observation<'_>) -> Self {
-        let day = observed.inputs.day;
-        let last = last_price(observed, day.as_ref());
-        let change_pct = day.and_then(|day| change_pct(day.open.decimal(), last?));
-        let reason = match (day, change_pct) {
-            (None, _) => Some("the last 24 hours of the symbol are not known yet"),
-            (Some(_), None) => Some("no price of 24 hours ago to compare with"),
-            (Some(_), Some(_)) => None,
-        };
-        let age_ms = |received: Moment| {
-            let now = observed.inputs.now.monotonic;
-            super::observation::millis(now.saturating_duration_since(received.monotonic))
-        };
-        let mut section = observed.section(day.and_then(|day| day.exchange_time), 0, reason.map(str::to_owned));
-        section.age_ms = day.map(|day| age_ms(day.received));
-        Self {
-            last,
-            change_pct,
-            high: day.map(|day| last.map_or(day.high.decimal(), |last| last.max(day.high.decimal()))),
-            low: day.map(|day| last.map_or(day.low.decimal(), |last| last.min(day.low.decimal()))),
-            volume: day.map(|day| day.volume.decimal()),
-            quote_volume: day.map(|day| day.quote_volume.decimal()),
-            section,
-        }
-    }
+pub(super) fn fill(report: &mut Report, observed: &Observation<'_>) {
+    let day = observed.inputs.day;
+    let last = last_price(observed, day.as_ref());
+    // The day's figures may be older than the last trade.
+    let extreme =
+        |of_day: Decimal, choose: fn(Decimal, Decimal) -> Decimal| last.map_or(of_day, |last| choose(of_day, last));
+    report.last_price = last;
+    report.change_24h_pct = day.and_then(|day| change_pct(day.open.decimal(), last?));
+    report.high_24h = day.map(|day| extreme(day.high.decimal(), Decimal::max));
+    report.low_24h = day.map(|day| extreme(day.low.decimal(), Decimal::min));
+    report.volume_24h = day.map(|day| day.volume.decimal());
+    report.quote_volume_24h = day.map(|day| day.quote_volume.decimal());
+    let reason = match (day, report.change_24h_pct) {
+        (None, _) => Some("the last 24 hours of the symbol are not known yet"),
+        (Some(_), None) => Some("no price of 24 hours ago to compare with"),
+        (Some(_), Some(_)) => None,
+    };
+    let age_ms = |day: Day| {
+        millis(
+            observed
+                .inputs
+                .now
+                .monotonic
+                .saturating_duration_since(day.received.monotonic),
+        )
+    };
+    report.sections.ticker = Section {
+        age_ms: day.map(age_ms),
+        ..observed.section(day.and_then(|day| day.exchange_time), 0, reason.map(str::to_owned))
+    };
 }
 
 /// (last − open)/open in percent, from the last price in the report, so that both agree: trades arrive before the day's

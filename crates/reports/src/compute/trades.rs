@@ -2,7 +2,7 @@
 
 use super::FLOW_SECS;
 use super::observation::{Observation, exchange_time};
-use crate::model::{Flow, Section};
+use crate::model::{Flow, Report, Section};
 use tribune_analytics::flow::{TradeFlow, trade_flow};
 use tribune_analytics::{Unavailable, Window};
 use tribune_binance::model::Millis;
@@ -22,10 +22,9 @@ impl Traded {
         let recent = observed.inputs.published.tape.recent(window.start_ms);
         match recent.complete_from {
             None => Err("trades are not watched yet".to_owned()),
-            Some(seen_from) if seen_from > window.end_ms => Err(format!(
-                "trades are watched only since {}",
-                exchange_time(seen_from).unwrap_or_else(|| seen_from.to_string())
-            )),
+            Some(seen_from) if seen_from > window.end_ms => {
+                Err(format!("trades are watched only since {}", time(seen_from)))
+            }
             Some(seen_from) => Ok(Self {
                 recent,
                 window,
@@ -44,31 +43,30 @@ impl Traded {
     }
 }
 
-pub(super) fn flow(observed: &Observation<'_>) -> (Option<Flow>, Section) {
-    let traded = match Traded::of(observed, FLOW_SECS) {
-        Ok(traded) => traded,
-        Err(reason) => return (None, observed.section(None, observed.age_ms(), Some(reason))),
+pub(super) fn fill(report: &mut Report, observed: &Observation<'_>) {
+    report.sections.flow = match Traded::of(observed, FLOW_SECS) {
+        Err(reason) => observed.section(None, observed.age_ms(), Some(reason)),
+        Ok(traded) => match traded.flow() {
+            Err(reason) => traded.section(observed, Some(reason.to_string())),
+            Ok(flow) => {
+                let partly = || format!("trades of the window before {} are missing", time(traded.seen_from));
+                let reason = (!flow.complete).then(partly);
+                report.flow = Some(Flow {
+                    orders_per_sec: flow.orders_per_sec,
+                    net_flow: flow.net_flow_base.decimal(),
+                    buy_volume: flow.buy_volume_base.decimal(),
+                    sell_volume: flow.sell_volume_base.decimal(),
+                    trade_count: flow.trades,
+                    window_sec: FLOW_SECS,
+                    window_end_ms: flow.window.end_ms,
+                    complete: flow.complete,
+                });
+                traded.section(observed, reason)
+            }
+        },
     };
-    match traded.flow() {
-        Ok(flow) => {
-            let seen_from = || exchange_time(traded.seen_from).unwrap_or_else(|| traded.seen_from.to_string());
-            let partly = || format!("trades of the window before {} are missing", seen_from());
-            let reason = (!flow.complete).then(partly);
-            (Some(report_flow(&flow)), traded.section(observed, reason))
-        }
-        Err(reason) => (None, traded.section(observed, Some(reason.to_string()))),
-    }
 }
 
-fn report_flow(flow: &TradeFlow) -> Flow {
-    Flow {
-        orders_per_sec: flow.orders_per_sec,
-        net_flow: flow.net_flow_base.decimal(),
-        buy_volume: flow.buy_volume_base.decimal(),
-        sell_volume: flow.sell_volume_base.decimal(),
-        trade_count: flow.trades,
-        window_sec: FLOW_SECS,
-        window_end_ms: flow.window.end_ms,
-        complete: flow.complete,
-    }
+fn time(millis: Millis) -> String {
+    exchange_time(millis).unwrap_or_else(|| millis.to_string())
 }

@@ -70,9 +70,7 @@ pub fn empty() -> Report {
     (report.spread_bps, report.mid_price, report.micro_price, report.depth) = (None, None, None, None);
     (report.flow, report.anomalies, report.health, report.simulated) = (None, None, None, None);
     report.ingestion.last_update = None;
-    for section in report.sections.all_mut() {
-        *section = Default::default();
-    }
+    report.sections = Default::default();
     report
 }
 

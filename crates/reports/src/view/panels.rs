@@ -2,24 +2,37 @@
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
-use tribune_page::{Amount, Cell, Content, Figure, Panel, Tone, Width};
+use tribune_page::{Amount, Cell, Column, Content, Figure, Panel, Tone, Width};
 
-use super::super::model::{
-    Anomaly, Component, Flow, Health, IngestionStatus, Level, Report, Section, Vacuum, VolumeProfile, Wall,
-};
+use super::super::model::{Component, IngestionStatus, Level, Report, Section};
 use super::{count, figure, rounded, time, why};
 use tribune_analytics::{BookSide, Severity};
-use tribune_binance::book::{self, Depth};
+use tribune_binance::book::{Depth, Level as BookLevel};
 use tribune_binance::number::{Price, Quantity};
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
 use tribune_market_parts::parts::{input_of, of_components, severe};
 use tribune_page::parts::{cell, noted, numbers, panel, panel_or_why, signed, table, tone_of, toned, words};
 use tribune_page::text::{capitalised, dash, plain};
 
-pub(super) fn book_panels(report: &Report, pair: &Pair) -> Vec<Panel> {
+pub(super) fn all(report: &Report, pair: &Pair) -> Vec<Panel> {
+    let mut panels = book(report, pair);
+    panels.extend([
+        flow(report, pair),
+        profile(report, pair),
+        walls(report, pair),
+        vacuums(report, pair),
+        anomalies(report),
+        health(report),
+        sections(report),
+        writer(report),
+    ]);
+    panels
+}
+
+fn book(report: &Report, pair: &Pair) -> Vec<Panel> {
     let listed = report.depth.as_ref().and_then(|depth| {
-        let bids: Vec<book::Level> = depth.bids.iter().map(level).collect::<Option<_>>()?;
-        let asks: Vec<book::Level> = depth.asks.iter().map(level).collect::<Option<_>>()?;
+        let bids: Vec<BookLevel> = depth.bids.iter().map(level).collect::<Option<_>>()?;
+        let asks: Vec<BookLevel> = depth.asks.iter().map(level).collect::<Option<_>>()?;
         Some(Depth {
             bid_reach: bids.last().map(|level| level.price),
             ask_reach: asks.last().map(|level| level.price),
@@ -37,15 +50,16 @@ pub(super) fn book_panels(report: &Report, pair: &Pair) -> Vec<Panel> {
     vec![depth_chart(&depth, pair), ladder(&depth, pair)]
 }
 
-fn level(level: &Level) -> Option<book::Level> {
-    Some(book::Level {
+fn level(level: &Level) -> Option<BookLevel> {
+    Some(BookLevel {
         price: Price::parse(&level.price.to_string()).ok()?,
         quantity: Quantity::parse(&level.qty.to_string()).ok()?,
     })
 }
 
-pub(super) fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel {
-    let content = flow.ok_or_else(|| why(section)).map(|flow| {
+fn flow(report: &Report, pair: &Pair) -> Panel {
+    let known = report.flow.as_ref().ok_or_else(|| why(&report.sections.flow));
+    let content = known.map(|flow| {
         let sum = |label: &str, value: Decimal, tone: Tone| Figure {
             tone,
             ..Figure::new(label, Amount::new(value.normalize().to_string(), &pair.base))
@@ -65,55 +79,54 @@ pub(super) fn flow(flow: Option<&Flow>, section: &Section, pair: &Pair) -> Panel
                 "trades of the last ten seconds are missing",
             ),
         ];
+        let gaps = if flow.complete {
+            ""
+        } else {
+            ", of which some are missing"
+        };
         let note = format!(
-            "Trades of the last {} s{}. Exact sums; they say what was, not what will be.",
-            flow.window_sec,
-            if flow.complete {
-                ""
-            } else {
-                ", of which some are missing"
-            }
+            "Trades of the last {} s{gaps}. Exact sums; they say what was, not what will be.",
+            flow.window_sec
         );
         (Content::Figures(figures), Some(note))
     });
     panel_or_why("flow", "Order flow", Width::Half, content)
 }
 
-pub(super) fn profile(profile: Option<&VolumeProfile>, section: &Section, pair: &Pair) -> Panel {
-    let content = profile.ok_or_else(|| why(section)).map(|profile| {
-        let price =
-            |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
-        let figures = vec![
-            price("Point of control", profile.poc),
-            price("Value area high", profile.vah),
-            price("Value area low", profile.val),
-            count("Trades", profile.trade_count),
-            figure(
-                "Coverage",
-                profile.coverage.map(|share| Amount::new(rounded(share * 100.0), "%")),
-                "it is not known",
-            ),
-        ];
-        let note = format!(
-            "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
-            profile.window_sec / 60
-        );
-        (Content::Figures(figures), Some(note))
-    });
+fn profile(report: &Report, pair: &Pair) -> Panel {
+    let known = report.liquidity.volume_profile.as_ref();
+    let content = known
+        .ok_or_else(|| why(&report.sections.volume_profile))
+        .map(|profile| {
+            let price = |label: &str, price: Decimal| {
+                Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote))
+            };
+            let figures = vec![
+                price("Point of control", profile.poc),
+                price("Value area high", profile.vah),
+                price("Value area low", profile.val),
+                count("Trades", profile.trade_count),
+                figure(
+                    "Coverage",
+                    profile.coverage.map(|share| Amount::new(rounded(share * 100.0), "%")),
+                    "it is not known",
+                ),
+            ];
+            let note = format!(
+                "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
+                profile.window_sec / 60
+            );
+            (Content::Figures(figures), Some(note))
+        });
     panel_or_why("profile", "Volume profile", Width::Half, content)
 }
 
-const fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Low => "low",
-        Severity::Medium => "medium",
-        Severity::High => "high",
-    }
+fn severity_cell(severity: Severity) -> Cell {
+    toned(severity.as_str(), severe(Some(severity.as_str())))
 }
 
-fn severity_cell(of: Severity) -> Cell {
-    let word = severity(of);
-    toned(word, severe(Some(word)))
+fn number(value: Decimal) -> Cell {
+    cell(value.normalize().to_string())
 }
 
 /// A list as a table, or a sentence if it is empty.
@@ -121,40 +134,34 @@ fn listed<T>(
     list: Option<&Vec<T>>,
     section: &Section,
     nothing: &str,
-    make: impl FnOnce(&[T]) -> Content,
+    columns: Vec<Column>,
+    row: impl Fn(&T) -> Vec<Cell>,
 ) -> Result<(Content, Option<String>), String> {
-    match list {
-        None => Err(why(section)),
-        Some(list) if list.is_empty() => Ok((Content::Text(nothing.to_owned()), None)),
-        Some(list) => Ok((make(list), None)),
-    }
+    let list = list.ok_or_else(|| why(section))?;
+    let content = match list.is_empty() {
+        true => Content::Text(nothing.to_owned()),
+        false => table(columns, list.iter().map(row).collect()),
+    };
+    Ok((content, None))
 }
 
-pub(super) fn walls(report: &Report, pair: &Pair) -> Panel {
+fn walls(report: &Report, pair: &Pair) -> Panel {
     let content = listed(
         report.liquidity.walls.as_ref(),
         &report.sections.walls,
         "No level is far larger than the others and stays.",
-        |walls| {
-            let row = |wall: &Wall| {
-                let side = match wall.side {
-                    BookSide::Bid => toned("bid", Tone::Up),
-                    BookSide::Ask => toned("ask", Tone::Down),
-                };
-                vec![
-                    side,
-                    cell(wall.price.normalize().to_string()),
-                    cell(wall.qty.normalize().to_string()),
-                    severity_cell(wall.severity),
-                ]
+        vec![
+            words("Side"),
+            numbers(format!("Price ({})", pair.quote)),
+            numbers(format!("Quantity ({})", pair.base)),
+            words("Severity"),
+        ],
+        |wall| {
+            let side = match wall.side {
+                BookSide::Bid => toned("bid", Tone::Up),
+                BookSide::Ask => toned("ask", Tone::Down),
             };
-            let columns = vec![
-                words("Side"),
-                numbers(format!("Price ({})", pair.quote)),
-                numbers(format!("Quantity ({})", pair.base)),
-                words("Severity"),
-            ];
-            table(columns, walls.iter().map(row).collect())
+            vec![side, number(wall.price), number(wall.qty), severity_cell(wall.severity)]
         },
     );
     let panel = panel_or_why("walls", "Walls", Width::Half, content);
@@ -164,46 +171,31 @@ pub(super) fn walls(report: &Report, pair: &Pair) -> Panel {
     )
 }
 
-pub(super) fn vacuums(report: &Report, pair: &Pair) -> Panel {
+fn vacuums(report: &Report, pair: &Pair) -> Panel {
     let content = listed(
         report.liquidity.vacuums.as_ref(),
         &report.sections.vacuums,
         "No price range between traded ones was nearly empty.",
-        |vacuums| {
-            let row = |vacuum: &Vacuum| {
-                vec![
-                    cell(vacuum.from.normalize().to_string()),
-                    cell(vacuum.to.normalize().to_string()),
-                    severity_cell(vacuum.severity),
-                ]
-            };
-            let columns = vec![
-                numbers(format!("From ({})", pair.quote)),
-                numbers(format!("To ({})", pair.quote)),
-                words("Severity"),
-            ];
-            table(columns, vacuums.iter().map(row).collect())
-        },
+        vec![
+            numbers(format!("From ({})", pair.quote)),
+            numbers(format!("To ({})", pair.quote)),
+            words("Severity"),
+        ],
+        |vacuum| vec![number(vacuum.from), number(vacuum.to), severity_cell(vacuum.severity)],
     );
     let panel = panel_or_why("vacuums", "Liquidity vacuums", Width::Half, content);
     noted(panel, "Price ranges in which little was traded. Descriptive.")
 }
 
-pub(super) fn anomalies(report: &Report) -> Panel {
+fn anomalies(report: &Report) -> Panel {
     let content = listed(
         report.anomalies.as_ref(),
         &report.sections.anomalies,
         "Every check that could be made found nothing.",
-        |found| {
-            let row = |anomaly: &Anomaly| {
-                vec![
-                    cell(capitalised(&anomaly.kind.replace('_', " "))),
-                    severity_cell(anomaly.severity),
-                    cell(anomaly.note.clone()),
-                ]
-            };
-            let columns = vec![words("Check"), words("Severity"), words("What was found")];
-            table(columns, found.iter().map(row).collect())
+        vec![words("Check"), words("Severity"), words("What was found")],
+        |anomaly| {
+            let check = capitalised(&anomaly.kind.replace('_', " "));
+            vec![cell(check), severity_cell(anomaly.severity), cell(anomaly.note.clone())]
         },
     );
     let panel = panel_or_why("anomalies", "Anomalies", Width::Whole, content);
@@ -211,13 +203,14 @@ pub(super) fn anomalies(report: &Report) -> Panel {
 }
 
 /// Without current data, the last score says nothing about the present.
-pub(super) fn health(health: Option<&Health>, status: IngestionStatus, section: &Section) -> Panel {
+fn health(report: &Report) -> Panel {
+    let health = report.health.as_ref();
     let title = match health.and_then(|health| health.score) {
-        Some(_) if status == IngestionStatus::Down => "Health: unknown, no data arrives".to_owned(),
+        Some(_) if report.ingestion.status == IngestionStatus::Down => "Health: unknown, no data arrives".to_owned(),
         Some(score) => format!("Health: {} of 100", rounded(score)),
         None => "Health".to_owned(),
     };
-    let content = health.ok_or_else(|| why(section)).map(|health| {
+    let content = health.ok_or_else(|| why(&report.sections.health)).map(|health| {
         let points = |value: Option<f64>| value.and_then(plain).unwrap_or_else(dash);
         let row = |part: &Component| {
             let from = match part.input {
@@ -235,18 +228,17 @@ pub(super) fn health(health: Option<&Health>, status: IngestionStatus, section: 
                 cell(from),
             ]
         };
-        let columns = of_components();
-        let note = format!(
-            "A convention, over {} of the weight: {}.",
-            points(Some(health.weights_used)),
-            health.note
-        );
-        (table(columns, health.components.iter().map(row).collect()), Some(note))
+        let weight = points(Some(health.weights_used));
+        let note = format!("A convention, over {weight} of the weight: {}.", health.note);
+        (
+            table(of_components(), health.components.iter().map(row).collect()),
+            Some(note),
+        )
     });
     panel_or_why("health", &title, Width::Whole, content)
 }
 
-pub(super) fn sections(report: &Report) -> Panel {
+fn sections(report: &Report) -> Panel {
     let row = |(name, section): (&str, &Section)| {
         vec![
             cell(capitalised(&name.replace('_', " "))),
@@ -272,7 +264,7 @@ pub(super) fn sections(report: &Report) -> Panel {
     noted(panel, "Ages are measured by clocks that do not jump.")
 }
 
-pub(super) fn writer(report: &Report) -> Panel {
+fn writer(report: &Report) -> Panel {
     let figures = vec![
         count("Node", &report.writer.node_id),
         count("Token", report.writer.writer_token),

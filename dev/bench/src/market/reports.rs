@@ -89,7 +89,10 @@ pub fn measure(args: &ReportsArgs) -> Result<Reports> {
         }
     }
     let spent = watch.stop()?;
-    let profiles = slows.iter().filter(|slow| slow.volume_profile.value.is_some()).count();
+    let profiles = slows
+        .iter()
+        .filter(|slow| slow.figures.liquidity.volume_profile.is_some())
+        .count();
     ensure!(profiles == slows.len(), "{profiles} symbols have a volume profile");
     let computing = FAST_A_SECOND * fast_times.mean() + SLOW_A_SECOND * slow_times.mean();
     let symbols = f64::from(args.books);

@@ -42,8 +42,7 @@ struct Versioned {
 }
 
 fn decode(symbol: &str, json: &[u8]) -> Result<Report, String> {
-    let no_report =
-        |error: serde_json::Error| format!("something that is no report: {}", quoted(&error.to_string()));
+    let no_report = |error: serde_json::Error| format!("something that is no report: {}", quoted(&error.to_string()));
     // The version first: a report of another one may have other fields.
     let Versioned { version } = serde_json::from_slice(json).map_err(no_report)?;
     let major = |version: &str| version.split('.').next().map(str::to_owned);

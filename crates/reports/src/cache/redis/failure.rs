@@ -63,11 +63,14 @@ fn describe(place: &str, error: &RedisError) -> String {
             "{place} is out of memory and takes no writes; raise its maxmemory or free some; reading goes on, and \
              writing is tried again by itself"
         ),
-        Some("NOPERM") => format!(
-            "{place} does not allow what reports need ({details}); allow EVAL, EVALSHA and the keys report:*"
-        ),
+        Some("NOPERM") => {
+            format!("{place} does not allow what reports need ({details}); allow EVAL, EVALSHA and the keys report:*")
+        }
         Some("READONLY") => format!("{place} is a replica that takes no writes; use the address of its primary"),
-        Some(code) => format!("{place} answered {} {details}; it is tried again by itself", quoted(code)),
+        Some(code) => format!(
+            "{place} answered {} {details}; it is tried again by itself",
+            quoted(code)
+        ),
         None if is_unexpected(error) => {
             format!("{place} answered something that no script of ours gives; is it a Redis of version 6.2 or later?")
         }

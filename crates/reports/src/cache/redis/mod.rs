@@ -142,14 +142,7 @@ impl RedisCache {
     }
 
     /// What is under a report's key; an error says what is there instead of a report.
-    fn found(
-        &self,
-        symbol: &Arc<str>,
-        kind: &str,
-        number: i64,
-        json: Vec<u8>,
-        sent: Instant,
-    ) -> Result<Found, String> {
+    fn found(&self, symbol: &Arc<str>, kind: &str, number: i64, json: Vec<u8>, sent: Instant) -> Result<Found, String> {
         match kind {
             "none" => return Ok(Found::Nothing),
             "string" => {}

@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::model::IngestionStatus::{Degraded, Down, Ok};
+use crate::model::Section;
 use tribune_binance::model::Aggressor::{Buyer, Seller};
 
 #[test]
 fn unknown_market_is_null_with_reasons() {
     let scene = Scene::new();
-    let report = report(&scene.inputs(1_000), &Slow::default(), (&NodeId("n".into()), 1, 1));
-    valid(&report);
+    let report = scene.report(1_000);
     assert_eq!((report.data_age_ms, report.ingestion.status), (1_000, Ok));
     assert!(report.best_bid.is_none() && report.depth.is_none() && report.mid_price.is_none());
     let reason = |section: &Section| section.reason.clone().expect("a reason");
@@ -22,17 +22,13 @@ fn unknown_market_is_null_with_reasons() {
         reason(&sections.ticker),
         "the last 24 hours of the symbol are not known yet"
     );
-    for section in [&sections.walls, &sections.volume_profile, &sections.health] {
-        assert_eq!((reason(section).as_str(), section.age_ms), ("not computed yet", None));
-    }
-    let slowly = scene.report(1_000);
-    assert!(slowly.health.is_none() && slowly.anomalies.is_none() && slowly.liquidity.walls.is_none());
+    assert!(report.health.is_none() && report.anomalies.is_none() && report.liquidity.walls.is_none());
     assert_eq!(
-        reason(&slowly.sections.health),
+        reason(&sections.health),
         "the book is warming: waiting for its first snapshot"
     );
-    assert!(reason(&slowly.sections.anomalies).starts_with("4 of 4 checks could not be made yet: quote_rate ("));
-    assert_eq!(reason(&slowly.sections.vacuums), "trades are not watched yet");
+    assert!(reason(&sections.anomalies).starts_with("4 of 4 checks could not be made yet: quote_rate ("));
+    assert_eq!(reason(&sections.vacuums), "trades are not watched yet");
 }
 
 #[test]
