@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_binance::rest::Method;
-use tribune_core::{CallContext, Clock, Error, ErrorKind, Principal, Result};
+use tribune_core::{CallContext, Clock, Error, ErrorKind, Principal, Result, ToolOutput};
 use tribune_market_parts::exchange_error;
 
-use super::answers::{self, Changed, OrderState};
+use super::answers::{self, Answer, Changed, OrderState};
 use super::entry::{Action, Entry, Event, OrderName};
 use super::estimate::Estimate;
 use super::journal::Journal;
@@ -104,6 +105,11 @@ impl TradingAccount {
         rest.signed(&self.signer, Method::GET, request, read)
             .await
             .map_err(exchange_error)
+    }
+
+    /// The answer of a tool.
+    pub(super) fn answer<T: Serialize>(&self, value: Stamped<T>, count: usize) -> Result<ToolOutput> {
+        ToolOutput::structured(&Answer::new(value, self.clock()), count)
     }
 
     /// Looks an order up. If its outcome was unknown, the journal now records it.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use tribune_core::Clock;
+use tribune_core::{Clock, JsonObject};
 
 use super::entry::OrderName;
 use tribune_binance::model::Millis;
@@ -45,6 +45,13 @@ pub(super) struct OrderState {
     #[serde(default, deserialize_with = "known_millis", serialize_with = "as_text")]
     #[schemars(with = "Option<String>")]
     time: Option<Millis>,
+    #[serde(default, deserialize_with = "known_millis", skip_serializing)]
+    transact_time: Option<Millis>,
+    #[serde(default, deserialize_with = "known_millis", skip_serializing)]
+    update_time: Option<Millis>,
+    /// In an answer to a cancellation, the order's own name.
+    #[serde(default, skip_serializing)]
+    orig_client_order_id: Option<String>,
 }
 
 impl OrderState {
@@ -122,11 +129,15 @@ pub(super) struct Account {
     can_deposit: bool,
     /// Without those that are empty.
     pub(super) balances: Vec<Balance>,
+    #[serde(default, deserialize_with = "known_millis", skip_serializing)]
+    update_time: Option<Millis>,
 }
 
-/// The times that a tool's answer carries.
+/// The answer of a tool: a value, and its times.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Times {
+pub(super) struct Answer<T> {
+    #[serde(flatten)]
+    value: T,
     /// By the exchange's clock, where it says so.
     exchange_time: Option<String>,
     received_time: String,
@@ -136,14 +147,15 @@ pub(super) struct Times {
     simulated: bool,
 }
 
-impl Times {
-    pub(super) fn new<T>(stamped: &Stamped<T>, clock: &dyn Clock) -> Self {
+impl<T> Answer<T> {
+    pub(super) fn new(stamped: Stamped<T>, clock: &dyn Clock) -> Self {
         Self {
             exchange_time: stamped.exchange_time.and_then(text),
             received_time: stamped.received.wall.to_string(),
             age_ms: stamped.age_ms(clock),
             source: "Binance Spot account",
             simulated: stamped.simulated,
+            value: stamped.value,
         }
     }
 }
@@ -169,39 +181,28 @@ fn side<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> 
     Ok(if is_buyer { "BUY" } else { "SELL" }.to_owned())
 }
 
-/// What an answer about one order says besides the order.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Besides {
-    #[serde(default, deserialize_with = "known_millis")]
-    transact_time: Option<Millis>,
-    #[serde(default, deserialize_with = "known_millis")]
-    update_time: Option<Millis>,
-    orig_client_order_id: Option<String>,
-}
-
 /// The answer to a new order.
 pub(super) fn placed(body: &[u8]) -> Decoded<OrderState> {
-    let time = parse::<Besides>(body)?.transact_time;
-    let order: OrderState = parse(body)?;
-    Ok((OrderState { time, ..order }, time))
+    let mut order: OrderState = parse(body)?;
+    order.time = order.transact_time;
+    let time = order.time;
+    Ok((order, time))
 }
 
 /// The answer to a cancellation: `origClientOrderId` names the order, `clientOrderId` and the time are the cancellation's.
 pub(super) fn cancelled(body: &[u8]) -> Decoded<OrderState> {
-    let besides: Besides = parse(body)?;
-    let client_order_id = besides.orig_client_order_id;
-    let order = OrderState {
-        client_order_id: client_order_id.ok_or_else(|| Wrong::new("origClientOrderId", "is missing"))?,
-        time: None,
-        ..parse(body)?
-    };
-    Ok((order, besides.transact_time))
+    let mut order: OrderState = parse(body)?;
+    let name = order.orig_client_order_id.take();
+    order.client_order_id = name.ok_or_else(|| Wrong::new("origClientOrderId", "is missing"))?;
+    order.time = None;
+    let time = order.transact_time;
+    Ok((order, time))
 }
 
 pub(super) fn order(body: &[u8]) -> Decoded<OrderState> {
-    let besides: Besides = parse(body)?;
-    Ok((parse(body)?, besides.update_time))
+    let order: OrderState = parse(body)?;
+    let time = order.update_time;
+    Ok((order, time))
 }
 
 pub(super) fn orders(body: &[u8]) -> Decoded<Vec<OrderState>> {
@@ -210,7 +211,7 @@ pub(super) fn orders(body: &[u8]) -> Decoded<Vec<OrderState>> {
 
 /// The exchange answers a test with an empty object.
 pub(super) fn tested(body: &[u8]) -> Decoded<()> {
-    parse::<Besides>(body).map(|_| ((), None))
+    parse::<JsonObject>(body).map(|_| ((), None))
 }
 
 pub(super) fn own_trades(body: &[u8]) -> Decoded<Vec<OwnTrade>> {
@@ -223,5 +224,6 @@ pub(super) fn account(body: &[u8]) -> Decoded<Account> {
     let mut account: Account = parse(body)?;
     let holds = |balance: &Balance| !(balance.free.is_zero() && balance.locked.is_zero());
     account.balances.retain(holds);
-    Ok((account, parse::<Besides>(body)?.update_time))
+    let time = account.update_time;
+    Ok((account, time))
 }

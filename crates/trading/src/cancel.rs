@@ -10,7 +10,7 @@ use tribune_binance::rest::{Endpoint, Method};
 use tribune_core::{CallContext, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
 use super::account::{Change, JOURNAL_FAILED, TradingAccount, copy};
-use super::answers::{self, OrderState, Times};
+use super::answers::{self, OrderState};
 use super::entry::Action;
 use super::spec::{self, CHANGE, OneOrder, arguments, spec};
 use tribune_binance::rest::request::Request;
@@ -22,19 +22,17 @@ pub(super) struct CancelOrder {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Cancelled<'a> {
+struct Cancelled {
     status: &'static str,
-    order: &'a OrderState,
+    order: OrderState,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
-    #[serde(flatten)]
-    times: Times,
 }
 
 impl CancelOrder {
     pub(super) fn new(account: &Arc<TradingAccount>) -> Self {
         Self {
-            spec: spec::<OneOrder, Cancelled<'_>>(
+            spec: spec::<OneOrder, Cancelled>(
                 "binance_cancel_order",
                 "Cancel an order",
                 "Cancels one open order at once; what was filled before stays filled. Name it by symbol and order_id \
@@ -78,12 +76,11 @@ impl Tool for CancelOrder {
         };
         let sending = self.account.start(change, cx);
         let changed = sending.await.map_err(|error| copy(&error))?;
-        let answer = Cancelled {
+        let answer = changed.order.clone().map(|order| Cancelled {
             status: "cancelled",
-            order: &changed.order.value,
+            order,
             note: changed.journal_failed.then_some(JOURNAL_FAILED),
-            times: Times::new(&changed.order, self.account.clock()),
-        };
-        ToolOutput::structured(&answer, 1)
+        });
+        self.account.answer(answer, 1)
     }
 }

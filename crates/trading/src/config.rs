@@ -9,7 +9,7 @@ use tribune_binance::rest::{self, Governor, Rest};
 use tribune_core::{Environment, Error, Result, Secret, Tool};
 use tribune_market_parts::exchange_error;
 
-use crate::{Credentials, MARKET_DATA_ONLY, Market, Settings, tools};
+use crate::{MARKET_DATA_ONLY, Market, Settings, tools};
 
 /// Where accounts are while public data comes from [`MARKET_DATA_ONLY`].
 const ACCOUNTS: &str = "https://api.binance.com";
@@ -60,12 +60,12 @@ impl Config {
         let refused =
             |reason: &str| Error::invalid_argument(format!("market.trading.max_order_notional = \"{text}\": {reason}"));
         // A number with a sign is refused as too small, not as unreadable.
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        let amount = Notional::parse(digits).map_err(|error| refused(&error.to_string()))?;
-        if text.starts_with('-') || amount == Notional::ZERO {
-            return Err(refused("must be more than zero, such as \"50\""));
+        let digits = text.trim_start_matches('-');
+        match Notional::parse(digits) {
+            Err(error) => Err(refused(&error.to_string())),
+            Ok(amount) if digits == text && amount > Notional::ZERO => Ok(amount),
+            Ok(_) => Err(refused("must be more than zero, such as \"50\"")),
         }
-        Ok(amount)
     }
 }
 
@@ -91,10 +91,8 @@ pub fn build(
     };
     let upper = |names: &[String]| -> Vec<String> { names.iter().map(|name| name.to_uppercase()).collect() };
     let settings = Settings {
-        credentials: Credentials {
-            api_key: read("api_key", &config.api_key)?,
-            secret: read("api_secret", &config.api_secret)?,
-        },
+        api_key: read("api_key", &config.api_key)?,
+        api_secret: read("api_secret", &config.api_secret)?,
         max_order_notional: config.cap()?,
         quote_assets: upper(&config.order_quotes),
         symbols: (!config.order_symbols.is_empty()).then(|| upper(&config.order_symbols)),

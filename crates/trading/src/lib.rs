@@ -50,14 +50,10 @@ const MARKET_DATA_ONLY: &str = "data-api.binance.vision";
 /// Orders are not checked against older prices.
 pub const MAX_PRICE_AGE_MS: u64 = 10_000;
 
-/// An API key and its secret: an HMAC secret or an Ed25519 private key.
-pub struct Credentials {
-    pub api_key: String,
-    pub secret: String,
-}
-
 pub struct Settings {
-    pub credentials: Credentials,
+    pub api_key: String,
+    /// An HMAC secret or an Ed25519 private key.
+    pub api_secret: String,
     /// The most that one order may be worth, in its quote asset.
     pub max_order_notional: Notional,
     /// Quote assets that the cap counts in. A pair quoted in another cannot be traded: a hundred of one
@@ -98,8 +94,7 @@ pub fn tools(settings: Settings, rest: Rest, market: Arc<dyn Market>) -> Result<
              https://testnet.binance.vision",
         )));
     }
-    let credentials = &settings.credentials;
-    let signer = Signer::new(&credentials.api_key, &credentials.secret).map_err(exchange_error)?;
+    let signer = Signer::new(&settings.api_key, &settings.api_secret).map_err(exchange_error)?;
     let account = Arc::new(TradingAccount::new(settings, signer, rest, market)?);
     let query = |subject| -> Arc<dyn Tool> { Arc::new(AccountQuery::new(subject, &account)) };
     // Their order is part of the contract.

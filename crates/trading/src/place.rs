@@ -10,7 +10,7 @@ use tribune_binance::rest::{Endpoint, Method};
 use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, ToolSpec};
 
 use super::account::{Change, JOURNAL_FAILED, Settled, TradingAccount, caller, copy};
-use super::answers::{self, Changed, Times};
+use super::answers::{self, Changed};
 use super::entry::{Action, OrderName};
 use super::estimate::Estimate;
 use super::history::{Outcome, Placement};
@@ -34,7 +34,7 @@ enum Status {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Answer {
+struct PlaceAnswer {
     /// Whether an order was placed.
     status: Status,
     /// What would be sent; or, once placed, the order as the exchange has it.
@@ -44,8 +44,6 @@ struct Answer {
     preview: Option<Preview>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    #[serde(flatten)]
-    times: Times,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -99,7 +97,7 @@ impl PlaceOrder {
              binance_get_order before trying again."
         );
         Self {
-            spec: spec::<OrderArguments, Answer>("binance_place_order", "Place an order", description, CHANGE),
+            spec: spec::<OrderArguments, PlaceAnswer>("binance_place_order", "Place an order", description, CHANGE),
             account: Arc::clone(account),
         }
     }
@@ -130,16 +128,15 @@ impl PlaceOrder {
             unresolved: account.unresolved().list(),
             recent_orders: history.recent(account.clock().now()),
         };
-        let answer = Answer {
+        let answer = tested.map(|()| PlaceAnswer {
             status: Status::Preview,
             order: json!(order),
             preview: Some(preview),
             note: history.gap().map(|gap| {
                 format!("{gap}; earlier orders may be missing here: look with binance_get_open_orders and binance_get_all_orders")
             }),
-            times: Times::new(&tested, account.clock()),
-        };
-        ToolOutput::structured(&answer, 1)
+        });
+        account.answer(answer, 1)
     }
 
     /// Idempotent: the same token and order are placed once.
@@ -224,16 +221,16 @@ impl PlaceOrder {
     fn placed(&self, changed: &Changed, note: Option<&str>) -> Result<ToolOutput> {
         let unwritten = changed.journal_failed.then(|| JOURNAL_FAILED.to_owned());
         let notes = changed.order.value.caveat().into_iter().chain(unwritten);
-        let answer = Answer {
+        let note = notes
+            .chain(note.map(str::to_owned))
+            .reduce(|all, one| format!("{all}; {one}"));
+        let answer = changed.order.clone().map(|order| PlaceAnswer {
             status: Status::Placed,
-            order: json!(changed.order.value),
+            order: json!(order),
             preview: None,
-            note: notes
-                .chain(note.map(str::to_owned))
-                .reduce(|all, one| format!("{all}; {one}")),
-            times: Times::new(&changed.order, self.account.clock()),
-        };
-        ToolOutput::structured(&answer, 1)
+            note,
+        });
+        self.account.answer(answer, 1)
     }
 }
 

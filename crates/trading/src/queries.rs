@@ -10,9 +10,9 @@ use serde_json::Value;
 use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
 use super::account::TradingAccount;
-use super::answers::{self, Account, OrderState, OwnTrade, Times};
+use super::answers::{self, Account, OrderState, OwnTrade};
 use super::spec::{self, LOOK, OneOrder, arguments, spec};
-use tribune_binance::moment::{Stamped, parse_time};
+use tribune_binance::moment::parse_time;
 use tribune_binance::rest::Endpoint;
 use tribune_binance::rest::request::Request;
 use tribune_market_parts::exchange_error;
@@ -78,15 +78,11 @@ struct AccountAnswer {
     /// Whether some were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    #[serde(flatten)]
-    times: Times,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct OrderAnswer {
     order: OrderState,
-    #[serde(flatten)]
-    times: Times,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -112,8 +108,6 @@ struct Listed {
     /// Whether some were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    #[serde(flatten)]
-    times: Times,
 }
 
 impl AccountQuery {
@@ -129,45 +123,40 @@ impl AccountQuery {
         let request = Request::new(Endpoint::Account).with("omitZeroBalances", "true");
         let mut account = self.account.ask(request, answers::account).await?;
         let left_out = truncate(&mut account.value.balances, MAX_BALANCES);
-        let answer = AccountAnswer {
-            note: (left_out > 0).then(|| format!("{left_out} further balances are left out")),
-            times: Times::new(&account, self.account.clock()),
-            account: account.value,
-        };
-        ToolOutput::structured(&answer, answer.account.balances.len())
+        let count = account.value.balances.len();
+        let note = (left_out > 0).then(|| format!("{left_out} further balances are left out"));
+        let answer = account.map(|account| AccountAnswer { account, note });
+        self.account.answer(answer, count)
     }
 
     async fn see_trades(&self, listing: &Listing) -> Result<ToolOutput> {
         let request = listing.request(Endpoint::MyTrades, "fromId")?;
         let mut trades = self.account.ask(request, answers::own_trades).await?;
-        let list = self.listed(&mut trades);
-        let (trades, count) = (trades.value, list.count);
-        ToolOutput::structured(&Trades { trades, list }, count)
+        let list = Listed::new(&mut trades.value);
+        let count = list.count;
+        self.account.answer(trades.map(|trades| Trades { trades, list }), count)
     }
 
     async fn see_order(&self, wanted: &OneOrder, cx: &CallContext) -> Result<ToolOutput> {
         let order = self.account.find(&wanted.symbol, wanted.name()?, cx).await?;
-        let answer = OrderAnswer {
-            times: Times::new(&order, self.account.clock()),
-            order: order.value,
-        };
-        ToolOutput::structured(&answer, 1)
+        self.account.answer(order.map(|order| OrderAnswer { order }), 1)
     }
 
     async fn see_orders(&self, request: Request) -> Result<ToolOutput> {
         let mut orders = self.account.ask(request, answers::orders).await?;
-        let list = self.listed(&mut orders);
-        let (orders, count) = (orders.value, list.count);
-        ToolOutput::structured(&Orders { orders, list }, count)
+        let list = Listed::new(&mut orders.value);
+        let count = list.count;
+        self.account.answer(orders.map(|orders| Orders { orders, list }), count)
     }
+}
 
-    /// As many as fit one answer.
-    fn listed<T>(&self, rows: &mut Stamped<Vec<T>>) -> Listed {
-        let left_out = truncate(&mut rows.value, MAX_LISTED as usize);
-        Listed {
-            count: rows.value.len(),
+impl Listed {
+    /// Keeps as many as fit one answer.
+    fn new<T>(rows: &mut Vec<T>) -> Self {
+        let left_out = truncate(rows, MAX_LISTED as usize);
+        Self {
+            count: rows.len(),
             note: (left_out > 0).then(|| format!("{left_out} more are left out; ask for one symbol or a shorter time")),
-            times: Times::new(rows, self.account.clock()),
         }
     }
 }

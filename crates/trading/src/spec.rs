@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tribune_core::{CallDisplay, Error, Hints, JsonObject, Result, ToolSpec};
 
+use super::answers::Answer;
 use super::entry::OrderName;
 
 /// Reads an external account that changes all the time.
@@ -25,7 +26,7 @@ pub(super) const CHANGE: Hints = Hints {
     open_world: true,
 };
 
-/// The spec of a tool that takes `A` and answers with `O`. `A` refuses unknown fields: ignoring one could change the
+/// The spec of a tool that takes `A` and answers with `O` and its times. `A` refuses unknown fields: ignoring one could change the
 /// meaning of an order.
 pub(super) fn spec<A: JsonSchema, O: JsonSchema>(
     name: &str,
@@ -39,7 +40,7 @@ pub(super) fn spec<A: JsonSchema, O: JsonSchema>(
         title: title.to_owned(),
         description: description.into(),
         input_schema: schema::<A>(arguments),
-        output_schema: schema::<O>(SchemaSettings::draft2020_12().for_serialize()),
+        output_schema: schema::<Answer<O>>(SchemaSettings::draft2020_12().for_serialize()),
         hints,
         icon: None,
         display: CallDisplay::default(),

@@ -180,10 +180,8 @@ pub(super) async fn bench_with(
 
 pub(super) fn settings(journal: PathBuf) -> Settings {
     Settings {
-        credentials: Credentials {
-            api_key: KEY.to_owned(),
-            secret: SECRET.to_owned(),
-        },
+        api_key: KEY.to_owned(),
+        api_secret: SECRET.to_owned(),
         max_order_notional: Notional::parse("100").expect("cap"),
         quote_assets: vec!["USDT".to_owned()],
         symbols: Some(vec!["SOLUSDT".to_owned(), "SOLBTC".to_owned(), "NOPEUSDT".to_owned()]),
