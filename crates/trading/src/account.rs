@@ -147,7 +147,7 @@ impl TradingAccount {
             if let Ok(state) = &found {
                 entry.note_answer(state);
             }
-            if let Err(error) = self.journal.record(&entry).await {
+            if let Err(error) = self.record(&entry).await {
                 tracing::error!(%error, order = %entry.order, "what became of an order is not in the journal");
             }
         }
@@ -168,6 +168,10 @@ impl TradingAccount {
             error: None,
             simulated: None,
         }
+    }
+
+    async fn record(&self, entry: &Entry) -> Result<()> {
+        self.journal.record(entry, self.clock().monotonic()).await
     }
 
     /// Lets the exchange check an order without placing it.
@@ -241,35 +245,25 @@ impl TradingAccount {
             described,
         } = change;
         let mut entry = self.entry(Event::Intent, action, order, described, cx);
-        let intent = self.journal.record(&entry).await;
+        let intent = self.record(&entry).await;
         intent.map_err(|error| Error::internal(format!("nothing was sent: {error}")).caused_by(error))?;
-        let mut pending = UnresolvedOrder::new(&entry);
-        self.unresolved().add(pending.clone());
         let outcome = self.rest.signed(&self.signer, method, request, read).await;
         entry.time = self.clock().now();
         match &outcome {
             Ok(order) => {
                 entry.event = Event::Done;
                 entry.note_answer(order);
-                // A successful cancellation proves that the order existed, under any of its names.
-                self.unresolved().close(entry.symbol(), &entry.names());
             }
             Err(error) if error.leaves_outcome_unknown() => {
                 entry.event = Event::Unknown;
                 entry.error = Some(what_happened(error));
-                // A lookup may have found it while we waited for the answer.
-                if !(action == Action::PlaceOrder && self.journal.history.is_placed(&entry.order)) {
-                    pending.given_up = Some(self.clock().monotonic());
-                    self.unresolved().give_up(pending);
-                }
             }
             Err(error) => {
                 entry.event = Event::Refused;
                 entry.error = Some(error.to_string());
-                self.unresolved().remove(&pending);
             }
         }
-        let recorded = self.journal.record(&entry).await;
+        let recorded = self.record(&entry).await;
         if let Err(error) = &recorded {
             tracing::error!(%error, ?action, order = %entry.order, "an outcome is not in the journal");
         }

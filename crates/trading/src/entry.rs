@@ -101,7 +101,7 @@ impl Entry {
         self.request["symbol"].as_str().unwrap_or_default()
     }
 
-    /// Every name that the order is known by.
+    /// Every name that the order is known by: a successful cancellation proves that it existed under each.
     pub(super) fn names(&self) -> Vec<OrderName> {
         let client = self.result["client_order_id"].as_str();
         let number = self.result["order_id"].as_u64();

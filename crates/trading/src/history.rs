@@ -121,11 +121,6 @@ impl OrderHistory {
         self.placements().get(client_order_id).cloned()
     }
 
-    pub(super) fn is_placed(&self, order: &OrderName) -> bool {
-        let OrderName::Client(name) = order else { return false };
-        self.lookup(name).is_some_and(|known| known.outcome == Outcome::Placed)
-    }
-
     /// Whether the exchange has an order that the journal does not have as placed.
     pub(super) fn lacks(&self, found: &OrderState) -> bool {
         let known = self.lookup(&found.client_order_id);

@@ -46,7 +46,7 @@ impl Journal {
         })?;
         let (history, unresolved) = (OrderHistory::default(), UnresolvedOrders::default());
         let read = read_back(path, |line| {
-            unresolved.replay(&line, now);
+            unresolved.note(&line, now, true);
             history.note(&line);
         });
         let gap = read.unwrap_or_else(|error| {
@@ -64,11 +64,12 @@ impl Journal {
     }
 
     /// Returns when the line is on disk.
-    pub(super) async fn record(&self, entry: &Entry) -> Result<()> {
+    pub(super) async fn record(&self, entry: &Entry, now: Instant) -> Result<()> {
         let written = self.write(entry).await;
         // Without an intent on disk nothing is sent; other events have happened either way.
         if written.is_ok() || !matches!(entry.event, Event::Intent) {
             self.history.note(entry);
+            self.unresolved.note(entry, now, false);
         }
         written.map_err(|error| Error::internal("the journal of orders could not be written").caused_by(error))
     }
@@ -173,14 +174,14 @@ mod tests {
         let path = folder.path().join("deeper/journal.jsonl");
         Journal::open(&path, Instant::now())
             .expect("journal")
-            .record(&entry(Event::Intent))
+            .record(&entry(Event::Intent), Instant::now())
             .await
             .expect("line");
         let mut file = OpenOptions::new().append(true).open(&path).expect("file");
         file.write_all(b"{\"time\":").expect("half a line");
         Journal::open(&path, Instant::now())
             .expect("journal")
-            .record(&entry(Event::Unknown))
+            .record(&entry(Event::Unknown), Instant::now())
             .await
             .expect("line");
         let text = std::fs::read_to_string(&path).expect("text");
@@ -222,9 +223,9 @@ mod tests {
             caller: "x".repeat(length),
             ..entry(Event::Intent)
         };
-        journal.record(&long(400)).await.expect("it fits");
-        assert!(journal.record(&long(2_000)).await.is_err());
-        assert!(journal.record(&long(2_000)).await.is_err());
+        journal.record(&long(400), Instant::now()).await.expect("it fits");
+        assert!(journal.record(&long(2_000), Instant::now()).await.is_err());
+        assert!(journal.record(&long(2_000), Instant::now()).await.is_err());
     }
 
     #[test]

@@ -29,16 +29,6 @@ pub(super) struct UnresolvedOrder {
 }
 
 impl UnresolvedOrder {
-    pub(super) fn new(intent: &Entry) -> Self {
-        Self {
-            action: intent.action,
-            symbol: intent.symbol().to_owned(),
-            order: intent.order.clone(),
-            time: intent.time,
-            given_up: None,
-        }
-    }
-
     fn is_of(&self, symbol: &str, order: &OrderName) -> bool {
         self.symbol == symbol && self.order == *order
     }
@@ -61,45 +51,39 @@ impl UnresolvedOrder {
 pub(super) struct UnresolvedOrders(Mutex<Vec<UnresolvedOrder>>);
 
 impl UnresolvedOrders {
-    /// Takes a line of an earlier run. The journal's wall clock may have been corrected since; what it says was certainly
-    /// sent before `now`.
-    pub(super) fn replay(&self, line: &Entry, now: Instant) {
-        let pending = UnresolvedOrder {
-            given_up: Some(now),
-            ..UnresolvedOrder::new(line)
-        };
-        match line.event {
-            Event::Intent => self.add(pending),
-            Event::Unknown => (),
-            Event::Refused => self.remove(&pending),
-            Event::Done | Event::Found | Event::Absent => drop(self.close(&pending.symbol, &line.names())),
-        }
-    }
-
     fn open(&self) -> MutexGuard<'_, Vec<UnresolvedOrder>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An order is being sent, and its answer awaited.
-    pub(super) fn add(&self, pending: UnresolvedOrder) {
+    /// Takes a line of the journal. An earlier run awaits no answers any more; the journal's wall clock may have been
+    /// corrected since, but what it says was certainly sent before `now`.
+    pub(super) fn note(&self, line: &Entry, now: Instant, is_earlier_run: bool) {
+        let is_awaited = line.event == Event::Intent && !is_earlier_run;
+        let mut pending = UnresolvedOrder {
+            action: line.action,
+            symbol: line.symbol().to_owned(),
+            order: line.order.clone(),
+            time: line.time,
+            given_up: (!is_awaited).then_some(now),
+        };
         let mut open = self.open();
-        if open.len() >= MAX_OPEN {
-            open.remove(0);
-        }
-        open.push(pending);
-    }
-
-    /// No answer came; earlier entries for the same order are replaced.
-    pub(super) fn give_up(&self, pending: UnresolvedOrder) {
-        self.open().retain(|before| !before.is_same(&pending));
-        self.add(pending);
-    }
-
-    /// It was refused. A refused cancellation says nothing about the order itself.
-    pub(super) fn remove(&self, pending: &UnresolvedOrder) {
-        let mut open = self.open();
-        if let Some(last) = open.iter().rposition(|open| open.is_same(pending)) {
-            open.remove(last);
+        let last = open.iter().rposition(|open| open.is_same(&pending));
+        match (line.event, last) {
+            (Event::Intent, _) => add(&mut open, pending),
+            // A refused cancellation says nothing about the order itself.
+            (Event::Refused, Some(last)) => drop(open.remove(last)),
+            // A lookup has found it while its answer was awaited.
+            (Event::Unknown, None) if line.action == Action::PlaceOrder => {}
+            (Event::Unknown, last) => {
+                pending.time = last.map_or(line.time, |last| open[last].time);
+                open.retain(|before| !before.is_same(&pending));
+                add(&mut open, pending);
+            }
+            (Event::Done | Event::Found | Event::Absent, _) => {
+                drop(open);
+                self.close(line.symbol(), &line.names());
+            }
+            (Event::Refused, None) => {}
         }
     }
 
@@ -121,6 +105,13 @@ impl UnresolvedOrders {
         let is_given_up = |pending: &&UnresolvedOrder| pending.given_up.is_some();
         self.open().iter().filter(is_given_up).cloned().collect()
     }
+}
+
+fn add(open: &mut Vec<UnresolvedOrder>, pending: UnresolvedOrder) {
+    if open.len() >= MAX_OPEN {
+        open.remove(0);
+    }
+    open.push(pending);
 }
 
 #[cfg(test)]
@@ -210,13 +201,9 @@ mod tests {
     fn questions_are_bounded() {
         let unresolved = UnresolvedOrders::default();
         for number in 0..=MAX_OPEN as u64 {
-            unresolved.add(UnresolvedOrder {
-                action: Action::PlaceOrder,
-                symbol: "S".to_owned(),
-                order: OrderName::Number(number),
-                time: Timestamp::UNIX_EPOCH,
-                given_up: Some(Instant::now()),
-            });
+            let line = line("intent", &format!("\"order_id\":{number}"));
+            let line = serde_json::from_str(&line).expect("a line");
+            unresolved.note(&line, Instant::now(), true);
         }
         let open = unresolved.list();
         assert_eq!((open.len(), &open[0].order), (MAX_OPEN, &OrderName::Number(1)));
