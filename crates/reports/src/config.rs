@@ -11,6 +11,7 @@ use tribune_core::{Environment, Error, Result};
 
 use crate::cache::{MemoryCache, NodeId, RedisCache, ReportCache};
 use crate::exchange::{Exchange, Names};
+use crate::service::Reports;
 use crate::source::ReportsSource;
 
 const MEMORY: &str = "memory:";
@@ -101,19 +102,16 @@ pub fn build(config: &Config, market: Market, environment: &Environment) -> Resu
     let cache: Arc<dyn ReportCache> = match redis {
         None => Arc::new(MemoryCache::new(clock.clone())),
         Some(url) => {
-            let opened = RedisCache::open(&url, clock.clone());
-            Arc::new(opened.map_err(|error| Error::invalid_argument(format!("cache.url: {error}")))?)
+            let named = |error: Error| Error::invalid_argument(format!("cache.url: {error}"));
+            Arc::new(RedisCache::open(&url, clock.clone()).map_err(named)?)
         }
     };
     let node = NodeId(format!("{}-{}", config.node_name()?, market.process).into());
-    Ok(ReportsSource::new(
-        cache,
-        records,
-        market.names,
-        market.exchange,
-        writes.then_some(node),
-        clock,
-    ))
+    let reports = Reports::new(cache, records, market.names, market.exchange, clock);
+    Ok(ReportsSource {
+        reports: Arc::new(reports),
+        node: writes.then_some(node),
+    })
 }
 
 #[cfg(test)]

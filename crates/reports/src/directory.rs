@@ -55,31 +55,18 @@ impl Directory {
         self.revision.load(Ordering::Relaxed)
     }
 
-    /// The listing; waits for the first one, but not longer than `patience`.
-    pub(super) async fn first_listing(&self, patience: Duration) -> Result<Arc<Listing>, Unavailable> {
-        self.wait_for(patience, |state| state.listing.is_some() || state.trouble.is_some())
-            .await;
-        let state = self.state.borrow().clone();
-        state.listing.ok_or_else(|| {
-            let pending = || Unavailable("Tribune is still looking up which symbols have reports".to_owned());
-            state.trouble.unwrap_or_else(pending)
-        })
-    }
-
-    /// Waits for the first symbol, but not longer than `patience`.
-    pub(super) async fn wait_for_symbols(&self, patience: Duration) {
-        let has_symbols = |state: &State| {
-            state
-                .listing
-                .as_ref()
-                .is_some_and(|listing| !listing.symbols.is_empty())
-        };
-        self.wait_for(patience, has_symbols).await;
-    }
-
-    async fn wait_for(&self, patience: Duration, condition: impl FnMut(&State) -> bool) {
+    /// The listing, as soon as it is enough; waits no longer than `patience`, and not while the cache does not answer.
+    pub(super) async fn wait(
+        &self,
+        patience: Duration,
+        is_enough: fn(&Listing) -> bool,
+    ) -> Result<Arc<Listing>, Unavailable> {
+        let is_over = |state: &State| state.trouble.is_some() || state.listing.as_deref().is_some_and(is_enough);
         let mut changes = self.state.subscribe();
-        let _ = tokio::time::timeout(patience, changes.wait_for(condition)).await;
+        let _ = tokio::time::timeout(patience, changes.wait_for(is_over)).await;
+        let State { listing, trouble } = self.state.borrow().clone();
+        let pending = || Unavailable("Tribune is still looking up which symbols have reports".to_owned());
+        listing.ok_or_else(|| trouble.unwrap_or_else(pending))
     }
 
     fn update(&self, answer: Result<Vec<Indexed>, Unavailable>) {
@@ -87,13 +74,19 @@ impl Directory {
             Ok(indexed) => indexed,
             Err(unavailable) => return self.state.send_modify(|state| state.trouble = Some(unavailable)),
         };
-        let symbols = indexed.iter().map(|indexed| &indexed.symbol);
-        let is_same = self.listing().is_some_and(|listing| listing.symbols.iter().eq(symbols));
-        let changed = (!is_same).then(|| Arc::new(Listing::new(&indexed, &*self.names)));
-        self.revision.fetch_add(u64::from(!is_same), Ordering::Relaxed);
-        self.state.send_modify(|state| {
-            state.trouble = None;
-            state.listing = changed.or_else(|| state.listing.take());
+        let symbols: Vec<Arc<str>> = indexed.iter().map(|indexed| indexed.symbol.clone()).collect();
+        let known = self.listing().filter(|listing| listing.symbols == symbols);
+        let listing = known.unwrap_or_else(|| {
+            self.revision.fetch_add(1, Ordering::Relaxed);
+            let named = indexed
+                .into_iter()
+                .map(|of| Symbol::named(of.symbol, of.base, of.quote));
+            let table = self.names.index(named.collect());
+            Arc::new(Listing { symbols, table })
+        });
+        self.state.send_replace(State {
+            listing: Some(listing),
+            trouble: None,
         });
     }
 
@@ -102,17 +95,6 @@ impl Directory {
         loop {
             self.update(cache.indexed().await);
             tokio::time::sleep(REFRESH).await;
-        }
-    }
-}
-
-impl Listing {
-    fn new(indexed: &[Indexed], names: &dyn Names) -> Self {
-        let symbol =
-            |indexed: &Indexed| Symbol::named(indexed.symbol.clone(), indexed.base.clone(), indexed.quote.clone());
-        Self {
-            symbols: indexed.iter().map(|indexed| indexed.symbol.clone()).collect(),
-            table: names.index(indexed.iter().map(symbol).collect()),
         }
     }
 }

@@ -10,7 +10,7 @@ use tribune_citations::records::Records;
 use tribune_core::wire::clip;
 use tribune_core::{Clock, Error, Result};
 
-use super::cache::{ReportCache, Unavailable};
+use super::cache::ReportCache;
 use super::citing::Citing;
 use super::directory::{Directory, Listing};
 use super::engine::WritingTrouble;
@@ -73,9 +73,9 @@ impl Reports {
 
     /// How much of the startup is left.
     fn startup_left(&self) -> Duration {
-        let age = |started: &Instant| self.clock.monotonic().saturating_duration_since(*started);
-        let left = self.started.get().map(|started| STARTUP.saturating_sub(age(started)));
-        left.unwrap_or_default()
+        let now = self.clock.monotonic();
+        let left = |started: &Instant| STARTUP.saturating_sub(now.saturating_duration_since(*started));
+        self.started.get().map(left).unwrap_or_default()
     }
 
     pub(super) fn is_starting(&self) -> bool {
@@ -90,8 +90,7 @@ impl Reports {
     }
 
     async fn first_listing(&self) -> Result<Arc<Listing>> {
-        let listing = self.directory.first_listing(WAIT_FOR_LISTING).await;
-        listing.map_err(|unavailable| backend_unavailable(&unavailable))
+        Ok(self.directory.wait(WAIT_FOR_LISTING, |_| true).await?)
     }
 
     /// The symbols that have reports. A process that has just started waits for its first ones.
@@ -101,8 +100,8 @@ impl Reports {
         if !listing.symbols.is_empty() || !tracks {
             return Ok(listing);
         }
-        self.directory.wait_for_symbols(self.startup_left()).await;
-        self.first_listing().await
+        let has_symbols = |listing: &Listing| !listing.symbols.is_empty();
+        Ok(self.directory.wait(self.startup_left(), has_symbols).await?)
     }
 
     /// The same for a search; only a query that names a market waits.
@@ -122,8 +121,7 @@ impl Reports {
     pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<AgedReport> {
         let deadline = tokio::time::Instant::now() + WAIT_FOR_REPORT;
         loop {
-            let read = self.reader.read(symbol).await;
-            if let Some(report) = read.map_err(|unavailable| backend_unavailable(&unavailable))? {
+            if let Some(report) = self.reader.read(symbol).await? {
                 metrics::histogram!("tribune_report_age_seconds").record(report.age().as_secs_f64());
                 return Ok(report);
             }
@@ -145,7 +143,7 @@ impl Reports {
         }
         let indexed = match self.cache.indexed().await {
             Ok(indexed) => indexed,
-            Err(unavailable) => return backend_unavailable(&unavailable),
+            Err(unavailable) => return unavailable.into(),
         };
         if let Some(known) = indexed.iter().find(|indexed| indexed.symbol == *symbol) {
             return Error::unavailable(format!(
@@ -154,18 +152,13 @@ impl Reports {
             ));
         }
         let names: Vec<&str> = indexed.iter().map(|indexed| &*indexed.symbol).collect();
+        let (why, known) = (self.why_not_indexed(symbol), name_symbols(&names));
         let remedy = match self.exchange {
-            Some(_) => {
-                "To add one, put it into `symbols` of [market] in the configuration and restart. For single figures of any other symbol there are the binance_ tools."
-            }
-            None => {
-                "To add one, put it into `symbols` of [market] in the configuration of the nodes that write reports."
-            }
+            Some(_) => "and restart. For single figures of any other symbol there are the binance_ tools",
+            None => "of the nodes that write reports",
         };
         Error::not_found(format!(
-            "symbol_not_indexed: {}. {} {remedy}",
-            self.why_not_indexed(symbol),
-            name_symbols(&names),
+            "symbol_not_indexed: {why}. {known} To add one, put it into `symbols` of [market] in the configuration {remedy}."
         ))
     }
 
@@ -182,10 +175,7 @@ impl Reports {
                 format!("{name} is listed but not traded now (status {status}), so there are no reports of it")
             }
             _ if exchange.is_to_be_tracked(symbol) => {
-                let trouble = self.writing_trouble(&**exchange);
-                let trouble = trouble
-                    .as_deref()
-                    .unwrap_or("the first one is being computed; ask again in a second");
+                let trouble = self.writing_trouble(&**exchange, "the first one is");
                 format!("{name} is to have reports and has none yet: {trouble}")
             }
             _ => format!("{name} is not among the symbols that have reports"),
@@ -200,22 +190,15 @@ impl Reports {
         if !exchange.is_to_track() {
             return "No symbol is indexed: put some into `symbols` of [market] in the configuration.".to_owned();
         }
-        let trouble = self.writing_trouble(&**exchange);
-        let trouble = trouble
-            .as_deref()
-            .unwrap_or("they are being computed; ask again in a second");
+        let trouble = self.writing_trouble(&**exchange, "they are");
         format!("There are no reports yet: {trouble}.")
     }
 
-    fn writing_trouble(&self, exchange: &dyn Exchange) -> Option<String> {
-        self.trouble.borrow().clone().or_else(|| exchange.current_trouble())
+    fn writing_trouble(&self, exchange: &dyn Exchange, pending: &str) -> String {
+        let trouble = self.trouble.borrow().clone();
+        let trouble = trouble.or_else(|| exchange.current_trouble());
+        trouble.unwrap_or_else(|| format!("{pending} being computed; ask again in a second"))
     }
-}
-
-pub(super) fn backend_unavailable(unavailable: &Unavailable) -> Error {
-    Error::unavailable(format!(
-        "backend_unavailable: reports cannot be read now: {unavailable}. Ask again in a few seconds."
-    ))
 }
 
 fn name_symbols(names: &[&str]) -> String {

@@ -6,22 +6,20 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tribune_core::wire::clip;
+use tribune_core::wire::{clip, object};
 use tribune_core::{
-    CallContext, Cited, Clock, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts,
-    SourceStatus, Tool,
+    CallContext, Cited, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
 use tribune_page::View;
 
-use super::cache::{NodeId, ReportCache};
+use super::cache::NodeId;
 use super::citing::{SCHEME, document, report_id, title};
 use super::engine::Engine;
-use super::exchange::{Exchange, Fit, Found, Names};
+use super::exchange::{Exchange, Fit, Found};
 use super::markdown;
 use super::reader::AgedReport;
-use super::service::{Reports, backend_unavailable};
+use super::service::Reports;
 use super::{tools, view};
-use tribune_citations::records::Records;
 
 /// Longest symbol accepted; the exchange's own stay far below it.
 const MAX_SYMBOL_BYTES: usize = 64;
@@ -36,27 +34,12 @@ const PART_COVERAGE: f32 = 0.95;
 const MISSING_COVERAGE: f32 = 0.5;
 
 pub struct ReportsSource {
-    reports: Arc<Reports>,
+    pub(crate) reports: Arc<Reports>,
     /// Under which name this process writes reports, if it does.
-    node: Option<NodeId>,
+    pub(crate) node: Option<NodeId>,
 }
 
 impl ReportsSource {
-    /// `exchange` is the one that this process follows, if it does; with `node` it also writes reports.
-    pub fn new(
-        cache: Arc<dyn ReportCache>,
-        records: Records,
-        names: Arc<dyn Names>,
-        exchange: Option<Arc<dyn Exchange>>,
-        node: Option<NodeId>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self {
-            reports: Arc::new(Reports::new(cache, records, names, exchange, clock)),
-            node,
-        }
-    }
-
     /// The symbol that an id is about; `None` if it is not one of ours.
     fn symbol(&self, id: &DocumentId) -> Result<Option<Arc<str>>> {
         Ok(match id.scheme() {
@@ -72,10 +55,11 @@ impl ReportsSource {
             true => Some(self.reports.citing.citation(aged).await?),
             false => None,
         };
-        let mut metadata = JsonObject::new();
-        metadata.insert("resolved_symbol".to_owned(), json!(report.symbol));
-        metadata.insert("matched_on".to_owned(), json!(found.matched_on));
-        metadata.insert("alternatives".to_owned(), json!(found.alternatives));
+        let metadata = json!({
+            "resolved_symbol": report.symbol,
+            "matched_on": found.matched_on,
+            "alternatives": found.alternatives,
+        });
         Ok(Hit {
             id: report_id(&found.symbol)?,
             title: title(&report),
@@ -84,13 +68,12 @@ impl ReportsSource {
             passage: None,
             score: found.score,
             coverage: found.coverage,
-            metadata: Some(metadata),
+            metadata: Some(object(metadata)),
         })
     }
 }
 
-/// The best match of each symbol, as far as a report answers it: what is asked for by itself is better than a report
-/// that has it too.
+/// The best match of each symbol, as far as a report answers it.
 fn by_symbol(matches: Vec<Found>, limit: usize) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     for mut next in matches {
@@ -99,9 +82,10 @@ fn by_symbol(matches: Vec<Found>, limit: usize) -> Vec<Found> {
             Fit::Part => PART_COVERAGE,
             Fit::Missing => MISSING_COVERAGE,
         };
+        // What is asked for by itself is better than a report that has it too.
+        let rank = |found: &Found| (found.fit == Fit::Whole, found.coverage);
         match found.iter_mut().find(|known| known.symbol == next.symbol) {
-            Some(known) if known.fit == Fit::Whole => {}
-            Some(known) if next.fit == Fit::Whole || next.coverage > known.coverage => *known = next,
+            Some(known) if known.fit != Fit::Whole && rank(&next) > rank(known) => *known = next,
             Some(_) => {}
             None => found.push(next),
         }
@@ -141,8 +125,7 @@ impl Source for ReportsSource {
         if symbols.is_empty() {
             return Ok(Arc::from([]));
         }
-        let reports = self.reports.reader.read_all(&symbols).await;
-        let reports = reports.map_err(|unavailable| backend_unavailable(&unavailable))?;
+        let reports = self.reports.reader.read_all(&symbols).await?;
         let mut hits = Vec::new();
         for (found, report) in matches.iter().zip(reports) {
             if let Ok(Some(report)) = report {
@@ -168,15 +151,11 @@ impl Source for ReportsSource {
     }
 
     async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
-        let board = match cited {
-            Some(_) => view::then(document, &*self.reports.names),
-            None => match self.symbol(&document.id)? {
-                Some(symbol) => Some(view::now(
-                    &self.reports.report(&symbol).await?.now(),
-                    &*self.reports.names,
-                )),
-                None => None,
-            },
+        let names = &*self.reports.names;
+        let board = match (cited, self.symbol(&document.id)?) {
+            (Some(_), _) => view::then(document, names),
+            (None, Some(symbol)) => Some(view::now(&self.reports.report(&symbol).await?.now(), names)),
+            (None, None) => None,
         };
         Ok(board.map(|board| View::Board(Box::new(board))))
     }
@@ -188,11 +167,7 @@ impl Source for ReportsSource {
         let example = listing.as_ref().and_then(|listing| listing.symbols.first().cloned());
         SourceFacts {
             name: NAME.to_owned(),
-            title: if simulated {
-                "SIMULATED market reports".to_owned()
-            } else {
-                "Market reports".to_owned()
-            },
+            title: if simulated { "SIMULATED market reports" } else { "Market reports" }.to_owned(),
             description: Some(
                 "The whole state of a market in one document: price, order book, flow, liquidity, anomalies and health, computed all the time."
                     .to_owned(),
@@ -242,12 +217,8 @@ impl Source for ReportsSource {
         let follow = stop.run_until_cancelled(reports.directory.follow(&*reports.cache));
         let write = async {
             if let (Some(exchange), Some(node)) = (&reports.exchange, &self.node) {
-                let engine = Engine::new(
-                    exchange.clone(),
-                    reports.cache.clone(),
-                    node.clone(),
-                    reports.trouble.clone(),
-                );
+                let (cache, trouble) = (reports.cache.clone(), reports.trouble.clone());
+                let engine = Engine::new(exchange.clone(), cache, node.clone(), trouble);
                 engine.run(&stop).await;
             }
         };

@@ -12,7 +12,7 @@ use tribune_core::{CallContext, CallDisplay, Hints, JsonObject, Result, Tool, To
 
 use super::markdown;
 use super::model::{self, Report};
-use super::service::{Reports, backend_unavailable};
+use super::service::Reports;
 
 const READ_LIVE: Hints = Hints {
     open_world: true,
@@ -178,8 +178,7 @@ impl Tool for MarketOverview {
         let symbols = &self.reports.listing().await?.symbols;
         let mut readings = Vec::with_capacity(symbols.len());
         for batch in symbols.chunks(READ_AT_ONCE) {
-            let read = self.reports.reader.read_all(batch).await;
-            readings.extend(read.map_err(|unavailable| backend_unavailable(&unavailable))?);
+            readings.extend(self.reports.reader.read_all(batch).await?);
         }
         let (mut reports, mut missing) = (Vec::new(), Vec::new());
         for (symbol, reading) in symbols.iter().zip(readings) {

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use tribune_core::Error;
 
 use super::model::Report;
 
-pub use self::redis::{BadUrl, RedisCache};
+pub use self::redis::RedisCache;
 pub use memory::MemoryCache;
 
 /// The times that a cache works with; tests shorten them.
@@ -70,6 +71,14 @@ pub const MAX_TOKEN: Token = 1 << 52;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unavailable(pub String);
+
+impl From<Unavailable> for Error {
+    fn from(unavailable: Unavailable) -> Self {
+        Self::unavailable(format!(
+            "backend_unavailable: reports cannot be read now: {unavailable}. Ask again in a few seconds."
+        ))
+    }
+}
 
 /// A report, and how long ago it was generated, at most.
 #[derive(Debug, Clone)]

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::cache::{Claim, Eagerness, Lease, MemoryCache, NodeId, Write};
+use crate::cache::{Claim, Eagerness, Lease, MemoryCache, NodeId, ReportCache, Write};
 use crate::tests::fixture;
+use tribune_citations::records::Records;
 use tribune_citations::{Citations, Limits};
-use tribune_core::{Links, Principal, SystemClock};
+use tribune_core::{Clock, Links, Principal, SystemClock};
 
 const KEEP: Duration = Duration::from_secs(86_400);
 
@@ -41,7 +42,8 @@ async fn stopped_source(folder: &std::path::Path) -> Arc<ReportsSource> {
     let citations = Citations::open(folder.to_owned(), limits, clock.clone()).expect("a folder");
     let records = Records::new(Some(Arc::new(citations)), KEEP, Links::new("http://tribune.test"));
     let names = Arc::new(fixture::FewNames);
-    Arc::new(ReportsSource::new(Arc::new(cache), records, names, None, None, clock))
+    let reports = Arc::new(Reports::new(Arc::new(cache), records, names, None, clock));
+    Arc::new(ReportsSource { reports, node: None })
 }
 
 /// The same, running.

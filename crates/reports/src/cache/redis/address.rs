@@ -3,16 +3,7 @@
 use std::sync::Arc;
 
 use redis::{Client, ConnectionAddr, IntoConnectionInfo};
-
-/// A malformed address. The message does not repeat it: it may contain a password.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the Redis URL cannot be used: {why}; write it as redis://host:6379, with rediss:// for TLS, \
-     user:password@ before the host, or /2 after the port for database 2 (percent-encode special characters)"
-)]
-pub struct BadUrl {
-    why: &'static str,
-}
+use tribune_core::{Error, Result};
 
 pub(super) struct Address {
     pub(super) client: Client,
@@ -21,8 +12,14 @@ pub(super) struct Address {
 }
 
 impl Address {
-    pub(super) fn parse(url: &str) -> Result<Self, BadUrl> {
-        let bad = |why| BadUrl { why };
+    /// Errors do not repeat the address: it may contain a password.
+    pub(super) fn parse(url: &str) -> Result<Self> {
+        let bad = |why: &str| {
+            Error::invalid_argument(format!(
+                "the Redis URL cannot be used: {why}; write it as redis://host:6379, with rediss:// for TLS, \
+                 user:password@ before the host, or /2 after the port for database 2 (percent-encode special characters)"
+            ))
+        };
         if url.trim().is_empty() {
             return Err(bad("it is empty"));
         }

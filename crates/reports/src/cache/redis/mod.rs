@@ -33,8 +33,6 @@ use decoded::Decoded;
 use failure::{Failure, quoted};
 use link::{Call, Connection, Link, Script, micros};
 
-pub use address::BadUrl;
-
 const NODES: &str = "report:nodes";
 const SYMBOLS: &str = "report:symbols";
 /// A report has some kilobytes.
@@ -106,11 +104,11 @@ impl fmt::Debug for RedisCache {
 
 impl RedisCache {
     /// Fails only for a malformed address: Redis may start later.
-    pub fn open(url: &str, clock: Arc<dyn Clock>) -> Result<Self, BadUrl> {
+    pub fn open(url: &str, clock: Arc<dyn Clock>) -> tribune_core::Result<Self> {
         Self::open_with_timing(url, clock, Timing::DEFAULT)
     }
 
-    pub fn open_with_timing(url: &str, clock: Arc<dyn Clock>, timing: Timing) -> Result<Self, BadUrl> {
+    pub fn open_with_timing(url: &str, clock: Arc<dyn Clock>, timing: Timing) -> tribune_core::Result<Self> {
         let address = Address::parse(url)?;
         Ok(Self {
             timing,
