@@ -6,7 +6,7 @@
 //!   unknown; `journal`: writes lines and reads them back
 //! - `account`: checks and sends orders; `answers`: the exchange's answers
 //! - `config`: `[market.trading]` and [`build`]
-//! - `place`, `cancel`, `queries`: the tools; `spec`: what their schemas share
+//! - `place`, `cancel`, `queries`: what the tools do; `spec`: what their specs share; `tool`: the seven tools
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
@@ -25,6 +25,7 @@ mod queries;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod tool;
 mod unresolved;
 
 use std::path::PathBuf;
@@ -34,9 +35,6 @@ use async_trait::async_trait;
 use tribune_core::{Error, Result, Tool};
 
 use account::TradingAccount;
-use cancel::CancelOrder;
-use place::PlaceOrder;
-use queries::{AccountQuery, Subject};
 
 pub use config::{Config, build};
 use tribune_binance::book::Depth;
@@ -96,15 +94,5 @@ pub fn tools(settings: Settings, rest: Rest, market: Arc<dyn Market>) -> Result<
     }
     let signer = Signer::new(&settings.api_key, &settings.api_secret).map_err(exchange_error)?;
     let account = Arc::new(TradingAccount::new(settings, signer, rest, market)?);
-    let query = |subject| -> Arc<dyn Tool> { Arc::new(AccountQuery::new(subject, &account)) };
-    // Their order is part of the contract.
-    Ok(vec![
-        query(Subject::Account),
-        query(Subject::MyTrades),
-        Arc::new(PlaceOrder::new(&account)),
-        Arc::new(CancelOrder::new(&account)),
-        query(Subject::Order),
-        query(Subject::OpenOrders),
-        query(Subject::AllOrders),
-    ])
+    Ok(tool::all(&account))
 }

@@ -60,9 +60,17 @@ fn schema<T: JsonSchema>(mut settings: SchemaSettings) -> JsonObject {
     let settings = settings.with_transform(RecursiveTransform(|schema: &mut Schema| {
         schema.remove("title");
         schema.remove("format");
+        if schema.get("default").is_some_and(Value::is_null) {
+            schema.remove("default");
+        }
+        if let Some(Value::String(description)) = schema.get_mut("description") {
+            *description = description.replace('\n', " ");
+        }
     }));
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let mut schema = schema.as_object().cloned().unwrap_or_default();
+    // It is the description of the type, not of the arguments.
+    schema.shift_remove("description");
     // For types without fields.
     schema.entry("properties").or_insert_with(|| JsonObject::new().into());
     schema
@@ -107,12 +115,5 @@ impl OneOrder {
                 "name the order by either order_id or client_order_id",
             )),
         }
-    }
-}
-
-/// `btc/usdt` becomes `BTCUSDT`; nothing else is guessed.
-pub(super) fn normalise_symbol(args: &mut JsonObject) {
-    if let Some(Value::String(symbol)) = args.get_mut("symbol") {
-        *symbol = symbol.trim().to_uppercase().replace(['/', '-', '_', ' '], "");
     }
 }
