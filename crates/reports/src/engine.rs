@@ -109,22 +109,19 @@ impl Engine {
         let now = self.now();
         let wanted: HashSet<Arc<str>> = self.exchange.always_tracked().into_iter().collect();
         let gone = self.tracked.extract_if(|name, _| !wanted.contains(name));
-        let given_up = gone
-            .filter_map(|(name, symbol)| Some((name, symbol.held?.token)))
-            .collect();
+        let given_up = gone.filter_map(|(_, mut symbol)| symbol.give_up()).collect();
+        let tracked = |symbol| Tracked {
+            symbol,
+            listed: now,
+            old_since: None,
+            known: 0,
+            held: None,
+            paused_until: None,
+        };
         for name in wanted {
-            if !self.tracked.contains_key(&name)
-                && let Some(symbol) = table.lookup(&name)
-            {
-                let tracked = Tracked {
-                    symbol,
-                    listed: now,
-                    old_since: None,
-                    known: 0,
-                    held: None,
-                    paused_until: None,
-                };
-                self.tracked.insert(name, tracked);
+            if !self.tracked.contains_key(&name) {
+                let symbol = table.lookup(&name).map(tracked);
+                self.tracked.extend(symbol.map(|symbol| (name, symbol)));
             }
         }
         given_up
@@ -154,14 +151,11 @@ impl Engine {
         let leases = self.cache.claim(&self.node, &claims).await?;
         let now = self.now();
         let mut unwanted = Vec::new();
-        for (claim, lease) in claims.iter().zip(leases) {
-            let first = first_choice(&claim.symbol, &self.nodes);
-            let Some(symbol) = self.tracked.get_mut(&claim.symbol) else {
-                continue;
-            };
-            if let Some(token) = symbol.leased(lease, first, now) {
-                unwanted.push((claim.symbol.clone(), token));
-            }
+        for (Claim { symbol, .. }, lease) in claims.into_iter().zip(leases) {
+            let first = first_choice(&symbol, &self.nodes);
+            let tracked = self.tracked.get_mut(&symbol);
+            let token = tracked.and_then(|tracked| tracked.leased(lease, first, now));
+            unwanted.extend(token.map(|token| (symbol, token)));
         }
         let held = self.tracked.values().filter(|symbol| symbol.held.is_some()).count();
         metrics::gauge!("tribune_report_symbols_written").set(held as f64);
@@ -211,25 +205,17 @@ impl Engine {
             let writes: Vec<Write> = held.filter_map(|symbol| symbol.try_report(&*exchange, &node)).collect();
             (tracked, writes)
         });
-        match computed.await {
-            Ok((tracked, writes)) => {
-                self.tracked = tracked;
-                writes
-            }
-            Err(error) => {
-                // The symbols are lost with it: they are tracked anew, and their leases expire.
-                tracing::error!(%error, "computing reports failed");
-                Vec::new()
-            }
-        }
+        let computed = computed.await.unwrap_or_else(|error| {
+            // The symbols are lost with it: they are tracked anew, and their leases expire.
+            tracing::error!(%error, "computing reports failed");
+            Default::default()
+        });
+        self.tracked = computed.0;
+        computed.1
     }
 
     async fn leave(&mut self) {
-        let held = self.tracked.values_mut().filter_map(|symbol| {
-            let held = symbol.held.take()?;
-            Some((symbol.symbol.name.clone(), held.token))
-        });
-        let leases: Vec<(Arc<str>, Token)> = held.collect();
+        let leases: Vec<_> = self.tracked.values_mut().filter_map(Tracked::give_up).collect();
         if let Err(unavailable) = self.cache.release(&self.node, &leases, true).await {
             tracing::debug!(%unavailable, "leases were not released; they expire by themselves");
         }
@@ -279,6 +265,12 @@ impl Tracked {
 
     fn is_paused(&self, now: Instant) -> bool {
         self.paused_until.is_some_and(|until| now < until)
+    }
+
+    /// The lease to release, if it has one.
+    fn give_up(&mut self) -> Option<(Arc<str>, Token)> {
+        let held = self.held.take()?;
+        Some((self.symbol.name.clone(), held.token))
     }
 
     /// Records a lease; returns its token if it should be released for another node.

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_the_most_that_is_paid() {
+    fn limit_price_bounds_the_estimate() {
         assert_eq!(estimated(&limit("BUY", "1000")), pair("2000", "2000"));
         assert_eq!(estimated(&limit("SELL", "160")), pair("320", "320"));
         assert_eq!(
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_market_order_is_worth_what_the_levels_ask() {
+    fn market_order_is_estimated_from_the_levels() {
         // 1·151 + 8·500 = 4151, where the best ask alone says 1359.
         assert_eq!(estimated(&market("BUY", "9")), pair("4151", "4151"));
         let estimate = market("BUY", "2").estimate(&book()).expect("estimate");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_book_that_does_not_reach_is_not_guessed_beyond() {
+    fn order_beyond_the_known_book_is_refused() {
         let refused = |order: &Order, depth: &Depth| {
             let error = order.estimate(depth).expect_err("refused");
             assert!(error.message().starts_with("the order was not sent: "), "{error}");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_to_spend_is_its_own_limit() {
+    fn amount_to_spend_counts_as_itself() {
         assert_eq!(estimated(&spend("BUY", "12.5")), pair("12.5", "12.5"));
         let beyond = spend("BUY", "999999").estimate(&book()).expect("estimate");
         assert_eq!(

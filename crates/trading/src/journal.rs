@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_added_and_half_a_line_is_ended() {
+    async fn lines_are_appended_after_a_partial_line() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("deeper/journal.jsonl");
         Journal::open(&path, Instant::now())
@@ -199,7 +199,7 @@ mod tests {
     /// A file that takes no more than so many bytes stands for a disk that is full.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_line_that_was_not_written_leaves_nothing() {
+    fn failed_write_leaves_no_partial_line() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("journal.jsonl");
         let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact journal::tests::on_a_full_disk --ignored";
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_journal_that_others_could_read_is_closed_to_them() {
+    fn journal_readable_by_others_becomes_private() {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().expect("folder");
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_cannot_be_written_is_an_error() {
+    fn unwritable_journal_is_an_error() {
         let folder = tempfile::tempdir().expect("folder");
         assert!(Journal::open(folder.path(), Instant::now()).is_err());
     }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_leaves_open_what_it_does_not_end() {
+    fn journal_leaves_unanswered_orders_open() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("journal.jsonl");
         let named = |name: &str| format!("\"client_order_id\":\"{name}\"");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_still_arrive_is_not_given_up() {
+    fn order_may_arrive_for_ten_seconds() {
         let given_up = Instant::now();
         let mut pending = UnresolvedOrder {
             action: Action::PlaceOrder,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_bounded() {
+    fn unresolved_orders_are_bounded() {
         let unresolved = UnresolvedOrders::default();
         for number in 0..=MAX_OPEN as u64 {
             let line = line("intent", &format!("\"order_id\":{number}"));

@@ -25,7 +25,7 @@ const FILLED: &str = "\"result\":{\"symbol\":\"SOLUSDT\",\"client_order_id\":\"d
                       \"quantity\":\"0.1\",\"executed_quantity\":\"0.1\"},";
 
 #[test]
-fn what_became_of_each_order_is_known_again() {
+fn outcomes_are_read_back_from_the_journal() {
     let text = [
         line("intent", "done", ""),
         line("done", "done", FILLED),
@@ -53,7 +53,7 @@ fn what_became_of_each_order_is_known_again() {
 }
 
 #[test]
-fn only_what_was_placed_just_now_is_recent() {
+fn orders_are_recent_for_a_minute() {
     let history = read(
         &[
             line("intent", "done", ""),
@@ -74,7 +74,7 @@ fn only_what_was_placed_just_now_is_recent() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_named_by_their_numbers() {
+fn unreadable_lines_are_named_by_number() {
     let good = line("intent", "a", "");
     let history = read(&format!("{good}{{\"time\":secret\n\n{good}\0\0\0\n"));
     assert_eq!(
@@ -91,7 +91,7 @@ fn lines_that_cannot_be_read_are_named_by_their_numbers() {
 }
 
 #[test]
-fn orders_that_are_remembered_are_bounded() {
+fn remembered_orders_are_bounded() {
     let text: String = (0..=MAX_REMEMBERED)
         .map(|n| line("intent", &format!("n{n}"), ""))
         .collect();

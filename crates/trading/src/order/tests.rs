@@ -41,7 +41,7 @@ fn checked(order: &Order) -> Result<()> {
 }
 
 #[test]
-fn each_rule_of_the_symbol_is_told_by_name() {
+fn error_names_the_broken_rule() {
     assert!(checked(&limit("BUY", "150.01", "0.034")).is_ok());
     let cases = [
         (
@@ -92,7 +92,7 @@ fn each_rule_of_the_symbol_is_told_by_name() {
 }
 
 #[test]
-fn what_a_schema_cannot_say_is_said_here() {
+fn combinations_beyond_the_schema_are_checked() {
     let base = json!({"symbol": "S", "side": "BUY", "type": "LIMIT"});
     let with = |more: Value| {
         let mut args = base.clone();

@@ -30,7 +30,7 @@ async fn restarted(bench: &Bench) -> Bench {
 const SAME: &str = "this is the order that an earlier call with this preview_token placed; nothing was placed again";
 
 #[tokio::test]
-async fn who_gave_up_too_early_gets_the_answer_by_asking_again() {
+async fn repeated_call_gets_the_outcome_of_a_cancelled_one() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "FILLED")).after_ms(3_000)).await;
     let (placing, name) = previewed(&bench).await;
     {
@@ -63,7 +63,7 @@ async fn who_gave_up_too_early_gets_the_answer_by_asking_again() {
 }
 
 #[tokio::test]
-async fn of_many_at_once_one_places_and_all_are_answered() {
+async fn concurrent_calls_place_once_and_all_get_answers() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW")).after_ms(100)).await;
     let (placing, _) = previewed(&bench).await;
     let calls = (0..4).map(|_| bench.call("binance_place_order", placing.clone()));
@@ -78,7 +78,7 @@ async fn of_many_at_once_one_places_and_all_are_answered() {
 }
 
 #[tokio::test]
-async fn an_unknown_outcome_stays_unknown_until_it_was_looked_up() {
+async fn repeated_call_stays_unknown_until_looked_up() {
     let bench = bench(|asked| match asked.method.as_str() {
         "GET" => Reply::json(&order_json(asked, "FILLED")),
         _ => Reply::new(503, ""),
@@ -108,7 +108,7 @@ async fn an_unknown_outcome_stays_unknown_until_it_was_looked_up() {
 }
 
 #[tokio::test]
-async fn a_refusal_stays_a_refusal() {
+async fn refusal_stays_a_refusal() {
     let bench = bench(|_| Reply::refusal(-2010, "Account has insufficient balance.")).await;
     let (placing, _) = previewed(&bench).await;
     let first = bench.refused("binance_place_order", placing.clone()).await;
@@ -120,7 +120,7 @@ async fn a_refusal_stays_a_refusal() {
 }
 
 #[tokio::test]
-async fn what_was_judged_unfit_leaves_the_token_as_it_was() {
+async fn failed_check_keeps_the_token_valid() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     let (placing, _) = previewed(&bench).await;
     bench.market.0.lock().expect("book").age_ms = 10_001;
@@ -132,7 +132,7 @@ async fn what_was_judged_unfit_leaves_the_token_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_used_token_names_its_order_whatever_it_is_shown_for() {
+async fn used_token_reports_its_order() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     let (placing, name) = previewed(&bench).await;
     bench
@@ -152,7 +152,7 @@ async fn a_used_token_names_its_order_whatever_it_is_shown_for() {
 }
 
 #[tokio::test]
-async fn a_preview_names_what_is_under_way_and_what_was_just_placed() {
+async fn preview_lists_recent_and_pending_orders() {
     let bench = Arc::new(bench(|asked| Reply::json(&order_json(asked, "FILLED")).after_ms(3_000)).await);
     let (placing, name) = previewed(&bench).await;
     let calling = tokio::spawn({
@@ -180,7 +180,7 @@ async fn a_preview_names_what_is_under_way_and_what_was_just_placed() {
 }
 
 #[tokio::test]
-async fn a_refusal_that_was_none_is_put_right_when_the_order_is_found() {
+async fn found_order_corrects_a_recorded_refusal() {
     let bench = bench(|asked| match asked.method.as_str() {
         "GET" => Reply::json(&order_json(asked, "NEW")),
         _ => Reply::refusal(-2010, "Account has insufficient balance."),
@@ -197,7 +197,7 @@ async fn a_refusal_that_was_none_is_put_right_when_the_order_is_found() {
 }
 
 #[tokio::test]
-async fn only_the_exchanges_own_words_are_a_refusal() {
+async fn only_the_exchanges_own_answer_is_a_refusal() {
     for status in [403, 418, 429, 451] {
         for (body, events) in [
             ("<html>a page</html>", ["intent", "unknown"]),
@@ -223,7 +223,7 @@ async fn only_the_exchanges_own_words_are_a_refusal() {
 }
 
 #[tokio::test]
-async fn a_journal_that_cannot_be_read_whole_is_said_to_be_so() {
+async fn preview_reports_unreadable_journal_lines() {
     let damaged = |settings: &mut Settings| {
         std::fs::write(&settings.journal, "{\"time\":\"2026-01-02T03:04:05Z\",\"ev\n").expect("journal");
     };

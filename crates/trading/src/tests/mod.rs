@@ -13,7 +13,7 @@ use tribune_binance::testing::depth;
 use tribune_binance::testing::{Reply, client};
 
 #[tokio::test]
-async fn the_tools_exist_only_with_a_key_and_the_switch() {
+async fn tools_are_listed_in_order() {
     let bench = bench(|_| Reply::new(500, "")).await;
     let names: Vec<&str> = bench.tools.names().collect();
     assert_eq!(
@@ -40,7 +40,7 @@ async fn the_tools_exist_only_with_a_key_and_the_switch() {
 }
 
 #[tokio::test]
-async fn a_key_is_not_sent_where_it_does_not_belong() {
+async fn key_is_sent_only_to_encrypted_exchanges_with_accounts() {
     let bench = bench(|_| Reply::new(500, "")).await;
     for (url, part) in [
         ("http://api.binance.com", "must begin with https://"),
@@ -57,7 +57,7 @@ async fn a_key_is_not_sent_where_it_does_not_belong() {
 }
 
 #[tokio::test]
-async fn an_order_takes_two_steps() {
+async fn order_takes_two_steps() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     let preview = bench.preview().await;
     assert_eq!(preview["status"], "preview");
@@ -115,7 +115,7 @@ async fn an_order_takes_two_steps() {
 }
 
 #[tokio::test]
-async fn a_token_is_good_for_its_own_order_only() {
+async fn token_places_only_its_own_order() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     let token = bench.preview().await["preview_token"].clone();
     let other = with(order(), json!({"quantity": "0.2", "preview_token": token}));
@@ -133,7 +133,7 @@ async fn a_token_is_good_for_its_own_order_only() {
 }
 
 #[tokio::test]
-async fn limits_are_kept_at_both_steps() {
+async fn limits_hold_at_both_steps() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     let market = json!({"symbol": "SOLUSDT", "side": "BUY", "type": "MARKET", "quantity": "0.5"});
     let preview = bench
@@ -175,7 +175,7 @@ async fn limits_are_kept_at_both_steps() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_not_known_are_refused_and_spellings_forgiven() {
+async fn unknown_arguments_are_refused_spellings_accepted() {
     let bench = bench(|_| Reply::new(500, "")).await;
     let error = bench
         .refused("binance_place_order", with(order(), json!({"stop_price": "140"})))
@@ -196,7 +196,7 @@ async fn arguments_that_are_not_known_are_refused_and_spellings_forgiven() {
 }
 
 #[tokio::test]
-async fn cancelling_is_one_step_and_written_down() {
+async fn cancellation_is_one_step_and_recorded() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "CANCELED"))).await;
     let args = json!({"symbol": "SOLUSDT", "client_order_id": "tribune-7"});
     let answer = bench.call("binance_cancel_order", args).await.expect("cancelled");
@@ -219,7 +219,7 @@ async fn cancelling_is_one_step_and_written_down() {
 }
 
 #[tokio::test]
-async fn looking_changes_nothing() {
+async fn queries_change_nothing() {
     let bench = bench(|_| Reply::new(500, "")).await;
     let account = bench.call("binance_get_account", json!({})).await.expect("account");
     assert_eq!(

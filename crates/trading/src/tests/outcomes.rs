@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use tribune_binance::testing::{Asked, Reply, ShiftedClock, until};
 
 #[tokio::test]
-async fn an_unknown_outcome_is_called_unknown_and_nothing_is_sent_twice() {
+async fn unknown_outcome_is_reported_and_sent_once() {
     let replies: [fn(&Asked) -> Reply; 6] = [
         |_| Reply::new(404, "<html>a proxy's own page</html>"),
         |_| Reply::new(503, ""),
@@ -42,7 +42,7 @@ async fn an_unknown_outcome_is_called_unknown_and_nothing_is_sent_twice() {
 }
 
 #[tokio::test]
-async fn an_unknown_outcome_stays_a_question_until_it_is_looked_up() {
+async fn unknown_order_is_unresolved_until_looked_up() {
     let bench = bench(|asked| match asked.method.as_str() {
         "GET" => Reply::json(&order_json(asked, "FILLED")),
         _ => Reply::new(503, ""),
@@ -64,7 +64,7 @@ async fn an_unknown_outcome_stays_a_question_until_it_is_looked_up() {
 }
 
 #[tokio::test]
-async fn an_order_that_is_not_there_yet_may_still_arrive() {
+async fn missing_order_may_still_arrive() {
     let bench = bench(|asked| match asked.method.as_str() {
         "GET" => Reply::refusal(-2013, "Order does not exist."),
         _ => Reply::new(503, ""),
@@ -91,7 +91,7 @@ async fn look(bench: &Bench) -> Error {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_put_on_ends_no_wait() {
+async fn changed_wall_clock_does_not_shorten_the_wait() {
     let bench = bench(absent).await;
     bench.place().await.expect_err("unknown");
     bench.clock.step_ms(3_600_000);
@@ -104,7 +104,7 @@ async fn a_clock_that_is_put_on_ends_no_wait() {
 }
 
 #[tokio::test]
-async fn what_was_long_on_its_way_is_waited_for_from_its_end() {
+async fn wait_begins_when_the_answer_is_given_up() {
     let shared: Arc<OnceLock<Arc<ShiftedClock>>> = Arc::default();
     let clock = shared.clone();
     let bench = bench(move |asked| {
@@ -121,7 +121,7 @@ async fn what_was_long_on_its_way_is_waited_for_from_its_end() {
 }
 
 #[tokio::test]
-async fn an_order_whose_answer_is_waited_for_is_not_said_to_be_absent() {
+async fn pending_order_is_not_reported_absent() {
     let bench = Arc::new(bench(|asked| absent(asked).after_ms(if asked.method == "POST" { 1_000 } else { 0 })).await);
     let placing = {
         let bench = bench.clone();
@@ -134,7 +134,7 @@ async fn an_order_whose_answer_is_waited_for_is_not_said_to_be_absent() {
 }
 
 #[tokio::test]
-async fn a_cancellation_answers_every_question_about_its_order() {
+async fn cancellation_resolves_its_order() {
     let placed = Arc::new(Mutex::new(String::new()));
     let bench = bench(move |asked| {
         let mut placed = placed.lock().expect("name");
@@ -157,7 +157,7 @@ async fn a_cancellation_answers_every_question_about_its_order() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_run_left_open_is_asked_again() {
+async fn order_of_an_earlier_run_is_unresolved() {
     let killed = |settings: &mut Settings| {
         let line = r#"{"time":"2026-01-02T03:04:05Z","event":"intent","action":"place_order","caller":"local","correlation_id":"-","client_order_id":"tribune-7","request":{"symbol":"SOLUSDT"},"simulated":null}"#;
         std::fs::write(&settings.journal, format!("{line}\n")).expect("journal");
@@ -185,7 +185,7 @@ async fn what_an_earlier_run_left_open_is_asked_again() {
 }
 
 #[tokio::test]
-async fn without_the_exchanges_time_nothing_is_in_doubt() {
+async fn unknown_exchange_time_sends_nothing() {
     let ahead = Arc::new(AtomicI64::new(NO_TIME));
     let on_order = Arc::new(|asked: &Asked| Reply::json(&order_json(asked, "CANCELED")));
     let bench = bench_with(ahead, on_order, |_| ()).await;
@@ -199,7 +199,7 @@ async fn without_the_exchanges_time_nothing_is_in_doubt() {
 }
 
 #[tokio::test]
-async fn what_was_not_done_is_said_not_to_be() {
+async fn rate_limited_order_was_not_sent() {
     let bench = bench(|_| {
         Reply::new(429, r#"{"code":-1003,"msg":"Too much request weight used."}"#).header("Retry-After", "7")
     })
@@ -215,7 +215,7 @@ async fn what_was_not_done_is_said_not_to_be() {
 }
 
 #[tokio::test]
-async fn an_order_that_lapsed_is_not_passed_off_as_done() {
+async fn expired_order_has_a_note() {
     let lapsed = bench(|asked| Reply::json(&order_json(asked, "EXPIRED"))).await;
     let answer = lapsed.place().await.expect("placed");
     assert_eq!(
@@ -227,7 +227,7 @@ async fn an_order_that_lapsed_is_not_passed_off_as_done() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_a_refusal_and_never_repeats_secrets() {
+async fn refusal_never_repeats_secrets() {
     let bench = bench(|asked| {
         let signature = asked.parameter("signature").expect("signature");
         let quantity = asked.parameter("quantity");
@@ -258,7 +258,7 @@ async fn a_refusal_is_a_refusal_and_never_repeats_secrets() {
 }
 
 #[tokio::test]
-async fn a_wrong_clock_is_learnt_once_more_and_no_oftener() {
+async fn clock_offset_is_learnt_again_once() {
     let ahead = Arc::new(AtomicI64::new(0));
     let bench = bench_with(
         ahead.clone(),
@@ -283,7 +283,7 @@ async fn a_wrong_clock_is_learnt_once_more_and_no_oftener() {
 }
 
 #[tokio::test]
-async fn a_clock_that_stays_wrong_is_explained() {
+async fn persistent_clock_skew_is_explained() {
     let bench = bench(|_| {
         Reply::refusal(
             -1021,
@@ -302,7 +302,7 @@ async fn a_clock_that_stays_wrong_is_explained() {
 
 #[tokio::test]
 #[cfg(target_os = "linux")]
-async fn without_a_journal_nothing_is_sent() {
+async fn nothing_is_sent_without_a_journal() {
     let full = |settings: &mut Settings| settings.journal = PathBuf::from("/dev/full");
     let on_order = Arc::new(|asked: &Asked| Reply::json(&order_json(asked, "NEW")));
     let bench = bench_with(Arc::default(), on_order, full).await;
@@ -312,7 +312,7 @@ async fn without_a_journal_nothing_is_sent() {
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_leaves_a_whole_journal() {
+async fn cancelled_caller_leaves_complete_journal() {
     let arrived = Arc::new(Notify::new());
     let arrives = arrived.clone();
     let bench = bench(move |asked| {
@@ -333,7 +333,7 @@ async fn a_caller_who_goes_away_leaves_a_whole_journal() {
 }
 
 #[tokio::test]
-async fn an_order_is_called_by_the_name_it_was_given() {
+async fn journal_keeps_the_callers_order_id() {
     let bench = bench(|_| Reply::new(503, "")).await;
     let args = json!({"symbol": "SOLUSDT", "order_id": 28});
     let error = bench.refused("binance_cancel_order", args).await;

@@ -15,7 +15,12 @@ const MAX_KNOWN_BYTES: usize = 32 << 10;
 
 /// The last report of each symbol with its JSON: reports are read more often than they change, and comparing bytes is
 /// cheaper than decoding them.
-pub(super) struct Decoded(Cache<Arc<str>, Arc<(Vec<u8>, Arc<Report>)>>);
+pub(super) struct Decoded(Cache<Arc<str>, Arc<Known>>);
+
+struct Known {
+    json: Vec<u8>,
+    report: Arc<Report>,
+}
 
 impl Decoded {
     pub(super) fn new() -> Self {
@@ -24,12 +29,16 @@ impl Decoded {
 
     /// The report, or what is stored instead.
     pub(super) fn report(&self, symbol: &Arc<str>, json: Vec<u8>) -> Result<Arc<Report>, String> {
-        if let Some(known) = self.0.get(symbol).filter(|known| known.0 == json) {
-            return Ok(known.1.clone());
+        if let Some(known) = self.0.get(symbol).filter(|known| known.json == json) {
+            return Ok(known.report.clone());
         }
         let report = Arc::new(decode(symbol, &json)?);
         if json.len() <= MAX_KNOWN_BYTES {
-            self.0.insert(symbol.clone(), Arc::new((json, report.clone())));
+            let known = Known {
+                json,
+                report: report.clone(),
+            };
+            self.0.insert(symbol.clone(), Arc::new(known));
         }
         Ok(report)
     }
