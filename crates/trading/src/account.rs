@@ -143,7 +143,7 @@ impl TradingAccount {
             Err(_) => None,
         };
         if let Some((event, order)) = outcome {
-            let mut entry = self.entry(event, Action::GetOrder, order, json!({"symbol": symbol}), cx);
+            let mut entry = self.entry(event, Action::Find, order, json!({"symbol": symbol}), cx);
             if let Ok(state) = &found {
                 entry.note_answer(state);
             }

@@ -46,7 +46,7 @@ pub(super) async fn call(account: &Arc<TradingAccount>, wanted: OneOrder, cx: &C
         .with(parameter, &value)
         .with("newClientOrderId", &name);
     let change = Change {
-        action: Action::CancelOrder,
+        action: Action::Cancel,
         method: Method::DELETE,
         request,
         read: answers::cancelled,

@@ -44,11 +44,13 @@ impl fmt::Display for OrderName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub(super) enum Action {
-    PlaceOrder,
-    CancelOrder,
-    GetOrder,
+    #[serde(rename = "place_order")]
+    Place,
+    #[serde(rename = "cancel_order")]
+    Cancel,
+    #[serde(rename = "get_order")]
+    Find,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

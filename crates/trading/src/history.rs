@@ -80,7 +80,7 @@ impl OrderHistory {
     /// Takes a line of the journal.
     pub(super) fn note(&self, line: &Entry) {
         // A cancellation says nothing about how the order was placed.
-        if line.action == Action::CancelOrder {
+        if line.action == Action::Cancel {
             return;
         }
         let order = OrderSummary::deserialize(&line.result).ok();

@@ -157,7 +157,7 @@ mod tests {
         Entry {
             time: jiff::Timestamp::UNIX_EPOCH,
             event,
-            action: Action::PlaceOrder,
+            action: Action::Place,
             caller: "local".to_owned(),
             correlation_id: "-".to_owned(),
             order: OrderName::Client("tribune-1".to_owned()),

@@ -167,7 +167,7 @@ fn change(order: &Order, client_order_id: &str) -> Result<Change> {
         .with("newClientOrderId", client_order_id)
         .with("newOrderRespType", "RESULT");
     Ok(Change {
-        action: Action::PlaceOrder,
+        action: Action::Place,
         method: Method::POST,
         request,
         read: answers::placed,

@@ -73,7 +73,7 @@ impl UnresolvedOrders {
             // A refused cancellation says nothing about the order itself.
             (Event::Refused, Some(last)) => drop(open.remove(last)),
             // A lookup has found it while its answer was awaited.
-            (Event::Unknown, None) if line.action == Action::PlaceOrder => {}
+            (Event::Unknown, None) if line.action == Action::Place => {}
             (Event::Unknown, last) => {
                 pending.time = last.map_or(line.time, |last| open[last].time);
                 open.retain(|before| !before.is_same(&pending));
@@ -183,7 +183,7 @@ mod tests {
     fn order_may_arrive_for_ten_seconds() {
         let given_up = Instant::now();
         let mut pending = UnresolvedOrder {
-            action: Action::PlaceOrder,
+            action: Action::Place,
             symbol: "S".to_owned(),
             order: OrderName::Number(1),
             time: Timestamp::UNIX_EPOCH,

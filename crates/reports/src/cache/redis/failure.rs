@@ -16,9 +16,12 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// Redis itself answered with an error: it is reachable, so neither the connection nor the circuit breaker opens.
+    /// Redis is reachable and refused the call: the connection stays, and the circuit breaker stays closed.
     pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Redis(error) if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension))
+        let Self::Redis(error) = self else { return false };
+        // Without a login nothing works, so calls are paused.
+        let is_answer = matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+        is_answer && error.code() != Some("NOAUTH")
     }
 
     /// For metrics.

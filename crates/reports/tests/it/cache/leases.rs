@@ -320,11 +320,16 @@ async fn race(cache: Arc<dyn ReportCache>, me: NodeId) -> Vec<Token> {
 /// Checks that no report read is older than the one before.
 async fn never_older(cache: Arc<dyn ReportCache>, over: CancellationToken) {
     let mut last = (0, 0);
-    while !over.is_cancelled() {
+    loop {
+        // Checked before reading: a reader that starts late still finds the last report.
+        let is_over = over.is_cancelled();
         if let [Found::Report(stored)] = &reads(&cache, BTC).await[..] {
             let writer = &stored.report.writer;
             assert!((writer.writer_token, writer.sequence) >= last);
             last = (writer.writer_token, writer.sequence);
+        }
+        if is_over {
+            break;
         }
         tokio::task::yield_now().await;
     }
