@@ -75,102 +75,30 @@ where
 }
 
 impl Price {
-    pub const fn from_units(units: i64) -> Self {
-        Self(units)
-    }
-
     pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
         let units = units(text.as_bytes())?;
         i64::try_from(units).map(Self).map_err(|_| InvalidNumber::TooLarge)
-    }
-
-    pub const fn units(self) -> i64 {
-        self.0
-    }
-
-    pub fn decimal(self) -> Decimal {
-        Decimal::new(self.0, PLACES).normalize()
     }
 
     /// Money for `quantity` at this price; `None` if it is more than can be counted.
     pub fn times(self, quantity: Quantity) -> Option<Notional> {
         i128::from(self.0).checked_mul(quantity.0).map(Notional)
     }
-
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / UNIT as f64
-    }
 }
 
 impl Quantity {
-    pub const ZERO: Self = Self(0);
-
-    pub const fn from_units(units: i128) -> Self {
-        Self(units)
-    }
-
     pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
         units(text.as_bytes()).map(Self)
-    }
-
-    pub const fn units(self) -> i128 {
-        self.0
-    }
-
-    pub const fn is_zero(self) -> bool {
-        self.0 == 0
-    }
-
-    pub fn decimal(self) -> Decimal {
-        exact(self.0, PLACES)
-    }
-
-    pub fn checked_add(self, other: Self) -> Option<Self> {
-        self.0.checked_add(other.0).map(Self)
-    }
-
-    pub fn checked_sub(self, other: Self) -> Option<Self> {
-        self.0.checked_sub(other.0).map(Self)
-    }
-
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / UNIT as f64
     }
 }
 
 impl Notional {
-    pub const ZERO: Self = Self(0);
-
-    pub const fn from_units(units: i128) -> Self {
-        Self(units)
-    }
-
     /// Money as the wire has it (eight places).
     pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
         units(text.as_bytes())?
             .checked_mul(UNIT)
             .map(Self)
             .ok_or(InvalidNumber::TooLarge)
-    }
-
-    pub const fn units(self) -> i128 {
-        self.0
-    }
-
-    pub fn decimal(self) -> Decimal {
-        exact(self.0, 2 * PLACES)
-    }
-
-    pub fn checked_add(self, other: Self) -> Option<Self> {
-        self.0.checked_add(other.0).map(Self)
-    }
-
-    pub fn checked_sub(self, other: Self) -> Option<Self> {
-        self.0.checked_sub(other.0).map(Self)
-    }
-
-    pub fn as_f64(self) -> f64 {
-        self.0 as f64 / (UNIT * UNIT) as f64
     }
 }
 
@@ -195,8 +123,50 @@ fn written_units(text: &str, places: u32) -> Option<i128> {
     decimal.mantissa().checked_mul(10i128.checked_pow(missing)?)
 }
 
-macro_rules! printed_as_decimal {
-    ($($kind:ty: $units:ty, $places:expr);*) => {$(
+/// What the three have in common: an integer in units, printed and written as a decimal.
+macro_rules! number_in_units {
+    ($kind:ty: $units:ty, $places:expr, $one:expr) => {
+        impl $kind {
+            pub const ZERO: Self = Self(0);
+
+            pub const fn from_units(units: $units) -> Self {
+                Self(units)
+            }
+
+            pub const fn units(self) -> $units {
+                self.0
+            }
+
+            pub const fn is_zero(self) -> bool {
+                self.0 == 0
+            }
+
+            pub fn decimal(self) -> Decimal {
+                exact(self.0 as i128, $places)
+            }
+
+            pub fn as_f64(self) -> f64 {
+                self.0 as f64 / $one as f64
+            }
+
+            pub fn checked_add(self, other: Self) -> Option<Self> {
+                self.0.checked_add(other.0).map(Self)
+            }
+
+            pub fn checked_sub(self, other: Self) -> Option<Self> {
+                self.0.checked_sub(other.0).map(Self)
+            }
+        }
+
+        /// As the wire has it: no sign, at most eight places.
+        impl FromStr for $kind {
+            type Err = InvalidNumber;
+
+            fn from_str(text: &str) -> Result<Self, InvalidNumber> {
+                Self::parse(text)
+            }
+        }
+
         impl fmt::Display for $kind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.decimal().fmt(f)
@@ -214,7 +184,9 @@ macro_rules! printed_as_decimal {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = Cow::<'_, str>::deserialize(deserializer)?;
                 let units = written_units(&text, $places).and_then(|units| <$units>::try_from(units).ok());
-                units.map(Self).ok_or_else(|| serde::de::Error::custom("not an exact decimal number"))
+                units
+                    .map(Self)
+                    .ok_or_else(|| serde::de::Error::custom("not an exact decimal number"))
             }
         }
 
@@ -231,25 +203,12 @@ macro_rules! printed_as_decimal {
                 json_schema!({"type": "string"})
             }
         }
-    )*};
+    };
 }
 
-printed_as_decimal!(Price: i64, PLACES; Quantity: i128, PLACES; Notional: i128, 2 * PLACES);
-
-/// As the wire has it: no sign, at most eight places.
-macro_rules! parsed_from_the_wire {
-    ($($kind:ty),*) => {$(
-        impl FromStr for $kind {
-            type Err = InvalidNumber;
-
-            fn from_str(text: &str) -> Result<Self, InvalidNumber> {
-                Self::parse(text)
-            }
-        }
-    )*};
-}
-
-parsed_from_the_wire!(Price, Quantity, Notional);
+number_in_units!(Price: i64, PLACES, UNIT);
+number_in_units!(Quantity: i128, PLACES, UNIT);
+number_in_units!(Notional: i128, 2 * PLACES, (UNIT * UNIT));
 
 #[cfg(test)]
 mod tests {

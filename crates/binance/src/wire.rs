@@ -69,36 +69,6 @@ pub fn known_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(Some(millis(deserializer)?).filter(|time| *time > 0))
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "T: FromStr<Err = InvalidNumber>"))]
-struct Number<T>(#[serde(deserialize_with = "number")] T);
-
-/// `["97123.45","0.5"]`; what may follow is ignored.
-struct Pair(Level);
-
-impl<'de> Deserialize<'de> for Pair {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const EXPECTED: &str = "a price and a quantity";
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Pair;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(EXPECTED)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Pair, A::Error> {
-                let missing = || de::Error::invalid_length(0, &EXPECTED);
-                let Number(price) = pair.next_element()?.ok_or_else(missing)?;
-                let Number(quantity) = pair.next_element()?.ok_or_else(missing)?;
-                while pair.next_element::<de::IgnoredAny>()?.is_some() {}
-                Ok(Pair(Level { price, quantity }))
-            }
-        }
-        deserializer.deserialize_seq(Pairs)
-    }
-}
-
 /// The levels of one side, with room for as many as an update usually has.
 pub fn levels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, D::Error> {
     struct Levels;
@@ -111,7 +81,7 @@ pub fn levels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, 
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Level>, A::Error> {
             let mut levels = Vec::with_capacity(32);
-            while let Some(Pair(level)) = list.next_element()? {
+            while let Some(level) = list.next_element()? {
                 levels.push(level);
             }
             Ok(levels)

@@ -191,10 +191,7 @@ pub fn client_by(clock: Arc<dyn Clock>, url: &str, change: impl FnOnce(&mut Sett
         ..Settings::default()
     };
     change(&mut settings);
-    let rest = Rest::new(settings, clock).expect("client");
-    // Early in a minute, so that none turns during a test.
-    rest.governor().set_exchange_time(60_000 * 1_000_000 + 1_000);
-    rest
+    Rest::new(settings, clock).expect("client")
 }
 
 async fn answer(mut stream: TcpStream, seen: Arc<Mutex<Vec<Asked>>>, handler: Arc<Handler>) {

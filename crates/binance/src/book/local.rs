@@ -10,8 +10,11 @@
 
 use std::collections::VecDeque;
 
+use serde::Deserialize;
+
 use super::{Depth, Level};
 use crate::model::Millis;
+use crate::wire::levels;
 
 /// A buffer this long means that no snapshot comes: more than a minute and a half at ten updates a second.
 const MAX_BUFFERED: usize = 1_000;
@@ -34,12 +37,16 @@ pub struct Diff {
 }
 
 /// A book as a snapshot has it, best first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct Snapshot {
     pub last_update_id: u64,
+    #[serde(deserialize_with = "levels")]
     pub bids: Vec<Level>,
+    #[serde(deserialize_with = "levels")]
     pub asks: Vec<Level>,
     /// How many levels a side were asked for: a side that has fewer is known whole.
+    #[serde(skip)]
     pub limit: usize,
 }
 
@@ -87,12 +94,6 @@ pub enum Installed {
     NotNeeded,
 }
 
-#[derive(Debug)]
-enum Phase {
-    Buffering(VecDeque<Diff>),
-    Synced,
-}
-
 /// Best prices after one update, as the exchange announced them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BestQuote {
@@ -102,16 +103,20 @@ pub struct BestQuote {
 }
 
 /// The writer's copy of one book.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LocalBook {
-    phase: Phase,
+    /// While false, events are buffered until the snapshot is there.
+    is_synced: bool,
+    buffered: VecDeque<Diff>,
     depth: Depth,
     last_update_id: u64,
-    time: Option<Millis>,
+    /// When the exchange says the last event was.
+    pub(crate) time: Option<Millis>,
     max_levels: usize,
     /// Announced and not yet reached by the book, in order.
     announced: VecDeque<BestQuote>,
-    agreed: u64,
+    /// How often announced best prices were of the book's own update id, and the same.
+    pub(crate) agreed: u64,
     /// The newest id of the stream, and its time: an older snapshot would be a step back.
     newest: u64,
     newest_time: Option<Millis>,
@@ -126,36 +131,18 @@ impl LocalBook {
     /// Keeps at most `max_levels` a side.
     pub fn new(max_levels: usize) -> Self {
         Self {
-            phase: Phase::Buffering(VecDeque::new()),
-            depth: Depth::default(),
-            last_update_id: 0,
-            time: None,
             max_levels,
-            announced: VecDeque::new(),
-            agreed: 0,
-            newest: 0,
-            newest_time: None,
-            newest_before: 0,
-            outdated: 0,
-            too_old: 0,
+            ..Self::default()
         }
     }
 
-    /// How often announced best prices were of the book's own update id, and the same.
-    pub fn agreed(&self) -> u64 {
-        self.agreed
-    }
-
     pub fn is_synced(&self) -> bool {
-        matches!(self.phase, Phase::Synced)
+        self.is_synced
     }
 
     /// Events that wait for the snapshot.
     pub fn buffered(&self) -> usize {
-        match &self.phase {
-            Phase::Buffering(events) => events.len(),
-            Phase::Synced => 0,
-        }
+        self.buffered.len()
     }
 
     pub fn depth(&self) -> &Depth {
@@ -166,14 +153,10 @@ impl LocalBook {
         self.last_update_id
     }
 
-    /// When the exchange says the last event was.
-    pub fn time(&self) -> Option<Millis> {
-        self.time
-    }
-
     /// Starts again from nothing.
     pub fn discard(&mut self) {
-        self.phase = Phase::Buffering(VecDeque::new());
+        self.is_synced = false;
+        self.buffered.clear();
         self.depth = Depth::default();
         self.last_update_id = 0;
         self.time = None;
@@ -188,18 +171,6 @@ impl LocalBook {
         self.outdated = 0;
     }
 
-    /// An unreadable event came, so the book is no longer exact.
-    pub fn unreadable(&mut self) -> Fault {
-        self.discard();
-        Fault::Unreadable
-    }
-
-    /// The stream stays behind the snapshot: they may not belong to the same book.
-    pub fn is_ahead(&mut self) -> Fault {
-        self.discard();
-        Fault::Ahead
-    }
-
     /// Takes the next event of the stream.
     pub fn event(&mut self, diff: Diff) -> Result<Outcome, Fault> {
         if diff.last_id < diff.first_id {
@@ -209,65 +180,64 @@ impl LocalBook {
         if diff.last_id >= self.newest {
             (self.newest, self.newest_time) = (diff.last_id, diff.time);
         }
-        match &mut self.phase {
-            // Step 1.
-            Phase::Buffering(events) => {
-                let expected = events
-                    .back()
-                    .map_or(diff.first_id, |event| event.last_id.saturating_add(1));
-                let got = diff.first_id;
-                if got > expected {
-                    events.clear();
-                    events.push_back(diff);
-                    return Err(Fault::Gap { expected, got });
-                }
-                if events.back().is_some_and(|event| diff.last_id <= event.last_id) {
-                    // A duplicate: any snapshot that joins the others contains it.
-                    return Ok(Outcome::Buffered);
-                }
-                if events.len() == MAX_BUFFERED {
-                    events.clear();
-                    return Err(Fault::NoSnapshot);
-                }
-                events.push_back(diff);
-                Ok(Outcome::Buffered)
-            }
-            Phase::Synced => self.apply(diff),
+        if self.is_synced {
+            return self.apply(diff);
         }
+        // Step 1.
+        let expected = self
+            .buffered
+            .back()
+            .map_or(diff.first_id, |event| event.last_id.saturating_add(1));
+        let got = diff.first_id;
+        if got > expected {
+            self.buffered = VecDeque::from([diff]);
+            return Err(Fault::Gap { expected, got });
+        }
+        if self.buffered.back().is_some_and(|event| diff.last_id <= event.last_id) {
+            // A duplicate: any snapshot that joins the others contains it.
+            return Ok(Outcome::Buffered);
+        }
+        if self.buffered.len() == MAX_BUFFERED {
+            self.buffered.clear();
+            return Err(Fault::NoSnapshot);
+        }
+        self.buffered.push_back(diff);
+        Ok(Outcome::Buffered)
     }
 
     /// Takes the snapshot that was fetched after the stream was opened.
     pub fn snapshot(&mut self, snapshot: Snapshot) -> Result<Installed, Fault> {
-        let Phase::Buffering(events) = &mut self.phase else {
+        if self.is_synced {
             return Ok(Installed::NotNeeded);
-        };
+        }
         // Step 2. `U = lastUpdateId + 1` is a legal first event.
         let last = snapshot.last_update_id;
-        if events
+        if self
+            .buffered
             .front()
             .is_some_and(|first| last.saturating_add(1) < first.first_id)
         {
             self.too_old += 1;
             if self.too_old > MAX_OUTDATED {
                 // No snapshot reaches the buffered events: their ids may be wrong.
-                events.clear();
+                self.buffered.clear();
                 (self.newest, self.newest_time, self.too_old) = (0, None, 0);
             }
             return Ok(Installed::TooOld);
         }
         self.too_old = 0;
-        let is_outdated = events.is_empty() && last < self.newest;
+        let is_outdated = self.buffered.is_empty() && last < self.newest;
         if is_outdated && self.outdated < MAX_OUTDATED {
             self.outdated += 1;
             return Ok(Installed::TooOld);
         }
-        let is_outdated = is_outdated || (events.is_empty() && last < self.newest_before);
+        let is_outdated = is_outdated || (self.buffered.is_empty() && last < self.newest_before);
         self.outdated = 0;
-        let events = std::mem::take(events);
+        let events = std::mem::take(&mut self.buffered);
         self.depth = Depth::from(snapshot);
         self.last_update_id = last;
         self.time = self.newest_time.filter(|_| last == self.newest);
-        self.phase = Phase::Synced;
+        self.is_synced = true;
         self.check()?;
         for event in events {
             self.apply(event)?;
@@ -282,7 +252,7 @@ impl LocalBook {
 
     /// Takes the levels of another copy of the same book, from a deeper snapshot; refused if that copy is behind.
     pub fn adopt(&mut self, other: Self) -> bool {
-        if !self.is_synced() || !other.is_synced() || other.last_update_id < self.last_update_id {
+        if !self.is_synced || !other.is_synced() || other.last_update_id < self.last_update_id {
             return false;
         }
         if other.last_update_id > self.last_update_id {
@@ -306,7 +276,7 @@ impl LocalBook {
     }
 
     fn compare(&mut self) -> Result<(), Fault> {
-        if !self.is_synced() {
+        if !self.is_synced {
             return Ok(());
         }
         while let Some(quote) = self
@@ -340,7 +310,7 @@ impl LocalBook {
         if diff.first_id > expected {
             let got = diff.first_id;
             self.discard();
-            self.phase = Phase::Buffering(VecDeque::from([diff]));
+            self.buffered.push_back(diff);
             return Err(Fault::Gap { expected, got });
         }
         for level in diff.bids {

@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 
+use serde::Deserialize;
+
 use crate::number::{Price, Quantity};
+use crate::wire::number;
 
 /// Which way a side is ordered.
 pub trait Order: Copy + Default + Send + Sync + 'static {
@@ -31,9 +34,13 @@ impl Order for Asks {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The exchange writes it as a pair: `["97123.45","0.5"]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "a price and a quantity")]
 pub struct Level {
+    #[serde(deserialize_with = "number")]
     pub price: Price,
+    #[serde(deserialize_with = "number")]
     pub quantity: Quantity,
 }
 

@@ -137,8 +137,8 @@ struct BestQuoteWire<'a> {
 
 /// A message that could not be read: its stream, if that can be read, and the position of the error. Never its content.
 #[derive(Debug)]
-pub struct Unreadable<'a> {
-    pub stream: Option<Cow<'a, str>>,
+pub struct Unreadable {
+    pub stream: Option<String>,
     pub line: usize,
     pub column: usize,
 }
@@ -148,7 +148,7 @@ pub struct Unreadable<'a> {
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Reads one message.
-pub fn decode(text: &str) -> Result<Event<'_>, Unreadable<'_>> {
+pub fn decode(text: &str) -> Result<Event<'_>, Unreadable> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = reader.deserialize_map(Messages);
     read.and_then(|event| reader.end().map(|()| event))
@@ -160,31 +160,9 @@ pub fn decode(text: &str) -> Result<Event<'_>, Unreadable<'_>> {
 }
 
 /// The stream that an unreadable message names.
-fn stream_of(text: &str) -> Option<Cow<'_, str>> {
-    let mut stream = None;
-    // The error may come after the name.
-    let _ = serde_json::Deserializer::from_str(text).deserialize_map(Names(&mut stream));
-    stream
-}
-
-struct Names<'n, 'de>(&'n mut Option<Cow<'de, str>>);
-
-impl<'de> Visitor<'de> for Names<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a message of the exchange")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(field) = map.next_key()? {
-            match field {
-                Field::Stream => *self.0 = map.next_value::<Option<Text<'_>>>()?.map(|text| text.0),
-                _ => drop(map.next_value::<de::IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
+fn stream_of(text: &str) -> Option<String> {
+    let (_, name) = text.split_once("\"stream\":")?;
+    serde_json::Deserializer::from_str(name).into_iter().next()?.ok()
 }
 
 struct Messages;

@@ -1,7 +1,7 @@
 //! How the connections are, and the exchange's clock.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -16,36 +16,22 @@ const STOPPED_WITHIN_MS: Millis = 100;
 /// An event further ahead of the clocks than this is not believed.
 const MAX_AHEAD_MS: Millis = 24 * 3600 * 1000;
 
-/// One shard's connection, for the operator.
+/// Why a shard has no connection; `None` while it has one or needs none.
 #[derive(Debug, Default)]
-pub(super) struct Link {
-    is_idle: AtomicBool,
-    is_connected: AtomicBool,
-    /// Why the last connection failed or ended.
-    trouble: Mutex<Option<String>>,
-}
+pub(super) struct Link(Mutex<Option<String>>);
 
 impl Link {
-    /// A shard without symbols needs no connection.
-    pub(super) fn set_needed(&self, is_needed: bool) {
-        self.is_idle.store(!is_needed, Ordering::Relaxed);
+    pub(super) fn set(&self, trouble: Option<&str>) {
+        *self.lock() = trouble.map(ToOwned::to_owned);
     }
 
-    pub(super) fn set_connected(&self, is: bool) {
-        self.is_connected.store(is, Ordering::Relaxed);
+    /// A connection is needed and not there yet. Why an earlier one failed says more.
+    pub(super) fn is_missing(&self) {
+        self.lock().get_or_insert_with(|| "not connected yet".to_owned());
     }
 
-    pub(super) fn failed(&self, why: &str) {
-        self.set_connected(false);
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
-    }
-
-    fn trouble(&self) -> Option<String> {
-        if self.is_connected.load(Ordering::Relaxed) || self.is_idle.load(Ordering::Relaxed) {
-            return None;
-        }
-        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(trouble.clone().unwrap_or_else(|| "not connected yet".to_owned()))
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,6 +60,7 @@ impl Health {
     /// The link of one more shard.
     pub(super) fn link(&self) -> Arc<Link> {
         let link = Arc::<Link>::default();
+        link.is_missing();
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.push(link.clone());
         link
@@ -178,7 +165,7 @@ impl Health {
     /// `None` while every connection that is needed is there.
     pub fn trouble(&self) -> Option<String> {
         let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.iter().find_map(|link| link.trouble())
+        links.iter().find_map(|link| link.lock().clone())
     }
 }
 
@@ -190,14 +177,16 @@ mod tests {
     fn connected_shard_does_not_hide_another() {
         let health = Health::default();
         let (one, other) = (health.link(), health.link());
-        one.set_connected(true);
+        one.set(None);
+        other.is_missing();
         assert_eq!(health.trouble().as_deref(), Some("not connected yet"));
-        other.set_connected(true);
+        other.set(None);
         assert_eq!(health.trouble(), None);
-        other.failed("the line is cut");
-        one.set_connected(true);
+        other.set(Some("the line is cut"));
+        one.set(None);
+        other.is_missing();
         assert_eq!(health.trouble().as_deref(), Some("the line is cut"));
-        other.set_needed(false);
+        other.set(None);
         assert_eq!(health.trouble(), None, "nobody needs it");
     }
 

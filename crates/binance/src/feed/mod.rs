@@ -1,7 +1,7 @@
 //! The live feed: streams in, published books out. In reading order:
 //!
 //! - [`event`]: messages of the streams, as values
-//! - `socket`: one connection; `subscriptions`: what it subscribes to; `dial`: opens it
+//! - `socket`: one connection; `subscriptions`: what it subscribes to
 //! - `shard`: one connection's worth of symbols, the only writer of their books
 //! - `tracked`: the writer's side of a symbol; `rhythm`: how often it changes; `published`: the readers' side;
 //!   `heartbeat`: when a connection last brought anything; `health`: the state of all connections
@@ -12,7 +12,6 @@
 
 mod alone;
 mod board;
-mod dial;
 pub mod event;
 mod health;
 mod heartbeat;
@@ -133,36 +132,28 @@ impl<O: Observer> Feed<O> {
         if let Some(published) = self.lookup(symbol) {
             return Some(pinned_too(published, pinned));
         }
-        // Held throughout, as in `forget`, so that the shard gets both commands in the right order.
-        let mut shards = self.lock_shards();
         let now = Moment::now(&*self.clock);
         let day = self.board.lookup(symbol).map(|day| day.quote_volume);
-        {
-            let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
-            if let Some(already) = books.get(symbol) {
-                return Some(pinned_too(already.clone(), pinned));
-            }
-            if books.len() >= self.settings.max_books {
-                return None;
-            }
+        // Both are held throughout, as in `forget`, so that the shard gets both commands in the right order.
+        let mut shards = self.lock_shards();
+        let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(already) = books.get(symbol) {
+            return Some(pinned_too(already.clone(), pinned));
         }
-        let shard = match shards
-            .iter_mut()
-            .position(|shard| shard.symbols.len() < SYMBOLS_A_SHARD)
-        {
-            Some(place) => &mut shards[place],
-            None => {
-                shards.push(self.open_shard(false));
-                shards.last_mut()?
-            }
-        };
+        if books.len() >= self.settings.max_books {
+            return None;
+        }
+        let has_room = |shard: &ShardHandle<O>| shard.symbols.len() < SYMBOLS_A_SHARD;
+        let at = shards.iter().position(has_room).unwrap_or(shards.len());
+        if at == shards.len() {
+            shards.push(self.open_shard(false));
+        }
+        let shard = &mut shards[at];
         let heartbeat = shard.heartbeat.clone();
         let published = Arc::new(Published::on(heartbeat, symbol.clone(), pinned, rank, day, now));
-        {
-            let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
-            books.insert(symbol.clone(), published.clone());
-            metrics::gauge!("tribune_books").set(books.len() as f64);
-        }
+        books.insert(symbol.clone(), published.clone());
+        metrics::gauge!("tribune_books").set(books.len() as f64);
+        drop(books);
         shard.symbols.push(symbol.clone());
         let _ = shard.commands.send(Command::Track(published.clone()));
         Some(published)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,13 @@ impl BookState {
     }
 }
 
+/// The state, and the book in that state.
+#[derive(Debug)]
+struct Current {
+    status: Arc<Status>,
+    view: Option<Arc<BookView>>,
+}
+
 /// A state, since when, and why.
 #[derive(Debug, Clone)]
 pub struct Status {
@@ -71,8 +78,8 @@ pub struct BookView {
 #[derive(Debug)]
 pub struct Published<O> {
     pub symbol: Arc<str>,
-    view: ArcSwapOption<BookView>,
-    status: ArcSwap<Status>,
+    /// Replaced only by the symbol's shard.
+    current: ArcSwap<Current>,
     pub tape: Tape,
     pub pulse: Pulse,
     pub watch: O,
@@ -113,11 +120,13 @@ impl<O: Observer> Published<O> {
             confirmed: AtomicU64::new(0),
             behind: AtomicU64::new(CURRENT),
             symbol,
-            view: ArcSwapOption::empty(),
-            status: ArcSwap::from_pointee(Status {
-                state: BookState::Warming,
-                reason: None,
-                since: now,
+            current: ArcSwap::from_pointee(Current {
+                status: Arc::new(Status {
+                    state: BookState::Warming,
+                    reason: None,
+                    since: now,
+                }),
+                view: None,
             }),
             tape: Tape::new(KEEP_TRADES),
             pulse: Pulse::new(now.monotonic),
@@ -133,18 +142,10 @@ impl<O: Observer> Published<O> {
 
     /// The state and the book that belongs to it. While a book is warming or resyncing there is none.
     pub fn read(&self) -> (Arc<Status>, Option<Arc<BookView>>) {
-        let mut status = self.status.load_full();
-        loop {
-            let view = self.view.load_full();
-            // A status that is the same before and after is the one that the view was read under: a book is there
-            // before it is called live, and is called something else before it goes.
-            let after = self.status.load_full();
-            if Arc::ptr_eq(&status, &after) {
-                let view = view.filter(|_| matches!(status.state, BookState::Live | BookState::Stale));
-                return (status, view);
-            }
-            status = after;
-        }
+        let current = self.current.load();
+        let has_book = matches!(current.status.state, BookState::Live | BookState::Stale);
+        let view = current.view.clone().filter(|_| has_book);
+        (current.status.clone(), view)
     }
 
     /// The book, if it is exact and current.
@@ -154,7 +155,7 @@ impl<O: Observer> Published<O> {
     }
 
     pub fn status(&self) -> Arc<Status> {
-        self.status.load_full()
+        self.current.load().status.clone()
     }
 
     /// When the book was last confirmed: it changed, or its connection brought something else and would have brought a
@@ -177,7 +178,7 @@ impl<O: Observer> Published<O> {
     /// When anything about it last came, however old that was.
     pub fn heard(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
-        match self.status.load().state {
+        match self.current.load().status.state {
             BookState::Live => received.max(self.heartbeat.last().min(self.behind())),
             _ => received,
         }
@@ -258,32 +259,39 @@ impl<O: Observer> Published<O> {
         self.watch.look(view, &self.tape, beats, time);
     }
 
+    /// Publishes a book in the state that it has.
     pub fn publish(&self, view: BookView) {
-        self.view.store(Some(Arc::new(view)));
+        let status = self.status();
+        let view = Some(Arc::new(view));
+        self.current.store(Arc::new(Current { status, view }));
     }
 
-    /// Publishes a book and its state so that no reader sees an old book as live.
+    /// Publishes a book together with its state.
     pub(super) fn publish_as(&self, view: BookView, state: BookState, reason: Option<String>) {
-        let now = view.received;
-        if state == BookState::Live {
-            self.publish(view);
-            self.set_status(state, reason, now);
-        } else {
-            self.set_status(state, reason, now);
-            self.publish(view);
-        }
+        let status = self.next_status(state, reason, view.received);
+        let view = Some(Arc::new(view));
+        self.current.store(Arc::new(Current { status, view }));
     }
 
+    /// Without a book that is exact or was so, there is none.
     pub fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
-        let current = self.status.load();
-        if current.state == state && current.reason == reason {
+        let current = self.current.load();
+        let status = self.next_status(state, reason, now);
+        if Arc::ptr_eq(&status, &current.status) {
             return;
         }
-        let since = if current.state == state { current.since } else { now };
-        self.status.store(Arc::new(Status { state, reason, since }));
-        if !matches!(state, BookState::Live | BookState::Stale) {
-            self.view.store(None);
+        let has_book = matches!(state, BookState::Live | BookState::Stale);
+        let view = current.view.clone().filter(|_| has_book);
+        self.current.store(Arc::new(Current { status, view }));
+    }
+
+    fn next_status(&self, state: BookState, reason: Option<String>, now: Moment) -> Arc<Status> {
+        let current = self.status();
+        if current.state == state && current.reason == reason {
+            return current;
         }
+        let since = if current.state == state { current.since } else { now };
+        Arc::new(Status { state, reason, since })
     }
 }
 

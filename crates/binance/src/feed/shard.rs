@@ -5,7 +5,6 @@ mod link;
 mod messages;
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,12 +19,13 @@ use super::heartbeat::Heartbeat;
 use super::observer::Observer;
 use super::published::Published;
 use super::settings::Settings;
-use super::snapshots::{Kind, Unanswered, Wanted};
+use super::snapshots::{Want, Wanted};
 use super::socket::{Frame, Socket};
 use super::subscriptions::Outcome;
-use super::tracked::{Next, Tracked, Want};
+use super::tracked::{Next, Tracked};
 use crate::book::Snapshot;
 use crate::moment::Moment;
+use crate::rest::RestError;
 use messages::note;
 
 const TICK: Duration = Duration::from_millis(50);
@@ -45,11 +45,19 @@ pub(super) enum Command<O> {
     Snapshot {
         symbol: Arc<str>,
         generation: u64,
-        snapshot: Result<Snapshot, Unanswered>,
+        /// `None` if there is not enough weight for what was wanted.
+        snapshot: Result<Option<Snapshot>, RestError>,
     },
 }
 
-type Connecting = JoinHandle<io::Result<Socket>>;
+/// Which connection something came on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Connection {
+    Current,
+    Successor,
+}
+
+type Connecting = JoinHandle<Result<Socket, String>>;
 
 pub(super) struct Shard<O> {
     pub(super) settings: Settings,
@@ -112,8 +120,8 @@ impl<O: Observer> Shard<O> {
                     None => return,
                 },
                 opened = connected(&mut self.connecting) => self.connected(opened),
-                frames = frames(&mut self.socket) => self.receive(frames),
-                frames = frames(&mut self.successor) => self.receive_on_successor(frames),
+                frames = frames(&mut self.socket) => self.receive(frames, Connection::Current),
+                frames = frames(&mut self.successor) => self.receive(frames, Connection::Successor),
             }
         }
     }
@@ -150,42 +158,37 @@ impl<O: Observer> Shard<O> {
         }
     }
 
-    fn receive(&mut self, frames: Vec<Frame>) {
+    fn receive(&mut self, frames: Vec<Frame>, by: Connection) {
         for frame in frames {
             let now = self.now();
-            if let Some(socket) = &mut self.socket {
+            if let Some(socket) = self.connection(by) {
                 socket.note_frame(now.monotonic);
             }
-            match frame {
-                Frame::Text(text) => {
-                    let received = self.message(&text, now);
-                    let outcome = note(received, self.socket.as_mut(), now.monotonic);
-                    self.note_outcome(outcome, now);
+            match (frame, by) {
+                (Frame::Text(text), _) => {
+                    let unhandled = self.message(&text, now);
+                    let outcome = self
+                        .connection(by)
+                        .and_then(|socket| note(unhandled, socket, now.monotonic));
+                    // What a successor does not bring still comes on the old connection.
+                    if by == Connection::Current {
+                        self.note_outcome(outcome, now);
+                    }
                 }
-                Frame::Other => {}
-                Frame::Ended(why) => return self.ended(&why),
-            }
-        }
-    }
-
-    fn receive_on_successor(&mut self, frames: Vec<Frame>) {
-        for frame in frames {
-            let now = self.now();
-            if let Some(socket) = &mut self.successor {
-                socket.note_frame(now.monotonic);
-            }
-            match frame {
-                Frame::Text(text) => {
-                    let received = self.message(&text, now);
-                    // What it does not bring still comes on the old connection.
-                    let _ = note(received, self.successor.as_mut(), now.monotonic);
-                }
-                Frame::Other => {}
-                Frame::Ended(_) => {
+                (Frame::Other, _) => {}
+                (Frame::Ended(why), Connection::Current) => return self.ended(&why),
+                (Frame::Ended(_), Connection::Successor) => {
                     self.successor = None;
                     return self.back_off(now.monotonic);
                 }
             }
+        }
+    }
+
+    fn connection(&mut self, which: Connection) -> Option<&mut Socket> {
+        match which {
+            Connection::Current => self.socket.as_mut(),
+            Connection::Successor => self.successor.as_mut(),
         }
     }
 
@@ -282,19 +285,18 @@ impl<O: Observer> Shard<O> {
             let is_next = next.as_ref() == Some(symbol);
             let (rank, is_pinned) = (tracked.published.rank(), tracked.published.is_pinned());
             let limit = self.settings.snapshot_limit(rank, is_pinned);
-            let kind = match tracked.wants(now, if is_next { self.past.compared } else { Some(now) }, limit) {
-                Some(Want::Book) => Kind::Book { limit },
-                Some(Want::MoreLevels) => Kind::MoreLevels { limit },
-                Some(Want::UpdateId(_)) => {
-                    self.past.compared = Some(now);
-                    Kind::UpdateId
-                }
-                None => continue,
+            let compared = if is_next { self.past.compared } else { Some(now) };
+            let Some(want) = tracked.wants(now, compared, limit) else {
+                continue;
             };
+            if matches!(want, Want::UpdateId(_)) {
+                self.past.compared = Some(now);
+            }
             let wanted = Wanted {
                 rank,
                 symbol: symbol.clone(),
-                kind,
+                want,
+                limit,
                 generation: tracked.generation,
                 reply: self.reply.clone(),
             };
@@ -304,9 +306,9 @@ impl<O: Observer> Shard<O> {
     }
 }
 
-async fn connected(connecting: &mut Option<Connecting>) -> io::Result<Socket> {
+async fn connected(connecting: &mut Option<Connecting>) -> Result<Socket, String> {
     match connecting {
-        Some(handle) => handle.await.unwrap_or_else(|error| Err(io::Error::other(error))),
+        Some(handle) => handle.await.unwrap_or_else(|error| Err(error.to_string())),
         None => std::future::pending().await,
     }
 }

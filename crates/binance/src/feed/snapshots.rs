@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -11,7 +10,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::observer::Observer;
 use super::shard::Command;
-use crate::book::Snapshot;
 use crate::rest::Rest;
 
 /// Fetched at the same time.
@@ -22,34 +20,27 @@ const SHALLOW: u32 = 1_000;
 /// Levels of a snapshot of which only the update id is wanted: the cheapest there is.
 const FEWEST: u32 = 5;
 
-/// What is wanted of a book.
+/// What to request from the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Book {
-        limit: u32,
-    },
-    /// Only the update id it is at.
-    UpdateId,
-    /// So many levels or none: there is a book already, so it comes last.
-    MoreLevels {
-        limit: u32,
-    },
+pub(super) enum Want {
+    /// A snapshot to start from.
+    Book,
+    /// Only the update id of its book, when ours was at this one.
+    UpdateId(u64),
+    /// A snapshot with more levels than the one that the book started from: there is a book already, so it comes last.
+    MoreLevels,
 }
 
 /// A snapshot that a shard waits for.
 pub(super) struct Wanted<O> {
     pub(super) rank: usize,
     pub(super) symbol: Arc<str>,
-    pub(super) kind: Kind,
+    pub(super) want: Want,
+    /// How many levels the book should have.
+    pub(super) limit: u32,
     /// Returned with the answer, so that an answer that comes too late is recognised.
     pub(super) generation: u64,
     pub(super) reply: mpsc::UnboundedSender<Command<O>>,
-}
-
-/// Why there is no snapshot, and how long to wait for one if that is known.
-pub(super) struct Unanswered {
-    pub(super) reason: String,
-    pub(super) wait: Option<Duration>,
 }
 
 /// Fetches what is wanted until `stop`. A symbol that asks again before its fetch is fetched once.
@@ -77,14 +68,11 @@ pub(super) async fn run<O: Observer>(
                 // All that is wanted by now, so that the most traded of it goes first.
                 for more in std::iter::once(first).chain(std::iter::from_fn(|| wanted.try_recv().ok())) {
                     number += 1;
-                    let rank = match more.kind {
-                        Kind::MoreLevels { .. } => usize::MAX,
-                        Kind::Book { .. } | Kind::UpdateId => more.rank,
-                    };
+                    let rank = if more.want == Want::MoreLevels { usize::MAX } else { more.rank };
                     let place = (Reverse(rank), Reverse(number), more.symbol.clone());
                     let before = waiting.insert(more.symbol.clone(), more);
                     // A request for more levels has its place at the end; any other gets a new place.
-                    if before.is_none_or(|before| matches!(before.kind, Kind::MoreLevels { .. })) {
+                    if before.is_none_or(|before| before.want == Want::MoreLevels) {
                         queue.push(place);
                     }
                 }
@@ -95,15 +83,18 @@ pub(super) async fn run<O: Observer>(
 }
 
 async fn fetch<O: Observer>(rest: Rest, wanted: Wanted<O>) {
-    let used = rest.governor().used();
-    let snapshot = match wanted.kind {
-        Kind::Book { limit } => depth(&rest, &wanted.symbol, affordable(limit, used)).await,
-        Kind::UpdateId => depth(&rest, &wanted.symbol, FEWEST).await,
-        Kind::MoreLevels { limit } if affordable(limit, used) == limit => depth(&rest, &wanted.symbol, limit).await,
-        Kind::MoreLevels { .. } => Err(Unanswered {
-            reason: "not enough weight is left in this minute".to_owned(),
-            wait: None,
-        }),
+    let limit = match wanted.want {
+        Want::UpdateId(_) => FEWEST,
+        Want::Book | Want::MoreLevels => affordable(wanted.limit, rest.governor().used()),
+    };
+    // A book that has fewer levels than it should have stays as it is until there is weight for all of them.
+    let is_in_vain = wanted.want == Want::MoreLevels && limit < wanted.limit;
+    let snapshot = match is_in_vain {
+        true => Ok(None),
+        false => rest
+            .fresh_depth(&wanted.symbol, limit)
+            .await
+            .map(|stamped| Some(stamped.value)),
     };
     // The shard may have ended.
     let _ = wanted.reply.send(Command::Snapshot {
@@ -111,16 +102,6 @@ async fn fetch<O: Observer>(rest: Rest, wanted: Wanted<O>) {
         generation: wanted.generation,
         snapshot,
     });
-}
-
-async fn depth(rest: &Rest, symbol: &str, limit: u32) -> Result<Snapshot, Unanswered> {
-    match rest.fresh_depth(symbol, limit).await {
-        Ok(stamped) => Ok(stamped.value),
-        Err(error) => Err(Unanswered {
-            reason: error.to_string(),
-            wait: error.wait(),
-        }),
-    }
 }
 
 /// A deep snapshot weighs as much as five others: once a quarter of the minute's weight is used, books

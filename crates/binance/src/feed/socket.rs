@@ -1,16 +1,18 @@
 //! One WebSocket connection to the exchange.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use futures::{FutureExt, SinkExt, StreamExt};
+use reqwest::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use reqwest::{StatusCode, Upgraded, Url};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::http::Uri;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::dial::{Io, dial};
 use super::subscriptions::Subscriptions;
+use crate::rest::{http_client, root_cause};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A day of tickers of every symbol is far below this.
@@ -22,7 +24,7 @@ const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
 
 /// A connection, when anything last came on it, and its subscriptions.
 pub struct Socket {
-    stream: WebSocketStream<Box<dyn Io>>,
+    stream: WebSocketStream<Upgraded>,
     pub(super) subscriptions: Subscriptions,
     pub opened: Instant,
     pub last_frame: Instant,
@@ -46,27 +48,38 @@ pub enum Frame {
 
 impl Socket {
     /// Opens `base`/stream, to which streams are then subscribed.
-    pub async fn open(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
-        tokio::time::timeout(CONNECT_TIMEOUT, Self::connect(base, now))
-            .await
-            .unwrap_or_else(|_| {
-                Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "no connection within 5 seconds",
-                ))
-            })
+    pub async fn open(base: &str, now: impl Fn() -> Instant) -> Result<Self, String> {
+        let opened = tokio::time::timeout(CONNECT_TIMEOUT, Self::connect(base, now)).await;
+        opened.unwrap_or_else(|_| Err("no connection within 5 seconds".to_owned()))
     }
 
-    async fn connect(base: &str, now: impl Fn() -> Instant) -> io::Result<Self> {
-        let address = format!("{}/stream", base.trim_end_matches('/'));
-        let uri: Uri = address.parse().map_err(io::Error::other)?;
-        let io = dial(&uri).await?;
+    /// With an HTTP request like any other, so that proxies and certificates are those of all requests.
+    async fn connect(base: &str, now: impl Fn() -> Instant) -> Result<Self, String> {
+        let address = base.trim_end_matches('/').replacen("ws", "http", 1);
+        let url: Url = format!("{address}/stream")
+            .parse()
+            .map_err(|_| "the stream address is not a URL".to_owned())?;
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let client = http_client(&host, CONNECT_TIMEOUT).map_err(|error| error.to_string())?;
+        let key = generate_key();
+        let request = client
+            .get(url)
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header(SEC_WEBSOCKET_VERSION, "13")
+            .header(SEC_WEBSOCKET_KEY, &key);
+        let response = request.send().await.map_err(|error| root_cause(&error, &host))?;
+        let accept = response.headers().get(SEC_WEBSOCKET_ACCEPT);
+        let is_accepted = accept.is_some_and(|accept| accept == &derive_accept_key(key.as_bytes()));
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_accepted {
+            return Err(format!("{host} answered {} and opened no stream", response.status()));
+        }
+        let io = response.upgrade().await.map_err(|error| root_cause(&error, &host))?;
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE_BYTES))
             .max_frame_size(Some(MAX_MESSAGE_BYTES))
             .read_buffer_size(64 * 1024);
-        let opened = tokio_tungstenite::client_async_with_config(address, io, Some(limits)).await;
-        let (stream, _) = opened.map_err(io::Error::other)?;
+        let stream = WebSocketStream::from_raw_socket(io, Role::Client, Some(limits)).await;
         let now = now();
         Ok(Self {
             stream,

@@ -5,6 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 /// The last day of every symbol, as a topic of its own.
 pub(super) const ALL_TICKERS: &str = "!miniTicker@arr";
 /// Topics in one message: a hundred streams.
@@ -14,19 +16,11 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
 enum Method {
     Subscribe,
     Unsubscribe,
-}
-
-impl Method {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Subscribe => "SUBSCRIBE",
-            Self::Unsubscribe => "UNSUBSCRIBE",
-        }
-    }
 }
 
 /// To subscribe to a topic, a symbol or [`ALL_TICKERS`], or to unsubscribe from it.
@@ -121,7 +115,7 @@ impl Subscriptions {
         }
         let streams: Vec<String> = requests.iter().flat_map(|request| streams(&request.topic)).collect();
         self.sent.insert(id, Sent { requests, at: now });
-        Some(serde_json::json!({"method": kind.as_str(), "params": streams, "id": id}).to_string())
+        Some(serde_json::json!({"method": kind, "params": streams, "id": id}).to_string())
     }
 
     fn queue_due_retries(&mut self, now: Instant) {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::observer::{OBSERVED_SECS, Observer};
 use super::published::{BookState, BookView, Published};
 use super::rhythm::Rhythm;
+use super::snapshots::Want;
 use crate::book::{BestQuote, Diff, Fault, LocalBook, Outcome};
 use crate::moment::Moment;
 
@@ -26,6 +27,7 @@ const MAX_AHEAD: Duration = Duration::from_secs(10);
 /// A book that was fine for this long backs off less at its next fault; after the second time it does not back off.
 const WELL: Duration = Duration::from_secs(2);
 const FORGIVEN_AFTER: Duration = Duration::from_secs(10);
+
 /// What the shard has to do for a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
@@ -34,17 +36,6 @@ pub(super) enum Next {
     Resubscribe {
         tried: u32,
     },
-}
-
-/// What to request from the exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
-    /// A snapshot to start from.
-    Book,
-    /// Only the update id of its book, when ours was at this one.
-    UpdateId(u64),
-    /// A snapshot with more levels than the one that the book started from.
-    MoreLevels,
 }
 
 /// Why a book that started from a snapshot is not exact before an update has joined it.
@@ -228,8 +219,8 @@ impl<O: Observer> Tracked<O> {
         if now.monotonic.duration_since(since) >= patience {
             self.old_since = None;
             self.doubt = Some(Doubt::Ahead);
-            let fault = self.book.is_ahead();
-            self.fault(fault, now);
+            self.book.discard();
+            self.fault(Fault::Ahead, now);
         }
     }
 
@@ -240,8 +231,8 @@ impl<O: Observer> Tracked<O> {
             // Not by accident: a new snapshot would be wrong after the next update.
             self.doubt = Some(Doubt::Unreadable);
         }
-        let fault = self.book.unreadable();
-        self.fault(fault, now);
+        self.book.discard();
+        self.fault(Fault::Unreadable, now);
     }
 
     /// An unrecognised message came on its connection; it may have been an update.
@@ -260,7 +251,7 @@ impl<O: Observer> Tracked<O> {
             self.set_behind(Some(since));
         }
         match self.book.announce(quote) {
-            Ok(()) => self.published.agreed.store(self.book.agreed(), Ordering::Relaxed),
+            Ok(()) => self.published.agreed.store(self.book.agreed, Ordering::Relaxed),
             Err(fault) => self.fault(fault, now),
         }
     }
@@ -344,10 +335,10 @@ impl<O: Observer> Tracked<O> {
             symbol: self.published.symbol.clone(),
             depth: self.book.depth().clone(),
             last_update_id: self.book.last_update_id(),
-            exchange_time: self.book.time(),
+            exchange_time: self.book.time,
             received: now,
         };
-        self.published.agreed.store(self.book.agreed(), Ordering::Relaxed);
+        self.published.agreed.store(self.book.agreed, Ordering::Relaxed);
         self.published.publish_as(view, state, reason);
     }
 

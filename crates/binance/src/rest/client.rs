@@ -78,34 +78,8 @@ pub(super) struct Inner {
     pub(super) transport: Transport,
     /// How far the exchange's clock is ahead of this machine's.
     offset_ms: Mutex<Option<i64>>,
-    caches: Caches,
-}
-
-/// Requests under way and fresh answers, by what they are.
-struct Caches {
-    info: Coalescer<ExchangeInfo>,
-    depth: Coalescer<Snapshot>,
-    trades: Coalescer<Vec<Trade>>,
-    aggregates: Coalescer<Aggregates>,
-    candles: Coalescer<Vec<Candle>>,
-    average: Coalescer<AvgPrice>,
-    ticker: Coalescer<Ticker>,
-    tickers: Coalescer<Vec<Ticker>>,
-}
-
-impl Caches {
-    fn new(window: Duration, clock: &Arc<dyn Clock>) -> Self {
-        Self {
-            info: Coalescer::new(window, clock),
-            depth: Coalescer::new(window, clock),
-            trades: Coalescer::new(window, clock),
-            aggregates: Coalescer::new(window, clock),
-            candles: Coalescer::new(window, clock),
-            average: Coalescer::new(window, clock),
-            ticker: Coalescer::new(window, clock),
-            tickers: Coalescer::new(window, clock),
-        }
-    }
+    /// Requests under way and fresh answers.
+    answers: Coalescer,
 }
 
 impl Rest {
@@ -117,12 +91,12 @@ impl Rest {
 
     /// With a budget that is shared with other clients.
     pub fn governed(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
-        let caches = Caches::new(settings.window, &clock);
+        let answers = Coalescer::new(settings.window, &clock);
         let transport = Transport::new(&settings, governor, clock)?;
         let inner = Inner {
             transport,
             offset_ms: Mutex::new(None),
-            caches,
+            answers,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -132,8 +106,8 @@ impl Rest {
 
     fn with_priority(&self, priority: Priority) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
             priority,
+            ..self.clone()
         }
     }
 
@@ -233,7 +207,6 @@ impl Rest {
             return Ok(stamped);
         }
         let now = stamped.value.saturating_add(half);
-        self.governor().set_exchange_time(now);
         let offset = now.saturating_sub(stamped.received.wall.as_millisecond());
         *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner) = Some(offset);
         Ok(stamped)
@@ -242,9 +215,7 @@ impl Rest {
     /// Symbols and limits; sets the governor's budget.
     pub async fn exchange_info(&self) -> Shared<ExchangeInfo> {
         let request = Request::new(Endpoint::ExchangeInfo).bulk();
-        let info = self
-            .shared(|caches| &caches.info, request, answers::exchange_info)
-            .await?;
+        let info = self.shared(request, answers::exchange_info).await?;
         if let Some(budget) = info.value.weight_per_minute() {
             self.governor().set_budget(budget);
         }
@@ -254,7 +225,7 @@ impl Rest {
     pub async fn depth(&self, symbol: &str, limit: u32) -> Shared<Snapshot> {
         let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
         let read = move |body: &[u8]| answers::depth(body, limit);
-        self.shared(|caches| &caches.depth, request, read).await
+        self.shared(request, read).await
     }
 
     /// A snapshot for a local book: never a reused answer.
@@ -267,7 +238,7 @@ impl Rest {
     /// The newest trades, oldest first.
     pub async fn trades(&self, symbol: &str, limit: u32) -> Shared<Vec<Trade>> {
         let request = Request::new(Endpoint::Trades).symbol(symbol)?.limit(limit, MAX_ROWS)?;
-        self.shared(|caches| &caches.trades, request, answers::trades).await
+        self.shared(request, answers::trades).await
     }
 
     pub async fn agg_trades(&self, symbol: &str, query: &AggTradesQuery) -> Shared<Aggregates> {
@@ -277,8 +248,7 @@ impl Rest {
             .with_some("fromId", query.from_id)
             .with_some("startTime", query.start)
             .with_some("endTime", query.end);
-        self.shared(|caches| &caches.aggregates, request, answers::agg_trades)
-            .await
+        self.shared(request, answers::agg_trades).await
     }
 
     pub async fn klines(&self, symbol: &str, query: &KlinesQuery) -> Shared<Vec<Candle>> {
@@ -288,36 +258,34 @@ impl Rest {
             .limit(query.limit, MAX_ROWS)?
             .with_some("startTime", query.start)
             .with_some("endTime", query.end);
-        self.shared(|caches| &caches.candles, request, answers::klines).await
+        self.shared(request, answers::klines).await
     }
 
     pub async fn avg_price(&self, symbol: &str) -> Shared<AvgPrice> {
         let request = Request::new(Endpoint::AvgPrice).symbol(symbol)?;
-        self.shared(|caches| &caches.average, request, answers::avg_price).await
+        self.shared(request, answers::avg_price).await
     }
 
     pub async fn ticker_24h(&self, symbol: &str) -> Shared<Ticker> {
         let request = Request::new(Endpoint::Ticker24h).symbol(symbol)?;
-        self.shared(|caches| &caches.ticker, request, answers::ticker).await
+        self.shared(request, answers::ticker).await
     }
 
     /// Of 1 to 100 symbols; an unknown symbol fails the whole request.
     pub async fn tickers_24h(&self, symbols: &[&str]) -> Shared<Vec<Ticker>> {
         let request = Request::new(Endpoint::Ticker24h).symbols(symbols)?;
-        self.shared(|caches| &caches.tickers, request, answers::tickers).await
+        self.shared(request, answers::tickers).await
     }
 
     /// Of every symbol whose ticker can be read.
     pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
         let request = Request::new(Endpoint::Ticker24h).bulk();
-        self.shared(|caches| &caches.tickers, request, answers::all_tickers)
-            .await
+        self.shared(request, answers::all_tickers).await
     }
 
     /// One request for all callers who ask the same with the same priority, so that none waits for background work.
     async fn shared<T: Send + Sync + 'static>(
         &self,
-        cache: fn(&Caches) -> &Coalescer<T>,
         request: Request,
         read: impl FnOnce(&[u8]) -> Decoded<T> + Send + 'static,
     ) -> Shared<T> {
@@ -331,7 +299,7 @@ impl Rest {
             let reading = tokio::task::spawn_blocking(move || decoded(raw, request.endpoint, read));
             reading.await.unwrap_or(Err(RestError::Abandoned))
         };
-        cache(&self.inner.caches).get(key, fetch).await
+        self.inner.answers.get(key, fetch).await
     }
 }
 

@@ -3,6 +3,7 @@
 //! Why not `moka::future::Cache::try_get_with`: it runs the request inside the first caller, so that the request is sent,
 //! and its weight paid, a second time if that caller goes away; and its entries age by a clock of its own.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -19,24 +20,22 @@ use crate::moment::Stamped;
 /// Most different requests under way or fresh. The weight budget allows fewer in any window; this
 /// holds where the budget is generous.
 const MAX_REQUESTS: usize = 1024;
-/// An exchange in trouble is not asked anew by every caller, and recovers soon for all of them.
-const KEEP_ERRORS: Duration = Duration::from_millis(250);
 
 /// An answer, shared with whoever asked the same.
 pub type Shared<T> = Result<Arc<Stamped<T>>, RestError>;
 
 /// A request that runs on a task of its own, so that a caller who goes away takes nothing from the others. Its output
-/// is the answer and when it came.
-type Request<T> = futures::future::Shared<BoxFuture<'static, (Instant, Shared<T>)>>;
+/// is when the answer came, and the answer: of one type for each key.
+type Request = futures::future::Shared<BoxFuture<'static, (Instant, Result<Arc<dyn Any + Send + Sync>, RestError>)>>;
 
-pub(super) struct Coalescer<T> {
-    requests: Mutex<HashMap<String, Request<T>>>,
+pub(super) struct Coalescer {
+    requests: Mutex<HashMap<String, Request>>,
     /// How long an answer is given again; zero shares only what is under way.
     window: Duration,
     clock: Arc<dyn Clock>,
 }
 
-impl<T: Send + Sync + 'static> Coalescer<T> {
+impl Coalescer {
     pub(super) fn new(window: Duration, clock: &Arc<dyn Clock>) -> Self {
         Self {
             requests: Mutex::default(),
@@ -46,24 +45,29 @@ impl<T: Send + Sync + 'static> Coalescer<T> {
     }
 
     /// The answer under `key`: a fresh one, that of a request under way, or that of a new request.
-    pub(super) async fn get<F>(&self, key: String, fetch: F) -> Shared<T>
+    pub(super) async fn get<T, F>(&self, key: String, fetch: F) -> Shared<T>
     where
+        T: Send + Sync + 'static,
         F: Future<Output = Result<Stamped<T>, RestError>> + Send + 'static,
     {
         let (_, answer) = self.join(key, fetch)?.await;
-        answer
+        answer?.downcast().map_err(|_| RestError::Abandoned)
     }
 
-    fn join<F>(&self, key: String, fetch: F) -> Result<Request<T>, RestError>
+    fn join<T, F>(&self, key: String, fetch: F) -> Result<Request, RestError>
     where
+        T: Send + Sync + 'static,
         F: Future<Output = Result<Stamped<T>, RestError>> + Send + 'static,
     {
         let now = self.clock.monotonic();
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(request) = requests.get(&key).filter(|request| self.is_current(request, now)) {
+        requests.retain(|_, request| match request.peek() {
+            None => true,
+            Some((came, answer)) => answer.is_ok() && now.saturating_duration_since(*came) < self.window,
+        });
+        if let Some(request) = requests.get(&key) {
             return Ok(request.clone());
         }
-        requests.retain(|_, request| self.is_current(request, now));
         if requests.len() >= MAX_REQUESTS {
             requests.retain(|_, request| request.peek().is_none());
         }
@@ -72,28 +76,14 @@ impl<T: Send + Sync + 'static> Coalescer<T> {
         }
         let clock = Arc::clone(&self.clock);
         let answer = AssertUnwindSafe(fetch).catch_unwind().map(move |fetched| {
-            let answer = fetched.unwrap_or(Err(RestError::Abandoned)).map(Arc::new);
-            (clock.monotonic(), answer)
+            let answer = fetched.unwrap_or(Err(RestError::Abandoned));
+            (clock.monotonic(), answer.map(|answer| Arc::new(answer) as _))
         });
         let request = answer.boxed().shared();
         requests.insert(key, request.clone());
         drop(requests);
         tokio::spawn(request.clone());
         Ok(request)
-    }
-
-    /// Whether a request is under way, or its answer can be given again.
-    fn is_current(&self, request: &Request<T>, now: Instant) -> bool {
-        let Some((came, answer)) = request.peek() else {
-            return true;
-        };
-        let keep = match answer {
-            Ok(_) => self.window,
-            Err(error) if error.was_sent() => self.window.min(KEEP_ERRORS),
-            // What was never sent cost nothing, and is tried again at once.
-            Err(_) => Duration::ZERO,
-        };
-        now.saturating_duration_since(*came) < keep
     }
 }
 
@@ -108,7 +98,7 @@ mod tests {
 
     struct Bench {
         clock: Arc<ManualClock>,
-        coalescer: Arc<Coalescer<usize>>,
+        coalescer: Arc<Coalescer>,
         asked: Arc<AtomicUsize>,
         /// A request is answered once it has one of these.
         answers: Arc<Semaphore>,
@@ -149,7 +139,11 @@ mod tests {
         }
 
         async fn fail(&self, error: RestError) -> Result<usize, RestError> {
-            let answer = self.coalescer.get("key".to_owned(), async { Err(error) }).await;
+            let fetch = async {
+                tokio::task::yield_now().await;
+                Err(error)
+            };
+            let answer = self.coalescer.get("key".to_owned(), fetch).await;
             answer.map(|answer| answer.value)
         }
     }
@@ -205,14 +199,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn errors_are_shared_for_a_moment() {
+    async fn errors_are_shared_and_not_kept() {
         let bench = Bench::new(1_000, 10);
         let failed = Err(RestError::Firewall { status: 403 });
         let (one, two) = tokio::join!(bench.fail(RestError::Firewall { status: 403 }), bench.ask("key"));
-        assert_eq!((one, two), (failed.clone(), failed.clone()));
-        bench.clock.advance_ms(249);
-        assert_eq!(bench.ask("key").await, failed);
-        bench.clock.advance_ms(1);
+        assert_eq!((one, two), (failed.clone(), failed));
         assert_eq!(bench.ask("key").await, Ok(1));
     }
 
@@ -222,7 +213,7 @@ mod tests {
         assert_eq!(bench.fail(RestError::Crowded).await, Err(RestError::Crowded));
         assert_eq!(bench.ask("key").await, Ok(1));
         let panics = async { panic!("on purpose") };
-        let given_up = bench.coalescer.get("other".to_owned(), panics).await;
+        let given_up = bench.coalescer.get::<usize, _>("other".to_owned(), panics).await;
         assert_eq!(given_up.err(), Some(RestError::Abandoned));
         assert_eq!(bench.ask("other").await, Ok(2));
     }

@@ -69,7 +69,7 @@ pub enum RestError {
     NoTime(Box<RestError>),
 
     /// The exchange's own refusal, by its code.
-    #[error("{}", refusal(*.code, .message, .subject.as_deref()).1)]
+    #[error("{}", refusal(*.code, .message, .subject.as_deref()))]
     Refused {
         code: i64,
         message: String,
@@ -107,31 +107,30 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// Why the exchange could not be reached, and at which host. The host is for the operator and stays out of messages to
-/// callers.
+/// Why the exchange could not be reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Network {
     #[error("the exchange refuses connections; if you run this server, check market.rest_url and whether it is up")]
-    Refused(String),
+    Refused,
     #[error("the exchange's name cannot be resolved; if you run this server, check market.rest_url and its DNS")]
-    Dns(String),
+    Dns,
     #[error(
-        "no secure connection to the exchange: {why}; if you run this server, check market.rest_url, the clock and the system's certificates"
+        "no secure connection to the exchange: {0}; if you run this server, check market.rest_url, the clock and the system's certificates"
     )]
-    Tls { host: String, why: String },
+    Tls(String),
     #[error("the exchange did not answer in time; try again in a moment")]
-    Timeout(String),
+    Timeout,
     #[error("the connection to the exchange broke off before the whole answer was there; try again")]
-    BrokenOff(String),
+    BrokenOff,
     #[error("the exchange cannot be reached; if you run this server, check its network, its proxy and market.rest_url")]
-    Unreachable(String),
+    Unreachable,
 }
 
 impl RestError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) | Self::TooHeavy { .. } => ErrorKind::InvalidArgument,
-            Self::Refused { code, .. } => refusal(*code, "", None).0,
+            Self::Refused { code, .. } => meaning(*code).0,
             Self::Abandoned | Self::NoClient(_) => ErrorKind::Internal,
             Self::NoTime(error) | Self::Page { means: error, .. } => error.kind(),
             _ => ErrorKind::Unavailable,
@@ -155,20 +154,6 @@ impl RestError {
         }
     }
 
-    /// Whether the request was sent, or at least a connection was tried.
-    pub const fn was_sent(&self) -> bool {
-        !matches!(
-            self,
-            Self::Invalid(_)
-                | Self::HeldBack { .. }
-                | Self::TooHeavy { .. }
-                | Self::Paused { .. }
-                | Self::Crowded
-                | Self::Abandoned
-                | Self::NoClient(_)
-        )
-    }
-
     /// Whether the exchange just cannot be asked now: neither the request nor an answer was wrong.
     pub const fn is_passing(&self) -> bool {
         match self {
@@ -178,7 +163,7 @@ impl RestError {
             | Self::Server { .. }
             | Self::Crowded => true,
             Self::Page { means, .. } => means.is_passing(),
-            Self::Network(network) => !matches!(network, Network::BrokenOff(_)),
+            Self::Network(network) => !matches!(network, Network::BrokenOff),
             _ => false,
         }
     }
@@ -194,7 +179,7 @@ impl RestError {
             // A proxy answered instead of the exchange, which may have executed the request.
             Self::Status { .. } | Self::Page { .. } => true,
             // Without a connection nothing was sent.
-            Self::Network(network) => matches!(network, Network::Timeout(_) | Network::BrokenOff(_)),
+            Self::Network(network) => matches!(network, Network::Timeout | Network::BrokenOff),
             Self::Refused { code, .. } => matches!(code, -1000 | -1001 | -1006 | -1007),
             _ => false,
         }
@@ -210,7 +195,7 @@ impl RestError {
             Self::Firewall { .. } => "firewall",
             Self::Server { .. } | Self::NotRecorded(_) => "server_error",
             Self::Status { .. } => "unexpected_status",
-            Self::Network(Network::Timeout(_)) => "timeout",
+            Self::Network(Network::Timeout) => "timeout",
             Self::Network(_) => "unreachable",
             Self::Refused { .. } => "refused",
             Self::NoTime(error) | Self::Page { means: error, .. } => error.outcome(),
@@ -227,16 +212,10 @@ pub fn seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(part).max(1)
 }
 
-/// What the exchange's code means, and what to do.
-fn refusal(code: i64, message: &str, subject: Option<&str>) -> (ErrorKind, String) {
+/// What the exchange's code means, and what to do. `{said}` stands for the exchange's message, `{symbol}` for the symbol.
+const fn meaning(code: i64) -> (ErrorKind, &'static str) {
     use ErrorKind::{Forbidden, InvalidArgument, NotFound, Unavailable};
-    let symbol = subject.map_or_else(|| "such symbol".to_owned(), |symbol| format!("symbol `{symbol}`"));
-    let said = if message.is_empty() {
-        String::new()
-    } else {
-        format!(": {message}")
-    };
-    let (kind, sentence) = match code {
+    match code {
         -1003 => (
             Unavailable,
             "the exchange counts too many requests; try again in a minute",
@@ -245,14 +224,40 @@ fn refusal(code: i64, message: &str, subject: Option<&str>) -> (ErrorKind, Strin
             Unavailable,
             "the exchange's own backend did not answer in time; of an order the outcome is unknown",
         ),
+        -1000 | -1001 | -1006 | -1008 | -1015 | -1016 => (
+            Unavailable,
+            "the exchange is busy or has a fault (code {code}); try again in a moment",
+        ),
+        -1013 => (
+            InvalidArgument,
+            "the exchange's rules for the symbol refuse the order{said}",
+        ),
+        -1021 => (
+            Unavailable,
+            "this machine's clock and the exchange's differ by too much{said}; set the clock and try again",
+        ),
         -1022 => (
             Forbidden,
             "the exchange does not accept the signature; check the secret of the API key",
         ),
+        -1100 => (
+            InvalidArgument,
+            "a parameter has characters that the exchange does not take{said}",
+        ),
+        -1102 => (InvalidArgument, "a parameter is missing or empty{said}"),
         -1120 => (
             InvalidArgument,
             "the exchange has no such interval; use one of 1s, 1m, 3m, 5m, 15m, 30m, 1h, 2h, 4h, 6h, 8h, 12h, 1d, 3d, \
              1w, 1M",
+        ),
+        -1121 => (
+            NotFound,
+            "the exchange has no {symbol}; search for the asset by name to find its symbols",
+        ),
+        -2010 => (InvalidArgument, "the exchange rejected the order{said}"),
+        -2011 => (
+            NotFound,
+            "the exchange did not cancel{said}; look at the order with binance_get_order",
         ),
         -2013 => (
             NotFound,
@@ -266,45 +271,21 @@ fn refusal(code: i64, message: &str, subject: Option<&str>) -> (ErrorKind, Strin
             Forbidden,
             "the exchange refuses the API key: it is wrong, lacks the permission, or this address is not on its list",
         ),
-        _ => return quoting_refusal(code, &said, &symbol),
-    };
-    (kind, sentence.to_owned())
+        _ => (InvalidArgument, "the exchange refused the request (code {code}){said}"),
+    }
 }
 
-/// Codes whose sentence repeats the exchange's message or the symbol.
-fn quoting_refusal(code: i64, said: &str, symbol: &str) -> (ErrorKind, String) {
-    use ErrorKind::{InvalidArgument, NotFound, Unavailable};
-    match code {
-        -1013 => (
-            InvalidArgument,
-            format!("the exchange's rules for the symbol refuse the order{said}"),
-        ),
-        -1021 => (
-            Unavailable,
-            format!("this machine's clock and the exchange's differ by too much{said}; set the clock and try again"),
-        ),
-        -1100 => (
-            InvalidArgument,
-            format!("a parameter has characters that the exchange does not take{said}"),
-        ),
-        -1102 => (InvalidArgument, format!("a parameter is missing or empty{said}")),
-        -1121 => (
-            NotFound,
-            format!("the exchange has no {symbol}; search for the asset by name to find its symbols"),
-        ),
-        -2010 => (InvalidArgument, format!("the exchange rejected the order{said}")),
-        -2011 => (
-            NotFound,
-            format!("the exchange did not cancel{said}; look at the order with binance_get_order"),
-        ),
-        -1000 | -1001 | -1006 | -1008 | -1015 | -1016 => (
-            Unavailable,
-            format!("the exchange is busy or has a fault (code {code}); try again in a moment"),
-        ),
-        _ => (
-            InvalidArgument,
-            format!("the exchange refused the request (code {code}){said}"),
-        ),
+fn refusal(code: i64, message: &str, subject: Option<&str>) -> String {
+    let symbol = subject.map_or_else(|| "such symbol".to_owned(), |symbol| format!("symbol `{symbol}`"));
+    let said = match message {
+        "" => String::new(),
+        message => format!(": {message}"),
+    };
+    // The message comes last: it may contain anything.
+    let sentence = meaning(code).1.replace("{code}", &code.to_string());
+    match sentence.contains("{symbol}") {
+        true => sentence.replace("{symbol}", &symbol),
+        false => sentence.replace("{said}", &said),
     }
 }
 

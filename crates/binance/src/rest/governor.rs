@@ -1,6 +1,4 @@
-//! One budget of request weight for the whole process, well below the exchange's limit. `count` counts the weight.
-
-mod count;
+//! One budget of request weight for the whole process, well below the exchange's limit.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,16 +6,22 @@ use std::time::{Duration, Instant};
 use tribune_clock::Clock;
 
 use super::error::RestError;
-use crate::model::Millis;
-use count::{Anchoring, Pause, State};
 
 /// What the exchange allows an address in a minute, until exchangeInfo says.
 pub const DEFAULT_BUDGET: u32 = 6_000;
+/// The exchange counts by the minutes of its clock. A request counts here until a minute after its answer, so that no
+/// minute of the exchange can contain more than this one.
+const MINUTE: Duration = Duration::from_secs(60);
 /// The exchange's longest ban.
 const MAX_PAUSE: Duration = Duration::from_secs(3 * 24 * 3600);
 /// Without a Retry-After: one minute, and the exchange's shortest ban.
 const PAUSE: Duration = Duration::from_secs(60);
 const BAN: Duration = Duration::from_secs(120);
+/// The shortest pause, doubled each time that the request after it is refused as well.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_MIN_PAUSE: Duration = Duration::from_secs(60);
+/// A refusal this long after a pause starts a new series.
+const NEW_SERIES_AFTER: Duration = Duration::from_secs(60);
 
 /// Who waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -62,15 +66,6 @@ impl Priority {
     }
 }
 
-/// Headers of an answer that concern the budget.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BudgetHeaders {
-    /// `X-MBX-USED-WEIGHT-1M`
-    pub used_weight: Option<u32>,
-    /// `Date`, which has whole seconds.
-    pub date: Option<Millis>,
-}
-
 pub struct Governor {
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
@@ -78,7 +73,14 @@ pub struct Governor {
 
 impl Governor {
     pub fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
-        let state = State::new(clock.now().as_millisecond(), clock.monotonic());
+        let state = State {
+            budget: DEFAULT_BUDGET,
+            has_orders: false,
+            last_number: 0,
+            grants: Vec::new(),
+            pause: None,
+            refusals: None,
+        };
         Arc::new(Self {
             clock,
             state: Mutex::new(state),
@@ -89,7 +91,7 @@ impl Governor {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A permit to send a request of this weight. Waits for the exchange's next minute if that comes
+    /// A permit to send a request of this weight. Waits until enough of the budget is free again if that is
     /// within `wait_at_most`; otherwise the error says how long to wait.
     pub async fn acquire(
         self: &Arc<Self>,
@@ -116,14 +118,11 @@ impl Governor {
             Priority::Interactive if state.has_orders => Priority::BesideOrders,
             other => other,
         };
-        let taken = state.take(weight, priority, now);
-        let used = state.used;
-        drop(state);
-        report(used);
+        let number = state.take(weight, priority, now)?;
+        report(state.used());
         Ok(Permit {
             governor: Arc::clone(self),
-            number: taken?,
-            at: now,
+            number,
         })
     }
 
@@ -137,12 +136,6 @@ impl Governor {
         if per_minute > 0 {
             self.lock().budget = per_minute;
         }
-    }
-
-    /// Sets the exchange's clock to `time`.
-    pub fn set_exchange_time(&self, time: Millis) {
-        let now = self.clock.monotonic();
-        self.lock().anchor(time, Anchoring::ServerTime, now);
     }
 
     /// After a 429 or 418, sends nothing until the pause is over. A shorter pause does not end a longer one.
@@ -168,12 +161,12 @@ impl Governor {
         RestError::Paused { wait, banned }
     }
 
-    /// Weight used in this minute, and the whole budget.
+    /// Weight used within a minute, and the whole budget.
     pub fn used(&self) -> (u32, u32) {
         let now = self.clock.monotonic();
         let mut state = self.lock();
-        state.turn(now);
-        (state.used, state.budget)
+        state.forget_old(now);
+        (state.used(), state.budget)
     }
 
     /// How long nothing may be sent, during a pause.
@@ -181,28 +174,6 @@ impl Governor {
         let now = self.clock.monotonic();
         let pause = self.lock().pause?;
         Some(pause.until.saturating_duration_since(now)).filter(|wait| !wait.is_zero())
-    }
-
-    fn learn(&self, headers: BudgetHeaders, granted: Instant) {
-        let now = self.clock.monotonic();
-        let mut state = self.lock();
-        if let Some(date) = headers.date
-            && state.anchoring == Anchoring::OwnClock
-        {
-            // The middle of the second that it names.
-            state.anchor(date.saturating_add(500), Anchoring::DateHeader, now);
-        }
-        if let Some(counted) = headers.used_weight {
-            state.correct(counted, headers.date, granted, now);
-        }
-        let used = state.used;
-        drop(state);
-        report(used);
-    }
-
-    fn answered(&self, number: u64) {
-        let now = self.clock.monotonic();
-        self.lock().answered(number, now);
     }
 }
 
@@ -215,19 +186,161 @@ fn report(used: u32) {
 pub struct Permit {
     governor: Arc<Governor>,
     number: u64,
-    at: Instant,
 }
 
 impl Permit {
-    /// Learns from the headers of the answer.
-    pub fn note_headers(&self, headers: BudgetHeaders) {
-        self.governor.learn(headers, self.at);
+    /// Takes the exchange's count of this minute (`X-MBX-USED-WEIGHT-1M`) if it is higher than ours: others share the
+    /// address.
+    pub fn note_counted(&self, counted: u32) {
+        let now = self.governor.clock.monotonic();
+        let mut state = self.governor.lock();
+        state.forget_old(now);
+        let by_others = counted.saturating_sub(state.used());
+        if by_others > 0 {
+            state.grant(by_others, Priority::Interactive, Some(now));
+        }
+        report(state.used());
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.governor.answered(self.number);
+        let now = self.governor.clock.monotonic();
+        let mut state = self.governor.lock();
+        if let Some(grant) = state.grants.iter_mut().find(|grant| grant.number == self.number) {
+            grant.answered = Some(now);
+        }
+    }
+}
+
+/// A request that was let through.
+#[derive(Debug)]
+struct Grant {
+    number: u64,
+    weight: u32,
+    priority: Priority,
+    answered: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    until: Instant,
+    banned: bool,
+}
+
+impl Pause {
+    fn error(self, now: Instant) -> RestError {
+        RestError::Paused {
+            wait: self.until.saturating_duration_since(now),
+            banned: self.banned,
+        }
+    }
+}
+
+/// Refusals in a row, and until when the exchange asked for a pause.
+#[derive(Debug, Clone, Copy)]
+struct Refusals {
+    count: u32,
+    until: Instant,
+}
+
+#[derive(Debug)]
+struct State {
+    budget: u32,
+    /// Orders are placed too.
+    has_orders: bool,
+    last_number: u64,
+    /// Requests answered within the last minute, or not yet.
+    grants: Vec<Grant>,
+    pause: Option<Pause>,
+    refusals: Option<Refusals>,
+}
+
+impl State {
+    fn forget_old(&mut self, now: Instant) {
+        let counts = |at| now.saturating_duration_since(at) < MINUTE;
+        self.grants.retain(|grant| grant.answered.is_none_or(counts));
+    }
+
+    fn used(&self) -> u32 {
+        self.grants
+            .iter()
+            .fold(0, |sum: u32, grant| sum.saturating_add(grant.weight))
+    }
+
+    const fn percent(&self, share: u32) -> u32 {
+        (self.budget as u64 * share as u64 / 100) as u32
+    }
+
+    fn take(&mut self, weight: u32, priority: Priority, now: Instant) -> Result<u64, RestError> {
+        self.forget_old(now);
+        if let Some(pause) = self.pause.filter(|pause| pause.until > now) {
+            return Err(pause.error(now));
+        }
+        self.pause = None;
+        let budget = self.budget;
+        if weight > self.percent(priority.own_share()) {
+            return Err(RestError::TooHeavy { weight, budget });
+        }
+        let wait = self.until_room(weight, priority, now);
+        if !wait.is_zero() {
+            return Err(RestError::HeldBack {
+                wait,
+                used: self.used(),
+                budget,
+                priority,
+            });
+        }
+        Ok(self.grant(weight, priority, None))
+    }
+
+    fn grant(&mut self, weight: u32, priority: Priority, answered: Option<Instant>) -> u64 {
+        self.last_number += 1;
+        self.grants.push(Grant {
+            number: self.last_number,
+            weight,
+            priority,
+            answered,
+        });
+        self.last_number
+    }
+
+    /// How long until the weight fits into the share of all requests, and into that of its priority.
+    fn until_room(&self, weight: u32, priority: Priority, now: Instant) -> Duration {
+        let is_page = |grant: &Grant| priority == Priority::Page && grant.priority == Priority::Page;
+        let mut used = u64::from(self.used());
+        let mut own: u64 = self
+            .grants
+            .iter()
+            .filter(|grant| is_page(grant))
+            .map(|grant| u64::from(grant.weight))
+            .sum();
+        let fits = |used: u64, share: u32| used + u64::from(weight) <= u64::from(self.percent(share));
+        let mut grants: Vec<&Grant> = self.grants.iter().collect();
+        grants.sort_by_key(|grant| (grant.answered.is_none(), grant.answered));
+        let mut wait = Duration::ZERO;
+        for grant in grants {
+            if fits(used, priority.share()) && fits(own, priority.own_share()) {
+                return wait;
+            }
+            used = used.saturating_sub(u64::from(grant.weight));
+            own -= if is_page(grant) { u64::from(grant.weight) } else { 0 };
+            let counts_from = grant.answered.unwrap_or(now);
+            wait = (counts_from + MINUTE).saturating_duration_since(now);
+        }
+        wait
+    }
+
+    /// The shortest pause after a refusal. Requests that were under way at an earlier refusal belong to that one.
+    fn least_pause(&mut self, now: Instant) -> Duration {
+        let count = match self.refusals {
+            Some(last) if now < last.until => last.count,
+            Some(last) if now.duration_since(last.until) < NEW_SERIES_AFTER => last.count.saturating_add(1),
+            _ => 0,
+        };
+        let until = self.refusals.map_or(now, |last| last.until.max(now));
+        self.refusals = Some(Refusals { count, until });
+        (MIN_PAUSE * 2u32.pow(count.min(10))).min(MAX_MIN_PAUSE)
     }
 }
 

@@ -1,20 +1,19 @@
 //! Sends one request and reads its answer: bounded in time and size, counted in metrics, with errors in words.
 
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::fmt::rfc2822;
-use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::Deserialize;
 use tribune_clock::Clock;
 
 use super::client::Settings;
 use super::error::RestError;
-use super::governor::{BudgetHeaders, Governor, Permit, Priority};
+use super::governor::{Governor, Permit, Priority};
 use super::network::explain;
-use super::request::{Request, Size};
-use crate::model::Millis;
+use super::request::Request;
 use crate::moment::Moment;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -92,23 +91,12 @@ impl Transport {
     pub(super) fn new(settings: &Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
         let url = base(&settings.base_url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        // An error means that the program has chosen its provider already.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT.min(settings.timeout))
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
-        let local = is_loopback(&host);
-        if local {
-            builder = builder.no_proxy();
-        }
-        let client = builder
-            .build()
+        let client = http_client(&host, CONNECT_TIMEOUT.min(settings.timeout))
             .map_err(|error| RestError::NoClient(error.to_string()))?;
         Ok(Self {
             client,
             base: format!("{}/api/v3/", url.as_str().trim_end_matches('/')),
-            private: local || url.scheme() == "https",
+            private: is_loopback(&host) || url.scheme() == "https",
             host: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
             timeout: settings.timeout,
             bulk_timeout: settings.bulk_timeout,
@@ -153,9 +141,10 @@ impl Transport {
     /// Waits for a permit, sends, and reads the answer, all within the timeout; background work waits for its permit
     /// beyond that.
     pub(super) async fn send(&self, request: &Request, priority: Priority) -> Result<Raw, RestError> {
-        let whole = match request.size {
-            Size::Bulk => self.bulk_timeout,
-            Size::Small => self.timeout,
+        let whole = if request.is_bulk {
+            self.bulk_timeout
+        } else {
+            self.timeout
         };
         let (patience, whole) = match priority {
             Priority::Interactive | Priority::BesideOrders | Priority::Order => (self.timeout / 3, whole),
@@ -195,24 +184,24 @@ impl Transport {
         timeout: Duration,
     ) -> Result<Raw, RestError> {
         let response = self.outgoing(request).timeout(timeout).send().await;
-        let response = response.map_err(|error| self.network(&error))?;
+        let response = response.map_err(|error| RestError::Network(explain(&error)))?;
         let received = Moment::now(&*self.clock);
         let (status, headers) = (response.status(), response.headers());
-        permit.note_headers(budget_headers(headers));
+        if let Some(counted) = number_in(headers, "x-mbx-used-weight-1m") {
+            permit.note_counted(counted);
+        }
         let simulation = Simulation::from_headers(headers);
         if simulation.is_some() {
             self.set_simulation(simulation);
         }
-        let retry_after = retry_after(headers);
-        if let Some(error) = self.refused_by_status(status, retry_after) {
-            // A replay explains a 503: the recording does not have this. The exchange's own faults have no useful text.
-            if simulation == Some(Simulation::Replay) && matches!(error, RestError::Server { .. }) {
-                let body = self.bounded(response, request).await;
-                return Err(body.ok().and_then(|body| not_recorded(&body)).unwrap_or(error));
-            }
-            return Err(self.confirm_refusal(error, status, response, request).await);
+        // The exchange sends seconds.
+        let retry_after = number_in(headers, RETRY_AFTER.as_str()).map(Duration::from_secs);
+        let by_status = self.refused_by_status(status, retry_after);
+        let body = self.bounded(response, request).await;
+        if let Some(error) = by_status {
+            return Err(explained(error, request, status, &body.unwrap_or_default(), simulation));
         }
-        let body = self.bounded(response, request).await?;
+        let body = body?;
         if status != StatusCode::OK {
             return Err(self.refused_in_body(request, status, &body));
         }
@@ -259,33 +248,6 @@ impl Transport {
         }
     }
 
-    /// For a request that changes something, only an error in the exchange's own format proves that it was refused.
-    async fn confirm_refusal(
-        &self,
-        error: RestError,
-        status: StatusCode,
-        response: Response,
-        request: &Request,
-    ) -> RestError {
-        let is_question = request.method == Method::GET;
-        if is_question || error.leaves_outcome_unknown() {
-            return error;
-        }
-        let body = self.bounded(response, request).await.unwrap_or_default();
-        let Ok(ErrorBody { code, msg }) = serde_json::from_slice(&body) else {
-            return RestError::Page {
-                status: status.as_u16(),
-                means: Box::new(error),
-            };
-        };
-        let refused = refused(code, &msg, request);
-        if refused.leaves_outcome_unknown() {
-            refused
-        } else {
-            error
-        }
-    }
-
     fn refused_in_body(&self, request: &Request, status: StatusCode, body: &[u8]) -> RestError {
         let Ok(ErrorBody { code, msg }) = serde_json::from_slice(body) else {
             return RestError::Status {
@@ -300,9 +262,10 @@ impl Transport {
     }
 
     async fn bounded(&self, mut response: Response, request: &Request) -> Result<Vec<u8>, RestError> {
-        let most = match request.size {
-            Size::Small => MAX_SMALL_BYTES,
-            Size::Bulk => MAX_BULK_BYTES,
+        let most = if request.is_bulk {
+            MAX_BULK_BYTES
+        } else {
+            MAX_SMALL_BYTES
         };
         let too_large = || RestError::TooLarge {
             endpoint: request.endpoint.as_str(),
@@ -313,7 +276,11 @@ impl Transport {
             return Err(too_large());
         }
         let mut body = Vec::with_capacity(announced);
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.network(&error))? {
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| RestError::Network(explain(&error)))?
+        {
             if body.len() + chunk.len() > most {
                 return Err(too_large());
             }
@@ -321,10 +288,20 @@ impl Transport {
         }
         Ok(body)
     }
+}
 
-    fn network(&self, error: &reqwest::Error) -> RestError {
-        RestError::Network(explain(error, self.host.clone()))
+/// A client for requests to this host; one on this machine is never reached through a proxy.
+pub(crate) fn http_client(host: &str, connect_timeout: Duration) -> reqwest::Result<Client> {
+    // An error means that the program has chosen its provider already.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let mut builder = Client::builder()
+        .connect_timeout(connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
+    if is_loopback(host) {
+        builder = builder.no_proxy();
     }
+    builder.build()
 }
 
 fn base(text: &str) -> Result<Url, RestError> {
@@ -354,11 +331,31 @@ fn refused(code: i64, message: &str, request: &Request) -> RestError {
     }
 }
 
-/// What the recording does not have, in the simulator's words.
-fn not_recorded(body: &[u8]) -> Option<RestError> {
-    let ErrorBody { msg, .. } = serde_json::from_slice(body).ok()?;
-    let said = quoted(&msg);
-    (!said.is_empty()).then_some(RestError::NotRecorded(said))
+/// What the body adds to an error that follows from the status. A replay's simulator says what the recording does not
+/// have. For a request that changes something, only an error in the exchange's own format proves that it was refused.
+fn explained(
+    error: RestError,
+    request: &Request,
+    status: StatusCode,
+    body: &[u8],
+    simulation: Option<Simulation>,
+) -> RestError {
+    let said: Option<ErrorBody> = serde_json::from_slice(body).ok();
+    if simulation == Some(Simulation::Replay) && matches!(error, RestError::Server { .. }) {
+        let missing = said.map(|said| quoted(&said.msg)).filter(|said| !said.is_empty());
+        return missing.map_or(error, RestError::NotRecorded);
+    }
+    if request.method == Method::GET || error.leaves_outcome_unknown() {
+        return error;
+    }
+    match said.map(|said| refused(said.code, &said.msg, request)) {
+        Some(refused) if refused.leaves_outcome_unknown() => refused,
+        Some(_) => error,
+        None => RestError::Page {
+            status: status.as_u16(),
+            means: Box::new(error),
+        },
+    }
 }
 
 /// The exchange's message, unless it repeats a secret.
@@ -386,22 +383,10 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn budget_headers(headers: &HeaderMap) -> BudgetHeaders {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let date = text(DATE.as_str()).and_then(|date| rfc2822::DateTimeParser::new().parse_timestamp(date).ok());
-    BudgetHeaders {
-        used_weight: text("x-mbx-used-weight-1m").and_then(|used| used.trim().parse().ok()),
-        date: date.map(|date| date.as_millisecond() as Millis),
-    }
+fn number_in<T: FromStr>(headers: &HeaderMap, name: &str) -> Option<T> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 
-/// Seconds, as the exchange sends them.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    value.trim().parse().ok().map(Duration::from_secs)
-}
-
-/// Whether a host is this machine, which is never reached through a proxy.
-pub fn is_loopback(host: &str) -> bool {
+fn is_loopback(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }

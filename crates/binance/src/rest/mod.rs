@@ -30,8 +30,8 @@ pub use endpoint::Endpoint;
 pub use error::{ErrorKind, RestError};
 pub use governor::{Governor, Priority};
 pub use http::Simulation;
-pub use http::is_loopback;
-pub use network::distrust;
+pub(crate) use http::http_client;
+pub(crate) use network::root_cause;
 /// The HTTP method of a signed request.
 pub use reqwest::Method;
 pub use sign::Signer;

@@ -5,8 +5,20 @@ use std::io;
 
 use super::error::Network;
 
+/// Why a stream to the host could not be opened, for the operator.
+pub(crate) fn root_cause(error: &reqwest::Error, host: &str) -> String {
+    if let Network::Tls(why) = explain(error) {
+        return format!("no secure connection to {host}: {why}");
+    }
+    let mut cause: &dyn StdError = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    format!("{host}: {cause}")
+}
+
 /// Why a server's certificate is not trusted, or another TLS error.
-pub fn distrust(error: &rustls::Error) -> String {
+fn distrust(error: &rustls::Error) -> String {
     use rustls::CertificateError as Wrong;
     let rustls::Error::InvalidCertificate(wrong) = error else {
         return error.to_string();
@@ -22,42 +34,30 @@ pub fn distrust(error: &rustls::Error) -> String {
     format!("its certificate {wrong}")
 }
 
-pub(super) fn explain(error: &reqwest::Error, host: String) -> Network {
-    let stage = match (error.is_connect(), error.is_timeout()) {
-        (true, true) => return Network::Unreachable(host),
-        (true, false) => Stage::Connecting,
-        (false, true) => return Network::Timeout(host),
-        (false, false) => Stage::Connected,
-    };
-    failed(stage, error, host)
-}
-
-/// How far a request had come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Nothing of it was sent.
-    Connecting,
-    /// It may have arrived, whatever went wrong then.
-    Connected,
-}
-
-fn failed(stage: Stage, error: &(dyn StdError + 'static), host: String) -> Network {
-    if stage == Stage::Connected {
-        return Network::BrokenOff(host);
+/// Once connected, a request may have arrived, whatever went wrong then.
+pub(super) fn explain(error: &reqwest::Error) -> Network {
+    match (error.is_connect(), error.is_timeout()) {
+        (true, true) => Network::Unreachable,
+        (true, false) => unconnected(error),
+        (false, true) => Network::Timeout,
+        (false, false) => Network::BrokenOff,
     }
+}
+
+/// Nothing of the request was sent.
+fn unconnected(error: &(dyn StdError + 'static)) -> Network {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(refused) = inner.downcast_ref::<rustls::Error>() {
-            let why = distrust(refused);
-            return Network::Tls { host, why };
+            return Network::Tls(distrust(refused));
         }
         let io = inner.downcast_ref::<io::Error>();
         if io.is_some_and(|io| io.kind() == io::ErrorKind::ConnectionRefused) {
-            return Network::Refused(host);
+            return Network::Refused;
         }
         // The connector has no error type for it.
         if inner.to_string().starts_with("dns error") {
-            return Network::Dns(host);
+            return Network::Dns;
         }
         // The error inside an I/O error is not its source.
         let wrapped = io.and_then(io::Error::get_ref);
@@ -66,7 +66,7 @@ fn failed(stage: Stage, error: &(dyn StdError + 'static), host: String) -> Netwo
             None => inner.source(),
         };
     }
-    Network::Unreachable(host)
+    Network::Unreachable
 }
 
 #[cfg(test)]
@@ -78,25 +78,17 @@ mod tests {
     #[error("error sending request")]
     struct Sending(#[source] io::Error);
 
-    /// A record that cannot be read, or a connection that is refused, says "not sent" only while connecting.
     #[test]
-    fn connected_request_may_have_arrived() {
-        let host = || "api.example".to_owned();
+    fn failed_connection_has_its_cause() {
         for cause in [
             io::Error::other(rustls::Error::DecryptError),
             io::Error::from(io::ErrorKind::ConnectionRefused),
             io::Error::other("dns error: no such name"),
         ] {
-            let error = Sending(cause);
-            let before = RestError::Network(failed(Stage::Connecting, &error, host()));
-            assert!(!before.leaves_outcome_unknown(), "{before:?}");
-            assert!(
-                !matches!(before, RestError::Network(Network::Unreachable(_))),
-                "{before:?}"
-            );
-            let after = failed(Stage::Connected, &error, host());
-            assert_eq!(after, Network::BrokenOff(host()));
-            assert!(RestError::Network(after).leaves_outcome_unknown());
+            let network = unconnected(&Sending(cause));
+            assert!(!matches!(network, Network::Unreachable), "{network:?}");
+            assert!(!RestError::Network(network).leaves_outcome_unknown());
         }
+        assert!(RestError::Network(Network::BrokenOff).leaves_outcome_unknown());
     }
 }

@@ -14,14 +14,6 @@ const MAX_SYMBOL_BYTES: usize = 64;
 /// What the exchange takes in one request.
 const MAX_SYMBOLS: usize = 100;
 
-/// How large an answer may be and how long it may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
-    Small,
-    /// About every symbol.
-    Bulk,
-}
-
 #[derive(Debug, Clone)]
 pub struct Request {
     pub(super) endpoint: Endpoint,
@@ -32,7 +24,8 @@ pub struct Request {
     pub(super) form: Option<String>,
     /// The account it is sent for.
     pub(super) key: Option<HeaderValue>,
-    pub(super) size: Size,
+    /// The answer is about every symbol: it may be larger and take longer.
+    pub(super) is_bulk: bool,
     /// The symbol it is about, for errors.
     pub(super) subject: Option<String>,
     scope: Scope,
@@ -48,7 +41,7 @@ impl Request {
             query: String::new(),
             form: None,
             key: None,
-            size: Size::Small,
+            is_bulk: false,
             subject: None,
             scope: Scope::All,
             limit: None,
@@ -98,7 +91,7 @@ impl Request {
     }
 
     pub(super) fn bulk(mut self) -> Self {
-        self.size = Size::Bulk;
+        self.is_bulk = true;
         self
     }
 

@@ -19,10 +19,11 @@ use crate::market::{Market, Origin};
 use tribune_analytics::Standing;
 use tribune_analytics::figure::{Unavailable, rounded_bps};
 use tribune_analytics::quotes::{Quote, Touch};
+use tribune_binance::book::Level;
 use tribune_binance::model::{Millis, Symbol};
 use tribune_binance::moment::Stamped;
 use tribune_binance::number::{Notional, Price, Quantity};
-use tribune_binance::rest::{self, RestError, TickerQuote};
+use tribune_binance::rest::{self, RestError};
 
 /// What the ticker is of, unless it says otherwise.
 const DAY: Millis = 24 * 3_600 * 1_000;
@@ -130,10 +131,10 @@ fn last_day(market: &Market, symbol: &Symbol) -> Option<Stamped<rest::Ticker>> {
     let close_time = day.exchange_time.unwrap_or_else(|| day.received.wall.as_millisecond());
     let change = day.last.decimal() - day.open.decimal();
     let live = market.feed.lookup(&symbol.name).and_then(|tracked| tracked.live());
-    let quote = live.map(|view| TickerQuote {
-        bid: view.depth.bids.best(),
-        ask: view.depth.asks.best(),
-    });
+    let bid = live.as_ref().map(|view| view.depth.bids.best());
+    let ask = live.as_ref().map(|view| view.depth.asks.best());
+    let price = |best: Option<Level>| best.map(|level| level.price);
+    let quantity = |best: Option<Level>| best.map_or(Quantity::ZERO, |level| level.quantity);
     let ticker = rest::Ticker {
         symbol: symbol.name.clone(),
         price_change: change,
@@ -151,7 +152,10 @@ fn last_day(market: &Market, symbol: &Symbol) -> Option<Stamped<rest::Ticker>> {
         open_time: close_time - DAY,
         close_time,
         trades: 0,
-        quote,
+        bid_price: bid.and_then(price),
+        bid_qty: bid.map(quantity),
+        ask_price: ask.and_then(price),
+        ask_qty: ask.map(quantity),
     };
     Some(Stamped {
         value: ticker,
@@ -179,7 +183,7 @@ fn answer(
 
 impl From<&rest::Ticker> for Ticker {
     fn from(ticker: &rest::Ticker) -> Self {
-        let best = ticker.quote.as_ref().map(|quote| {
+        let best = ticker.quote().map(|quote| {
             let touch = quote.bid.zip(quote.ask);
             let touch = touch.and_then(|(bid, ask)| Touch::new(bid, ask).ok());
             Best {
@@ -218,8 +222,8 @@ pub(super) fn counted(ticker: &rest::Ticker) -> Option<u64> {
 
 /// Why figures of it are null.
 fn missing(ticker: &rest::Ticker) -> Option<String> {
-    let no_bids = ticker.quote.is_some_and(|quote| quote.bid.is_none());
-    let no_asks = ticker.quote.is_some_and(|quote| quote.ask.is_none());
+    let no_bids = ticker.quote().is_some_and(|quote| quote.bid.is_none());
+    let no_asks = ticker.quote().is_some_and(|quote| quote.ask.is_none());
     let reasons = [
         ticker.last.is_none().then(|| "nothing was ever traded".to_owned()),
         (ticker.trades == 0 && !ticker.volume.is_zero()).then(|| "the trades were not counted".to_owned()),

@@ -138,14 +138,14 @@ fn older_snapshot_does_not_replace_the_book() {
 fn snapshot_takes_time_of_its_update() {
     let mut book = LocalBook::new(1000);
     book.snapshot(snapshot(10)).expect("synced");
-    assert_eq!(book.time(), None, "a snapshot has none of its own");
+    assert_eq!(book.time, None, "a snapshot has none of its own");
     book.event(diff(11, 12, &[], &[])).expect("applied");
     book.discard();
     book.snapshot(snapshot(12)).expect("synced");
-    assert_eq!(book.time(), Some(12));
+    assert_eq!(book.time, Some(12));
     book.discard();
     book.snapshot(snapshot(13)).expect("synced");
-    assert_eq!(book.time(), None, "of a later one nothing is known");
+    assert_eq!(book.time, None, "of a later one nothing is known");
 }
 
 #[test]
@@ -163,16 +163,8 @@ fn deeper_levels_are_adopted_unless_behind() {
     book.event(diff(11, 12, &[], &[])).expect("applied");
     assert!(!book.adopt(deep(11)), "a step back");
     assert!(book.adopt(deep(12)));
-    assert_eq!((book.depth().bids.len(), book.time()), (4, Some(12)));
+    assert_eq!((book.depth().bids.len(), book.time), (4, Some(12)));
     assert_eq!(book.event(diff(13, 13, &[(90, 0)], &[])), Ok(Outcome::Applied));
-}
-
-#[test]
-fn unreadable_event_discards_the_book() {
-    let mut book = LocalBook::new(1000);
-    book.snapshot(snapshot(10)).expect("synced");
-    assert_eq!(book.unreadable(), Fault::Unreadable);
-    assert!(!book.is_synced());
 }
 
 #[test]
@@ -188,7 +180,7 @@ fn empty_side_is_announced_as_zero() {
         bid: level(100, 1),
         ask: level(0, 0),
     };
-    assert_eq!((book.announce(quote), book.agreed()), (Ok(()), 1));
+    assert_eq!((book.announce(quote), book.agreed), (Ok(()), 1));
 }
 
 #[test]
@@ -209,9 +201,9 @@ fn crossed_or_contradicted_book_is_discarded() {
     // Announced before the event that has it: compared when the book is there.
     assert_eq!(book.announce(quote(12, (100, 7), (101, 1))), Ok(()));
     assert_eq!(book.announce(quote(13, (100, 8), (101, 1))), Ok(()));
-    assert_eq!(book.agreed(), 1);
+    assert_eq!(book.agreed, 1);
     assert_eq!(book.event(diff(11, 12, &[(100, 7)], &[])), Ok(Outcome::Applied));
-    assert_eq!(book.agreed(), 2);
+    assert_eq!(book.agreed, 2);
     assert_eq!(book.event(diff(13, 13, &[(100, 9)], &[])), Err(Fault::Contradicted));
     assert!(!book.is_synced());
 }

@@ -2,8 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "nodes must not connect at the same moment")]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{io, sync::Arc};
 
 use super::super::observer::Observer;
 use super::super::subscriptions::{ALL_TICKERS, Outcome};
@@ -60,11 +60,12 @@ impl<O: Observer> Shard<O> {
 
     fn keep_connected(&mut self, now: Instant) {
         let is_needed = !self.symbols.is_empty() || self.board.is_some();
-        self.link.set_needed(is_needed);
         if !is_needed {
             (self.socket, self.successor, self.connecting) = (None, None, None);
-            self.link.set_connected(false);
-            return;
+            return self.link.set(None);
+        }
+        if self.socket.is_none() {
+            self.link.is_missing();
         }
         let ready = |socket: &Socket| {
             let age = now.duration_since(socket.opened);
@@ -102,18 +103,18 @@ impl<O: Observer> Shard<O> {
                 );
             }
         }
-        self.link.set_connected(true);
+        self.link.set(None);
         tracing::info!("a new connection to the exchange took over from the old one");
     }
 
-    pub(super) fn connected(&mut self, opened: io::Result<Socket>) {
+    pub(super) fn connected(&mut self, opened: Result<Socket, String>) {
         self.connecting = None;
         let now = self.now();
         let mut socket = match opened {
             Ok(socket) => socket,
             Err(error) => {
                 if self.socket.is_none() {
-                    self.link.failed(&error.to_string());
+                    self.link.set(Some(&error));
                 }
                 // The first, and ever fewer of those behind it.
                 if self.failures == 0 || self.failures.is_power_of_two() {
@@ -133,7 +134,7 @@ impl<O: Observer> Shard<O> {
             self.successor = Some(socket);
             return;
         }
-        self.link.set_connected(true);
+        self.link.set(None);
         self.socket = Some(socket);
         if self.failures > 0 {
             tracing::info!(attempts = self.failures, "connected to the exchange's streams again");
@@ -156,7 +157,7 @@ impl<O: Observer> Shard<O> {
         }
         tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
         metrics::counter!("tribune_feed_disconnects_total").increment(1);
-        self.link.failed(why);
+        self.link.set(Some(why));
         self.heartbeat.set_lag(Duration::ZERO);
         for tracked in self.symbols.values_mut() {
             tracked.lost(&format!("the connection to the exchange ended: {why}"), now);

@@ -14,27 +14,14 @@ use crate::moment::Moment;
 /// How often the log says that messages cannot be read.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
-/// What a message means for the connection that it came on.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
-    Market,
-    /// The answer to the subscription message of this id.
-    Answer {
-        id: u64,
-        error: Option<String>,
-    },
-    /// The exchange is about to close it.
-    Closing,
-}
-
 impl<O: Observer> Shard<O> {
-    /// Takes one message in.
-    pub(super) fn message(&mut self, text: &str, now: Moment) -> Meaning {
+    /// Takes one message in; gives it back if it concerns the connection that it came on.
+    pub(super) fn message<'a>(&mut self, text: &'a str, now: Moment) -> Option<Event<'a>> {
         let event = match decode(text) {
             Ok(event) => event,
             Err(unreadable) => {
                 self.unreadable(&unreadable, now);
-                return Meaning::Market;
+                return None;
             }
         };
         match event {
@@ -78,12 +65,11 @@ impl<O: Observer> Shard<O> {
                     board.update(&tickers, now);
                 }
             }
-            Event::Answered { id, error } => return Meaning::Answer { id, error },
-            Event::ServerShutdown => return Meaning::Closing,
+            Event::Answered { .. } | Event::ServerShutdown => return Some(event),
             Event::Other => {}
         }
         self.heartbeat.beat(now.monotonic);
-        Meaning::Market
+        None
     }
 
     fn note_time(&mut self, time: Millis, now: Moment) {
@@ -94,7 +80,7 @@ impl<O: Observer> Shard<O> {
     }
 
     /// An unreadable message may have been an update: the book it may concern is not trusted.
-    fn unreadable(&mut self, unreadable: &Unreadable<'_>, now: Moment) {
+    fn unreadable(&mut self, unreadable: &Unreadable, now: Moment) {
         self.complain(1, "messages of the exchange could not be read", now.monotonic);
         // The line and column, never the content.
         let (line, column) = (unreadable.line, unreadable.column);
@@ -123,18 +109,13 @@ impl<O: Observer> Shard<O> {
     }
 }
 
-/// What a message means for the connection it came on.
-pub(super) fn note(meaning: Meaning, socket: Option<&mut Socket>, now: Instant) -> Option<Outcome> {
-    let socket = socket?;
-    match meaning {
-        Meaning::Answer { id, error } => Some(socket.subscriptions.answered(id, error, now)),
-        Meaning::Closing => {
-            socket.closing = true;
-            None
-        }
-        Meaning::Market => {
-            socket.subscriptions.note_market();
-            None
-        }
+/// Notes what a message means for the connection it came on: `event` is what no symbol took.
+pub(super) fn note(event: Option<Event<'_>>, socket: &mut Socket, now: Instant) -> Option<Outcome> {
+    match event {
+        Some(Event::Answered { id, error }) => return Some(socket.subscriptions.answered(id, error, now)),
+        // The exchange is about to close it.
+        Some(_) => socket.closing = true,
+        None => socket.subscriptions.note_market(),
     }
+    None
 }

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::super::observer::Observer;
 use super::super::published::BookState;
-use super::super::snapshots::Unanswered;
-use super::{CONFIRM_AFTER, Doubt, MAX_RETRY, Tracked, Want, jitter};
+use super::super::snapshots::Want;
+use super::{CONFIRM_AFTER, Doubt, MAX_RETRY, Tracked, jitter};
 use crate::book::{Installed, LocalBook, Snapshot};
 use crate::moment::Moment;
+use crate::rest::RestError;
 
 /// Books of one connection are compared no faster than this: those that are not live, and those that only might be
 /// wrong. At a weight of 5 each, that is at most 600 a minute while all books are live.
@@ -16,6 +17,7 @@ const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
 /// A book that started with fewer levels than it should have, for lack of weight, is deepened after this long, and
 /// retried after as long.
 const DEEPEN_AFTER: Duration = Duration::from_secs(20);
+
 impl<O: Observer> Tracked<O> {
     /// What to request now; `compared` is when a book was last compared, `limit` how many levels this one should have.
     pub(in crate::feed) fn wants(&mut self, now: Instant, compared: Option<Instant>, limit: u32) -> Option<Want> {
@@ -70,16 +72,21 @@ impl<O: Observer> Tracked<O> {
     }
 
     /// The answer to the request of this generation.
-    pub(in crate::feed) fn answered(&mut self, generation: u64, answer: Result<Snapshot, Unanswered>, now: Moment) {
+    pub(in crate::feed) fn answered(
+        &mut self,
+        generation: u64,
+        answer: Result<Option<Snapshot>, RestError>,
+        now: Moment,
+    ) {
         if generation != self.generation {
             return;
         }
         match (self.asked.take(), answer) {
-            (Some(Want::Book), Ok(snapshot)) => self.install(snapshot, now),
-            (Some(Want::UpdateId(ours)), Ok(snapshot)) => self.compare(ours, snapshot.last_update_id, now),
-            (Some(Want::MoreLevels), answer) => self.deepen(answer.ok(), now),
-            (Some(want), Err(unanswered)) => self.unanswered(want, unanswered, now),
-            (None, _) => {}
+            (Some(Want::Book), Ok(Some(snapshot))) => self.install(snapshot, now),
+            (Some(Want::UpdateId(ours)), Ok(Some(snapshot))) => self.compare(ours, snapshot.last_update_id, now),
+            (Some(Want::MoreLevels), answer) => self.deepen(answer.ok().flatten(), now),
+            (Some(want), Err(error)) => self.unanswered(want, &error, now),
+            (_, Ok(None)) | (None, _) => {}
         }
     }
 
@@ -97,8 +104,8 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    fn unanswered(&mut self, want: Want, unanswered: Unanswered, now: Moment) {
-        let Unanswered { reason, wait } = unanswered;
+    fn unanswered(&mut self, want: Want, error: &RestError, now: Moment) {
+        let wait = error.wait();
         if matches!(want, Want::UpdateId(_)) {
             // The book stays; an update that joins it proves more than an answer would.
             let wait = wait.unwrap_or(MAX_RETRY / 2);
@@ -107,7 +114,7 @@ impl<O: Observer> Tracked<O> {
         }
         let state = self.published.status().state;
         self.published
-            .set_status(state, Some(format!("no snapshot yet: {reason}")), now);
+            .set_status(state, Some(format!("no snapshot yet: {error}")), now);
         match wait {
             // Earlier attempts would fail, and later ones lose time.
             Some(wait) => self.ask_at = Some(now.monotonic + wait + jitter()),

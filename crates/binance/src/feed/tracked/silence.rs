@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::super::observer::Observer;
 use super::super::published::BookState;
-use super::{CONFIRM_AFTER, Doubt, NOT_COMING, Next, Tracked, Want, jitter};
+use super::super::snapshots::Want;
+use super::{CONFIRM_AFTER, Doubt, NOT_COMING, Next, Tracked, jitter};
 use crate::moment::Moment;
 
 /// How long an update may be in transit.

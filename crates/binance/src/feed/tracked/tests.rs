@@ -1,9 +1,9 @@
 //! What a symbol makes of updates, answers and silence, by a clock that is set by hand.
 
-use super::super::snapshots::Unanswered;
 use super::*;
 use crate::book::{Level, Snapshot};
 use crate::number::{Price, Quantity};
+use crate::rest::RestError;
 use crate::testing::ManualClock;
 
 struct Bench {
@@ -82,9 +82,9 @@ impl Bench {
         self.tracked.wants(now, None, 1_000)
     }
 
-    fn answer(&mut self, answer: Result<Snapshot, Unanswered>) {
+    fn answer(&mut self, answer: Result<Snapshot, RestError>) {
         let (generation, now) = (self.tracked.generation, self.now());
-        self.tracked.answered(generation, answer, now);
+        self.tracked.answered(generation, answer.map(Some), now);
     }
 
     /// Time passes, and the shard looks. What it has to do at last.
@@ -110,10 +110,10 @@ impl Bench {
     }
 }
 
-fn banned() -> Result<Snapshot, Unanswered> {
-    Err(Unanswered {
-        reason: "banned".to_owned(),
-        wait: Some(Duration::from_secs(7_200)),
+fn banned() -> Result<Snapshot, RestError> {
+    Err(RestError::Paused {
+        wait: Duration::from_secs(7_200),
+        banned: true,
     })
 }
 

@@ -6,10 +6,10 @@ mod ticker;
 use serde::Deserialize;
 
 use super::decode::{Read, Wrong, parse};
-use crate::book::{Level, Snapshot};
+use crate::book::Snapshot;
 use crate::model::{Aggressor, Candle, Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
-use crate::wire::{known_millis, levels, millis, nonzero, number};
+use crate::wire::{known_millis, millis, nonzero, number};
 
 pub(super) use info::exchange_info;
 pub use info::{ExchangeInfo, RateLimit};
@@ -50,21 +50,9 @@ pub(super) fn server_time(body: &[u8]) -> Decoded<Millis> {
 }
 
 pub(super) fn depth(body: &[u8], limit: u32) -> Decoded<Snapshot> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase", expecting = "an object")]
-    struct Depth {
-        last_update_id: u64,
-        #[serde(deserialize_with = "levels")]
-        bids: Vec<Level>,
-        #[serde(deserialize_with = "levels")]
-        asks: Vec<Level>,
-    }
-    let depth: Depth = parse(body)?;
     let snapshot = Snapshot {
-        last_update_id: depth.last_update_id,
-        bids: depth.bids,
-        asks: depth.asks,
         limit: limit as usize,
+        ..parse(body)?
     };
     Ok((snapshot, None))
 }

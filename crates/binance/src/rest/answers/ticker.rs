@@ -14,24 +14,44 @@ use crate::wire::{millis, nonzero, number, some_number};
 
 /// What happened to a symbol in 24 hours. Prices are `None` where there were no trades.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "Wire")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 pub struct Ticker {
+    #[serde(deserialize_with = "word")]
     pub symbol: Arc<str>,
+    #[serde(deserialize_with = "signed")]
     pub price_change: Decimal,
+    #[serde(deserialize_with = "signed")]
     pub price_change_percent: Decimal,
     /// Volume-weighted.
+    #[serde(rename = "weightedAvgPrice", deserialize_with = "nonzero")]
     pub average: Option<Price>,
+    #[serde(rename = "openPrice", deserialize_with = "nonzero")]
     pub open: Option<Price>,
+    #[serde(rename = "highPrice", deserialize_with = "nonzero")]
     pub high: Option<Price>,
+    #[serde(rename = "lowPrice", deserialize_with = "nonzero")]
     pub low: Option<Price>,
+    #[serde(rename = "lastPrice", deserialize_with = "nonzero")]
     pub last: Option<Price>,
+    #[serde(deserialize_with = "number")]
     pub volume: Quantity,
+    #[serde(deserialize_with = "number")]
     pub quote_volume: Notional,
+    #[serde(deserialize_with = "millis")]
     pub open_time: Millis,
+    #[serde(deserialize_with = "millis")]
     pub close_time: Millis,
+    #[serde(rename = "count")]
     pub trades: u64,
-    /// `None` without sizes, which Binance.US does not send: a price alone says nothing of a best level.
-    pub quote: Option<TickerQuote>,
+    #[serde(default, deserialize_with = "nonzero")]
+    pub bid_price: Option<Price>,
+    /// Binance.US does not send sizes.
+    #[serde(default, deserialize_with = "some_number")]
+    pub bid_qty: Option<Quantity>,
+    #[serde(default, deserialize_with = "nonzero")]
+    pub ask_price: Option<Price>,
+    #[serde(default, deserialize_with = "some_number")]
+    pub ask_qty: Option<Quantity>,
 }
 
 /// Best levels; `None` where nobody offers.
@@ -41,70 +61,17 @@ pub struct TickerQuote {
     pub ask: Option<Level>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Wire {
-    #[serde(deserialize_with = "word")]
-    symbol: Arc<str>,
-    #[serde(deserialize_with = "signed")]
-    price_change: Decimal,
-    #[serde(deserialize_with = "signed")]
-    price_change_percent: Decimal,
-    #[serde(deserialize_with = "nonzero")]
-    weighted_avg_price: Option<Price>,
-    #[serde(deserialize_with = "nonzero")]
-    open_price: Option<Price>,
-    #[serde(deserialize_with = "nonzero")]
-    high_price: Option<Price>,
-    #[serde(deserialize_with = "nonzero")]
-    low_price: Option<Price>,
-    #[serde(deserialize_with = "nonzero")]
-    last_price: Option<Price>,
-    #[serde(deserialize_with = "number")]
-    volume: Quantity,
-    #[serde(deserialize_with = "number")]
-    quote_volume: Notional,
-    #[serde(deserialize_with = "millis")]
-    open_time: Millis,
-    #[serde(deserialize_with = "millis")]
-    close_time: Millis,
-    count: u64,
-    #[serde(default, deserialize_with = "nonzero")]
-    bid_price: Option<Price>,
-    #[serde(default, deserialize_with = "some_number")]
-    bid_qty: Option<Quantity>,
-    #[serde(default, deserialize_with = "nonzero")]
-    ask_price: Option<Price>,
-    #[serde(default, deserialize_with = "some_number")]
-    ask_qty: Option<Quantity>,
-}
-
-impl From<Wire> for Ticker {
-    fn from(wire: Wire) -> Self {
+impl Ticker {
+    /// `None` without sizes: a price alone says nothing of a best level.
+    pub fn quote(&self) -> Option<TickerQuote> {
         let level = |price: Option<Price>, quantity: Quantity| {
             let price = price.filter(|_| !quantity.is_zero())?;
             Some(Level { price, quantity })
         };
-        let quote = wire.bid_qty.zip(wire.ask_qty).map(|(bid, ask)| TickerQuote {
-            bid: level(wire.bid_price, bid),
-            ask: level(wire.ask_price, ask),
-        });
-        Self {
-            symbol: wire.symbol,
-            price_change: wire.price_change,
-            price_change_percent: wire.price_change_percent,
-            average: wire.weighted_avg_price,
-            open: wire.open_price,
-            high: wire.high_price,
-            low: wire.low_price,
-            last: wire.last_price,
-            volume: wire.volume,
-            quote_volume: wire.quote_volume,
-            open_time: wire.open_time,
-            close_time: wire.close_time,
-            trades: wire.count,
-            quote,
-        }
+        Some(TickerQuote {
+            bid: level(self.bid_price, self.bid_qty?),
+            ask: level(self.ask_price, self.ask_qty?),
+        })
     }
 }
 
@@ -162,7 +129,7 @@ mod tests {
         assert_eq!(ticker.price_change.to_string(), "-94.999998");
         assert_eq!(ticker.price_change_percent.to_string(), "-95.96");
         assert_eq!(ticker.last.map(Price::units), Some(400_000_200));
-        let quote = ticker.quote.expect("quote");
+        let quote = ticker.quote().expect("quote");
         assert_eq!((quote.bid.is_some(), quote.ask), (true, None));
         assert_eq!(ticker.trades, 76);
         assert_eq!(time, Some(1_499_869_899_040));
@@ -194,7 +161,7 @@ mod tests {
             .replace(r#""bidQty":"100.00000000","#, "")
             .replace(r#""askQty":"0.00000000","#, "");
         let (read, _) = ticker(without.as_bytes()).expect("ticker");
-        assert_eq!((read.quote, read.trades), (None, 76));
+        assert_eq!((read.quote(), read.trades), (None, 76));
         assert_eq!(all_tickers(format!("[{without}]").as_bytes()).expect("all").0.len(), 1);
     }
 
