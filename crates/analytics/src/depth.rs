@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::figure::{self, Standing, Unavailable, quotient, rounded};
 use super::quotes::Touch;
-use tribune_binance::book::{Depth, Level};
+use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::number::{Notional, Price, Quantity};
 
 /// Half widths of the bands in an answer, in basis points of the mid.
@@ -36,8 +36,8 @@ pub fn top_imbalance(depth: &Depth, levels: usize) -> Result<TopImbalance, Unava
     if levels == 0 {
         return Err(Unavailable::NothingAsked);
     }
-    let bids = Top::of(depth.bids.iter().take(levels))?;
-    let asks = Top::of(depth.asks.iter().take(levels))?;
+    let bids = Top::of(&depth.bids, levels, depth.bid_reach)?;
+    let asks = Top::of(&depth.asks, levels, depth.ask_reach)?;
     let (bid, ask) = (bids.volume.units(), asks.volume.units());
     Ok(TopImbalance {
         levels_asked: levels,
@@ -47,8 +47,7 @@ pub fn top_imbalance(depth: &Depth, levels: usize) -> Result<TopImbalance, Unava
         ask_volume_base: asks.volume,
         imbalance: figure::imbalance(bid, ask),
         bid_ask_ratio: quotient(bid, ask).and_then(rounded),
-        complete: bids.all_known(levels, depth.bid_reach, |worst, reach| worst >= reach)
-            && asks.all_known(levels, depth.ask_reach, |worst, reach| worst <= reach),
+        complete: bids.complete && asks.complete,
         standing: Standing::Sound,
         note: "short-lived: resting orders come and go many times a second".into(),
     })
@@ -57,31 +56,28 @@ pub fn top_imbalance(depth: &Depth, levels: usize) -> Result<TopImbalance, Unava
 struct Top {
     levels: usize,
     volume: Quantity,
-    worst: Option<Price>,
+    /// Whether no level between these may be missing.
+    complete: bool,
 }
 
 impl Top {
-    fn of(levels: impl Iterator<Item = Level>) -> Result<Self, Unavailable> {
-        let mut top = Self {
-            levels: 0,
-            volume: Quantity::ZERO,
-            worst: None,
-        };
-        for level in levels {
-            top.levels += 1;
-            top.volume = top.volume.checked_add(level.quantity).ok_or(Unavailable::TooLarge)?;
-            top.worst = Some(level.price);
+    fn of<O: Order>(side: &Side<O>, most: usize, reach: Option<Price>) -> Result<Self, Unavailable> {
+        let (mut levels, mut volume, mut worst) = (0, Quantity::ZERO, None);
+        for level in side.iter().take(most) {
+            levels += 1;
+            volume = volume.checked_add(level.quantity).ok_or(Unavailable::TooLarge)?;
+            worst = Some(level.price);
         }
-        Ok(top)
-    }
-
-    /// Fewer levels than requested are complete only if the whole side is known.
-    fn all_known(&self, asked: usize, reach: Option<Price>, within: impl Fn(Price, Price) -> bool) -> bool {
-        match (reach, self.worst) {
-            (None, _) => true,
-            (Some(reach), Some(worst)) => self.levels == asked && within(worst, reach),
-            (Some(_), None) => false,
-        }
+        // Fewer levels than requested are complete only if the whole side is known.
+        let complete = reach.is_none_or(|reach| {
+            let is_within = worst.is_some_and(|worst| O::better(worst, reach).is_ge());
+            levels == most && is_within
+        });
+        Ok(Self {
+            levels,
+            volume,
+            complete,
+        })
     }
 }
 
@@ -119,24 +115,25 @@ pub fn bands(depth: &Depth) -> Result<Vec<Band>, Unavailable> {
 }
 
 pub fn band(depth: &Depth, distance_bps: u32) -> Result<Band, Unavailable> {
-    let edges = Edges::of(&Touch::of(depth)?, distance_bps);
-    let bids = sum(depth.bids.iter().take_while(|level| edges.above_lower(level.price)))?;
-    let asks = sum(depth.asks.iter().take_while(|level| edges.below_upper(level.price)))?;
+    let (twice_mid, distance) = (Touch::of(depth)?.twice_mid(), i128::from(distance_bps));
+    let (lower, upper) = (twice_mid * (10_000 - distance), twice_mid * (10_000 + distance));
+    let (bid_quote, bid_levels) = sum(depth.bids.iter().take_while(|level| scaled(level.price) >= lower))?;
+    let (ask_quote, ask_levels) = sum(depth.asks.iter().take_while(|level| scaled(level.price) <= upper))?;
     // Levels are known down to the reach, so the band is complete if it ends within it.
-    let bid_complete = depth.bid_reach.is_none_or(|reach| edges.reaches_lower(reach));
-    let ask_complete = depth.ask_reach.is_none_or(|reach| edges.reaches_upper(reach));
+    let bid_complete = depth.bid_reach.is_none_or(|reach| scaled(reach) <= lower);
+    let ask_complete = depth.ask_reach.is_none_or(|reach| scaled(reach) >= upper);
     let complete = bid_complete && ask_complete;
     let imbalance = if complete {
-        figure::imbalance(bids.quote.units(), asks.quote.units()).ok_or(Unavailable::EmptyBand)
+        figure::imbalance(bid_quote.units(), ask_quote.units()).ok_or(Unavailable::EmptyBand)
     } else {
         Err(Unavailable::BeyondReach)
     };
     Ok(Band {
         distance_bps,
-        bid_notional_quote: bids.quote,
-        ask_notional_quote: asks.quote,
-        bid_levels_used: bids.levels,
-        ask_levels_used: asks.levels,
+        bid_notional_quote: bid_quote,
+        ask_notional_quote: ask_quote,
+        bid_levels_used: bid_levels,
+        ask_levels_used: ask_levels,
         complete,
         bid_complete,
         ask_complete,
@@ -151,58 +148,20 @@ pub fn band(depth: &Depth, distance_bps: u32) -> Result<Band, Unavailable> {
     })
 }
 
-/// The bounds of a band, multiplied by 20,000 so that no comparison needs a division.
-struct Edges {
-    lower: i128,
-    upper: i128,
+/// A price on the scale on which the bounds of a band are integers.
+fn scaled(price: Price) -> i128 {
+    i128::from(price.units()) * 20_000
 }
 
-impl Edges {
-    fn of(touch: &Touch, distance_bps: u32) -> Self {
-        let distance = i128::from(distance_bps);
-        Self {
-            lower: touch.twice_mid() * (10_000 - distance),
-            upper: touch.twice_mid() * (10_000 + distance),
-        }
-    }
-
-    fn scaled(price: Price) -> i128 {
-        i128::from(price.units()) * 20_000
-    }
-
-    fn above_lower(&self, price: Price) -> bool {
-        Self::scaled(price) >= self.lower
-    }
-
-    fn below_upper(&self, price: Price) -> bool {
-        Self::scaled(price) <= self.upper
-    }
-
-    fn reaches_lower(&self, reach: Price) -> bool {
-        Self::scaled(reach) <= self.lower
-    }
-
-    fn reaches_upper(&self, reach: Price) -> bool {
-        Self::scaled(reach) >= self.upper
-    }
-}
-
-struct Sum {
-    quote: Notional,
-    levels: usize,
-}
-
-fn sum(levels: impl Iterator<Item = Level>) -> Result<Sum, Unavailable> {
-    let mut sum = Sum {
-        quote: Notional::ZERO,
-        levels: 0,
-    };
+/// What rests on these levels, and how many they are.
+fn sum(levels: impl Iterator<Item = Level>) -> Result<(Notional, usize), Unavailable> {
+    let (mut quote, mut count) = (Notional::ZERO, 0);
     for level in levels {
         let money = level.price.times(level.quantity).ok_or(Unavailable::TooLarge)?;
-        sum.quote = sum.quote.checked_add(money).ok_or(Unavailable::TooLarge)?;
-        sum.levels += 1;
+        quote = quote.checked_add(money).ok_or(Unavailable::TooLarge)?;
+        count += 1;
     }
-    Ok(sum)
+    Ok((quote, count))
 }
 
 #[cfg(test)]

@@ -49,6 +49,15 @@ impl Severity {
             Self::High => "high",
         }
     }
+
+    /// By how large a figure is: medium and high from these on.
+    pub(crate) fn by_size(figure: f64, medium: f64, high: f64) -> Self {
+        match figure {
+            figure if figure >= high => Self::High,
+            figure if figure >= medium => Self::Medium,
+            _ => Self::Low,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -116,6 +125,12 @@ pub enum Unavailable {
     /// As an earlier answer said it.
     #[error("{0}")]
     Recorded(String),
+}
+
+impl Unavailable {
+    pub(crate) const fn too_few(what: &'static str, have: usize, need: usize) -> Self {
+        Self::TooFew { what, have, need }
+    }
 }
 
 impl Serialize for Unavailable {

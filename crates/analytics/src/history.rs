@@ -9,7 +9,7 @@ use crate::quotes::Touch;
 use tribune_binance::book::Depth;
 use tribune_binance::model::Millis;
 
-/// Ten minutes of samples: 300 of 24 bytes, about 7 KB per symbol. The feed keeps them, so that a page shows the past when
+/// Ten minutes of samples: 300 of 40 bytes, about 12 KB per symbol. The feed keeps them, so that a page shows the past when
 /// it is opened.
 const SAMPLES: usize = 300;
 /// The time between samples.
@@ -23,57 +23,40 @@ pub const HISTORY_SECS: u32 = 600;
 /// Levels per side of the imbalance.
 pub const IMBALANCE_LEVELS: usize = 20;
 
-/// A book at one moment. Unknown figures are NaN, which takes half the space of an option.
-#[derive(Debug, Clone, Copy)]
+/// A book at one moment.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Sample {
     /// By the exchange's clock.
     pub time: Millis,
-    mid: f64,
-    spread_bps: f32,
-    imbalance: f32,
+    /// In the quote asset.
+    pub mid: Option<f64>,
+    /// In basis points of the mid.
+    pub spread_bps: Option<f32>,
+    /// (bid − ask)/(bid + ask) of the best [`IMBALANCE_LEVELS`] a side.
+    pub imbalance: Option<f32>,
 }
 
 impl Sample {
-    const fn gap(time: Millis) -> Self {
+    fn gap(time: Millis) -> Self {
         Self {
             time,
-            mid: f64::NAN,
-            spread_bps: f32::NAN,
-            imbalance: f32::NAN,
+            ..Self::default()
         }
     }
 
     fn of(depth: &Depth, time: Millis) -> Self {
         let touch = Touch::of(depth).ok();
-        let mid = touch.and_then(|touch| touch.mid().to_f64());
-        let spread = touch.and_then(|touch| touch.spread_bps()?.to_f32());
-        let imbalance = top_imbalance(depth, IMBALANCE_LEVELS).ok();
-        let imbalance = imbalance.and_then(|top| top.imbalance.map(|imbalance| imbalance as f32));
+        let top = top_imbalance(depth, IMBALANCE_LEVELS).ok();
         Self {
             time,
-            mid: mid.unwrap_or(f64::NAN),
-            spread_bps: spread.unwrap_or(f32::NAN),
-            imbalance: imbalance.unwrap_or(f32::NAN),
+            mid: touch.and_then(|touch| touch.mid().to_f64()),
+            spread_bps: touch.and_then(|touch| touch.spread_bps()?.to_f32()),
+            imbalance: top.and_then(|top| top.imbalance.map(|imbalance| imbalance as f32)),
         }
     }
 
-    /// In the quote asset.
-    pub fn mid(&self) -> Option<f64> {
-        Some(self.mid).filter(|mid| mid.is_finite())
-    }
-
-    /// In basis points of the mid.
-    pub fn spread_bps(&self) -> Option<f32> {
-        Some(self.spread_bps).filter(|spread| spread.is_finite())
-    }
-
-    /// (bid − ask)/(bid + ask) of the best [`IMBALANCE_LEVELS`] a side.
-    pub fn imbalance(&self) -> Option<f32> {
-        Some(self.imbalance).filter(|imbalance| imbalance.is_finite())
-    }
-
     fn is_gap(&self) -> bool {
-        self.spread_bps.is_nan() && self.imbalance.is_nan()
+        self.spread_bps.is_none() && self.imbalance.is_none()
     }
 }
 
@@ -145,7 +128,7 @@ mod tests {
         history
             .samples()
             .iter()
-            .map(|sample| (sample.time, sample.spread_bps()))
+            .map(|sample| (sample.time, sample.spread_bps))
             .collect()
     }
 
@@ -160,7 +143,7 @@ mod tests {
             spreads(&history),
             [(0, Some(200.0)), (2_020, Some(200.0)), (4_040, Some(200.0))]
         );
-        assert_eq!(history.samples()[0].imbalance(), Some(0.5));
+        assert_eq!(history.samples()[0].imbalance, Some(0.5));
     }
 
     #[test]
@@ -206,6 +189,6 @@ mod tests {
         let mut history = History::default();
         history.look(&depth(&[("99", "3")], &[]), 0);
         assert_eq!(spreads(&history), [(0, None)]);
-        assert_eq!(std::mem::size_of::<Sample>(), 24);
+        assert_eq!(std::mem::size_of::<Sample>(), 40);
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figure::{BookSide, Standing, Unavailable, quotient, rounded};
 use super::quotes::Touch;
-use tribune_binance::book::{Depth, Level};
+use tribune_binance::book::Depth;
 use tribune_binance::model::{Millis, Trade};
 use tribune_binance::number::{Price, Quantity};
 
@@ -78,11 +78,26 @@ impl IcebergTracker {
         let mut before = std::mem::take(&mut self.shown);
         for (side, level) in bids.chain(asks) {
             let key = (side, level.price);
-            let taken = traded.get(&key).copied();
-            let shown = before
+            let kept = before
                 .remove(&key)
                 .filter(|shown| time.saturating_sub(shown.since) < WINDOW_MS);
-            self.shown.insert(key, seen_again(shown, level, taken, time));
+            // A new price starts without trades: earlier ones met orders that were not displayed.
+            let taken = kept.and_then(|_| traded.get(&key)).map_or(0, |taken| taken.units());
+            let shown = kept.unwrap_or(Shown {
+                most: level.quantity,
+                traded: Quantity::ZERO,
+                refills: 0,
+                since: time,
+            });
+            self.shown.insert(
+                key,
+                Shown {
+                    most: shown.most.max(level.quantity),
+                    traded: Quantity::from_units(shown.traded.units().saturating_add(taken)),
+                    refills: shown.refills.saturating_add(u32::from(taken > 0)),
+                    since: shown.since,
+                },
+            );
         }
         Ok(())
     }
@@ -104,25 +119,6 @@ impl IcebergTracker {
             standing: Standing::Hint,
             note: "weak: several people who renew their orders look the same as one hidden order".into(),
         }
-    }
-}
-
-/// A new price starts without trades: earlier ones met orders that were not displayed.
-fn seen_again(shown: Option<Shown>, level: Level, taken: Option<Quantity>, time: Millis) -> Shown {
-    let Some(shown) = shown else {
-        return Shown {
-            most: level.quantity,
-            traded: Quantity::ZERO,
-            refills: 0,
-            since: time,
-        };
-    };
-    let taken_units = taken.map_or(0, Quantity::units);
-    Shown {
-        most: shown.most.max(level.quantity),
-        traded: Quantity::from_units(shown.traded.units().saturating_add(taken_units)),
-        refills: shown.refills.saturating_add(u32::from(taken_units > 0)),
-        since: shown.since,
     }
 }
 

@@ -42,7 +42,7 @@ pub fn amihud(candles: &[Candle], interval: Interval) -> Result<Amihud, Unavaila
         samples += 1;
     }
     if samples < MIN_SAMPLES {
-        return Err(too_few(samples));
+        return Err(Unavailable::too_few("samples", samples, MIN_SAMPLES));
     }
     Ok(Amihud {
         sampling: interval.as_str().into(),
@@ -51,14 +51,6 @@ pub fn amihud(candles: &[Candle], interval: Interval) -> Result<Amihud, Unavaila
         amihud_pct_per_million_quote: significant(sum / samples as f64 * 100.0 * 1e6),
         standing: Standing::Sound,
     })
-}
-
-const fn too_few(have: usize) -> Unavailable {
-    Unavailable::TooFew {
-        what: "samples",
-        have,
-        need: MIN_SAMPLES,
-    }
 }
 
 /// One interval: the change of the mid, and bought less sold volume.
@@ -106,7 +98,7 @@ pub struct KyleLambda {
 /// The slope of Δmid on signed volume, by least squares with an intercept.
 pub fn kyle_lambda(samples: &[ImpactSample]) -> Result<KyleLambda, Unavailable> {
     if samples.len() < MIN_SAMPLES {
-        return Err(too_few(samples.len()));
+        return Err(Unavailable::too_few("samples", samples.len(), MIN_SAMPLES));
     }
     let count = samples.len() as f64;
     let mean = |of: fn(&ImpactSample) -> f64| samples.iter().map(of).sum::<f64>() / count;

@@ -47,11 +47,11 @@ pub struct Vacuums {
 pub fn vacuums(histogram: &Histogram, threshold_pct: u32) -> Result<Vacuums, Unavailable> {
     let mut populated: Vec<_> = histogram.rows.iter().copied().filter(|row| !row.is_zero()).collect();
     if populated.len() < MIN_POPULATED_ROWS {
-        return Err(Unavailable::TooFew {
-            what: "rows with volume",
-            have: populated.len(),
-            need: MIN_POPULATED_ROWS,
-        });
+        return Err(Unavailable::too_few(
+            "rows with volume",
+            populated.len(),
+            MIN_POPULATED_ROWS,
+        ));
     }
     populated.sort_unstable();
     // The sum of the two middle rows, which of an odd number are the same one: twice the median.
@@ -104,10 +104,6 @@ fn vacuum(histogram: &Histogram, start: usize, end: usize, twice_median: i128) -
         rows: rows.len(),
         volume_base: volume,
         emptiness,
-        severity: match emptiness {
-            Some(emptiness) if emptiness >= 0.99 => Severity::High,
-            Some(emptiness) if emptiness >= 0.95 => Severity::Medium,
-            _ => Severity::Low,
-        },
+        severity: Severity::by_size(emptiness.unwrap_or(0.0), 0.95, 0.99),
     })
 }

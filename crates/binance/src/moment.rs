@@ -62,6 +62,7 @@ pub struct Stamped<T> {
     pub exchange_time: Option<Millis>,
     /// When it was requested: the value is from then or later.
     pub sent: Moment,
+    /// When its first bytes were there: ages count from then.
     pub received: Moment,
     /// It comes from a simulated or replayed exchange.
     pub simulated: bool,

@@ -146,7 +146,7 @@ pub fn ladder(depth: &Depth, pair: &Pair) -> Panel {
 
 /// `samples` are `None` if the book is not kept live.
 pub fn spread_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
-    let lines = line(samples, now, Sample::spread_bps).map(|line| Lines {
+    let lines = line(samples, now, |sample| sample.spread_bps).map(|line| Lines {
         unit: "bps".to_owned(),
         places: places_of(&line),
         range: None,
@@ -158,7 +158,7 @@ pub fn spread_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
 }
 
 pub fn imbalance_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
-    let lines = line(samples, now, Sample::imbalance).map(|line| Lines {
+    let lines = line(samples, now, |sample| sample.imbalance).map(|line| Lines {
         unit: String::new(),
         places: 2,
         range: Some((-1.0, 1.0)),

@@ -57,9 +57,5 @@ impl Baseline {
 }
 
 pub(super) const fn short_past(have: usize) -> Unavailable {
-    Unavailable::TooFew {
-        what: "baseline samples",
-        have,
-        need: MIN_BASELINE,
-    }
+    Unavailable::too_few("baseline samples", have, MIN_BASELINE)
 }

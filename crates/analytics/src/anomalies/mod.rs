@@ -74,7 +74,10 @@ impl Check {
         Self {
             kind,
             found,
-            severity: excess.filter(|excess| *excess >= 1.0).map(severity),
+            // Low from the threshold on.
+            severity: excess
+                .filter(|excess| *excess >= 1.0)
+                .map(|excess| Severity::by_size(excess, 2.0, 4.0)),
             value: compared.and_then(|compared| significant(compared.value)),
             baseline: compared.and_then(|compared| significant(compared.baseline?)),
             threshold: compared.and_then(|compared| significant(compared.threshold)),
@@ -85,9 +88,7 @@ impl Check {
             note: kind.note().into(),
         }
     }
-}
 
-impl Check {
     /// A check that could not be made.
     pub fn not_made(kind: AnomalyKind, reason: Unavailable) -> Self {
         Self::of(kind, 0, Err(reason))
@@ -123,15 +124,6 @@ impl AnomalyKind {
                 "large levels that vanished untraded in the window; an observation, whose reason cannot be known"
             }
         }
-    }
-}
-
-/// Low from the threshold on, medium from twice, high from four times.
-fn severity(excess: f64) -> Severity {
-    match excess {
-        excess if excess >= 4.0 => Severity::High,
-        excess if excess >= 2.0 => Severity::Medium,
-        _ => Severity::Low,
     }
 }
 

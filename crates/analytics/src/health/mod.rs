@@ -144,20 +144,16 @@ fn depth(inputs: &HealthInputs<'_>) -> Component {
         let share = quotient(band.smaller_side().units(), volume.units()).ok_or(Unavailable::NoTrades)?;
         Ok(share.to_f64().ok_or(Unavailable::TooLarge)? * 10_000.0)
     });
-    let mut component = Component::of(
-        (
-            "depth",
-            0.25,
-            "thinner side within 25 bps, in bps of 24 h quote volume".into(),
-        ),
+    let unit = "thinner side within 25 bps, in bps of 24 h quote volume";
+    Component::of(
+        ("depth", 0.25, unit.into()),
         "100 at 10 or more, 0 at 0.1 or less, logarithmic between",
         share,
         |bps| logarithmic(bps, 0.1, 10.0),
-    );
-    if component.score.is_some() && inputs.band.as_ref().is_ok_and(|band| !band.complete) {
-        component.note = Some("the band is not complete: a lower bound".into());
-    }
-    component
+    )
+    .lacking(inputs.band.as_ref().is_ok_and(|band| !band.complete), || {
+        "the band is not complete: a lower bound".into()
+    })
 }
 
 fn balance(inputs: &HealthInputs<'_>) -> Component {
@@ -176,11 +172,8 @@ fn balance(inputs: &HealthInputs<'_>) -> Component {
 fn flow(inputs: &HealthInputs<'_>) -> Component {
     let one_sided = inputs.flow.clone().and_then(|flow| {
         if flow.trades < MIN_TRADES {
-            return Err(Unavailable::TooFew {
-                what: "trades",
-                have: usize::try_from(flow.trades).unwrap_or(usize::MAX),
-                need: MIN_TRADES as usize,
-            });
+            let have = usize::try_from(flow.trades).unwrap_or(usize::MAX);
+            return Err(Unavailable::too_few("trades", have, MIN_TRADES as usize));
         }
         flow.aggressor_imbalance.map(f64::abs).ok_or(Unavailable::NoTrades)
     });
@@ -188,16 +181,15 @@ fn flow(inputs: &HealthInputs<'_>) -> Component {
         "absolute aggressor imbalance of the last {} s, 0 to 1",
         inputs.flow_secs
     );
-    let mut component = Component::of(
+    Component::of(
         ("flow", 0.15, unit.into()),
         "100 at 0, 0 at 1, linear",
         one_sided,
         |imbalance| 100.0 * (1.0 - imbalance),
-    );
-    if component.score.is_some() && inputs.flow.as_ref().is_ok_and(|flow| !flow.complete) {
-        component.note = Some("not every trade of the window was seen".into());
-    }
-    component
+    )
+    .lacking(inputs.flow.as_ref().is_ok_and(|flow| !flow.complete), || {
+        "not every trade of the window was seen".into()
+    })
 }
 
 fn anomalies(inputs: &HealthInputs<'_>) -> Component {
@@ -212,21 +204,17 @@ fn anomalies(inputs: &HealthInputs<'_>) -> Component {
             })
             .sum()
     });
-    let mut component = Component::of(
-        (
-            "anomalies",
-            0.15,
-            "points of what was found: low 15, medium 35, high 60".into(),
-        ),
+    let unit = "points of what was found: low 15, medium 35, high 60";
+    let (made, all) = checked.map_or((0, 0), |anomalies| (anomalies.checked, anomalies.checks.len()));
+    Component::of(
+        ("anomalies", 0.15, unit.into()),
         "100 less the points, not below 0",
         points.ok_or(Unavailable::Unknown("the symbol's past")),
         |points| 100.0 - points,
-    );
-    if let Some(anomalies) = checked.filter(|anomalies| anomalies.checked < anomalies.checks.len()) {
-        let (made, all) = (anomalies.checked, anomalies.checks.len());
-        component.note = Some(format!("of {made} of {all} checks: the others could not be made").into());
-    }
-    component
+    )
+    .lacking(made < all, || {
+        format!("of {made} of {all} checks: the others could not be made").into()
+    })
 }
 
 fn freshness(inputs: &HealthInputs<'_>) -> Component {
@@ -265,6 +253,12 @@ impl Component {
             reason: input.err(),
             note: None,
         }
+    }
+
+    /// Says what its input lacks, if it has one and that lacks something.
+    fn lacking(mut self, is_so: bool, note: impl FnOnce() -> Cow<'static, str>) -> Self {
+        self.note = (is_so && self.score.is_some()).then(note);
+        self
     }
 }
 

@@ -158,13 +158,13 @@ impl WallTracker {
         self.last = Some((time, touch.mid()));
         trades.iter().for_each(|trade| self.count(trade));
         self.settle(time);
-        let bids = Looked::at_bids(depth, self.rules.levels);
-        let asks = Looked::at_asks(depth, self.rules.levels);
+        let bids = Looked::at(&depth.bids, depth.bid_reach, self.rules.levels);
+        let asks = Looked::at(&depth.asks, depth.ask_reach, self.rules.levels);
         let lost_bids = self.bids.update(&bids, &self.rules, time);
         let lost_asks = self.asks.update(&asks, &self.rules, time);
         // A smaller level is not gone, and a level beyond the watched range is not known to be.
-        let bid_gone = |price| bids.sees_bid(price) && depth.bids.lookup(price).is_none();
-        let ask_gone = |price| asks.sees_ask(price) && depth.asks.lookup(price).is_none();
+        let bid_gone = |price| bids.sees(price) && depth.bids.lookup(price).is_none();
+        let ask_gone = |price| asks.sees(price) && depth.asks.lookup(price).is_none();
         self.note_gone(BookSide::Bid, lost_bids, bid_gone, time);
         self.note_gone(BookSide::Ask, lost_asks, ask_gone, time);
         Ok(())
@@ -232,11 +232,7 @@ impl WallTracker {
             ask_median_base: median(&self.asks),
             walls,
             vanished_untraded: self.vanished.iter().cloned().collect(),
-            reason: few.map(|have| Unavailable::TooFew {
-                what: "levels",
-                have,
-                need: MIN_LEVELS,
-            }),
+            reason: few.map(|have| Unavailable::too_few("levels", have, MIN_LEVELS)),
             standing: Standing::Hint,
             note: "resting orders can be taken away at any moment; most large levels are".into(),
         }
@@ -261,11 +257,7 @@ impl WallTracker {
                 distance_bps: bps(price.decimal().checked_sub(mid)?, mid).and_then(rounded),
                 age_ms: now.saturating_sub(large.since),
                 views: large.views,
-                severity: match times {
-                    Some(times) if times >= 50.0 => Severity::High,
-                    Some(times) if times >= 20.0 => Severity::Medium,
-                    _ => Severity::Low,
-                },
+                severity: Severity::by_size(times.unwrap_or(0.0), 20.0, 50.0),
             })
         });
         let mut walls: Vec<_> = result.collect();

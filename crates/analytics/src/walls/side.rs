@@ -1,9 +1,10 @@
 //! One side of a book, watched for large levels.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use super::WallRules;
-use tribune_binance::book::{Depth, Level};
+use tribune_binance::book::{Level, Order, Side};
 use tribune_binance::model::Millis;
 use tribune_binance::number::{Price, Quantity};
 
@@ -41,48 +42,28 @@ impl WallRules {
 }
 
 /// The watched levels of a side.
-pub(super) struct Looked {
+pub(super) struct Looked<O> {
     levels: Vec<Level>,
     worst: Option<Price>,
     /// Whether these are all levels of the side.
     whole: bool,
+    order: PhantomData<O>,
 }
 
-impl Looked {
-    pub(super) fn at_bids(depth: &Depth, most: usize) -> Self {
-        let within = |price, reach| price >= reach;
-        Self::at(depth.bids.iter(), most, depth.bid_reach, within)
-    }
-
-    pub(super) fn at_asks(depth: &Depth, most: usize) -> Self {
-        let within = |price, reach| price <= reach;
-        Self::at(depth.asks.iter(), most, depth.ask_reach, within)
-    }
-
-    fn at(
-        side: impl ExactSizeIterator<Item = Level>,
-        most: usize,
-        reach: Option<Price>,
-        within: impl Fn(Price, Price) -> bool,
-    ) -> Self {
-        let all = side.len();
-        let known = |level: &Level| reach.is_none_or(|reach| within(level.price, reach));
-        let levels: Vec<_> = side.take(most).take_while(known).collect();
+impl<O: Order> Looked<O> {
+    pub(super) fn at(side: &Side<O>, reach: Option<Price>, most: usize) -> Self {
+        let levels: Vec<_> = side.known(reach).take(most).collect();
         Self {
             worst: levels.last().map(|level| level.price),
-            whole: levels.len() == all && reach.is_none(),
+            whole: levels.len() == side.len() && reach.is_none(),
             levels,
+            order: PhantomData,
         }
     }
 
-    /// Whether a bid at this price would have been seen.
-    pub(super) fn sees_bid(&self, price: Price) -> bool {
-        self.whole || self.worst.is_some_and(|worst| worst <= price)
-    }
-
-    /// Whether an ask at this price would have been seen.
-    pub(super) fn sees_ask(&self, price: Price) -> bool {
-        self.whole || self.worst.is_some_and(|worst| price <= worst)
+    /// Whether a level at this price would have been seen.
+    pub(super) fn sees(&self, price: Price) -> bool {
+        self.whole || self.worst.is_some_and(|worst| O::better(price, worst).is_ge())
     }
 
     fn twice_median(&self) -> Option<i128> {
@@ -97,7 +78,12 @@ impl Looked {
 
 impl Watched {
     /// Takes a view; returns the levels that were large before and no longer are.
-    pub(super) fn update(&mut self, looked: &Looked, rules: &WallRules, time: Millis) -> BTreeMap<Price, Large> {
+    pub(super) fn update<O: Order>(
+        &mut self,
+        looked: &Looked<O>,
+        rules: &WallRules,
+        time: Millis,
+    ) -> BTreeMap<Price, Large> {
         let mut before = std::mem::take(&mut self.large);
         self.levels = looked.levels.len();
         self.twice_median = looked.twice_median();
@@ -105,13 +91,14 @@ impl Watched {
             return BTreeMap::new();
         };
         for level in looked.levels.iter().filter(|level| rules.is_large(level, twice_median)) {
-            let kept = before.remove(&level.price);
-            let large = Large {
+            let mut large = before.remove(&level.price).unwrap_or(Large {
                 quantity: level.quantity,
-                traded: kept.map_or(Quantity::ZERO, |kept| kept.traded),
-                since: kept.map_or(time, |kept| kept.since),
-                views: kept.map_or(1, |kept| kept.views.saturating_add(1)),
-            };
+                traded: Quantity::ZERO,
+                since: time,
+                views: 0,
+            });
+            large.quantity = level.quantity;
+            large.views = large.views.saturating_add(1);
             self.large.insert(level.price, large);
         }
         before

@@ -323,22 +323,11 @@ impl LocalBook {
         self.time = diff.time.or(self.time);
         // The ids of this stream are the book's.
         self.newest_before = 0;
-        self.prune();
+        self.depth.bids.prune(self.max_levels, &mut self.depth.bid_reach);
+        self.depth.asks.prune(self.max_levels, &mut self.depth.ask_reach);
         self.check()?;
         self.compare()?;
         Ok(Outcome::Applied)
-    }
-
-    /// Drops the worst levels beyond the limit; the reach ends before them.
-    fn prune(&mut self) {
-        if let Some(worst) = self.depth.bids.prune(self.max_levels) {
-            let reach = self.depth.bid_reach.map_or(worst, |reach| reach.max(worst));
-            self.depth.bid_reach = Some(reach);
-        }
-        if let Some(worst) = self.depth.asks.prune(self.max_levels) {
-            let reach = self.depth.ask_reach.map_or(worst, |reach| reach.min(worst));
-            self.depth.ask_reach = Some(reach);
-        }
     }
 
     fn check(&mut self) -> Result<(), Fault> {

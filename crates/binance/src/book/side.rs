@@ -114,6 +114,12 @@ impl<O: Order> Side<O> {
         both.map(|(&price, &quantity)| Level { price, quantity })
     }
 
+    /// Levels of which none is missing, best first; `reach` is how far the side is known.
+    pub fn known(&self, reach: Option<Price>) -> impl Iterator<Item = Level> + Clone + '_ {
+        let is_known = move |level: &Level| reach.is_none_or(|reach| O::better(level.price, reach).is_ge());
+        self.iter().take_while(is_known)
+    }
+
     pub fn len(&self) -> usize {
         self.prices.len()
     }
@@ -122,12 +128,16 @@ impl<O: Order> Side<O> {
         self.prices.is_empty()
     }
 
-    /// Drops the worst levels beyond `most`; gives the worst price that is still held if any were dropped.
-    pub fn prune(&mut self, most: usize) -> Option<Price> {
-        let excess = self.len().checked_sub(most).filter(|excess| *excess > 0)?;
+    /// Drops the worst levels beyond `most`; the reach then ends before them.
+    pub fn prune(&mut self, most: usize, reach: &mut Option<Price>) {
+        if self.len() <= most {
+            return;
+        }
+        let excess = self.len() - most;
         self.prices.drain(..excess);
         self.quantities.drain(..excess);
-        self.prices.first().copied()
+        let worst = self.prices.first().copied();
+        *reach = worst.into_iter().chain(*reach).max_by(|a, b| O::better(*a, *b));
     }
 }
 
@@ -165,7 +175,7 @@ mod tests {
             prop_assert!(asks.iter().map(units).eq(map.iter().map(|(p, q)| (*p, *q))));
             prop_assert!(bids.iter().map(units).eq(map.iter().rev().map(|(p, q)| (*p, *q))));
             let best: Vec<_> = bids.iter().take(3).collect();
-            bids.prune(3);
+            bids.prune(3, &mut None);
             prop_assert_eq!(bids.iter().collect::<Vec<_>>(), best);
         }
     }

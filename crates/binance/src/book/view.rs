@@ -28,25 +28,18 @@ impl Depth {
 
     /// Bids of which none is missing, best first.
     pub fn known_bids(&self) -> impl Iterator<Item = Level> + Clone + '_ {
-        let known = |level: &Level| self.bid_reach.is_none_or(|reach| level.price >= reach);
-        self.bids.iter().take_while(known)
+        self.bids.known(self.bid_reach)
     }
 
     /// Asks of which none is missing, best first.
     pub fn known_asks(&self) -> impl Iterator<Item = Level> + Clone + '_ {
-        let known = |level: &Level| self.ask_reach.is_none_or(|reach| level.price <= reach);
-        self.asks.iter().take_while(known)
+        self.asks.known(self.ask_reach)
     }
 
     /// Whether a best price lies where levels may be missing: a better one may be among them.
     pub fn is_exhausted(&self) -> bool {
-        let bids = self
-            .bid_reach
-            .is_some_and(|reach| self.bids.best().is_none_or(|best| best.price < reach));
-        let asks = self
-            .ask_reach
-            .is_some_and(|reach| self.asks.best().is_none_or(|best| best.price > reach));
-        bids || asks
+        self.known_bids().next().is_none() && self.bid_reach.is_some()
+            || self.known_asks().next().is_none() && self.ask_reach.is_some()
     }
 }
 

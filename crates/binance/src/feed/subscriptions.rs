@@ -28,8 +28,9 @@ enum Method {
 struct Request {
     kind: Method,
     topic: Arc<str>,
-    /// How often the exchange refused it.
+    /// How often the exchange refused it, and when it is sent again after that.
     refusals: u32,
+    again_at: Option<Instant>,
 }
 
 /// A message that waits for its answer.
@@ -66,7 +67,6 @@ pub(super) struct Subscriptions {
     queue: VecDeque<Request>,
     sent: HashMap<u64, Sent>,
     states: HashMap<Arc<str>, State>,
-    retries: Vec<(Instant, Request)>,
     last_id: u64,
     /// The exchange has answered a message, or sends market data.
     has_answered: bool,
@@ -80,7 +80,8 @@ impl Subscriptions {
 
     pub(super) fn unsubscribe(&mut self, topic: &Arc<str>) {
         self.states.remove(topic);
-        self.retries.retain(|(_, request)| request.topic != *topic);
+        self.queue
+            .retain(|request| request.topic != *topic || request.refusals == 0);
         self.enqueue(Method::Unsubscribe, topic);
     }
 
@@ -89,23 +90,25 @@ impl Subscriptions {
             kind,
             topic: topic.clone(),
             refusals: 0,
+            again_at: None,
         });
     }
 
     /// The next message, with as many topics as fit. What was refused goes alone, so that one topic cannot spoil another.
     pub(super) fn next_message(&mut self, now: Instant) -> Option<String> {
-        self.queue_due_retries(now);
-        let first = self.queue.front()?;
+        let is_due = |request: &Request| request.again_at.is_none_or(|at| at <= now);
+        let at = self.queue.iter().position(is_due)?;
+        let first = &self.queue[at];
         let count = match first.refusals {
             0 => {
                 let goes_with = |other: &&Request| other.kind == first.kind && other.refusals == 0;
-                let together = self.queue.iter().take_while(goes_with);
+                let together = self.queue.iter().skip(at).take_while(goes_with);
                 together.count().min(TOPICS_A_MESSAGE)
             }
             _ => 1,
         };
         let kind = first.kind;
-        let requests: Vec<Request> = self.queue.drain(..count).collect();
+        let requests: Vec<Request> = self.queue.drain(at..at + count).collect();
         self.last_id += 1;
         let id = self.last_id;
         for request in requests.iter().filter(|_| kind == Method::Subscribe) {
@@ -116,11 +119,6 @@ impl Subscriptions {
         let streams: Vec<String> = requests.iter().flat_map(|request| streams(&request.topic)).collect();
         self.sent.insert(id, Sent { requests, at: now });
         Some(serde_json::json!({"method": kind, "params": streams, "id": id}).to_string())
-    }
-
-    fn queue_due_retries(&mut self, now: Instant) {
-        let due = self.retries.extract_if(.., |(at, _)| *at <= now);
-        self.queue.extend(due.map(|(_, request)| request));
     }
 
     /// The exchange has answered the message of this id.
@@ -161,11 +159,11 @@ impl Subscriptions {
             if self.settle(id, &request.topic, State::Refused) {
                 topics.push(request.topic.clone());
                 let wait = (FIRST_RETRY * 2u32.pow(request.refusals.min(10))).min(MAX_RETRY);
-                let again = Request {
+                self.queue.push_back(Request {
                     refusals: request.refusals.saturating_add(1),
+                    again_at: Some(now + wait),
                     ..request
-                };
-                self.retries.push((now + wait, again));
+                });
             }
         }
         if topics.is_empty() {

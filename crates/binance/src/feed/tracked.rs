@@ -39,23 +39,16 @@ pub(super) enum Next {
 }
 
 /// Why a book that started from a snapshot is not exact before an update has joined it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum Doubt {
+    #[error("the exchange's snapshot is older than the updates it has sent")]
     Outdated,
+    #[error("updates stopped coming; resubscribed, and waiting for the first")]
     Silent,
+    #[error("updates cannot be read")]
     Unreadable,
+    #[error("the exchange's snapshot is ahead of all updates that come")]
     Ahead,
-}
-
-impl Doubt {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Outdated => "the exchange's snapshot is older than the updates it has sent",
-            Self::Silent => "updates stopped coming; resubscribed, and waiting for the first",
-            Self::Unreadable => "updates cannot be read",
-            Self::Ahead => "the exchange's snapshot is ahead of all updates that come",
-        }
-    }
 }
 
 pub(super) struct Tracked<O> {
@@ -146,8 +139,7 @@ impl<O: Observer> Tracked<O> {
     /// The exchange refused its subscription.
     pub(super) fn refused(&self, why: &str, now: Moment) {
         let reason = format!("the exchange refused the subscription; trying again: {why}");
-        let state = self.published.status().state;
-        self.published.set_status(state, Some(reason), now);
+        self.set_reason(reason, now);
     }
 
     /// Its streams are open from now on.
@@ -169,7 +161,7 @@ impl<O: Observer> Tracked<O> {
         self.forget_questions();
         self.published.lost();
         if matches!(self.published.status().state, BookState::Live | BookState::Stale) {
-            self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
+            self.set_stale(why, now);
         }
         if !self.book.is_synced() {
             // The buffered updates will not join those of the next stream.
@@ -298,14 +290,29 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    /// The book equals the exchange's: live, unless events come late.
+    /// The book equals the exchange's.
     fn set_current(&self, now: Moment) {
-        match self.late {
-            None => self.published.set_status(BookState::Live, None, now),
-            Some(lag) => self
-                .published
-                .set_status(BookState::Stale, Some(describe_lag(lag)), now),
+        let (state, reason) = self.state();
+        self.published.set_status(state, reason, now);
+    }
+
+    /// The state of a book that was just started, updated or compared.
+    fn state(&self) -> (BookState, Option<String>) {
+        match (self.doubt, self.late) {
+            (Some(doubt), _) => (BookState::Stale, Some(doubt.to_string())),
+            (None, Some(lag)) => (BookState::Stale, Some(describe_lag(lag))),
+            (None, None) => (BookState::Live, None),
         }
+    }
+
+    fn set_stale(&self, why: impl Into<String>, now: Moment) {
+        self.published.set_status(BookState::Stale, Some(why.into()), now);
+    }
+
+    /// Says why the book is in the state that it is in.
+    fn set_reason(&self, reason: String, now: Moment) {
+        let state = self.published.status().state;
+        self.published.set_status(state, Some(reason), now);
     }
 
     fn note_update(&mut self, now: Instant) {
@@ -320,17 +327,9 @@ impl<O: Observer> Tracked<O> {
 
     pub(super) fn publish(&mut self, now: Moment) {
         self.confirmed = true;
-        if let Some(doubt) = self.doubt {
-            return self.publish_as(BookState::Stale, Some(doubt.as_str().to_owned()), now);
+        if self.doubt.is_none() {
+            self.published.confirm(now.monotonic);
         }
-        self.published.confirm(now.monotonic);
-        match self.late {
-            None => self.publish_as(BookState::Live, None, now),
-            Some(lag) => self.publish_as(BookState::Stale, Some(describe_lag(lag)), now),
-        }
-    }
-
-    fn publish_as(&self, state: BookState, reason: Option<String>, now: Moment) {
         let view = BookView {
             symbol: self.published.symbol.clone(),
             depth: self.book.depth().clone(),
@@ -339,6 +338,7 @@ impl<O: Observer> Tracked<O> {
             received: now,
         };
         self.published.agreed.store(self.book.agreed, Ordering::Relaxed);
+        let (state, reason) = self.state();
         self.published.publish_as(view, state, reason);
     }
 

@@ -293,7 +293,7 @@ impl Rest {
         let key = format!("{priority:?} {}", request.key());
         let fetch = async move {
             let raw = inner.transport.send(&request, priority).await?;
-            if raw.body.len() <= INLINE_BYTES {
+            if raw.value.len() <= INLINE_BYTES {
                 return decoded(raw, request.endpoint, read);
             }
             let reading = tokio::task::spawn_blocking(move || decoded(raw, request.endpoint, read));
@@ -310,12 +310,9 @@ pub(super) fn decoded<T>(
     read: impl FnOnce(&[u8]) -> Decoded<T>,
 ) -> Result<Stamped<T>, RestError> {
     let endpoint = endpoint.as_str();
-    let (value, exchange_time) = read(&raw.body).map_err(|wrong| RestError::Shape { endpoint, wrong })?;
+    let (value, exchange_time) = read(&raw.value).map_err(|wrong| RestError::Shape { endpoint, wrong })?;
     Ok(Stamped {
-        value,
         exchange_time,
-        sent: raw.sent,
-        received: raw.received,
-        simulated: raw.simulated,
+        ..raw.map(|_| value)
     })
 }

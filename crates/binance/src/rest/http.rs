@@ -14,7 +14,7 @@ use super::error::RestError;
 use super::governor::{Governor, Permit, Priority};
 use super::network::explain;
 use super::request::Request;
-use crate::moment::Moment;
+use crate::moment::{Moment, Stamped};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Larger than any real answer of its size.
@@ -53,15 +53,6 @@ impl Simulation {
     }
 }
 
-/// An answer as it came.
-pub struct Raw {
-    pub body: Vec<u8>,
-    pub(super) sent: Moment,
-    /// When its first bytes were there: ages count from then.
-    pub received: Moment,
-    pub simulated: bool,
-}
-
 pub(super) struct Transport {
     client: Client,
     /// Up to and with `/api/v3/`.
@@ -77,6 +68,9 @@ pub(super) struct Transport {
     /// `None` while requests succeed.
     failing: Mutex<Option<Failing>>,
 }
+
+/// The body of an answer.
+pub(super) type Raw = Stamped<Vec<u8>>;
 
 /// A series of failed requests, not counting refusals by the exchange's own code.
 #[derive(Debug, Clone)]
@@ -209,8 +203,9 @@ impl Transport {
         if simulation.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
             self.set_simulation(None);
         }
-        Ok(Raw {
-            body,
+        Ok(Stamped {
+            value: body,
+            exchange_time: None,
             sent,
             received,
             simulated: simulation.is_some(),

@@ -112,9 +112,7 @@ impl<O: Observer> Tracked<O> {
             self.compare_at = Some(now.monotonic + wait + jitter());
             return;
         }
-        let state = self.published.status().state;
-        self.published
-            .set_status(state, Some(format!("no snapshot yet: {error}")), now);
+        self.set_reason(format!("no snapshot yet: {error}"), now);
         match wait {
             // Earlier attempts would fail, and later ones lose time.
             Some(wait) => self.ask_at = Some(now.monotonic + wait + jitter()),
@@ -129,9 +127,7 @@ impl<O: Observer> Tracked<O> {
             return;
         }
         if snapshot.bids.is_empty() && snapshot.asks.is_empty() {
-            let state = self.published.status().state;
-            let reason = "the exchange sent a book without levels".to_owned();
-            self.published.set_status(state, Some(reason), now);
+            self.set_reason("the exchange sent a book without levels".to_owned(), now);
             return self.ask_later(now.monotonic);
         }
         let has_updates = self.book.buffered() > 0;

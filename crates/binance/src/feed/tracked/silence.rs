@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use super::super::observer::Observer;
-use super::super::published::BookState;
 use super::super::snapshots::Want;
 use super::{CONFIRM_AFTER, Doubt, NOT_COMING, Next, Tracked, jitter};
 use crate::moment::Moment;
@@ -45,9 +44,7 @@ impl<O: Observer> Tracked<O> {
         if self.behind_since.is_some() && theirs < self.announced {
             self.confirmed = true;
             self.set_behind(Some(now.monotonic));
-            return self
-                .published
-                .set_status(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
+            return self.set_stale(LEFT_BEHIND, now);
         }
         self.set_behind(None);
         if self.doubt.is_none() {
@@ -81,8 +78,7 @@ impl<O: Observer> Tracked<O> {
                 self.compare_soon(now.monotonic);
             }
         } else if self.is_left_behind(now.monotonic) {
-            self.published
-                .set_status(BookState::Stale, Some(LEFT_BEHIND.to_owned()), now);
+            self.set_stale(LEFT_BEHIND, now);
             self.compare_soon(now.monotonic);
         } else if let Some(silence) = self.rhythm.overdue(now.monotonic) {
             let reason = format!(
@@ -90,7 +86,7 @@ impl<O: Observer> Tracked<O> {
                 silence.as_secs_f64(),
                 self.rhythm.usual_millis()
             );
-            self.published.set_status(BookState::Stale, Some(reason), now);
+            self.set_stale(reason, now);
             self.compare_soon(now.monotonic);
         } else if self.rhythm.is_worth_a_question(now.monotonic) {
             self.compare_soon(now.monotonic);
@@ -101,8 +97,7 @@ impl<O: Observer> Tracked<O> {
     fn check_suspicion(&self, suspected: Instant, now: Moment) -> Next {
         let silence = now.monotonic.duration_since(suspected);
         if silence >= ON_ITS_WAY {
-            self.published
-                .set_status(BookState::Stale, Some(NOT_COMING.to_owned()), now);
+            self.set_stale(NOT_COMING, now);
         }
         let again = (RESUBSCRIBE_AFTER * 2u32.pow(self.resubscribed.min(10))).min(RESUBSCRIBE_AFTER_AT_MOST);
         let is_due = self
@@ -128,7 +123,7 @@ impl<O: Observer> Tracked<O> {
     fn restart(&mut self, why: &str, now: Moment) {
         self.book.discard();
         self.forget_questions();
-        self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
+        self.set_stale(why, now);
         self.ask_at = Some(now.monotonic);
     }
 

@@ -73,8 +73,8 @@ impl Impact {
         let known_from = recent.complete_from.unwrap_or(Millis::MAX);
         let (mut samples, mut secs) = (Vec::new(), 0);
         // A stretch across a gap would have the price's change, and not the trades that made it.
-        for stretch in history.split(|sample| sample.mid().is_none() || sample.time < known_from) {
-            let mids: Vec<(Millis, f64)> = stretch.iter().filter_map(|at| Some((at.time, at.mid()?))).collect();
+        for stretch in history.split(|sample| sample.mid.is_none() || sample.time < known_from) {
+            let mids: Vec<(Millis, f64)> = stretch.iter().filter_map(|at| Some((at.time, at.mid?))).collect();
             secs += mids
                 .last()
                 .zip(mids.first())
