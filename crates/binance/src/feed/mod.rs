@@ -66,15 +66,10 @@ pub struct Feed<O> {
     shards: Mutex<Vec<ShardHandle<O>>>,
     wanted: mpsc::UnboundedSender<Wanted<O>>,
     /// What the first connection needs; taken when the feed starts.
-    unstarted: Mutex<Option<Unstarted<O>>>,
+    unstarted: Mutex<Option<(Rest, mpsc::UnboundedReceiver<Wanted<O>>)>>,
     pub board: Arc<Board>,
     pub health: Arc<Health>,
     stop: CancellationToken,
-}
-
-struct Unstarted<O> {
-    rest: Rest,
-    wanted: mpsc::UnboundedReceiver<Wanted<O>>,
 }
 
 struct ShardHandle<O> {
@@ -93,7 +88,7 @@ impl<O: Observer> Feed<O> {
             books: RwLock::default(),
             shards: Mutex::default(),
             wanted,
-            unstarted: Mutex::new(Some(Unstarted { rest, wanted: receiver })),
+            unstarted: Mutex::new(Some((rest, receiver))),
             board: Arc::default(),
             health: Arc::default(),
             stop: CancellationToken::new(),
@@ -110,7 +105,7 @@ impl<O: Observer> Feed<O> {
     /// Opens the first connection; a second call does nothing. Must be called within a runtime.
     pub fn connect(self: &Arc<Self>) {
         let unstarted = self.unstarted.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Unstarted { rest, wanted }) = unstarted else {
+        let Some((rest, wanted)) = unstarted else {
             return;
         };
         tokio::spawn(snapshots::run(rest, wanted, self.stop.clone()));

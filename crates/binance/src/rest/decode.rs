@@ -41,6 +41,11 @@ impl Wrong {
             root if root == "." => String::new(),
             path => path,
         };
+        Self::at(path, error)
+    }
+
+    /// What is wrong with the field at this path.
+    pub(super) fn at(path: String, error: &serde_json::Error) -> Self {
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(&*message, |(before, _)| before);
         if let Some(name) = message.strip_prefix("missing field `") {

@@ -1,5 +1,7 @@
 //! `exchangeInfo`: symbols, their trading rules, and the exchange's limits.
 
+use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -7,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::Decoded;
 use crate::model::{Millis, Symbol, SymbolStatus};
-use crate::number::{Notional, Price, Quantity};
+use crate::number::InvalidNumber;
 use crate::rest::decode::{Read, Wrong, parse, word};
 use crate::wire::{millis, nonzero};
 
@@ -145,57 +147,37 @@ struct Filter {
     filter_type: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PriceFilter {
-    #[serde(deserialize_with = "nonzero")]
-    tick_size: Option<Price>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct LotSize {
-    #[serde(deserialize_with = "nonzero")]
-    step_size: Option<Quantity>,
-    #[serde(deserialize_with = "nonzero")]
-    min_qty: Option<Quantity>,
-    #[serde(deserialize_with = "nonzero")]
-    max_qty: Option<Quantity>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MinNotional {
-    #[serde(deserialize_with = "nonzero")]
-    min_notional: Option<Notional>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct MaxNotional {
-    #[serde(deserialize_with = "nonzero")]
-    max_notional: Option<Notional>,
-}
-
 /// A rule of zero is a rule that is switched off. Other filters are the exchange's own business.
 fn apply_filter(symbol: &mut Symbol, filter: &[u8]) -> Read<()> {
     let Filter { filter_type } = parse(filter)?;
     match filter_type.as_str() {
-        "PRICE_FILTER" => symbol.tick_size = parse::<PriceFilter>(filter)?.tick_size,
+        "PRICE_FILTER" => symbol.tick_size = rule(filter, "tickSize")?,
         "LOT_SIZE" => {
-            let lot: LotSize = parse(filter)?;
-            symbol.step_size = lot.step_size;
-            symbol.min_quantity = lot.min_qty;
-            symbol.max_quantity = lot.max_qty;
+            let lot = (
+                rule(filter, "stepSize")?,
+                rule(filter, "minQty")?,
+                rule(filter, "maxQty")?,
+            );
+            (symbol.step_size, symbol.min_quantity, symbol.max_quantity) = lot;
         }
-        "MIN_NOTIONAL" => symbol.min_notional = parse::<MinNotional>(filter)?.min_notional,
+        "MIN_NOTIONAL" => symbol.min_notional = rule(filter, "minNotional")?,
         "NOTIONAL" => {
-            symbol.max_notional = parse::<MaxNotional>(filter)?.max_notional;
-            symbol.min_notional = parse::<MinNotional>(filter)?.min_notional;
+            symbol.max_notional = rule(filter, "maxNotional")?;
+            symbol.min_notional = rule(filter, "minNotional")?;
         }
         _ => {}
     }
     Ok(())
+}
+
+fn rule<T>(filter: &[u8], name: &str) -> Read<Option<T>>
+where
+    T: FromStr<Err = InvalidNumber> + Default + PartialEq,
+{
+    let fields: HashMap<String, &RawValue> = parse(filter)?;
+    let value = fields.get(name).ok_or_else(|| Wrong::new(name, "is missing"))?;
+    let mut json = serde_json::Deserializer::from_str(value.get());
+    nonzero(&mut json).map_err(|error| Wrong::at(name.to_owned(), &error))
 }
 
 #[cfg(test)]
