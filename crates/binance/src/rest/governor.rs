@@ -307,28 +307,32 @@ impl State {
 
     /// How long until the weight fits into the share of all requests, and into that of its priority.
     fn until_room(&self, weight: u32, priority: Priority, now: Instant) -> Duration {
-        let is_page = |grant: &Grant| priority == Priority::Page && grant.priority == Priority::Page;
-        let mut used = u64::from(self.used());
-        let mut own: u64 = self
+        let own_weight = |grant: &Grant| match (priority, grant.priority) {
+            (Priority::Page, Priority::Page) => u64::from(grant.weight),
+            _ => 0,
+        };
+        let mut used: u64 = self.grants.iter().map(|grant| u64::from(grant.weight)).sum();
+        let mut own: u64 = self.grants.iter().map(own_weight).sum();
+        let fits = |used: u64, share: u32| used + u64::from(weight) <= u64::from(self.percent(share));
+        let has_room = |used, own| fits(used, priority.share()) && fits(own, priority.own_share());
+        if has_room(used, own) {
+            return Duration::ZERO;
+        }
+        let mut answered: Vec<(Instant, &Grant)> = self
             .grants
             .iter()
-            .filter(|grant| is_page(grant))
-            .map(|grant| u64::from(grant.weight))
-            .sum();
-        let fits = |used: u64, share: u32| used + u64::from(weight) <= u64::from(self.percent(share));
-        let mut grants: Vec<&Grant> = self.grants.iter().collect();
-        grants.sort_by_key(|grant| (grant.answered.is_none(), grant.answered));
-        let mut wait = Duration::ZERO;
-        for grant in grants {
-            if fits(used, priority.share()) && fits(own, priority.own_share()) {
-                return wait;
+            .filter_map(|grant| Some((grant.answered?, grant)))
+            .collect();
+        answered.sort_by_key(|(at, _)| *at);
+        for (at, grant) in answered {
+            used -= u64::from(grant.weight);
+            own -= own_weight(grant);
+            if has_room(used, own) {
+                return (at + MINUTE).saturating_duration_since(now);
             }
-            used = used.saturating_sub(u64::from(grant.weight));
-            own -= if is_page(grant) { u64::from(grant.weight) } else { 0 };
-            let counts_from = grant.answered.unwrap_or(now);
-            wait = (counts_from + MINUTE).saturating_duration_since(now);
         }
-        wait
+        // The requests under way must be answered first.
+        MINUTE
     }
 
     /// The shortest pause after a refusal. Requests that were under way at an earlier refusal belong to that one.
