@@ -2,23 +2,11 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
 use tribune_market_parts::parts::severe;
-use tribune_page::parts::{cell, noted, numbers, panel, table, toned, words};
-use tribune_page::text::{capitalised, dash, plain};
-use tribune_page::{Amount, Cell, Headline, Panel, Tone, Width};
+use tribune_page::text::{capitalised, dash};
 
-use super::known::Known;
-use super::{About, Answer, Figures, Provenance, Time};
-use crate::id::{AnalyticsKind, Kind};
-use crate::kinds::Page;
-use crate::market::{BookReading, Market};
-use tribune_analytics::Unavailable;
+use super::prelude::*;
 use tribune_analytics::anomalies::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
-use tribune_binance::model::{Candle, Interval, Symbol};
-use tribune_binance::rest::KlinesQuery;
 
 /// Candles whose volumes and returns are compared.
 const PAST_OF: Interval = Interval::M1;
@@ -46,17 +34,14 @@ struct Compared {
 /// What differs from the symbol's own past. Books that are not watched yet have only their candles; while the exchange
 /// does not answer, the watched book is all there is.
 pub(super) async fn find(market: &Market, symbol: &Symbol) -> MarketAnomalies {
-    let query = KlinesQuery {
-        interval: PAST_OF,
-        limit: PAST_CANDLES,
-        start: None,
-        end: None,
-    };
-    match market.rest.klines(&symbol.name, &query).await {
+    match market.newest_candles(symbol, PAST_OF, PAST_CANDLES).await {
         Ok(klines) => {
             let closed = market.closed(&klines);
             let last = closed.last();
-            let window = last.map_or_else(|| format!("{PAST_OF} candles"), candle_window);
+            let window = last.map_or_else(
+                || format!("{PAST_OF} candles"),
+                |last| format!("the {PAST_OF} candle from {} on", Time::from_millis(last.open_time)),
+            );
             let checks = [volume_outlier(closed), return_outlier(closed)].map(|check| check.over(&window));
             let candles = Compared {
                 interval: PAST_OF.as_str().into(),
@@ -89,11 +74,6 @@ fn with_checks(market: &Market, symbol: &Symbol, checks: [Check; 2], candles: Kn
     MarketAnomalies { anomalies, candles }
 }
 
-/// `the 1m candle from 2026-11-16T13:01:00.000Z on`
-fn candle_window(candle: &Candle) -> String {
-    format!("the {PAST_OF} candle from {} on", Time::from_millis(candle.open_time))
-}
-
 pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let (book, found) = futures::join!(market.book(&symbol), find(market, &symbol));
@@ -115,10 +95,6 @@ fn answer(market: &Market, symbol: &Symbol, book: &BookReading, found: MarketAno
 }
 
 impl Figures for MarketAnomalies {
-    fn what(&self, _about: &About) -> String {
-        "market anomalies".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, all) = (about.name(), &self.anomalies);
         let found = all.checks.iter().filter(|check| check.found == Some(true));
@@ -158,34 +134,19 @@ impl Figures for MarketAnomalies {
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
         let all = &self.anomalies;
         let found = Amount::new(all.found.to_string(), format!("of {} checks", all.checked));
-        Some(page.headline("Unusual", found))
+        Some(page.headline("Unusual", found, Vec::new()))
     }
 
     fn panels(&self, _page: &Page<'_>) -> Vec<Panel> {
         let checks = &self.anomalies.checks;
-        let columns = vec![
-            words("Check"),
-            words("Found"),
-            words("Over"),
-            numbers("Value"),
-            numbers("Usual"),
-            numbers("Found from"),
-            numbers("Samples"),
-            words("What it is"),
-        ];
+        let count = checks.len();
+        let note = format!("{count} checks against the market's own past. Hints, not findings.");
         let rows = checks.iter().take(MOST_ROWS).map(row).collect();
-        let note = format!(
-            "{} checks against the market's own past. Hints, not findings.",
-            checks.len()
-        );
-        vec![noted(
-            panel("checks", "Checks", Width::Whole, table(columns, rows)),
-            note,
-        )]
+        vec![listing("checks", "Checks", rows, note)]
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["checks", "found", "checked"]
+    fn shown(&self) -> &'static str {
+        "found checked"
     }
 }
 
@@ -203,28 +164,25 @@ fn word(check: &Check) -> String {
     word.as_str().unwrap_or_default().to_owned()
 }
 
-fn row(check: &Check) -> Vec<Cell> {
-    let found = match check.found {
-        Some(true) => match check.severity {
-            Some(severity) => toned(format!("yes, {}", severity.as_str()), severe(Some(severity.as_str()))),
-            None => toned("yes, severity unknown", Tone::Plain),
-        },
-        Some(false) => toned("no", Tone::Good),
-        None => cell("not checked"),
+fn row(check: &Check) -> Vec<(Column, Cell)> {
+    let found = match (check.found, check.severity) {
+        (Some(true), Some(severity)) => toned(format!("yes, {}", severity.as_str()), severe(Some(severity.as_str()))),
+        (Some(true), None) => cell("yes, severity unknown"),
+        (Some(false), _) => toned("no", Tone::Good),
+        (None, _) => cell("not checked"),
     };
     let note = match &check.reason {
         Some(reason) => format!("{reason}; {}", check.note),
         None => check.note.to_string(),
     };
-    let number = |number: Option<f64>| cell(number.and_then(plain).unwrap_or_else(dash));
     vec![
-        cell(capitalised(&word(check).replace('_', " "))),
-        found,
-        cell(check.window.clone().unwrap_or_else(dash)),
-        number(check.value),
-        number(check.baseline),
-        number(check.threshold),
-        cell(check.samples.to_string()),
-        cell(note),
+        (words("Check"), cell(capitalised(&word(check).replace('_', " ")))),
+        (words("Found"), found),
+        (words("Over"), cell(check.window.clone().unwrap_or_else(dash))),
+        (numbers("Value"), number(check.value)),
+        (numbers("Usual"), number(check.baseline)),
+        (numbers("Found from"), number(check.threshold)),
+        (numbers("Samples"), cell(check.samples.to_string())),
+        (words("What it is"), cell(note)),
     ]
 }

@@ -162,7 +162,7 @@ impl Answer {
 
     pub fn about(id: &MarketId, about: About, provenance: Provenance, figures: AnyFigures) -> Result<Self> {
         let label = provenance.simulated.as_ref().map_or("", |_| "SIMULATED ");
-        let what = figures.kind().what(&about);
+        let what = figures.what(&about);
         let title = match &about.symbol {
             Some(symbol) => format!("{label}{symbol} {what}"),
             None => format!("{label}{what}"),

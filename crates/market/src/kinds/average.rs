@@ -1,15 +1,6 @@
 //! The mean price of the last minutes, as the exchange computes it.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
-use tribune_market_parts::exchange_error;
-
-use super::{About, Answer, Figures, Provenance, Time};
-use crate::id::Kind;
-use crate::market::{Market, Origin};
-use tribune_analytics::Standing;
-use tribune_binance::number::Price;
+use super::prelude::*;
 
 const NEVER: &str = "nothing was ever traded";
 
@@ -39,10 +30,6 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
 }
 
 impl Figures for AveragePrice {
-    fn what(&self, _about: &About) -> String {
-        "average price".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
         vec![match self.average_price {
             Some(price) => format!(

@@ -1,23 +1,11 @@
 //! Order books: their levels, and the best prices alone.
 
-use rust_decimal::Decimal;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
 use tribune_page::text::{padded, places, ratio};
-use tribune_page::{Amount, Figure, Headline, Panel};
 
-use super::known::or_unknown;
-use super::table::{Keep, Row, Table};
-use super::{About, Answer, Figures, Provenance, decimal, no_figures};
-use crate::id::Kind;
-use crate::kinds::Page;
-use crate::market::{BookReading, Market};
+use super::prelude::*;
 use tribune_analytics::quotes::{Quote, Quotes, Touch, quotes};
-use tribune_analytics::{Standing, Unavailable};
 use tribune_binance::book::{Depth, Level};
-use tribune_binance::number::{Notional, Price, Quantity};
 
 /// Levels a side that one answer shows.
 const MAX_SHOWN: usize = 100;
@@ -44,12 +32,9 @@ impl BookOf {
 pub struct OrderBook {
     #[serde(flatten)]
     of: BookOf,
-    best_bid: Option<Quote>,
-    best_ask: Option<Quote>,
-    #[schemars(with = "Option<String>")]
-    mid: Option<Decimal>,
+    #[serde(flatten)]
+    middle: Middle,
     spread: Option<Price>,
-    spread_bps: Option<f64>,
     bids_total: Total,
     asks_total: Total,
     levels_asked: usize,
@@ -60,6 +45,16 @@ pub struct OrderBook {
     note: Option<String>,
     #[serde(flatten)]
     levels: Levels,
+}
+
+/// The best prices of both sides, and what lies between them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Middle {
+    best_bid: Option<Quote>,
+    best_ask: Option<Quote>,
+    #[schemars(with = "Option<String>")]
+    mid: Option<Decimal>,
+    spread_bps: Option<f64>,
 }
 
 /// The listed levels of both sides, best first.
@@ -141,26 +136,14 @@ pub async fn load(market: &Market, symbol: &str, limit: usize) -> Result<Answer>
     let book = market.book_of(&symbol, asked).await?;
     let depth = &book.view.depth;
     let quotes = quotes(depth).map_err(|reason| no_figures(&symbol, &reason))?;
-    let has_more = limit > MAX_SHOWN && depth.known_bids().count().max(depth.known_asks().count()) > MAX_SHOWN;
+    let (bids, asks) = (depth.known_bids(), depth.known_asks());
+    let has_more = limit > MAX_SHOWN && bids.clone().count().max(asks.clone().count()) > MAX_SHOWN;
     let figures = OrderBook {
         of: BookOf::new(&book),
-        best_bid: quotes.best_bid,
-        best_ask: quotes.best_ask,
-        mid: quotes.mid,
+        middle: Middle::of(&quotes),
         spread: quotes.spread,
-        spread_bps: quotes.spread_bps,
-        bids_total: Total::of(
-            depth.known_bids(),
-            limit,
-            depth.bid_reach.is_none(),
-            Unavailable::NoBids,
-        ),
-        asks_total: Total::of(
-            depth.known_asks(),
-            limit,
-            depth.ask_reach.is_none(),
-            Unavailable::NoAsks,
-        ),
+        bids_total: Total::of(bids, limit, depth.bid_reach.is_none(), Unavailable::NoBids),
+        asks_total: Total::of(asks, limit, depth.ask_reach.is_none(), Unavailable::NoAsks),
         levels_asked: limit,
         standing: Standing::Exact,
         reason: quotes.reason,
@@ -175,57 +158,41 @@ impl Total {
     /// `whole` if the side has no levels beyond those known. Of an empty side there is no total, but a reason.
     fn of(side: impl Iterator<Item = Level> + Clone, levels: usize, whole: bool, empty: Unavailable) -> Self {
         let used = || side.clone().take(levels);
-        let count = used().count();
-        if count == 0 {
-            return Self {
-                levels_used: 0,
-                quantity_base: None,
-                quote: None,
-                complete: whole,
-                reason: Some(empty),
-            };
-        }
+        let levels_used = used().count();
+        let quantity = used().try_fold(Quantity::ZERO, |sum, level| sum.checked_add(level.quantity));
+        let worth = used().try_fold(Notional::ZERO, |sum, level| {
+            sum.checked_add(level.price.times(level.quantity)?)
+        });
+        let is_empty = levels_used == 0;
         Self {
-            levels_used: count,
-            quantity_base: used().try_fold(Quantity::ZERO, |sum, level| sum.checked_add(level.quantity)),
-            quote: used().try_fold(Notional::ZERO, |sum, level| {
-                sum.checked_add(level.price.times(level.quantity)?)
-            }),
-            complete: whole || count == levels,
-            reason: None,
+            levels_used,
+            quantity_base: quantity.filter(|_| !is_empty),
+            quote: worth.filter(|_| !is_empty),
+            complete: whole || (levels_used == levels && !is_empty),
+            reason: is_empty.then_some(empty),
         }
     }
 }
 
 impl Figures for OrderBook {
-    fn what(&self, _about: &About) -> String {
-        "order book".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
-        vec![best_prices(
-            about,
-            [self.best_bid, self.best_ask],
-            self.mid,
-            self.spread_bps,
-        )]
+        vec![self.middle.sentence(about)]
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
-        short_best_prices(about, [self.best_bid, self.best_ask], self.spread_bps)
+        self.middle.snippet(about)
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        let bests = Bests::new(self.best_bid, self.best_ask, self.spread_bps);
-        Some(mid_headline(self.mid, &bests, page))
+        Some(self.middle.headline(page))
     }
 
     fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
         self.levels.panels(page).into()
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["mid", "best_bid", "best_ask", "spread_bps"]
+    fn shown(&self) -> &'static str {
+        Middle::SHOWN
     }
 }
 
@@ -249,77 +216,75 @@ pub async fn load_best(market: &Market, symbol: &str) -> Result<Answer> {
 }
 
 impl Figures for BestPrices {
-    fn what(&self, _about: &About) -> String {
-        "best bid and ask".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
-        let quotes = &self.quotes;
+        let microprice = or_unknown(self.quotes.microprice);
+        let imbalance = or_unknown(self.quotes.imbalance_l1);
+        let quote = about.quote();
         vec![
-            best_prices_of(about, quotes),
+            Middle::of(&self.quotes).sentence(about),
             format!(
-                "Microprice {} {}, imbalance of the best levels {} (-1 all ask, 1 all bid).",
-                or_unknown(quotes.microprice),
-                about.quote(),
-                or_unknown(quotes.imbalance_l1),
+                "Microprice {microprice} {quote}, imbalance of the best levels {imbalance} (-1 all ask, 1 all bid)."
             ),
         ]
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
-        let quotes = &self.quotes;
-        short_best_prices(about, [quotes.best_bid, quotes.best_ask], quotes.spread_bps)
+        Middle::of(&self.quotes).snippet(about)
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        Some(mid_headline(self.quotes.mid, &Bests::of(&self.quotes), page))
+        Some(Middle::of(&self.quotes).headline(page))
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["mid", "best_bid", "best_ask", "spread_bps"]
+    fn shown(&self) -> &'static str {
+        Middle::SHOWN
     }
 }
 
-pub(super) fn best_prices_of(about: &About, quotes: &Quotes) -> String {
-    best_prices(about, [quotes.best_bid, quotes.best_ask], quotes.mid, quotes.spread_bps)
-}
+impl Middle {
+    /// What the headline shows.
+    pub(super) const SHOWN: &'static str = "mid best_bid best_ask spread_bps";
 
-pub(super) fn best_prices(
-    about: &About,
-    [bid, ask]: [Option<Quote>; 2],
-    mid: Option<Decimal>,
-    spread_bps: Option<f64>,
-) -> String {
-    let side = |quote: Option<Quote>| {
-        quote.map_or_else(
-            || "none".to_owned(),
-            |quote| format!("{} for {} {}", quote.price, quote.quantity_base, about.base()),
+    pub(super) const fn of(quotes: &Quotes) -> Self {
+        Self {
+            best_bid: quotes.best_bid,
+            best_ask: quotes.best_ask,
+            mid: quotes.mid,
+            spread_bps: quotes.spread_bps,
+        }
+    }
+
+    pub(super) fn sentence(&self, about: &About) -> String {
+        let (name, base, quote) = (about.name(), about.base(), about.quote());
+        let side = |best: Option<Quote>| {
+            let best = best.map(|best| format!("{} for {} {base}", best.price, best.quantity_base));
+            best.unwrap_or_else(|| "none".to_owned())
+        };
+        let (bid, ask) = (side(self.best_bid), side(self.best_ask));
+        let (mid, spread) = (or_unknown(self.mid), or_unknown(self.spread_bps));
+        format!("{name}: best bid {bid}, best ask {ask}; mid {mid} {quote}, spread {spread} basis points.")
+    }
+
+    /// `None` if a side is empty.
+    fn snippet(&self, about: &About) -> Option<String> {
+        let (bid, ask, spread) = (self.best_bid?, self.best_ask?, self.spread_bps?);
+        let (bid_size, ask_size) = (bid.quantity_base, ask.quantity_base);
+        let (bid, ask, name, base) = (bid.price, ask.price, about.name(), about.base());
+        Some(format!(
+            "{name}: best bid {bid} for {bid_size}, best ask {ask} for {ask_size} {base}; spread {spread} bps."
+        ))
+    }
+
+    /// What a book alone says: the middle of its best prices.
+    pub(super) fn headline(&self, page: &Page<'_>) -> Headline {
+        let mid = self.mid.map(|mid| page.money(mid));
+        let bests = Bests::new(self.best_bid, self.best_ask, self.spread_bps);
+        page.headline(
+            "Mid price",
+            mid.unwrap_or_else(|| Amount::plain("one side is empty")),
+            bests.figures(page.base(), page.quote(), bests.places()).into(),
         )
-    };
-    format!(
-        "{}: best bid {}, best ask {}; mid {} {}, spread {} basis points.",
-        about.name(),
-        side(bid),
-        side(ask),
-        or_unknown(mid),
-        about.quote(),
-        or_unknown(spread_bps),
-    )
-}
-
-/// For a snippet; `None` if a side is empty.
-fn short_best_prices(about: &About, [bid, ask]: [Option<Quote>; 2], spread_bps: Option<f64>) -> Option<String> {
-    let (bid, ask) = bid.zip(ask)?;
-    Some(format!(
-        "{}: best bid {} for {}, best ask {} for {} {}; spread {} bps.",
-        about.name(),
-        bid.price,
-        bid.quantity_base,
-        ask.price,
-        ask.quantity_base,
-        about.base(),
-        spread_bps?
-    ))
+    }
 }
 
 /// The best prices of both sides, for a headline.
@@ -337,10 +302,6 @@ impl Bests {
             ask,
             spread_bps: spread_bps.and_then(decimal),
         }
-    }
-
-    pub(super) fn of(quotes: &Quotes) -> Self {
-        Self::new(quotes.best_bid, quotes.best_ask, quotes.spread_bps)
     }
 
     /// `None` if the book is wrong.
@@ -367,27 +328,12 @@ impl Bests {
             },
             None => Figure::unknown(label, nobody),
         };
-        let spread = match self.spread_bps {
-            Some(bps) => Figure::new("Spread", Amount::new(ratio(bps), "bps")),
-            None => Figure::unknown("Spread", "it takes a bid and an ask"),
-        };
+        let spread = self.spread_bps.map(|bps| Amount::new(ratio(bps), "bps"));
         [
             best("Best bid", &self.bid, "nobody bids"),
             best("Best ask", &self.ask, "nobody offers"),
-            spread,
+            figure("Spread", spread, "it takes a bid and an ask"),
         ]
-    }
-}
-
-/// What a book alone says: the middle of its best prices.
-pub(super) fn mid_headline(mid: Option<Decimal>, bests: &Bests, page: &Page<'_>) -> Headline {
-    let value = match mid {
-        Some(mid) => Amount::new(mid.to_string(), page.quote()),
-        None => Amount::plain("one side is empty"),
-    };
-    Headline {
-        figures: bests.figures(page.base(), page.quote(), bests.places()).into(),
-        ..page.headline("Mid price", value)
     }
 }
 

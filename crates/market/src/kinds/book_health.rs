@@ -1,23 +1,13 @@
 //! The state of one order book: spread, depth, balance, walls.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
-use tribune_page::{Headline, Panel};
-
-use super::book::{Bests, BookOf, best_prices_of, mid_headline};
-use super::depth::{bands_panel, shown_with_bands};
-use super::known::{Known, or_unknown};
-use super::{About, Answer, Figures, Provenance, no_figures};
-use crate::id::{AnalyticsKind, Kind};
-use crate::kinds::Page;
-use crate::market::{BookReading, Market, NOT_KEPT, Origin};
+use super::book::{BookOf, Middle};
+use super::depth::bands_panel;
+use super::prelude::*;
 use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
 use tribune_analytics::health::BAND_BPS;
 use tribune_analytics::quotes::{Quotes, quotes};
 use tribune_analytics::walls::Walls;
 use tribune_binance::feed::BookState;
-use tribune_binance::model::Symbol;
 
 /// Levels a side whose imbalance is told.
 const TOP_LEVELS: usize = 20;
@@ -80,26 +70,20 @@ fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> KnownWalls {
 }
 
 impl Figures for BookHealth {
-    fn what(&self, _about: &About) -> String {
-        "order book health".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
         let bands = self.bands.value();
         let near = bands.and_then(|bands| bands.iter().find(|band| band.distance_bps == BAND_BPS));
+        let bids = or_unknown(near.map(|band| band.bid_notional_quote));
+        let asks = or_unknown(near.map(|band| band.ask_notional_quote));
+        let quote = about.quote();
         vec![
-            best_prices_of(about, &self.quotes),
-            format!(
-                "Within {BAND_BPS} basis points of mid: bids {}, asks {} {}.",
-                or_unknown(near.map(|band| band.bid_notional_quote)),
-                or_unknown(near.map(|band| band.ask_notional_quote)),
-                about.quote(),
-            ),
+            Middle::of(&self.quotes).sentence(about),
+            format!("Within {BAND_BPS} basis points of mid: bids {bids}, asks {asks} {quote}."),
         ]
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        Some(mid_headline(self.quotes.mid, &Bests::of(&self.quotes), page))
+        Some(Middle::of(&self.quotes).headline(page))
     }
 
     fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
@@ -107,8 +91,8 @@ impl Figures for BookHealth {
         bands.into_iter().collect()
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        shown_with_bands(&self.bands)
+    fn shown(&self) -> &'static str {
+        Middle::SHOWN
     }
 }
 

@@ -23,23 +23,22 @@ pub(crate) fn chart(
     if let Some(last) = candles.last_mut() {
         last.is_open = is_open;
     }
-    let state = if is_open {
-        "the last is unfinished"
-    } else {
-        "all are closed"
+    let state = match is_open {
+        true => "the last is unfinished",
+        false => "all are closed",
     };
     let note = format!("{count} of {interval}, volume in {}; {state}. Exact.", page.base());
-    let content = if candles.is_empty() {
-        Err(missing.to_owned())
-    } else {
-        let candles = Candles {
-            interval: interval.to_owned(),
-            candles,
-            price_unit: page.quote().to_owned(),
-            volume_unit: page.base().to_owned(),
-            price_places: places(prices.iter().map(String::as_str)),
-        };
-        Ok((Content::Candles(candles), Some(note)))
+    let is_empty = candles.is_empty();
+    let chart = Candles {
+        interval: interval.to_owned(),
+        candles,
+        price_unit: page.quote().to_owned(),
+        volume_unit: page.base().to_owned(),
+        price_places: places(prices.iter().map(String::as_str)),
+    };
+    let content = match is_empty {
+        true => Err(missing.to_owned()),
+        false => Ok((Content::Candles(chart), Some(note))),
     };
     panel_or_why("candles", &format!("{interval} candles"), Width::Whole, content)
 }

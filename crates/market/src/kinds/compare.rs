@@ -3,28 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
-use tribune_page::Headline;
 
 use super::day::DayFigures;
-use super::known::{Known, or_unknown};
-use super::ticker;
-use super::{About, Answer, Figures, Provenance, Time, decimal, signed};
-use crate::id::Kind;
-use crate::kinds::Page;
-use crate::market::Market;
+use super::prelude::*;
+use super::{change_word, ticker};
 use tribune_analytics::depth::band;
 use tribune_analytics::health::BAND_BPS;
 use tribune_analytics::quotes::quotes;
 use tribune_analytics::volatility::{RealisedVolatility, realised};
-use tribune_analytics::{Standing, Unavailable};
-use tribune_binance::model::{Candle, Interval, Millis};
-use tribune_binance::number::{Notional, Price};
-use tribune_binance::rest::KlinesQuery;
 
 /// Returns of an hour each that make a day. A return takes two closes, and the newest candle has none yet.
 const RETURNS: usize = 24;
@@ -80,16 +67,10 @@ struct VolatilityOf {
 
 pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
-    let query = KlinesQuery {
-        interval: Interval::H1,
-        limit: CANDLES_ASKED,
-        start: None,
-        end: None,
-    };
     let (ticker, book, klines) = futures::join!(
         market.rest.ticker_24h(&symbol.name),
         market.book(&symbol),
-        market.rest.klines(&symbol.name, &query),
+        market.newest_candles(&symbol, Interval::H1, CANDLES_ASKED),
     );
     let book = book?;
     // One that asks for a pause still sends its streams.
@@ -97,9 +78,10 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         Ok(ticker) => (Some(ticker), None),
         Err(error) => {
             let streamed = ticker::from_streams(market, &symbol, &error).map(Arc::new);
-            let why = streamed
-                .as_ref()
-                .map_or_else(|| error.to_string(), |_| ticker::because(&error));
+            let why = match streamed {
+                Some(_) => ticker::because(&error),
+                None => error.to_string(),
+            };
             (streamed, Some(why))
         }
     };
@@ -117,7 +99,20 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         Ok(quotes) => quotes.reason.clone(),
         Err(reason) => Some(reason.clone()),
     };
+    let reasons = [
+        ("last_price", unpriced),
+        ("mid", of_book.map(|reason| reason.to_string())),
+        (
+            "realised_volatility_24h_pct",
+            volatility.as_ref().err().map(ToString::to_string),
+        ),
+    ];
+    let reasons = reasons.into_iter();
+    let reasons: BTreeMap<_, _> = reasons
+        .filter_map(|(figure, why)| Some((figure.to_owned(), why?)))
+        .collect();
     let known = quotes.as_ref().ok();
+    let volatility = volatility.as_ref().ok();
     let traded = value.filter(|_| last.is_some());
     let figures = Comparison {
         last_price: last,
@@ -139,22 +134,15 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
                 complete: near.complete,
             })
             .into(),
-        realised_volatility_24h_pct: volatility.as_ref().ok().and_then(|volatility| volatility.realised_pct),
-        realised_volatility_24h_of: volatility.as_ref().ok().map(|volatility| VolatilityOf {
+        realised_volatility_24h_pct: volatility.and_then(|volatility| volatility.realised_pct),
+        realised_volatility_24h_of: volatility.map(|volatility| VolatilityOf {
             sampling: volatility.sampling.to_string(),
             returns: volatility.returns,
             start_ms: volatility.start_ms,
             end_ms: volatility.end_ms,
             complete: volatility.complete && volatility.returns == RETURNS,
         }),
-        reasons: reasons([
-            ("last_price", unpriced),
-            ("mid", of_book.map(|reason| reason.to_string())),
-            (
-                "realised_volatility_24h_pct",
-                volatility.err().map(|reason| reason.to_string()),
-            ),
-        ]),
+        reasons: Some(reasons).filter(|reasons| !reasons.is_empty()),
         standing: Standing::Exact,
         realised_volatility_standing: Standing::Sound,
     };
@@ -167,31 +155,15 @@ fn last_day(closed: &[Candle]) -> std::result::Result<RealisedVolatility, Unavai
     realised(&closed[from..], Interval::H1)
 }
 
-/// Why figures are null, by their names; null where none is.
-fn reasons<const N: usize>(all: [(&'static str, Option<String>); N]) -> Option<BTreeMap<String, String>> {
-    let known: BTreeMap<_, _> = all
-        .into_iter()
-        .filter_map(|(figure, reason)| Some((figure.to_owned(), reason?)))
-        .collect();
-    (!known.is_empty()).then_some(known)
-}
-
 impl Figures for Comparison {
-    fn what(&self, _about: &About) -> String {
-        "beside other markets".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, quote) = (about.name(), about.quote());
         let window = self.window_start.zip(self.window_end);
         let window = window.map_or_else(|| "24 hours".to_owned(), |(start, end)| ticker::window(start, end));
+        let (last, change) = (or_unknown(self.last_price), change_word(self.price_change_pct));
+        let (traded, spread) = (or_unknown(self.quote_volume), or_unknown(self.spread_bps));
         vec![format!(
-            "{}: last price {} {quote}, {}% in {window}, {} {quote} traded; spread {} basis points.",
-            about.name(),
-            or_unknown(self.last_price),
-            or_unknown(self.price_change_pct.and_then(decimal).map(signed)),
-            or_unknown(self.quote_volume),
-            or_unknown(self.spread_bps),
-            quote = about.quote(),
+            "{name}: last price {last} {quote}, {change}% in {window}, {traded} {quote} traded; spread {spread} basis points."
         )]
     }
 
@@ -210,14 +182,8 @@ impl Figures for Comparison {
         Some(day.headline(None, page))
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec![
-            "last_price",
-            "price_change_pct",
-            "high_price",
-            "low_price",
-            "quote_volume",
-        ]
+    fn shown(&self) -> &'static str {
+        "last_price price_change_pct high_price low_price quote_volume"
     }
 }
 

@@ -1,26 +1,17 @@
 //! What it would cost to trade now.
 
-use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tribune_core::source::thousands;
-use tribune_core::{Error, Result};
 use tribune_market_parts::book::Pair;
-use tribune_page::parts::{cell, noted, numbers, panel, table, toned, words};
-use tribune_page::text::{derived, padded, ratio};
-use tribune_page::{Amount, Cell, Content, Figure, Headline, Panel, Tone, Width};
+use tribune_page::text::{capitalised, derived, padded, ratio};
 
 use super::book::BookOf;
-use super::known::or_unknown;
-use super::{About, Answer, Figures, Provenance, decimal, no_figures};
-use crate::id::Kind;
-use crate::kinds::Page;
-use crate::market::{DEEPEST, Market};
+use super::depth::side_cell;
+use super::prelude::*;
+use crate::market::DEEPEST;
 use tribune_analytics::cost::{Action, Cost, Size, cost, reach};
 use tribune_binance::book::Depth;
-use tribune_binance::model::Symbol;
-use tribune_binance::number::{Notional, PLACES, Quantity};
+use tribune_binance::number::PLACES;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostToTrade {
@@ -127,84 +118,54 @@ impl CostToTrade {
 }
 
 impl Figures for CostToTrade {
-    fn what(&self, _about: &About) -> String {
-        "cost to trade".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
-        let (worked, quote) = (&self.cost, about.quote());
+        let (worked, name, base, quote) = (&self.cost, about.name(), about.base(), about.quote());
+        let held = worked.filled_quote;
         let filled = match (worked.filled, worked.complete) {
             (true, true) => String::new(),
             (true, false) => " The book is not known this far: it may cost less.".to_owned(),
-            (false, true) => format!(
-                " Not filled: the whole book holds only {} {quote}.",
-                worked.filled_quote
-            ),
+            (false, true) => format!(" Not filled: the whole book holds only {held} {quote}."),
             (false, false) => format!(
-                " Not filled by the known levels, which hold {} {quote}: what lies beyond them is not known.",
-                worked.filled_quote
+                " Not filled by the known levels, which hold {held} {quote}: what lies beyond them is not known."
             ),
         };
+        let order = format!("{} {} of {name}", capitalised(self.verb()), self.asked(about));
+        let (traded, average) = (worked.filled_base, worked.vwap);
+        let (slippage, mid) = (or_unknown(worked.slippage_bps), or_unknown(worked.mid));
+        let (levels, worst, cost) = (worked.levels_used, worked.worst_price, or_unknown(worked.cost_quote));
         vec![
             format!(
-                "{} {} of {}: {} {} at {} {quote} on average, {} basis points from mid {}; {} levels, worst price {}.{filled}",
-                tribune_page::text::capitalised(self.verb()),
-                self.asked(about),
-                about.name(),
-                worked.filled_base,
-                about.base(),
-                worked.vwap,
-                or_unknown(worked.slippage_bps),
-                or_unknown(worked.mid),
-                worked.levels_used,
-                worked.worst_price,
+                "{order}: {traded} {base} at {average} {quote} on average, {slippage} basis points from mid {mid}; {levels} levels, worst price {worst}.{filled}"
             ),
             format!(
-                "Cost against mid: {} {quote}, fees not included; hidden orders and what others do meanwhile are not known.",
-                or_unknown(worked.cost_quote),
+                "Cost against mid: {cost} {quote}, fees not included; hidden orders and what others do meanwhile are not known."
             ),
         ]
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
         let cost = &self.cost;
-        let figure = |label: &str, value: Option<Amount>| match value {
-            Some(value) => Figure::new(label, value),
-            None => Figure::unknown(label, "it could not be computed"),
-        };
-        let money = |text: String| Amount::new(text, page.quote());
+        let known = |label: &str, value: Option<Amount>| figure(label, value, "it could not be computed");
         let bps = cost.slippage_bps.and_then(decimal);
-        let vwap = derived(&cost.vwap.to_string());
         let label = format!("Average price, {} {}", self.verb(), self.asked(page.about));
-        Some(Headline {
-            figures: vec![
-                figure("From mid", bps.map(|bps| Amount::new(ratio(bps), "bps"))),
-                figure("Cost against mid", cost.cost_quote.map(|cost| money(cost.to_string()))),
-                figure("Mid", cost.mid.map(|mid| money(mid.to_string()))),
-                figure("Worst price", Some(money(cost.worst_price.to_string()))),
-            ],
-            ..page.headline(&label, money(vwap))
-        })
+        let figures = vec![
+            known("From mid", bps.map(|bps| Amount::new(ratio(bps), "bps"))),
+            known("Cost against mid", cost.cost_quote.map(|cost| page.money(cost))),
+            known("Mid", cost.mid.map(|mid| page.money(mid))),
+            known("Worst price", Some(page.money(cost.worst_price))),
+        ];
+        Some(page.headline(&label, page.money(derived(&cost.vwap.to_string())), figures))
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec![
-            "vwap",
-            "mid",
-            "worst_price",
-            "slippage_bps",
-            "cost_quote",
-            "cost_bps",
-            "side",
-        ]
+    fn shown(&self) -> &'static str {
+        "vwap mid worst_price slippage_bps cost_quote cost_bps side"
     }
 
     /// The page of the present knows nothing of the size that was asked for.
     fn notes(&self, about: &About) -> Option<String> {
+        let order = format!("{} {}", self.verb(), self.asked(about));
         Some(format!(
-            "The page of the present has the book and the cost of other sizes; for {} {} now, ask for the cost to trade again.",
-            self.verb(),
-            self.asked(about)
+            "The page of the present has the book and the cost of other sizes; for {order} now, ask for the cost to trade again."
         ))
     }
 }
@@ -222,48 +183,30 @@ pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Pane
         Err(reason) => return panel("cost", title, Width::Whole, Content::Missing(reason.to_string())),
     };
     let most = worked.iter().filter_map(|(_, cost)| cost.cost_bps).fold(0.0, f64::max);
-    let columns = vec![
-        words("Order"),
-        numbers(format!("Size ({})", pair.quote)),
-        numbers(format!("Average price ({})", pair.quote)),
-        numbers("From mid (bps)"),
-        numbers(format!("Cost ({})", pair.quote)),
-        numbers("Levels"),
-        words("Filled"),
-    ];
     let rows = worked.iter().map(|(size, cost)| row(*size, cost, pair, most)).collect();
-    noted(
-        panel("cost", title, Width::Whole, table(columns, rows)),
-        "Market orders through the known levels, best price first; cost is against the mid, of what the known levels fill, without fees. Exact arithmetic; hidden orders and what others do meanwhile are not known.",
-    )
+    let note = "Market orders through the known levels, best price first; cost is against the mid, of what the known levels fill, without fees. Exact arithmetic; hidden orders and what others do meanwhile are not known.";
+    listing("cost", title, rows, note)
 }
 
-fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<Cell> {
-    let side = match cost.side {
-        Action::Buy => toned("Buy", Tone::Up),
-        Action::Sell => toned("Sell", Tone::Down),
-    };
+fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<(Column, Cell)> {
     let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
-    let bps = cost.exact_slippage_bps.map(ratio);
-    let share = cost
-        .cost_bps
-        .filter(|_| most > 0.0)
-        .map(|bps| (bps / most).clamp(0.0, 1.0));
+    let average = padded(&average.to_string(), pair.price_places + 2);
+    let share = cost.cost_bps.filter(|_| most > 0.0).map(|bps| bps / most);
     let money = cost
         .cost_quote
-        .map(|money| money.round_dp(cost_places(size)).normalize().to_string());
-    let unknown = || "unknown".to_owned();
+        .map(|money| money.round_dp(cost_places(size)).normalize());
+    let quote = &pair.quote;
     vec![
-        side,
-        cell(size.to_string()),
-        cell(padded(&average.to_string(), pair.price_places + 2)),
-        Cell {
-            share,
-            ..cell(bps.unwrap_or_else(unknown))
-        },
-        cell(money.unwrap_or_else(unknown)),
-        cell(cost.levels_used.to_string()),
-        filled(cost, pair),
+        (words("Order"), side_cell(cost.side)),
+        (numbers(format!("Size ({quote})")), cell(size.to_string())),
+        (numbers(format!("Average price ({quote})")), cell(average)),
+        (
+            numbers("From mid (bps)"),
+            barred(cell(or_unknown(cost.exact_slippage_bps.map(ratio))), share),
+        ),
+        (numbers(format!("Cost ({quote})")), cell(or_unknown(money))),
+        (numbers("Levels"), cell(cost.levels_used.to_string())),
+        (words("Filled"), filled(cost, pair)),
     ]
 }
 

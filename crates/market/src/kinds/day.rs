@@ -1,15 +1,11 @@
 //! The headline of a market: its price and its last day.
 
-use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
-use tribune_page::parts::{signed, tone_of};
+use tribune_page::parts::signed;
 use tribune_page::text::{age, padded, places, sum};
-use tribune_page::{Amount, Figure, Headline};
 
-use super::Time;
 use super::book::Bests;
-use crate::kinds::Page;
-use tribune_binance::number::{Notional, Price, Quantity};
+use super::prelude::*;
 
 /// Places of percentages on a page.
 pub(crate) const RATIO_PLACES: u32 = 3;
@@ -33,42 +29,31 @@ pub(crate) struct DayFigures {
 
 impl DayFigures {
     pub(crate) fn headline(&self, bests: Option<&Bests>, page: &Page<'_>) -> Headline {
-        let (base, quote) = (page.base(), page.quote());
         let places = self.places(bests);
-        let price = |price: Price| Amount::new(padded(&price.to_string(), places), quote);
+        let price = |price: Price| page.money(padded(&price.to_string(), places));
         let window = self.window();
         let unknown = self.unknown.as_deref().unwrap_or("nothing was traded in that time");
-        let mut figures = Vec::new();
-        let mut add = |label: &str, value: Option<Amount>| {
-            let label = format!("{window} {label}");
-            figures.push(match value {
-                Some(value) => Figure::new(label, value),
-                None => Figure::unknown(label, unknown),
-            });
-        };
-        add("high", self.high.map(price));
-        add("low", self.low.map(price));
+        let of_day = |label: &str, value: Option<Amount>| figure(format!("{window} {label}"), value, unknown);
+        let mut figures = vec![of_day("high", self.high.map(price)), of_day("low", self.low.map(price))];
         if let Some(volume) = self.volume {
-            add("volume", Some(Amount::new(sum(&volume.to_string()), base)));
+            figures.push(of_day("volume", Some(page.size(sum(&volume.to_string())))));
         }
-        let turnover = self.turnover.map(|worth| Amount::new(sum(&worth.to_string()), quote));
-        add("turnover", turnover);
-        figures.extend(bests.into_iter().flat_map(|bests| bests.figures(base, quote, places)));
-        let change = self.change_pct.map(|change| {
+        let turnover = self.turnover.map(|worth| page.money(sum(&worth.to_string())));
+        figures.push(of_day("turnover", turnover));
+        let of_book = bests.map(|bests| bests.figures(page.base(), page.quote(), places));
+        figures.extend(of_book.into_iter().flatten());
+        let none = match self.unknown {
+            Some(_) => "unknown",
+            None => "not traded",
+        };
+        let last = self.last.map_or_else(|| Amount::plain(none), price);
+        let mut headline = page.headline("Last price", last, figures);
+        headline.change = self.change_pct.map(|change| {
             let shown = change.round_dp(RATIO_PLACES).normalize();
             let amount = Amount::new(signed(&shown.to_string()), format!("% in {window}"));
             (amount, tone_of(shown.to_f64()))
         });
-        let none = if self.unknown.is_some() {
-            "unknown"
-        } else {
-            "not traded"
-        };
-        Headline {
-            change,
-            figures,
-            ..page.headline("Last price", self.last.map_or_else(|| Amount::plain(none), price))
-        }
+        headline
     }
 
     /// `24 h`, unless figures are of less.

@@ -4,23 +4,12 @@ mod pressure;
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
-use tribune_page::parts::{noted, panel, signed, tone_of};
+use tribune_page::parts::{noted, signed};
 use tribune_page::text::derived;
-use tribune_page::{Amount, Content, Figure, Headline, Panel, Tone, Width};
 
-use super::known::{Known, or_unknown};
-use super::{About, Answer, Figures, Provenance, Time};
-use crate::id::{AnalyticsKind, Kind};
-use crate::kinds::Page;
-use crate::market::{Market, TradesReading};
+use super::prelude::*;
 use pressure::{Impact, Pressure};
-use tribune_analytics::Window;
 use tribune_analytics::flow::{TradeFlow, trade_flow};
-use tribune_binance::model::Symbol;
-use tribune_binance::number::Quantity;
 
 /// The window that is meant where none is given.
 pub(crate) const FLOW_SECS: u32 = 60;
@@ -101,101 +90,69 @@ fn in_words(asked_secs: u32, covered: Window, window: Window, is_cut: bool, age_
     if covered == window {
         return format!("last {asked_secs} s{up_to}");
     }
-    let why = if is_cut {
-        "more was traded than can be read at once"
-    } else {
-        "earlier trades are not known"
+    let why = match is_cut {
+        true => "more was traded than can be read at once",
+        false => "earlier trades are not known",
     };
-    format!(
-        "last {:.1} s{up_to}, of the {asked_secs} s asked for ({why})",
-        covered.seconds()
-    )
+    let covered = covered.seconds();
+    format!("last {covered:.1} s{up_to}, of the {asked_secs} s asked for ({why})")
 }
 
 impl Figures for OrderFlow {
-    fn what(&self, _about: &About) -> String {
-        "order flow".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
-        let name = about.name();
-        match &self.sums {
-            None => {
-                let reason = self.flow.as_ref().and_then(Known::reason);
-                vec![format!("{name}: order flow is not known: {}.", or_unknown(reason))]
-            }
-            Some(flow) if flow.trades == 0 => vec![format!("{name}: no trades in the {}.", self.when)],
-            Some(flow) => vec![
-                format!(
-                    "{name}, {}: buyers took {} {base}, sellers gave {} {base}: net {} {base} ({} {quote}).",
-                    self.when,
-                    flow.buy_volume_base,
-                    flow.sell_volume_base,
-                    flow.net_flow_base,
-                    flow.net_flow_quote,
-                    base = about.base(),
-                    quote = about.quote(),
-                ),
-                format!(
-                    "{} trades ({} by buyers, {} by sellers), {} trades a second in the last 10 s; VWAP {} {}.",
-                    flow.trades,
-                    flow.buy_trades,
-                    flow.sell_trades,
-                    or_unknown(flow.orders_per_sec),
-                    or_unknown(flow.vwap),
-                    about.quote(),
-                ),
-            ],
+        let (name, quote, when) = (about.name(), about.quote(), &self.when);
+        let Some(flow) = &self.sums else {
+            let reason = or_unknown(self.flow.as_ref().and_then(Known::reason));
+            return vec![format!("{name}: order flow is not known: {reason}.")];
+        };
+        if flow.trades == 0 {
+            return vec![format!("{name}: no trades in the {when}.")];
         }
+        let (sums, net) = (took_and_gave(flow, about), flow.net_flow_quote);
+        let (trades, bought, sold) = (flow.trades, flow.buy_trades, flow.sell_trades);
+        let (rate, vwap) = (or_unknown(flow.orders_per_sec), or_unknown(flow.vwap));
+        vec![
+            format!("{name}, {when}: {sums} ({net} {quote})."),
+            format!(
+                "{trades} trades ({bought} by buyers, {sold} by sellers), {rate} trades a second in the last 10 s; VWAP {vwap} {quote}."
+            ),
+        ]
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
-        let flow = self.sums.as_ref()?;
-        Some(format!(
-            "{}, last {FLOW_SECS} s: buyers took {} {base}, sellers gave {} {base}, net {} {base}.",
-            about.name(),
-            flow.buy_volume_base,
-            flow.sell_volume_base,
-            flow.net_flow_base,
-            base = about.base()
-        ))
+        let sums = took_and_gave(self.sums.as_ref()?, about);
+        Some(format!("{}, last {FLOW_SECS} s: {sums}.", about.name()))
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
         let flow = self.sums.as_ref()?;
         let window = seconds(self.covered_secs);
-        let worth = Amount::new(
-            signed(&flow.net_flow_quote.to_string()),
-            format!("{} in {window}", page.quote()),
-        );
+        let net = page.size(signed(&flow.net_flow_base.to_string()));
+        let worth = signed(&flow.net_flow_quote.to_string());
+        let worth = Amount::new(worth, format!("{} in {window}", page.quote()));
         let mut figures = sums(flow, page);
         figures.push(self.order_flow_imbalance.figure(page));
         Some(Headline {
             change: Some((worth, net_tone(flow))),
-            figures,
-            ..page.headline(
-                &format!("Net flow, {window}"),
-                Amount::new(signed(&flow.net_flow_base.to_string()), page.base()),
-            )
+            ..page.headline(&format!("Net flow, {window}"), net, figures)
         })
     }
 
-    fn shown(&self) -> Vec<&'static str> {
+    fn shown(&self) -> &'static str {
         match self.sums {
-            Some(_) => vec![
-                "net_flow_base",
-                "net_flow_quote",
-                "buy_volume_base",
-                "sell_volume_base",
-                "trades",
-                "orders_per_sec",
-                "vwap",
-                "order_flow_imbalance",
-                "window_secs",
-            ],
-            None => Vec::new(),
+            Some(_) => {
+                "net_flow_base net_flow_quote buy_volume_base sell_volume_base trades orders_per_sec vwap order_flow_imbalance window_secs"
+            }
+            None => "",
         }
     }
+}
+
+/// `buyers took 1.5 BTC, sellers gave 1.2 BTC: net 0.3 BTC`
+pub(super) fn took_and_gave(flow: &TradeFlow, about: &About) -> String {
+    let (bought, sold, net) = (flow.buy_volume_base, flow.sell_volume_base, flow.net_flow_base);
+    let base = about.base();
+    format!("buyers took {bought} {base}, sellers gave {sold} {base}: net {net} {base}")
 }
 
 impl OrderFlow {
@@ -225,21 +182,15 @@ pub(super) fn flow_panel(
     };
     let net = Figure {
         tone: net_tone(flow),
-        ..Figure::new(
-            "Net flow",
-            Amount::new(signed(&flow.net_flow_base.to_string()), page.base()),
-        )
+        ..Figure::new("Net flow", page.size(signed(&flow.net_flow_base.to_string())))
     };
     let figures = std::iter::once(net).chain(sums(flow, page)).chain(beside).collect();
-    let note = format!(
-        "Trades of the last {}{}. Exact sums; they say what was, not what will be.",
-        seconds(covered_secs.unwrap_or(flow.window_secs)),
-        if flow.complete {
-            ""
-        } else {
-            ", of which some are missing"
-        },
-    );
+    let window = seconds(covered_secs.unwrap_or(flow.window_secs));
+    let missing = match flow.complete {
+        true => "",
+        false => ", of which some are missing",
+    };
+    let note = format!("Trades of the last {window}{missing}. Exact sums; they say what was, not what will be.");
     noted(panel("flow", title, Width::Half, Content::Figures(figures)), note)
 }
 
@@ -254,27 +205,18 @@ fn seconds(seconds: f64) -> String {
 fn sums(flow: &TradeFlow, page: &Page<'_>) -> Vec<Figure> {
     let taken = |label: &str, volume: Quantity, tone: Tone| Figure {
         tone,
-        ..Figure::new(label, Amount::new(volume.to_string(), page.base()))
+        ..Figure::new(label, page.size(volume))
     };
-    let known = |label: &str, value: Option<Amount>| match value {
-        Some(value) => Figure::new(label, value),
-        None => {
-            let why = flow.reason.as_ref().map(ToString::to_string);
-            Figure::unknown(label, why.as_deref().unwrap_or("it could not be computed"))
-        }
-    };
-    let vwap = flow
-        .vwap
-        .map(|vwap| Amount::new(derived(&vwap.to_string()), page.quote()));
+    let why = flow.reason.as_ref().map(ToString::to_string);
+    let why = why.as_deref().unwrap_or("it could not be computed");
+    let rate = flow.orders_per_sec.map(|rate| Amount::plain(rate.to_string()));
+    let vwap = flow.vwap.map(|vwap| page.money(derived(&vwap.to_string())));
     vec![
         taken("Buyers took", flow.buy_volume_base, Tone::Up),
         taken("Sellers gave", flow.sell_volume_base, Tone::Down),
         Figure::new("Trades", Amount::plain(flow.trades.to_string())),
-        known(
-            "Trades a second",
-            flow.orders_per_sec.map(|rate| Amount::plain(rate.to_string())),
-        ),
-        known("VWAP", vwap),
+        figure("Trades a second", rate, why),
+        figure("VWAP", vwap, why),
     ]
 }
 

@@ -1,28 +1,17 @@
 //! One score for how healthy a market is, with its published parts.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
 use tribune_market_parts::parts::{input_of, of_components};
-use tribune_page::parts::{cell, noted, panel, table};
-use tribune_page::text::{capitalised, dash, plain};
-use tribune_page::{Amount, Cell, Figure, Headline, Panel, Width};
+use tribune_page::parts::{noted, table};
+use tribune_page::text::{capitalised, plain};
 
 use super::anomalies::{self, MarketAnomalies};
 use super::depth::near_mid;
 use super::flow::FLOW_SECS;
-use super::known::{Known, or_unknown};
-use super::{About, Answer, Figures, Provenance, standing_sentence};
-use crate::id::{AnalyticsKind, Kind};
-use crate::kinds::Page;
-use crate::market::{BookReading, Market, TradesReading};
+use super::prelude::*;
 use tribune_analytics::depth::{Band, band};
 use tribune_analytics::flow::trade_flow;
 use tribune_analytics::health::{BAND_BPS, Component, Health, HealthInputs, health};
 use tribune_analytics::quotes::quotes;
-use tribune_analytics::{Unavailable, Window};
-use tribune_binance::model::Symbol;
-use tribune_binance::number::Notional;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MarketHealth {
@@ -93,10 +82,6 @@ fn answer(
 }
 
 impl Figures for MarketHealth {
-    fn what(&self, _about: &About) -> String {
-        "market health".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
         let score = &self.health;
         let reason = score.reason.as_ref();
@@ -125,10 +110,8 @@ impl Figures for MarketHealth {
         let score = self.health.score.and_then(plain);
         let value = score.map_or_else(|| Amount::plain("unknown"), |score| Amount::new(score, "of 100"));
         let used = (self.health.weights_used * 100.0).round();
-        Some(Headline {
-            figures: vec![Figure::new("Weight with inputs", Amount::new(used.to_string(), "%"))],
-            ..page.headline("Health", value)
-        })
+        let used = Figure::new("Weight with inputs", Amount::new(used.to_string(), "%"));
+        Some(page.headline("Health", value, vec![used]))
     }
 
     fn panels(&self, _page: &Page<'_>) -> Vec<Panel> {
@@ -144,32 +127,32 @@ impl Figures for MarketHealth {
         )]
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["components", "score", "weights_used"]
+    fn shown(&self) -> &'static str {
+        "score weights_used"
     }
 }
 
 fn sentence(part: &Component) -> String {
-    match (part.score, &part.reason) {
-        (Some(points), _) => format!(
-            "{}: {points} points, from {} {}{}; weight {}.",
-            part.name,
-            or_unknown(part.input),
-            part.input_unit,
-            part.note.as_ref().map_or_else(String::new, |note| format!(" ({note})")),
-            part.weight
-        ),
-        (None, reason) => format!(
-            "{}: not known ({}); weight {} left out.",
-            part.name,
-            or_unknown(reason.as_ref()),
-            part.weight
-        ),
+    let Component {
+        name,
+        weight,
+        input_unit,
+        ..
+    } = part;
+    match part.score {
+        Some(points) => {
+            let input = or_unknown(part.input);
+            let note = part.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            format!("{name}: {points} points, from {input} {input_unit}{note}; weight {weight}.")
+        }
+        None => {
+            let reason = or_unknown(part.reason.as_ref());
+            format!("{name}: not known ({reason}); weight {weight} left out.")
+        }
     }
 }
 
 fn row(part: &Component) -> Vec<Cell> {
-    let number = |number: Option<f64>| number.and_then(plain).unwrap_or_else(dash);
     let input = match part.input.and_then(plain) {
         Some(input) => {
             let input = input_of(&input, &part.input_unit);
@@ -183,12 +166,9 @@ fn row(part: &Component) -> Vec<Cell> {
     };
     vec![
         cell(capitalised(&part.name)),
-        Cell {
-            share: part.score.map(|points| (points / 100.0).clamp(0.0, 1.0)),
-            ..cell(number(part.score))
-        },
-        cell(number(Some(part.weight))),
-        cell(number(part.contribution)),
+        barred(number(part.score), part.score.map(|points| points / 100.0)),
+        number(Some(part.weight)),
+        number(part.contribution),
         cell(input),
     ]
 }

@@ -3,17 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
-
-use super::known::or_unknown;
-use super::{About, Answer, Figures, Provenance, pair_name};
-use crate::id::Kind;
-use crate::market::{Market, Origin};
-use tribune_analytics::Standing;
-use tribune_binance::model::{Symbol, SymbolStatus};
-use tribune_binance::number::{Notional, Price, Quantity};
+use super::prelude::*;
+use tribune_binance::model::SymbolStatus;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TradingRules {
@@ -59,40 +50,32 @@ pub(super) fn answer(market: &Market, symbol: &Symbol) -> Result<Answer> {
 }
 
 impl Figures for TradingRules {
-    fn what(&self, _about: &About) -> String {
-        "trading rules".to_owned()
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, pair, base, quote) = (about.name(), pair_name(about), about.base(), about.quote());
+        let (is, status) = (self.is, &self.status);
+        let (tick, step, least) = self.steps();
         vec![
+            format!("{name} ({pair}) {is} now: status {status}."),
             format!(
-                "{} ({}) {} now: status {}.",
-                about.name(),
-                pair_name(about),
-                self.is,
-                self.status
-            ),
-            format!(
-                "Prices move in steps of {} {quote}, quantities in steps of {} {base}; an order is worth at least {} {quote}.",
-                or_unknown(self.tick_size),
-                or_unknown(self.step_size),
-                or_unknown(self.min_notional),
-                quote = about.quote(),
-                base = about.base(),
+                "Prices move in steps of {tick} {quote}, quantities in steps of {step} {base}; an order is worth at least {least} {quote}."
             ),
         ]
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
+        let (name, quote, status) = (about.name(), about.quote(), &self.status);
+        let (tick, step, least) = self.steps();
         Some(format!(
-            "{}: status {}; price step {}, quantity step {}, smallest order {} {}.",
-            about.name(),
-            self.status,
-            or_unknown(self.tick_size),
-            or_unknown(self.step_size),
-            or_unknown(self.min_notional),
-            about.quote(),
+            "{name}: status {status}; price step {tick}, quantity step {step}, smallest order {least} {quote}."
         ))
+    }
+}
+
+impl TradingRules {
+    /// Of prices, of quantities, and the least that an order is worth.
+    fn steps(&self) -> (String, String, String) {
+        let (tick, step) = (or_unknown(self.tick_size), or_unknown(self.step_size));
+        (tick, step, or_unknown(self.min_notional))
     }
 }
 

@@ -1,28 +1,14 @@
 //! Candles.
 
 use jiff::Timestamp;
-use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::{Error, Result};
-use tribune_market_parts::exchange_error;
-use tribune_page::parts::{signed, tone_of};
-use tribune_page::{Amount, Figure, Headline, Panel, Tone};
+use tribune_page::parts::signed;
 
 use super::candle_chart::chart;
 use super::day::RATIO_PLACES;
-use super::known::{Known, or_unknown};
-use super::table::{Keep, Table, row};
-use super::{About, Answer, Figures, Provenance, Time};
-use crate::id::Kind;
-use crate::kinds::Page;
-use crate::market::{Market, Origin};
-use tribune_analytics::Standing;
+use super::prelude::*;
 use tribune_analytics::volatility::{Atr, RealisedVolatility, atr, realised};
 use tribune_binance::candles::close_time;
-use tribune_binance::model::{Candle, Interval, Millis};
-use tribune_binance::number::{Price, Quantity};
 use tribune_binance::rest::KlinesQuery;
 
 /// Candles that one answer shows.
@@ -115,20 +101,14 @@ impl Range {
             end: None,
         }
     }
-
-    /// Refuses a range that ends before it begins.
-    fn check(&self) -> Result<()> {
-        match (self.start, self.end) {
-            (Some(start), Some(end)) if start > end => Err(Error::invalid_argument(
-                "start_time is after end_time: give the earlier one as start_time",
-            )),
-            _ => Ok(()),
-        }
-    }
 }
 
 pub async fn load(market: &Market, symbol: &str, range: Range) -> Result<Answer> {
-    range.check()?;
+    if range.start.zip(range.end).is_some_and(|(start, end)| start > end) {
+        return Err(Error::invalid_argument(
+            "start_time is after end_time: give the earlier one as start_time",
+        ));
+    }
     let symbol = market.symbol(symbol).await?;
     let query = KlinesQuery {
         interval: range.interval,
@@ -260,39 +240,33 @@ impl Unlisted {
             End::Oldest => "oldest",
             End::Newest => "newest",
         };
-        format!(
-            "Figures are of all {}; the {end} {} are listed: for the others ask with {how}.",
-            self.candles, self.rows
-        )
+        let (all, rows) = (self.candles, self.rows);
+        format!("Figures are of all {all}; the {end} {rows} are listed: for the others ask with {how}.")
     }
 }
 
 impl Figures for Klines {
-    fn what(&self, _about: &About) -> String {
-        format!("{} candles", self.interval)
+    fn what(&self, _about: &About) -> Option<String> {
+        Some(format!("{} candles", self.interval))
     }
 
     fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, quote) = (about.name(), about.quote());
+        let (count, interval) = (self.candles, &self.interval);
         let all = match (&self.prices, &self.figures_cover) {
-            (Some(prices), Some(cover)) => format!(
-                "{}: {} candles of {}, {} to {}; first open {}, last close {} {} ({}); highest {}, lowest {}.",
-                about.name(),
-                self.candles,
-                self.interval,
-                Time::from_millis(cover.start_ms),
-                Time::from_millis(cover.end_ms),
-                prices.open_price,
-                prices.close_price,
-                about.quote(),
-                if prices.close_is_final {
-                    "closed"
-                } else {
-                    "still open: it will change"
-                },
-                prices.high_price,
-                prices.low_price,
-            ),
-            _ => format!("{}: {}.", about.name(), or_unknown(self.reason.as_ref())),
+            (Some(prices), Some(cover)) => {
+                let (start, end) = (Time::from_millis(cover.start_ms), Time::from_millis(cover.end_ms));
+                let (open, close) = (prices.open_price, prices.close_price);
+                let (high, low) = (prices.high_price, prices.low_price);
+                let state = match prices.close_is_final {
+                    true => "closed",
+                    false => "still open: it will change",
+                };
+                format!(
+                    "{name}: {count} candles of {interval}, {start} to {end}; first open {open}, last close {close} {quote} ({state}); highest {high}, lowest {low}."
+                )
+            }
+            _ => format!("{name}: {}.", or_unknown(self.reason.as_ref())),
         };
         let unlisted = self.klines_unlisted.as_ref().map(Unlisted::sentence);
         std::iter::once(all).chain(unlisted).collect()
@@ -301,22 +275,15 @@ impl Figures for Klines {
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
         let rows = &self.klines.rows;
         let (first, last) = rows.first().zip(rows.last())?;
-        let count = match rows.len() {
-            1 => "% over 1 candle".to_owned(),
-            drawn => format!("% over {drawn} candles"),
-        };
         let highest = rows.iter().map(|row| row.high).max()?;
         let lowest = rows.iter().map(|row| row.low).min()?;
         let label = if self.is_open() { "Last price" } else { "Last close" };
-        let price = |price: Price| Amount::new(price.to_string(), page.quote());
-        let mut headline = Headline {
-            change: change(first.open, last.close, count),
-            figures: vec![
-                Figure::new("Highest", price(highest)),
-                Figure::new("Lowest", price(lowest)),
-            ],
-            ..page.headline(label, price(last.close))
-        };
+        let figures = vec![
+            Figure::new("Highest", page.money(highest)),
+            Figure::new("Lowest", page.money(lowest)),
+        ];
+        let mut headline = page.headline(label, page.money(last.close), figures);
+        headline.change = change(first.open, last.close, format!("% over {}", counted(rows.len())));
         // A price of the past is not as young as the answer that has it.
         let ended = self.interval.parse().ok();
         let ended = ended.and_then(|interval| close_time(interval, last.open_time));
@@ -332,44 +299,44 @@ impl Figures for Klines {
     }
 
     /// Of a list that is cut the headline is of the list, and the answer's own figures stand beside it.
-    fn shown(&self) -> Vec<&'static str> {
-        if self.is_cut() {
-            vec!["close_is_final"]
-        } else {
-            vec![
-                "open_price",
-                "high_price",
-                "low_price",
-                "close_price",
-                "close_is_final",
-                "candles",
-            ]
+    fn shown(&self) -> &'static str {
+        match self.is_cut() {
+            true => "close_is_final",
+            false => "open_price high_price low_price close_price close_is_final candles",
         }
     }
 }
 
 impl Klines {
     pub(crate) fn chart(&self, page: &Page<'_>) -> Panel {
-        let count = match self.klines.rows.len() {
-            listed if self.is_cut() => format!("{listed} of {} candles", self.candles),
-            1 => "1 candle".to_owned(),
-            listed => format!("{listed} candles"),
+        let listed = self.klines.rows.len();
+        let count = match self.is_cut() {
+            true => format!("{listed} of {} candles", self.candles),
+            false => counted(listed),
         };
         let missing = self.reason.as_deref().unwrap_or("the exchange has no candles of it");
         chart(&self.klines.rows, &self.interval, self.is_open(), &count, missing, page)
     }
 }
 
-pub(super) fn change(from: Price, to: Price, unit: String) -> Option<(Amount, Tone)> {
-    let change = change_pct(from, to)?;
-    Some((Amount::new(signed(&change.to_string()), unit), tone_of(change.to_f64())))
+/// `1 candle`, `60 candles`
+pub(super) fn counted(candles: usize) -> String {
+    match candles {
+        1 => "1 candle".to_owned(),
+        several => format!("{several} candles"),
+    }
 }
 
-fn change_pct(from: Price, to: Price) -> Option<Decimal> {
+/// From one price to another, in percent.
+pub(super) fn change(from: Price, to: Price, unit: String) -> Option<(Amount, Tone)> {
     let (from, to) = (from.decimal(), to.decimal());
     let share = to.checked_sub(from)?.checked_div(from)?;
     let percent = share.checked_mul(Decimal::ONE_HUNDRED)?;
-    Some(percent.round_dp(RATIO_PLACES).normalize())
+    let percent = percent.round_dp(RATIO_PLACES).normalize();
+    Some((
+        Amount::new(signed(&percent.to_string()), unit),
+        tone_of(percent.to_f64()),
+    ))
 }
 
 #[cfg(test)]

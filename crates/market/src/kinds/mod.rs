@@ -7,6 +7,7 @@
 //!
 //! A new figure is a field of its struct, and a word in `shown` if the headline or a panel has it: every other figure is
 //! listed on the page by its name. A new kind is a file here, a line in `kinds!`, and an id or a tool that gives it.
+//! `prelude` has what nearly every kind uses.
 
 pub mod anomalies;
 mod answer;
@@ -25,6 +26,7 @@ pub mod klines;
 pub(crate) mod known;
 pub mod open_candle;
 mod page;
+mod prelude;
 pub mod profile;
 pub mod ranking;
 pub(crate) mod schema;
@@ -57,8 +59,10 @@ use tribune_binance::model::Symbol;
 
 /// The figures of one kind of answer.
 pub(crate) trait Figures {
-    /// What the answer is about its market: `order book`, `cost to trade`.
-    fn what(&self, about: &About) -> String;
+    /// What the answer is about its market, where that is not the same for all of its kind.
+    fn what(&self, _about: &About) -> Option<String> {
+        None
+    }
 
     /// For a model to read, the most wanted figures first.
     fn sentences(&self, about: &About) -> Vec<String>;
@@ -79,8 +83,8 @@ pub(crate) trait Figures {
     }
 
     /// Names of the figures that the headline and the panels have: the others are listed by name.
-    fn shown(&self) -> Vec<&'static str> {
-        Vec::new()
+    fn shown(&self) -> &'static str {
+        ""
     }
 
     /// Notes above the page of what was cited.
@@ -89,9 +93,10 @@ pub(crate) trait Figures {
     }
 }
 
-/// Defines the sum of all kinds. Serialised with the name of the kind, which a record keeps.
+/// Defines the sum of all kinds. Serialised with the name of the kind, which a record keeps. Beside it stands what an
+/// answer of this kind is about its market.
 macro_rules! kinds {
-    ($($name:ident = $word:literal: $figures:ty),* $(,)?) => {
+    ($($name:ident = $word:literal, $what:literal: $figures:ty),* $(,)?) => {
         #[derive(Debug, Clone, Serialize, Deserialize)]
         #[serde(tag = "kind", content = "figures")]
         pub enum AnyFigures {
@@ -109,6 +114,14 @@ macro_rules! kinds {
                 match self {
                     $(Self::$name(figures) => &**figures),*
                 }
+            }
+
+            /// What the answer is about its market: `order book`, `cost to trade`.
+            pub(crate) fn what(&self, about: &About) -> String {
+                let usual = match self {
+                    $(Self::$name(_) => $what),*
+                };
+                self.kind().what(about).unwrap_or_else(|| usual.to_owned())
             }
 
             const fn kind_name(&self) -> &'static str {
@@ -132,25 +145,25 @@ macro_rules! kinds {
 pub(crate) struct Plain<'a>(pub(crate) &'a AnyFigures);
 
 kinds! {
-    Ticker = "ticker": ticker::Ticker,
-    Average = "average": average::AveragePrice,
-    OrderBook = "order_book": book::OrderBook,
-    BestPrices = "best_prices": book::BestPrices,
-    Depth = "depth": depth::MarketDepth,
-    BookHealth = "book_health": book_health::BookHealth,
-    Klines = "klines": klines::Klines,
-    OpenCandle = "open_candle": open_candle::OpenCandle,
-    Trades = "trades": trades::RecentTrades,
-    Info = "info": info::TradingRules,
-    Flow = "flow": flow::OrderFlow,
-    Profile = "profile": profile::Profile,
-    Vacuums = "vacuums": vacuums::LiquidityVacuums,
-    Anomalies = "anomalies": anomalies::MarketAnomalies,
-    Health = "health": health::MarketHealth,
-    Cost = "cost": cost::CostToTrade,
-    Compare = "compare": compare::Comparison,
-    Ranking = "ranking": ranking::TopMarkets,
-    AllMarkets = "all_markets": ranking::AllMarkets,
+    Ticker = "ticker", "price and last 24 hours": ticker::Ticker,
+    Average = "average", "average price": average::AveragePrice,
+    OrderBook = "order_book", "order book": book::OrderBook,
+    BestPrices = "best_prices", "best bid and ask": book::BestPrices,
+    Depth = "depth", "order book depth": depth::MarketDepth,
+    BookHealth = "book_health", "order book health": book_health::BookHealth,
+    Klines = "klines", "candles": klines::Klines,
+    OpenCandle = "open_candle", "candles": open_candle::OpenCandle,
+    Trades = "trades", "recent trades": trades::RecentTrades,
+    Info = "info", "trading rules": info::TradingRules,
+    Flow = "flow", "order flow": flow::OrderFlow,
+    Profile = "profile", "volume profile": profile::Profile,
+    Vacuums = "vacuums", "liquidity vacuums": vacuums::LiquidityVacuums,
+    Anomalies = "anomalies", "market anomalies": anomalies::MarketAnomalies,
+    Health = "health", "market health": health::MarketHealth,
+    Cost = "cost", "cost to trade": cost::CostToTrade,
+    Compare = "compare", "beside other markets": compare::Comparison,
+    Ranking = "ranking", "all markets": ranking::TopMarkets,
+    AllMarkets = "all_markets", "all markets": ranking::AllMarkets,
 }
 
 /// What documents show, where tools can be told.
@@ -187,14 +200,10 @@ fn pair_name(about: &About) -> String {
     format!("{} / {}", name(about.base()), name(about.quote()))
 }
 
-/// `+1.5`, `-0.2`.
-fn signed(number: Decimal) -> String {
-    let number = number.normalize();
-    if number.is_sign_negative() {
-        number.to_string()
-    } else {
-        format!("+{number}")
-    }
+/// A change for a sentence: `+1.5`, `-0.2`, `unknown`.
+fn change_word(change: Option<f64>) -> String {
+    let change = change.and_then(decimal);
+    known::or_unknown(change.map(|change| tribune_page::parts::signed(&change.normalize().to_string())))
 }
 
 /// A number of JSON as it is written there.

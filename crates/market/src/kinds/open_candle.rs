@@ -1,16 +1,8 @@
 //! The candle that is open now, as far as the streams tell: what a search for candles finds.
 
-use serde::{Deserialize, Serialize};
-use tribune_page::{Amount, Figure, Headline};
-
 use super::klines::change;
-use super::{About, Answer, Figures, Provenance, Time};
-use crate::id::Kind;
-use crate::kinds::Page;
-use crate::market::{Market, Origin};
+use super::prelude::*;
 use tribune_binance::candles::open_time;
-use tribune_binance::model::{Interval, Symbol};
-use tribune_binance::number::{Price, Quantity};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenCandle {
@@ -32,43 +24,35 @@ struct Seen {
 
 /// Without asking the exchange: from the tape where it has every trade, else the last price of the day.
 pub(super) fn at_hand(market: &Market, symbol: &Symbol, interval: Interval) -> Option<Answer> {
+    let candle = |opened: Millis, last_price: Price, seen: Option<Seen>| OpenCandle {
+        interval: interval.as_str().to_owned(),
+        open_time: Time::from_millis(opened),
+        last_price,
+        seen,
+    };
     let of_tape = || {
         let tracked = market.feed.lookup(&symbol.name)?;
         let until = market.heard_until(&tracked);
         let opened = open_time(interval, until)?;
         let recent = tracked.tape.recent(opened);
-        if recent.complete_from.is_none_or(|from| from > opened) {
-            return None;
-        }
+        recent.complete_from.filter(|from| *from <= opened)?;
         let prices = || recent.trades().map(|trade| trade.price);
-        let volume = recent
-            .trades()
-            .try_fold(Quantity::ZERO, |sum, trade| sum.checked_add(trade.quantity))?;
-        let figures = OpenCandle {
-            interval: interval.as_str().to_owned(),
-            open_time: Time::from_millis(opened),
-            last_price: prices().last()?,
-            seen: Some(Seen {
-                open_price: prices().next()?,
-                high_price: prices().max()?,
-                low_price: prices().min()?,
-                volume_base: volume,
-            }),
+        let mut sizes = recent.trades().map(|trade| trade.quantity);
+        let seen = Seen {
+            open_price: prices().next()?,
+            high_price: prices().max()?,
+            low_price: prices().min()?,
+            volume_base: sizes.try_fold(Quantity::ZERO, Quantity::checked_add)?,
         };
         let provenance = Provenance::new(market, Origin::Stream, Some(until), market.last_word(&tracked));
-        Some((provenance, figures))
+        Some((provenance, candle(opened, prices().last()?, Some(seen))))
     };
     let of_day = || {
         let day = market.feed.board.lookup(&symbol.name)?;
         let opened = open_time(interval, market.exchange_now())?;
-        let figures = OpenCandle {
-            interval: interval.as_str().to_owned(),
-            open_time: Time::from_millis(opened),
-            last_price: day.last,
-            seen: None,
-        };
         let provenance = Provenance::new(market, Origin::Stream, day.exchange_time, day.received);
-        (provenance.as_of().as_millisecond() >= opened).then_some((provenance, figures))
+        let is_of_it = provenance.as_of().as_millisecond() >= opened;
+        is_of_it.then(|| (provenance, candle(opened, day.last, None)))
     };
     let (provenance, figures) = of_tape().or_else(of_day)?;
     Answer::new(Kind::Klines(interval), symbol, provenance, figures).ok()
@@ -86,8 +70,8 @@ impl OpenCandle {
 }
 
 impl Figures for OpenCandle {
-    fn what(&self, _about: &About) -> String {
-        format!("{} candles", self.interval)
+    fn what(&self, _about: &About) -> Option<String> {
+        Some(format!("{} candles", self.interval))
     }
 
     fn sentences(&self, about: &About) -> Vec<String> {
@@ -95,48 +79,35 @@ impl Figures for OpenCandle {
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
-        let (name, interval, began) = (about.name(), &self.interval, self.began());
-        Some(match &self.seen {
-            Some(seen) => format!(
-                "{name}, {interval} candle since {began}: open {}, high {}, low {}, last {} {}; volume {} {}.",
-                seen.open_price,
-                seen.high_price,
-                seen.low_price,
-                self.last_price,
-                about.quote(),
-                seen.volume_base,
-                about.base()
-            ),
-            None => format!(
-                "{name}: the {interval} candle that is open began at {began}; its close so far is {} {}. Fetch it for the candles.",
-                self.last_price,
-                about.quote()
-            ),
-        })
+        let (name, base, quote) = (about.name(), about.base(), about.quote());
+        let (interval, began, last) = (&self.interval, self.began(), self.last_price);
+        let Some(seen) = &self.seen else {
+            return Some(format!(
+                "{name}: the {interval} candle that is open began at {began}; its close so far is {last} {quote}. Fetch it for the candles."
+            ));
+        };
+        let (open, high, low, volume) = (seen.open_price, seen.high_price, seen.low_price, seen.volume_base);
+        Some(format!(
+            "{name}, {interval} candle since {began}: open {open}, high {high}, low {low}, last {last} {quote}; volume {volume} {base}."
+        ))
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        let price = |price: Price| Amount::new(price.to_string(), page.quote());
-        let seen = self.seen.as_ref();
-        let figures = seen.map_or_else(Vec::new, |seen| {
-            vec![
-                Figure::new("Highest", price(seen.high_price)),
-                Figure::new("Lowest", price(seen.low_price)),
-                Figure::new("Volume", Amount::new(seen.volume_base.to_string(), page.base())),
-            ]
-        });
-        Some(Headline {
-            change: seen.and_then(|seen| {
-                let unit = format!("% since {}", self.began());
-                change(seen.open_price, self.last_price, unit)
-            }),
-            figures,
-            ..page.headline("Last price", price(self.last_price))
-        })
+        let mut headline = page.headline("Last price", page.money(self.last_price), Vec::new());
+        if let Some(seen) = &self.seen {
+            let unit = format!("% since {}", self.began());
+            headline.change = change(seen.open_price, self.last_price, unit);
+            headline.figures = vec![
+                Figure::new("Highest", page.money(seen.high_price)),
+                Figure::new("Lowest", page.money(seen.low_price)),
+                Figure::new("Volume", page.size(seen.volume_base)),
+            ];
+        }
+        Some(headline)
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["last_price", "high_price", "low_price", "volume_base"]
+    fn shown(&self) -> &'static str {
+        "last_price high_price low_price volume_base"
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the figures of an answer are drawn with.
 
 use jiff::Timestamp;
-use tribune_page::{Amount, Headline};
+use tribune_page::parts::{cell, noted, panel, table};
+use tribune_page::text::{dash, plain};
+use tribune_page::{Amount, Cell, Column, Figure, Headline, Panel, Width};
 
 use super::{About, Provenance};
 
@@ -36,17 +38,65 @@ impl<'a> Page<'a> {
         self.provenance.as_of()
     }
 
-    /// A headline without figures yet.
-    pub(crate) fn headline(&self, label: &str, value: Amount) -> Headline {
+    /// In the quote asset: a price or a sum of money.
+    pub(crate) fn money(&self, amount: impl ToString) -> Amount {
+        Amount::new(amount.to_string(), self.quote())
+    }
+
+    /// In the base asset.
+    pub(crate) fn size(&self, amount: impl ToString) -> Amount {
+        Amount::new(amount.to_string(), self.base())
+    }
+
+    pub(crate) fn headline(&self, label: &str, value: Amount, figures: Vec<Figure>) -> Headline {
         Headline {
             label: label.to_owned(),
             value,
             change: None,
             as_of: Some(self.as_of()),
             age_ms: Some(self.age_ms),
-            figures: Vec::new(),
+            figures,
         }
     }
+}
+
+/// A figure, or why it is not known.
+pub(super) fn figure(label: impl Into<String>, value: Option<Amount>, why: &str) -> Figure {
+    match value {
+        Some(value) => Figure::new(label, value),
+        None => Figure::unknown(label, why),
+    }
+}
+
+/// A number, or a dash where it is not known.
+pub(super) fn number(value: Option<f64>) -> Cell {
+    cell(value.and_then(plain).unwrap_or_else(dash))
+}
+
+/// A cell with a bar behind it, which is as long as a share from 0 to 1.
+pub(super) fn barred(cell: Cell, share: Option<f64>) -> Cell {
+    Cell {
+        share: share.map(|share| share.clamp(0.0, 1.0)),
+        ..cell
+    }
+}
+
+/// A table, each row of which names the columns of its cells.
+pub(super) fn listing(
+    key: &'static str,
+    title: impl Into<String>,
+    rows: Vec<Vec<(Column, Cell)>>,
+    note: impl Into<String>,
+) -> Panel {
+    let columns = rows
+        .first()
+        .into_iter()
+        .flatten()
+        .map(|(column, _)| column.clone())
+        .collect();
+    let cells = |row: Vec<(Column, Cell)>| row.into_iter().map(|(_, cell)| cell).collect();
+    let rows = rows.into_iter().map(cells).collect();
+    noted(panel(key, title, Width::Whole, table(columns, rows)), note)
 }
 
 #[cfg(test)]

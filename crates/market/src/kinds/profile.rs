@@ -2,26 +2,14 @@
 
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::{Error, Result};
-use tribune_market_parts::exchange_error;
-use tribune_page::parts::{noted, panel};
+use tribune_page::parts::noted;
 use tribune_page::text::{derived, places};
-use tribune_page::{Amount, Content, Figure, Headline, Panel, ProfileBin, ProfileChart, Width};
+use tribune_page::{ProfileBin, ProfileChart};
 
-use super::known::{Known, or_unknown};
-use super::table::{Keep, Row, Table};
-use super::{About, Answer, Figures, Provenance, Time, no_figures, standing_sentence};
-use crate::id::{AnalyticsKind, Kind};
-use crate::kinds::Page;
-use crate::market::{Market, Origin};
-use tribune_analytics::Window;
+use super::prelude::*;
 use tribune_analytics::impact::{Amihud, amihud};
 use tribune_analytics::profile::{Histogram, ProfileRow, RowWidth, VolumeProfile, counts, volume_profile};
-use tribune_binance::model::{Candle, Interval, Symbol};
 use tribune_binance::moment::Stamped;
-use tribune_binance::number::{Price, Quantity};
 use tribune_binance::rest::KlinesQuery;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -156,29 +144,27 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
 }
 
 impl Figures for Profile {
-    fn what(&self, _about: &About) -> String {
-        format!("volume profile of {} h", self.hours)
+    fn what(&self, _about: &About) -> Option<String> {
+        Some(format!("volume profile of {} h", self.hours))
     }
 
     fn sentences(&self, about: &About) -> Vec<String> {
-        let (made, hours) = (&self.profile, self.hours);
+        let (name, quote, hours) = (about.name(), about.quote(), self.hours);
+        let VolumeProfile {
+            poc,
+            poc_low,
+            poc_high,
+            vah,
+            val,
+            ..
+        } = &self.profile;
+        let share = or_unknown(self.profile.value_area_share.map(percent));
+        let vwap = or_unknown(self.profile.vwap);
         let mut sentences = vec![
             format!(
-                "{}, last {hours} h: most was traded around {} {quote} (point of control, {} to {}).",
-                about.name(),
-                made.poc,
-                made.poc_low,
-                made.poc_high,
-                quote = about.quote(),
+                "{name}, last {hours} h: most was traded around {poc} {quote} (point of control, {poc_low} to {poc_high})."
             ),
-            format!(
-                "{}% of the volume between {} and {} {} (value area); VWAP {}.",
-                or_unknown(made.value_area_share.map(percent)),
-                made.val,
-                made.vah,
-                about.quote(),
-                or_unknown(made.vwap),
-            ),
+            format!("{share}% of the volume between {val} and {vah} {quote} (value area); VWAP {vwap}."),
         ];
         sentences.extend(self.coverage_note.as_ref().map(|why| format!("This is {why}.")));
         sentences
@@ -186,47 +172,24 @@ impl Figures for Profile {
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
         let made = &self.profile;
-        let price = |label: &str, price: Price| Figure::new(label, Amount::new(price.to_string(), page.quote()));
-        let mut figures = vec![price("Value area high", made.vah), price("Value area low", made.val)];
-        figures.extend(made.value_area_share.map(|share| {
-            Figure::new(
-                "In the value area",
-                Amount::new(percent(share).to_string(), "% of volume"),
-            )
-        }));
-        figures.push(match made.vwap {
-            Some(vwap) => Figure::new("VWAP", Amount::new(derived(&vwap.to_string()), page.quote())),
-            None => Figure::unknown("VWAP", "it could not be computed"),
-        });
-        let volume = Amount::new(made.total_volume_base.to_string(), page.base());
-        figures.push(Figure::new("Volume", volume));
-        Some(Headline {
-            figures,
-            ..page.headline("Point of control", Amount::new(made.poc.to_string(), page.quote()))
-        })
+        let mut figures = vec![
+            Figure::new("Value area high", page.money(made.vah)),
+            Figure::new("Value area low", page.money(made.val)),
+        ];
+        let share = made.value_area_share.map(|share| percent(share).to_string());
+        figures.extend(share.map(|share| Figure::new("In the value area", Amount::new(share, "% of volume"))));
+        let vwap = made.vwap.map(|vwap| page.money(derived(&vwap.to_string())));
+        figures.push(figure("VWAP", vwap, "it could not be computed"));
+        figures.push(Figure::new("Volume", page.size(made.total_volume_base)));
+        Some(page.headline("Point of control", page.money(made.poc), figures))
     }
 
     fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        vec![self.chart(page, Width::Whole)]
+        vec![self.chart(page)]
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec![
-            "poc",
-            "poc_low",
-            "poc_high",
-            "vah",
-            "val",
-            "value_area_share",
-            "vwap",
-            "total_volume_base",
-            "row_width",
-            "rows",
-            "window_secs",
-            "hours",
-            "candles_of",
-            "candles",
-        ]
+    fn shown(&self) -> &'static str {
+        "poc poc_low poc_high vah val value_area_share vwap total_volume_base row_width rows window_secs hours candles_of candles"
     }
 }
 
@@ -235,7 +198,7 @@ fn percent(share: f64) -> f64 {
 }
 
 impl Profile {
-    pub(crate) fn chart(&self, page: &Page<'_>, width: Width) -> Panel {
+    fn chart(&self, page: &Page<'_>) -> Panel {
         let (made, rows) = (&self.profile, &self.volume_by_row.rows);
         let row_width = made.row_width.as_f64();
         let bin = |row: &ProfileRow| ProfileBin {
@@ -255,22 +218,18 @@ impl Profile {
             volume_unit: page.base().to_owned(),
         };
         let hours = self.hours;
+        let (base, quote, width_of_row) = (page.base(), page.quote(), made.row_width);
+        let (count, interval) = (self.candles, &self.candles_of);
+        let standing = standing_sentence(made.standing, &made.note);
         let note = format!(
-            "Volume in {} by price over {hours} h, from {} candles of {}, in rows of {} {}. {}.",
-            page.base(),
-            self.candles,
-            self.candles_of,
-            made.row_width,
-            page.quote(),
-            standing_sentence(made.standing, &made.note),
+            "Volume in {base} by price over {hours} h, from {count} candles of {interval}, in rows of {width_of_row} {quote}. {standing}."
         );
-        let content = if chart.bins.is_empty() {
-            Content::Missing("nothing was traded in this time".to_owned())
-        } else {
-            Content::Profile(chart)
+        let content = match rows.is_empty() {
+            true => Content::Missing("nothing was traded in this time".to_owned()),
+            false => Content::Profile(chart),
         };
         let title = format!("Volume profile, {hours} h");
-        noted(panel("profile", title, width, content), note)
+        noted(panel("profile", title, Width::Whole, content), note)
     }
 }
 

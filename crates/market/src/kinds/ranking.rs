@@ -5,23 +5,14 @@ mod days;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
-use tribune_page::parts::{cell, noted, numbers, panel, signed, table, tone_of, toned, words};
+use tribune_page::parts::signed;
 use tribune_page::text::{dash, padded, plain, sum};
-use tribune_page::{Amount, Cell, Figure, Headline, Panel, Tone, Width};
 
-use super::known::or_unknown;
-use super::table::{Keep, Table, row as row_struct};
-use super::{About, Answer, AnyFigures, Figures, Provenance};
-use crate::id::{Kind, MarketId};
-use crate::kinds::Page;
-use crate::market::Market;
+use super::AnyFigures;
+use super::prelude::*;
+use crate::id::MarketId;
 use days::{Days, known, main_money};
-use tribune_analytics::Standing;
 use tribune_analytics::ranking::{Order, Place, Ranking, percent};
-use tribune_binance::number::{Notional, Price};
 
 /// The streams of an exchange are never silent for so long.
 pub(crate) const SILENT_MS: u64 = 5_000;
@@ -88,7 +79,7 @@ pub struct AllMarkets {
     widest_range: Table<RankedMarket>,
 }
 
-row_struct! {
+row! {
     /// One market among the others.
     struct RankedMarket {
         symbol: Arc<str> = "symbol",
@@ -125,18 +116,12 @@ fn answer(days: Days, market: &Market, figures: impl FnOnce(&Ranking, Summary) -
 /// The first in every order.
 pub async fn load(market: &Market, money: &str) -> Result<Answer> {
     let days = Days::load(market, &known(market, money).await?).await?;
-    answer(days, market, |ranking, summary| {
-        AllMarkets::new(ranking, summary).into()
-    })
+    answer(days, market, AllMarkets::of)
 }
 
 /// The same without asking the exchange; `None` while nothing is known of any market.
 pub(super) fn at_hand(market: &Market, money: &str) -> Option<Answer> {
-    let days = Days::at_hand(market, money)?;
-    let answer = answer(days, market, |ranking, summary| {
-        AllMarkets::new(ranking, summary).into()
-    });
-    answer.ok()
+    answer(Days::at_hand(market, money)?, market, AllMarkets::of).ok()
 }
 
 /// The first in one order.
@@ -192,62 +177,46 @@ impl Summary {
     }
 
     fn sentences(&self, about: &About) -> Vec<String> {
-        let (money, leaders) = (about.quote(), &self.leaders);
-        let widest = leaders.range.first().and_then(|market| {
-            let range = market.range_pct?;
-            Some(format!("{} {range}%", market.symbol))
-        });
+        let (money, leaders, covers) = (about.quote(), &self.leaders, self.covers);
+        let (count, rose, fell) = (self.markets_counted, self.rose, self.fell);
+        let traded = or_unknown(self.quote_volume);
+        let (most, share) = (shares(&leaders.volume), or_unknown(self.volume_share_of_first_10_pct));
+        let (gains, losses) = (moves(&leaders.gain), moves(&leaders.loss));
+        let widest = leaders.range.first();
+        let widest = widest.and_then(|market| Some(format!("{} {}%", market.symbol, market.range_pct?)));
+        let widest = or_unknown(widest);
         let stale = self.note.as_ref().map(|stale| format!("{stale}."));
         let all = [
             format!(
-                "{} markets priced in {money}, over {}: {} rose, {} fell; {} {money} traded.",
-                self.markets_counted,
-                self.covers,
-                self.rose,
-                self.fell,
-                or_unknown(self.quote_volume),
+                "{count} markets priced in {money}, over {covers}: {rose} rose, {fell} fell; {traded} {money} traded."
             ),
-            format!(
-                "Most of the volume: {}; the first ten have {}% of it.",
-                shares(&leaders.volume),
-                or_unknown(self.volume_share_of_first_10_pct),
-            ),
-            format!(
-                "Largest gains: {}. Largest losses: {}. Widest range: {}.",
-                moves(&leaders.gain),
-                moves(&leaders.loss),
-                or_unknown(widest),
-            ),
+            format!("Most of the volume: {most}; the first ten have {share}% of it."),
+            format!("Largest gains: {gains}. Largest losses: {losses}. Widest range: {widest}."),
         ];
         stale.into_iter().chain(all).collect()
     }
 
     fn headline(&self, page: &Page<'_>) -> Headline {
         let count = |label: &str, count: usize| Figure::new(label, Amount::plain(count.to_string()));
-        let share = self.volume_share_of_first_10_pct.and_then(plain);
-        let share = share.map(|share| Figure::new("Of it the first ten", Amount::new(share, "%")));
-        let figures = [
+        let mut figures = vec![
             count("Markets", self.markets_counted),
             count("Rose", self.rose),
             count("Fell", self.fell),
         ];
-        let traded = self.quote_volume.map_or_else(
-            || Amount::plain("unknown"),
-            |money| Amount::new(sum(&money.to_string()), page.quote()),
-        );
-        Headline {
-            figures: figures.into_iter().chain(share).collect(),
-            ..page.headline("Traded in 24 h", traded)
-        }
+        let share = self.volume_share_of_first_10_pct.and_then(plain);
+        figures.extend(share.map(|share| Figure::new("Of it the first ten", Amount::new(share, "%"))));
+        let traded = self.quote_volume.map(|money| page.money(sum(&money.to_string())));
+        let traded = traded.unwrap_or_else(|| Amount::plain("unknown"));
+        page.headline("Traded in 24 h", traded, figures)
     }
 }
 
 impl AllMarkets {
-    fn new(ranking: &Ranking, summary: Summary) -> Self {
+    fn of(ranking: &Ranking, summary: Summary) -> AnyFigures {
         let listed = |order| listed(ranking, order, LISTED, 4);
         let (most_traded, gainers) = (listed(Order::Volume), listed(Order::Gain));
         let (losers, widest_range) = (listed(Order::Loss), listed(Order::Range));
-        Self {
+        let all = Self {
             summary,
             most_traded_listed: most_traded.rows.len(),
             gainers_listed: gainers.rows.len(),
@@ -257,7 +226,8 @@ impl AllMarkets {
             gainers,
             losers,
             widest_range,
-        }
+        };
+        all.into()
     }
 }
 
@@ -267,10 +237,8 @@ fn moves(markets: &[RankedMarket]) -> String {
         let change = or_unknown(market.price_change_pct.map(|change| format!("{change:+.2}")));
         format!("{} {change}%", market.symbol)
     });
-    match named.collect::<Vec<_>>() {
-        named if named.is_empty() => "none".to_owned(),
-        named => named.join(", "),
-    }
+    let named = named.reduce(|all, one| format!("{all}, {one}"));
+    named.unwrap_or_else(|| "none".to_owned())
 }
 
 /// `BTCUSDT 45.2%, ETHUSDT 20.1%`
@@ -282,12 +250,12 @@ fn shares(markets: &[RankedMarket]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-fn title(about: &About) -> String {
-    format!("All {} markets: volume, gainers and losers", about.quote())
+fn title(about: &About) -> Option<String> {
+    Some(format!("All {} markets: volume, gainers and losers", about.quote()))
 }
 
 impl Figures for TopMarkets {
-    fn what(&self, about: &About) -> String {
+    fn what(&self, about: &About) -> Option<String> {
         title(about)
     }
 
@@ -316,7 +284,7 @@ impl Figures for TopMarkets {
 }
 
 impl Figures for AllMarkets {
-    fn what(&self, about: &About) -> String {
+    fn what(&self, about: &About) -> Option<String> {
         title(about)
     }
 
@@ -325,15 +293,14 @@ impl Figures for AllMarkets {
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
-        let leader = |markets: &'_ Table<RankedMarket>| markets.rows.iter().take(1).cloned().collect::<Vec<_>>();
+        fn first(markets: &Table<RankedMarket>) -> &[RankedMarket] {
+            &markets.rows[..markets.rows.len().min(1)]
+        }
+        let (count, quote, covers) = (self.summary.markets_counted, about.quote(), self.summary.covers);
+        let (most, gains) = (shares(first(&self.most_traded)), moves(first(&self.gainers)));
+        let losses = moves(first(&self.losers));
         Some(format!(
-            "{} {} markets over {}: volume {}; gains {}; losses {}.",
-            self.summary.markets_counted,
-            about.quote(),
-            self.summary.covers,
-            shares(&leader(&self.most_traded)),
-            moves(&leader(&self.gainers)),
-            moves(&leader(&self.losers)),
+            "{count} {quote} markets over {covers}: volume {most}; gains {gains}; losses {losses}."
         ))
     }
 
@@ -356,43 +323,43 @@ impl Figures for AllMarkets {
 }
 
 fn markets_panel(key: &'static str, title: &str, markets: &Table<RankedMarket>, page: &Page<'_>) -> Panel {
-    let money = page.quote();
-    let columns = vec![
-        words("Market"),
-        numbers(format!("Last price ({money})")),
-        numbers("24 h change (%)"),
-        numbers("24 h range (%)"),
-        numbers(format!("24 h worth ({money})")),
-        numbers("Share (%)"),
-    ];
-    let rows: Vec<Vec<Cell>> = markets.rows.iter().map(row).collect();
-    let note = if rows.is_empty() {
-        "None."
-    } else {
-        "Shares are of what was traded of all; large sums are rounded, and exact in the text."
+    let note = match markets.rows.is_empty() {
+        true => "None.",
+        false => "Shares are of what was traded of all; large sums are rounded, and exact in the text.",
     };
-    noted(panel(key, title, Width::Whole, table(columns, rows)), note)
+    let rows = markets.rows.iter().map(|market| row(market, page.quote()));
+    listing(key, title, rows.collect(), note)
 }
 
-fn row(market: &RankedMarket) -> Vec<Cell> {
+fn row(market: &RankedMarket, money: &str) -> Vec<(Column, Cell)> {
     let percent = |number: Option<f64>| number.and_then(plain).map(|number| padded(&number, PERCENT_PLACES));
     let ticker = MarketId::new(Kind::Ticker, market.symbol.clone()).document_id();
+    let name = Cell {
+        link: ticker.ok().map(|id| id.to_string()),
+        ..cell(&*market.symbol)
+    };
+    let change = percent(market.price_change_pct).map_or_else(dash, |change| signed(&change));
+    let share = cell(percent(market.volume_share_pct).unwrap_or_else(dash));
+    let range = percent(market.range_pct).unwrap_or_else(dash);
     vec![
-        Cell {
-            link: ticker.ok().map(|id| id.to_string()),
-            ..cell(&*market.symbol)
-        },
-        cell(market.last_price.to_string()),
-        match percent(market.price_change_pct) {
-            Some(change) => toned(signed(&change), tone_of(market.price_change_pct)),
-            None => toned(dash(), Tone::Plain),
-        },
-        cell(percent(market.range_pct).unwrap_or_else(dash)),
-        cell(sum(&market.quote_volume.to_string())),
-        Cell {
-            share: market.volume_share_pct.map(|share| (share / 100.0).clamp(0.0, 1.0)),
-            ..cell(percent(market.volume_share_pct).unwrap_or_else(dash))
-        },
+        (words("Market"), name),
+        (
+            numbers(format!("Last price ({money})")),
+            cell(market.last_price.to_string()),
+        ),
+        (
+            numbers("24 h change (%)"),
+            toned(change, tone_of(market.price_change_pct)),
+        ),
+        (numbers("24 h range (%)"), cell(range)),
+        (
+            numbers(format!("24 h worth ({money})")),
+            cell(sum(&market.quote_volume.to_string())),
+        ),
+        (
+            numbers("Share (%)"),
+            barred(share, market.volume_share_pct.map(|share| share / 100.0)),
+        ),
     ]
 }
 

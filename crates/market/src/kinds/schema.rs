@@ -26,8 +26,17 @@ pub(crate) enum Shape {
     AllMarkets,
 }
 
-/// The schema of a tool whose answers have the figures `F`; `of_book` if they come from an order book, and say its state.
-pub(crate) fn output_schema<F: JsonSchema>(shape: Shape, of_book: bool) -> JsonObject {
+/// The schema of a tool whose answers have the figures `F`.
+pub(crate) fn output_schema<F: JsonSchema>(shape: Shape) -> JsonObject {
+    schema::<F>(shape, false)
+}
+
+/// The same of answers that come from an order book, and say its state.
+pub(crate) fn book_schema<F: JsonSchema>(shape: Shape) -> JsonObject {
+    schema::<F>(shape, true)
+}
+
+fn schema<F: JsonSchema>(shape: Shape, of_book: bool) -> JsonObject {
     let (mut properties, mut required) = figures::<F>();
     let mut keep = |names: [&str; 2], always: &[&str], is_there: bool| {
         if is_there {
@@ -127,7 +136,7 @@ mod tests {
 
     #[test]
     fn schema_names_types_and_what_is_always_there() {
-        let schema = Value::Object(output_schema::<crate::kinds::ticker::Ticker>(Shape::Symbol, false));
+        let schema = Value::Object(output_schema::<crate::kinds::ticker::Ticker>(Shape::Symbol));
         let type_of = |name: &str| &schema["properties"][name]["type"];
         assert_eq!(type_of("last_price"), &json!(["string", "null"]));
         assert_eq!(type_of("volume_base"), &json!("string"));
@@ -135,7 +144,7 @@ mod tests {
         let required = schema["required"].as_array().expect("a list");
         let is_required = |name: &str| required.contains(&json!(name));
         assert!(is_required("last_price") && is_required("symbol") && !is_required("best_bid"));
-        let bands = output_schema::<crate::kinds::depth::MarketDepth>(Shape::Symbol, true);
+        let bands = book_schema::<crate::kinds::depth::MarketDepth>(Shape::Symbol);
         assert_eq!(bands["properties"]["bands"]["type"], json!(["array", "object"]));
     }
 }

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 use tribune_binance::book::Level;
-use tribune_binance::model::{Millis, Symbol, Trade};
+use tribune_binance::model::{Millis, Symbol};
 use tribune_binance::tape::Tape;
 use tribune_page::Panel;
 
 use crate::kinds::Page;
 use crate::kinds::book::book_panels;
 use crate::kinds::candle_chart::chart;
-use crate::kinds::klines::Kline;
+use crate::kinds::klines::{Kline, counted};
 use crate::kinds::table::Table;
 use crate::market::Market;
 
@@ -53,29 +53,12 @@ impl Surroundings {
         let mut panels = Vec::new();
         let minutes = &self.minutes.rows;
         if !minutes.is_empty() {
-            let count = match minutes.len() {
-                1 => "1 candle".to_owned(),
-                count => format!("{count} candles"),
-            };
-            panels.push(chart(minutes, "1m", true, &count, "", page));
+            panels.push(chart(minutes, "1m", true, &counted(minutes.len()), "", page));
         }
         if !self.bids.rows.is_empty() || !self.asks.rows.is_empty() {
             panels.extend(book_panels(&self.bids.rows, &self.asks.rows, page));
         }
         panels
-    }
-}
-
-/// The candle of one trade.
-fn minute(trade: &Trade) -> Kline {
-    Kline {
-        open_time: trade.time.div_euclid(MINUTE) * MINUTE,
-        open: trade.price,
-        high: trade.price,
-        low: trade.price,
-        close: trade.price,
-        volume: trade.quantity,
-        trades: None,
     }
 }
 
@@ -87,16 +70,24 @@ fn minutes(tape: &Tape, until: Millis) -> Vec<Kline> {
     };
     let mut minutes: Vec<Kline> = Vec::new();
     for trade in recent.trades() {
-        let next = minute(trade);
+        let open_time = trade.time.div_euclid(MINUTE) * MINUTE;
         match minutes.last_mut() {
-            _ if next.open_time < complete_from => {}
-            Some(last) if last.open_time >= next.open_time => {
+            _ if open_time < complete_from => {}
+            Some(last) if last.open_time >= open_time => {
                 last.high = last.high.max(trade.price);
                 last.low = last.low.min(trade.price);
                 last.close = trade.price;
                 last.volume = last.volume.checked_add(trade.quantity).unwrap_or(last.volume);
             }
-            _ => minutes.push(next),
+            _ => minutes.push(Kline {
+                open_time,
+                open: trade.price,
+                high: trade.price,
+                low: trade.price,
+                close: trade.price,
+                volume: trade.quantity,
+                trades: None,
+            }),
         }
     }
     minutes

@@ -1,28 +1,16 @@
 //! The price of a market and its last day.
 
 use futures::future::join_all;
-use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive as _;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::{Error, Result};
-use tribune_market_parts::exchange_error;
-use tribune_page::Headline;
 
 use super::book::Bests;
+use super::change_word;
 use super::day::DayFigures;
-use super::known::or_unknown;
-use super::{About, Answer, Figures, Provenance, Time, decimal, pair_name, signed};
-use crate::id::Kind;
-use crate::kinds::Page;
-use crate::market::{Market, Origin};
-use tribune_analytics::Standing;
-use tribune_analytics::figure::{Unavailable, rounded_bps};
+use super::prelude::*;
+use tribune_analytics::figure::rounded_bps;
 use tribune_analytics::quotes::{Quote, Touch};
 use tribune_binance::book::Level;
-use tribune_binance::model::{Millis, Symbol};
 use tribune_binance::moment::Stamped;
-use tribune_binance::number::{Notional, Price, Quantity};
 use tribune_binance::rest::{self, RestError};
 
 /// What the ticker is of, unless it says otherwise.
@@ -226,12 +214,13 @@ fn missing(ticker: &rest::Ticker) -> Option<String> {
     let no_asks = ticker.quote().is_some_and(|quote| quote.ask.is_none());
     let reasons = [
         ticker.last.is_none().then(|| "nothing was ever traded".to_owned()),
-        (ticker.trades == 0 && !ticker.volume.is_zero()).then(|| "the trades were not counted".to_owned()),
+        counted(ticker)
+            .is_none()
+            .then(|| "the trades were not counted".to_owned()),
         no_bids.then(|| Unavailable::NoBids.to_string()),
         no_asks.then(|| Unavailable::NoAsks.to_string()),
     ];
-    let reasons: Vec<String> = reasons.into_iter().flatten().collect();
-    (!reasons.is_empty()).then(|| reasons.join("; "))
+    reasons.into_iter().flatten().reduce(|all, one| format!("{all}; {one}"))
 }
 
 /// How long a time figures are of: a recording may know less than a day.
@@ -246,62 +235,40 @@ pub(super) fn window(start: Time, end: Time) -> String {
 }
 
 impl Figures for Ticker {
-    fn what(&self, _about: &About) -> String {
-        format!("price and last {}", window(self.window_start, self.window_end))
+    fn what(&self, _about: &About) -> Option<String> {
+        Some(format!("price and last {}", window(self.window_start, self.window_end)))
     }
 
     fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, pair, base, quote) = (about.name(), pair_name(about), about.base(), about.quote());
         let window = window(self.window_start, self.window_end);
+        let (last, change) = (or_unknown(self.last_price), change_word(self.price_change_pct));
+        let (high, low) = (or_unknown(self.high_price), or_unknown(self.low_price));
+        let (volume, worth, trades) = (self.volume_base, self.quote_volume, or_unknown(self.trades));
         let mut sentences = vec![
+            format!("{name} ({pair}): last price {last} {quote}, {change}% in {window}."),
             format!(
-                "{} ({}): last price {} {}, {}% in {window}.",
-                about.name(),
-                pair_name(about),
-                or_unknown(self.last_price),
-                about.quote(),
-                or_unknown(self.price_change_pct.and_then(decimal).map(signed)),
-            ),
-            format!(
-                "Last {window}: high {}, low {}, volume {} {} worth {} {}, {} trades.",
-                or_unknown(self.high_price),
-                or_unknown(self.low_price),
-                self.volume_base,
-                about.base(),
-                self.quote_volume,
-                about.quote(),
-                or_unknown(self.trades),
+                "Last {window}: high {high}, low {low}, volume {volume} {base} worth {worth} {quote}, {trades} trades."
             ),
         ];
-        if let Some(Best {
-            best_bid: Some(bid),
-            best_ask: Some(ask),
-            spread_bps,
-        }) = &self.best
+        if let Some(best) = &self.best
+            && let Some((bid, ask)) = best.best_bid.zip(best.best_ask)
         {
-            sentences.push(format!(
-                "Best bid {} for {} {base}, best ask {} for {} {base}; spread {} basis points.",
-                bid.price,
-                bid.quantity_base,
-                ask.price,
-                ask.quantity_base,
-                or_unknown(*spread_bps),
-                base = about.base(),
-            ));
+            let side = |best: Quote| format!("{} for {} {base}", best.price, best.quantity_base);
+            let (bid, ask, spread) = (side(bid), side(ask), or_unknown(best.spread_bps));
+            sentences.push(format!("Best bid {bid}, best ask {ask}; spread {spread} basis points."));
         }
         sentences
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
+        let (name, quote) = (about.name(), about.quote());
+        let (last, high, low) = (self.last_price?, self.high_price?, self.low_price?);
         let volume = self.quote_volume.decimal().round_dp(0);
-        let change = self.exact_change_pct().map(|change| change.round_dp(2));
+        let change = self.exact_change_pct();
+        let change = or_unknown(change.map(|change| format!("{:+}", change.round_dp(2))));
         Some(format!(
-            "{}: last price {} {quote}, {}% in 24 hours; high {}, low {}, volume {volume} {quote}.",
-            about.name(),
-            self.last_price?,
-            or_unknown(change.map(|change| format!("{change:+}"))),
-            self.high_price?,
-            self.low_price?,
-            quote = about.quote(),
+            "{name}: last price {last} {quote}, {change}% in 24 hours; high {high}, low {low}, volume {volume} {quote}."
         ))
     }
 
@@ -309,18 +276,8 @@ impl Figures for Ticker {
         Some(self.day().headline(self.bests().as_ref(), page))
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec![
-            "last_price",
-            "price_change_pct",
-            "high_price",
-            "low_price",
-            "volume_base",
-            "quote_volume",
-            "best_bid",
-            "best_ask",
-            "spread_bps",
-        ]
+    fn shown(&self) -> &'static str {
+        "last_price price_change_pct high_price low_price volume_base quote_volume best_bid best_ask spread_bps"
     }
 }
 

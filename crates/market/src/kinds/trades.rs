@@ -2,25 +2,12 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
-use tribune_market_parts::exchange_error;
-use tribune_page::parts::{cell, noted, numbers, panel, table, toned, words};
-use tribune_page::text::{padded, places};
-use tribune_page::{Amount, Cell, Content, Figure, Headline, Panel, Tone, Width};
+use tribune_page::text::{capitalised, padded, places};
 
-use super::flow::flow_panel;
-use super::known::Known;
-use super::table::{Keep, Row, Table};
-use super::{About, Answer, Figures, Provenance};
-use crate::id::Kind;
-use crate::kinds::Page;
-use crate::market::{Market, Origin};
+use super::flow::{flow_panel, took_and_gave};
+use super::prelude::*;
 use tribune_analytics::flow::{TradeFlow, trade_flow};
-use tribune_analytics::{Standing, Window};
-use tribune_binance::model::{Aggressor, Millis, Symbol, Trade};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::model::{Aggressor, Trade};
 
 /// How far back the newest trades are looked for on the tape.
 const RECENT: Millis = 5 * 60 * 1000;
@@ -128,24 +115,13 @@ impl RecentTrades {
     }
 
     pub(crate) fn panel(&self, page: &Page<'_>) -> Panel {
-        let rows = rows(self.rows());
-        let note = format!(
-            "The newest {} trades up to {}, newest first. Exact.",
-            rows.len().min(SHOWN_TRADES),
-            page.as_of().strftime("%Y-%m-%d %H:%M:%S UTC"),
-        );
-        let content = if rows.is_empty() {
-            Content::Missing(NONE.to_owned())
-        } else {
-            let columns = vec![
-                words("Time (UTC)"),
-                numbers(format!("Price ({})", page.quote())),
-                numbers(format!("Quantity ({})", page.base())),
-                words("Initiative"),
-            ];
-            table(columns, rows.into_iter().take(SHOWN_TRADES).collect())
-        };
-        noted(panel("trades", "Trades", Width::Whole, content), note)
+        if self.rows().is_empty() {
+            return panel("trades", "Trades", Width::Whole, Content::Missing(NONE.to_owned()));
+        }
+        let rows = rows(&self.rows()[..self.rows().len().min(SHOWN_TRADES)], page);
+        let (count, until) = (rows.len(), page.as_of().strftime("%Y-%m-%d %H:%M:%S UTC"));
+        let note = format!("The newest {count} trades up to {until}, newest first. Exact.");
+        listing("trades", "Trades", rows, note)
     }
 }
 
@@ -156,14 +132,18 @@ const fn who(aggressor: Aggressor) -> &'static str {
     }
 }
 
-impl Figures for RecentTrades {
-    fn what(&self, _about: &About) -> String {
-        "recent trades".to_owned()
+const fn tone(aggressor: Aggressor) -> Tone {
+    match aggressor {
+        Aggressor::Buyer => Tone::Up,
+        Aggressor::Seller => Tone::Down,
     }
+}
 
+impl Figures for RecentTrades {
     fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, base, quote) = (about.name(), about.base(), about.quote());
         let Some((list, last)) = self.list.as_ref().zip(self.rows().first()) else {
-            return vec![format!("{}: the exchange has no trades.", about.name())];
+            return vec![format!("{name}: the exchange has no trades.")];
         };
         let oldest = list.trades.rows.last().map_or(last.time, |trade| trade.time);
         let listed = Window {
@@ -171,92 +151,65 @@ impl Figures for RecentTrades {
             end_ms: last.time,
         };
         let flow = list.summary.value();
-        let mut sentences = vec![format!(
-            "{}: last trade {} {} at {} {} ({}); {} trades within {:.1} s.",
-            about.name(),
-            last.quantity,
-            about.base(),
-            last.price,
-            about.quote(),
-            who(last.aggressor),
-            list.trades_used,
-            flow.map_or(listed, |flow| flow.window).seconds(),
-        )];
-        sentences.extend(flow.map(|flow| {
-            format!(
-                "Buyers took {} {base}, sellers gave {} {base}: net {} {base}.",
-                flow.buy_volume_base,
-                flow.sell_volume_base,
-                flow.net_flow_base,
-                base = about.base()
-            )
-        }));
-        sentences
+        let (size, price, who) = (last.quantity, last.price, who(last.aggressor));
+        let (count, seconds) = (list.trades_used, flow.map_or(listed, |flow| flow.window).seconds());
+        let newest = format!(
+            "{name}: last trade {size} {base} at {price} {quote} ({who}); {count} trades within {seconds:.1} s."
+        );
+        let flow = flow.map(|flow| format!("{}.", capitalised(&took_and_gave(flow, about))));
+        std::iter::once(newest).chain(flow).collect()
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
         let last = self.rows().first()?;
-        Some(format!(
-            "{}: last trade {} {} at {} {}.",
-            about.name(),
-            last.quantity,
-            about.base(),
-            last.price,
-            about.quote()
-        ))
+        let (name, base, quote) = (about.name(), about.base(), about.quote());
+        let (size, price) = (last.quantity, last.price);
+        Some(format!("{name}: last trade {size} {base} at {price} {quote}."))
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
         let last = self.rows().first()?;
-        let tone = match last.aggressor {
-            Aggressor::Buyer => Tone::Up,
-            Aggressor::Seller => Tone::Down,
-        };
         let quantity = Figure {
-            tone,
+            tone: tone(last.aggressor),
             note: Some(who(last.aggressor).to_owned()),
-            ..Figure::new("Quantity", Amount::new(last.quantity.to_string(), page.base()))
+            ..Figure::new("Quantity", page.size(last.quantity))
         };
-        Some(Headline {
-            figures: vec![quantity],
-            ..page.headline("Last trade", Amount::new(last.price.to_string(), page.quote()))
-        })
+        Some(page.headline("Last trade", page.money(last.price), vec![quantity]))
     }
 
     fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        let summary = self
-            .list
-            .as_ref()
-            .map(|list| flow_panel(&list.summary, None, None, page));
+        let summary = self.list.as_ref();
+        let summary = summary.map(|list| flow_panel(&list.summary, None, None, page));
         std::iter::once(self.panel(page)).chain(summary).collect()
     }
 
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["summary", "trades_used"]
+    fn shown(&self) -> &'static str {
+        "summary trades_used"
     }
 }
 
-fn rows(listed: &[Trade]) -> Vec<Vec<Cell>> {
+fn rows(listed: &[Trade], page: &Page<'_>) -> Vec<Vec<(Column, Cell)>> {
     let largest = listed.iter().map(|trade| trade.quantity.as_f64()).fold(0.0, f64::max);
     let places_of = |texts: Vec<String>| places(texts.iter().map(String::as_str));
     let price_places = places_of(listed.iter().map(|trade| trade.price.to_string()).collect());
     let quantity_places = places_of(listed.iter().map(|trade| trade.quantity.to_string()).collect());
     let format = time_format(listed);
     let row = |trade: &Trade| {
-        let (who, tone) = match trade.aggressor {
-            Aggressor::Buyer => ("buyer took", Tone::Up),
-            Aggressor::Seller => ("seller gave", Tone::Down),
+        let tone = tone(trade.aggressor);
+        let who = match trade.aggressor {
+            Aggressor::Buyer => "buyer took",
+            Aggressor::Seller => "seller gave",
         };
         let time = moment(trade).map(|time| time.strftime(format).to_string());
+        let time = time.unwrap_or_else(|| trade.time.to_string());
+        let price = padded(&trade.price.to_string(), price_places);
+        let quantity = cell(padded(&trade.quantity.to_string(), quantity_places));
         let share = Some(trade.quantity.as_f64() / largest).filter(|_| largest > 0.0);
         vec![
-            cell(time.unwrap_or_else(|| trade.time.to_string())),
-            toned(padded(&trade.price.to_string(), price_places), tone),
-            Cell {
-                share: share.map(|share| share.clamp(0.0, 1.0)),
-                ..cell(padded(&trade.quantity.to_string(), quantity_places))
-            },
-            toned(who, tone),
+            (words("Time (UTC)"), cell(time)),
+            (numbers(format!("Price ({})", page.quote())), toned(price, tone)),
+            (numbers(format!("Quantity ({})", page.base())), barred(quantity, share)),
+            (words("Initiative"), toned(who, tone)),
         ]
     };
     listed.iter().map(row).collect()
@@ -287,13 +240,15 @@ mod tests {
     use tribune_binance::testing::trade;
 
     fn listed(times: [Millis; 2]) -> Vec<Vec<String>> {
-        let rows = rows(&[
+        let listed = [
             trade(2, times[0], "10.5", "2", Buyer),
             trade(1, times[1], "10.25", "0.5", Seller),
-        ]);
-        assert_eq!((rows[0][2].share, rows[1][2].share), (Some(1.0), Some(0.25)));
+        ];
+        let page = Page::example("2026-11-16T00:00:00Z", 1);
+        let rows = rows(&listed, &page.page());
+        assert_eq!((rows[0][2].1.share, rows[1][2].1.share), (Some(1.0), Some(0.25)));
         rows.iter()
-            .map(|row| row.iter().map(|cell| cell.text.clone()).collect())
+            .map(|row| row.iter().map(|(_, cell)| cell.text.clone()).collect())
             .collect()
     }
 

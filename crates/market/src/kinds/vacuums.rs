@@ -1,21 +1,12 @@
 //! Price ranges in which little was traded.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_core::Result;
 use tribune_market_parts::parts::severe;
-use tribune_page::parts::{cell, noted, numbers, panel, table, toned, words};
-use tribune_page::text::{dash, plain};
-use tribune_page::{Cell, Content, Panel, Width};
+use tribune_page::text::capitalised;
 
+use super::prelude::*;
 use super::profile::{Past, width};
-use super::{About, Answer, Figures, no_figures, standing_sentence};
-use crate::id::{AnalyticsKind, Kind};
-use crate::kinds::Page;
-use crate::market::Market;
 use tribune_analytics::profile::Histogram;
 use tribune_analytics::vacuums::{DEFAULT_THRESHOLD_PCT, Vacuum, Vacuums, vacuums};
-use tribune_binance::model::Millis;
 
 /// Ranges that the sentences name, and that a page lists.
 const NAMED: usize = 5;
@@ -55,26 +46,23 @@ pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
 }
 
 impl Figures for LiquidityVacuums {
-    fn what(&self, _about: &About) -> String {
-        format!("liquidity vacuums of {} h", self.hours)
+    fn what(&self, _about: &About) -> Option<String> {
+        Some(format!("liquidity vacuums of {} h", self.hours))
     }
 
     fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, base, quote, hours) = (about.name(), about.base(), about.quote(), self.hours);
         let found = match self.found.vacuums.len() {
             0 => NONE.to_owned(),
             count => format!("{count} price ranges in which little was traded"),
         };
         let each = self.found.vacuums.iter().take(NAMED).map(|vacuum| {
-            format!(
-                "{} to {} {}: {} {} traded.",
-                vacuum.from,
-                vacuum.to,
-                about.quote(),
-                vacuum.volume_base,
-                about.base()
-            )
+            let Vacuum {
+                from, to, volume_base, ..
+            } = vacuum;
+            format!("{from} to {to} {quote}: {volume_base} {base} traded.")
         });
-        let first = format!("{}, last {} h: {found}.", about.name(), self.hours);
+        let first = format!("{name}, last {hours} h: {found}.");
         let note = self.coverage_note.as_ref().map(|why| format!("This is {why}."));
         std::iter::once(first).chain(each).chain(note).collect()
     }
@@ -82,41 +70,36 @@ impl Figures for LiquidityVacuums {
     fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
         let title = format!("Liquidity vacuums, {} h", self.hours);
         if self.found.vacuums.is_empty() {
-            let none = Content::Text(format!("{}.", tribune_page::text::capitalised(NONE)));
+            let none = Content::Text(format!("{}.", capitalised(NONE)));
             return vec![panel("vacuums", title, Width::Whole, none)];
         }
-        let columns = vec![
-            numbers(format!("From ({})", page.quote())),
-            numbers(format!("To ({})", page.quote())),
-            numbers(format!("Traded ({})", page.base())),
-            numbers("Emptiness"),
-            words("Severity"),
-        ];
-        let rows = self.found.vacuums.iter().take(MOST_ROWS).map(row).collect();
+        let rows = self
+            .found
+            .vacuums
+            .iter()
+            .take(MOST_ROWS)
+            .map(|vacuum| row(vacuum, page));
         let note = format!(
             "Price ranges in which little was traded, from {} candles of {}. {}.",
             self.candles,
             self.candles_of,
             standing_sentence(self.found.standing, &self.found.note)
         );
-        let vacuums = panel("vacuums", title, Width::Whole, table(columns, rows));
-        vec![noted(vacuums, note)]
-    }
-
-    fn shown(&self) -> Vec<&'static str> {
-        vec!["vacuums"]
+        vec![listing("vacuums", title, rows.collect(), note)]
     }
 }
 
-fn row(vacuum: &Vacuum) -> Vec<Cell> {
+fn row(vacuum: &Vacuum, page: &Page<'_>) -> Vec<(Column, Cell)> {
+    let (base, quote) = (page.base(), page.quote());
+    let severity = vacuum.severity.as_str();
     vec![
-        cell(vacuum.from.to_string()),
-        cell(vacuum.to.to_string()),
-        cell(vacuum.volume_base.to_string()),
-        Cell {
-            share: vacuum.emptiness.map(|share| share.clamp(0.0, 1.0)),
-            ..cell(vacuum.emptiness.and_then(plain).unwrap_or_else(dash))
-        },
-        toned(vacuum.severity.as_str(), severe(Some(vacuum.severity.as_str()))),
+        (numbers(format!("From ({quote})")), cell(vacuum.from.to_string())),
+        (numbers(format!("To ({quote})")), cell(vacuum.to.to_string())),
+        (
+            numbers(format!("Traded ({base})")),
+            cell(vacuum.volume_base.to_string()),
+        ),
+        (numbers("Emptiness"), barred(number(vacuum.emptiness), vacuum.emptiness)),
+        (words("Severity"), toned(severity, severe(Some(severity)))),
     ]
 }

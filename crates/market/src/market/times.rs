@@ -1,10 +1,11 @@
-//! The exchange's time of what has come.
+//! The exchange's time of what has come, and its candles.
 
 use super::Market;
 use tribune_analytics::Published;
 use tribune_binance::candles::closed_at;
-use tribune_binance::model::{Candle, Millis};
+use tribune_binance::model::{Candle, Interval, Millis, Symbol};
 use tribune_binance::moment::{Moment, Stamped};
+use tribune_binance::rest::{KlinesQuery, Shared};
 
 /// An event that is further ahead of all else that is known of the exchange's clock is not believed.
 const BELIEVED_AHEAD_MS: Millis = 10_000;
@@ -28,6 +29,17 @@ impl Market {
         let last_event = tracked.last_event().filter(is_likely);
         let said = last_event.filter(|_| !self.feed.health.has_clock());
         said.unwrap_or_else(|| self.exchange_time_of(&self.last_word(tracked)))
+    }
+
+    /// The newest candles, the last of which may still be open.
+    pub(crate) async fn newest_candles(&self, symbol: &Symbol, interval: Interval, limit: u32) -> Shared<Vec<Candle>> {
+        let query = KlinesQuery {
+            interval,
+            limit,
+            start: None,
+            end: None,
+        };
+        self.rest.klines(&symbol.name, &query).await
     }
 
     /// The candles that were over when they were asked for: an answer that is given again, or took its time, may have

@@ -5,24 +5,25 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tribune_core::{Clock, Result};
 
 use super::cache::{Cache, Found};
 use super::now::Look;
-use crate::id::{AnalyticsKind, Kind};
-use crate::kinds::Page;
+use crate::id::{AnalyticsKind, Kind, MarketId};
 use crate::kinds::flow::FLOW_SECS;
 use crate::kinds::ranking::SILENT_MS;
-use crate::kinds::{Answer, AnyFigures};
+use crate::kinds::{self, Answer, AnyFigures, Page};
 use crate::market::{BookReading, Market, Origin};
 use tribune_analytics::Published;
 use tribune_binance::feed::BookState;
 use tribune_binance::model::Interval;
-use tribune_binance::moment::Moment;
 
 /// Levels asked for where the book is not live: enough for a picture, at half the weight of a thousand.
 const ASKED_LEVELS: u32 = 500;
+/// Trades of the stream that a page lists.
+pub(super) const TRADES: usize = 50;
 
 /// How long answers of the exchange are kept for pages. Each costs weight; a minute's candles change less than a price.
 const KEEP_PRICE: Duration = Duration::from_secs(5);
@@ -32,9 +33,9 @@ pub(super) const KEEP_BOOK: Duration = Duration::from_secs(10);
 /// Asking for all markets weighs as much as forty single prices.
 const KEEP_MARKETS: Duration = Duration::from_secs(60);
 const KEEP_ANALYTICS: Duration = Duration::from_secs(10);
-pub(super) const KEEP_PROFILE: Duration = Duration::from_secs(60);
+const KEEP_PROFILE: Duration = Duration::from_secs(60);
 /// What is read from streams costs only time.
-pub(super) const KEEP_STREAMED: Duration = Duration::from_millis(900);
+const KEEP_STREAMED: Duration = Duration::from_millis(900);
 
 /// What pages of the present keep between looks.
 #[derive(Default)]
@@ -56,6 +57,10 @@ pub(super) struct Recent {
 }
 
 impl Recent {
+    pub(super) fn answer(&self) -> &Answer {
+        &self.read.answer
+    }
+
     pub(super) fn figures(&self) -> &AnyFigures {
         &self.read.answer.figures
     }
@@ -100,15 +105,14 @@ impl Pages {
 
 /// What all markets did in a day comes from one stream, or must be asked for, which costs the exchange much.
 pub(super) fn keep_markets(market: &Market) -> Duration {
-    let is_silent = |heard: Moment| heard.age_ms(&*market.clock) >= SILENT_MS;
     match market.feed.board.heard() {
-        Some(heard) if !is_silent(heard) => KEEP_STREAMED,
+        Some(heard) if heard.age_ms(&*market.clock) < SILENT_MS => KEEP_STREAMED,
         _ => KEEP_MARKETS,
     }
 }
 
 /// A picture of days moves less than one of minutes.
-pub(super) fn keep_candles(interval: Interval) -> Duration {
+fn keep_candles(interval: Interval) -> Duration {
     Duration::from_secs(match interval.millis() / 60_000 {
         ..=5 => 5,
         6..=60 => 30,
@@ -151,18 +155,22 @@ impl Look<'_> {
         book.received.age_ms(&*self.market.clock)
     }
 
-    /// An answer that was made a moment ago, as old as it is by now, or one that is made now.
-    pub(super) async fn read(
-        &self,
-        what: &str,
-        keep: Duration,
-        answer: BoxFuture<'_, Result<Answer>>,
-    ) -> Result<Recent, String> {
-        let key = format!("{what} {}", self.symbol.name);
-        self.pages.read(key, keep, &*self.market.clock, answer).await
+    /// What a document of the symbol has: read a moment ago, or now.
+    pub(super) async fn read(&self, kind: Kind) -> Result<Recent, String> {
+        let id = MarketId::new(kind, self.symbol.name.clone());
+        let streamed = (kind == Kind::Trades).then(|| self.streamed_trades()).flatten();
+        let (keep, answer) = match streamed {
+            Some(answer) => (KEEP_STREAMED, async { Ok(answer) }.boxed()),
+            None => (self.keep(kind), kinds::load(self.market, &id).boxed()),
+        };
+        self.pages.read(id.to_string(), keep, &*self.market.clock, answer).await
     }
 
-    pub(super) fn is_live(&self) -> bool {
+    pub(super) fn streamed_trades(&self) -> Option<Answer> {
+        kinds::trades::streamed(self.market, self.symbol, TRADES)
+    }
+
+    fn is_live(&self) -> bool {
         self.tracked.as_ref().is_some_and(|tracked| tracked.live().is_some())
     }
 
@@ -179,7 +187,7 @@ impl Look<'_> {
     }
 
     /// The tape has the last minute, or the exchange must be asked for it.
-    pub(super) fn keep_flow(&self) -> Duration {
+    fn keep_flow(&self) -> Duration {
         let from = self.market.exchange_now() - i64::from(FLOW_SECS) * 1_000;
         let is_whole = |tracked: &Arc<Published>| {
             let complete_from = tracked.tape.complete_from();

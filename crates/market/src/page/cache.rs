@@ -34,39 +34,15 @@ struct Entry<T> {
     asked: Instant,
     keep: Duration,
     found: OnceCell<Found<T>>,
-    /// What was found last before this was asked for.
-    before: Option<Old<T>>,
-}
-
-/// What was found a while ago.
-struct Old<T> {
-    found: Arc<T>,
-    asked: Instant,
-}
-
-impl<T> Old<T> {
-    fn is_good(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.asked) < KEEP_OLD
-    }
-}
-
-impl<T> Clone for Old<T> {
-    fn clone(&self) -> Self {
-        Self {
-            found: self.found.clone(),
-            asked: self.asked,
-        }
-    }
+    /// What was found last before this was asked for, and when that was asked for.
+    before: Option<(Arc<T>, Instant)>,
 }
 
 impl<T> Entry<T> {
     /// For the one that takes its place.
-    fn last_found(&self) -> Option<Old<T>> {
+    fn last_found(&self) -> Option<(Arc<T>, Instant)> {
         match self.found.get() {
-            Some(Ok(found)) => Some(Old {
-                found: found.clone(),
-                asked: self.asked,
-            }),
+            Some(Ok(found)) => Some((found.clone(), self.asked)),
             _ => self.before.clone(),
         }
     }
@@ -99,7 +75,7 @@ impl<T> Cache<T> {
         let found = entry.found.get_or_init(ask).await.clone();
         let now = clock.monotonic();
         found.or_else(|why| match &entry.before {
-            Some(old) if old.is_good(now) => Ok(old.found.clone()),
+            Some((old, asked)) if now.saturating_duration_since(*asked) < KEEP_OLD => Ok(old.clone()),
             _ => Err(why),
         })
     }
@@ -110,7 +86,13 @@ impl<T> Cache<T> {
             return entry.clone();
         }
         let before = entries.remove(&key).and_then(|entry| entry.last_found());
-        make_room(&mut entries);
+        while entries.len() >= MAX_ENTRIES {
+            let oldest = entries.iter().min_by_key(|(_, entry)| entry.asked);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                break;
+            };
+            entries.remove(&oldest);
+        }
         let entry = Arc::new(Entry {
             asked: now,
             keep,
@@ -123,16 +105,6 @@ impl<T> Cache<T> {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry<T>>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn make_room<T>(entries: &mut HashMap<String, Arc<Entry<T>>>) {
-    while entries.len() >= MAX_ENTRIES {
-        let oldest = entries.iter().min_by_key(|(_, entry)| entry.asked);
-        let Some(key) = oldest.map(|(key, _)| key.clone()) else {
-            return;
-        };
-        entries.remove(&key);
     }
 }
 

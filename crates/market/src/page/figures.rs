@@ -18,12 +18,13 @@ const UNKNOWN: &str = "it is not known";
 
 /// The figures that are not shown already. What is to be known of them all is said once on a page: here, if nothing
 /// else is there to say it.
-pub(super) fn rest(figures: &AnyFigures, shown: &[&str], is_alone: bool, page: &Page<'_>) -> Option<Panel> {
+pub(super) fn rest(figures: &AnyFigures, shown: &str, is_alone: bool, page: &Page<'_>) -> Option<Panel> {
     let fields = fields_of(&Plain(figures));
     let why = fields.get("reason").and_then(Value::as_str).unwrap_or(UNKNOWN);
+    let is_shown = |name: &str| shown.split(' ').any(|shown| shown == name);
     let mut list = Vec::new();
     for (name, value) in &fields {
-        if !is_told(name) || shown.contains(&name.as_str()) || columns_and_rows(value).is_some() {
+        if !is_told(name) || is_shown(name) || columns_and_rows(value).is_some() {
             continue;
         }
         match value {

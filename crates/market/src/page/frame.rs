@@ -4,124 +4,74 @@ use tribune_market_parts::parts::{simulated, subtitle};
 use tribune_page::text::capitalised;
 use tribune_page::{Badge, Board, Tone};
 
-use crate::kinds::Page;
+use crate::kinds::{About, Provenance};
 use crate::market::{ASKED_EACH_TIME, NOT_KEPT};
 use crate::resolve::asset_name;
 use tribune_binance::feed::BookState;
 
-/// How far the book can be trusted.
-fn book_state(state: BookState, reason: Option<&str>) -> Badge {
-    let (label, tone, meaning) = match state {
-        _ if reason == Some(ASKED_EACH_TIME) => return not_kept("book not kept"),
-        BookState::Live => ("live book", Tone::Good, "The order book is exact and current."),
-        BookState::Warming => (
-            "book warming",
-            Tone::Plain,
-            "The first snapshot of the live order book is waited for; this one was asked for.",
-        ),
-        BookState::Stale => (
-            "book stale",
-            Tone::Warning,
-            "Updates of the order book have stopped coming.",
-        ),
-        BookState::Resyncing => (
-            "book resyncing",
-            Tone::Warning,
-            "The order book was found incomplete and is fetched again; this one was asked for.",
-        ),
-    };
-    badge(label, tone, meaning, reason)
-}
-
-/// How far the book could be trusted when it was cited: nothing of it is about now.
-fn past_book_state(state: BookState, reason: Option<&str>) -> Badge {
-    let (label, tone, meaning) = match state {
-        _ if reason == Some(ASKED_EACH_TIME) => return not_kept("book was not kept"),
+/// How far the book can be trusted, or could be when it was cited: nothing of that is about now.
+fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {
+    let was = if is_past { "was " } else { "" };
+    if reason == Some(ASKED_EACH_TIME) {
+        return Badge {
+            label: format!("book {was}not kept"),
+            tone: Tone::Warning,
+            meaning: Some(format!("{}; it is fetched per request.", capitalised(NOT_KEPT))),
+        };
+    }
+    let (label, tone, meaning, meant) = match state {
         BookState::Live => (
-            "book was live",
-            Tone::Plain,
+            "live",
+            if is_past { Tone::Plain } else { Tone::Good },
+            "The order book is exact and current.",
             "The order book was exact and current then.",
         ),
         BookState::Warming => (
-            "book was warming",
+            "warming",
             Tone::Plain,
+            "The first snapshot of the live order book is waited for; this one was asked for.",
             "The first snapshot of the live order book was waited for; this one was asked for.",
         ),
         BookState::Stale => (
-            "book was stale",
+            "stale",
             Tone::Warning,
+            "Updates of the order book have stopped coming.",
             "Updates of the order book had stopped coming.",
         ),
         BookState::Resyncing => (
-            "book was resyncing",
+            "resyncing",
             Tone::Warning,
+            "The order book was found incomplete and is fetched again; this one was asked for.",
             "The order book had been found incomplete and was fetched again; this one was asked for.",
         ),
     };
-    badge(label, tone, meaning, reason)
-}
-
-fn not_kept(label: &str) -> Badge {
-    let meaning = format!("{}; it is fetched per request.", capitalised(NOT_KEPT));
-    badge(label, Tone::Warning, &meaning, None)
-}
-
-fn badge(label: &str, tone: Tone, meaning: &str, reason: Option<&str>) -> Badge {
+    let label = match state {
+        BookState::Live if !is_past => "live book".to_owned(),
+        _ => format!("book {was}{label}"),
+    };
+    let meaning = if is_past { meant } else { meaning };
+    let reason = reason.map(|reason| format!(" {}.", capitalised(reason)));
     Badge {
-        label: label.to_owned(),
+        label,
         tone,
-        meaning: Some(reason.map_or_else(
-            || meaning.to_owned(),
-            |reason| format!("{meaning} {}.", capitalised(reason)),
-        )),
+        meaning: Some(format!("{meaning}{}", reason.unwrap_or_default())),
     }
 }
 
-/// What a page says of a market before its figures.
-pub(super) struct About<'a> {
-    pub(super) base: &'a str,
-    pub(super) quote: &'a str,
-    /// The sentence that says so.
-    pub(super) simulated: Option<&'a str>,
-    pub(super) state: Option<BookState>,
-    pub(super) reason: Option<&'a str>,
-    pub(super) clock_note: Option<String>,
-    /// It is about what was cited.
-    pub(super) is_past: bool,
-}
-
-impl<'a> About<'a> {
-    pub(super) fn of(page: &Page<'a>, is_past: bool) -> Self {
-        let provenance = page.provenance;
-        Self {
-            base: page.base(),
-            quote: page.quote(),
-            simulated: provenance.simulated.as_deref(),
-            state: provenance.book_state,
-            reason: provenance.book_state_reason.as_deref(),
-            clock_note: provenance.clock_note.clone(),
-            is_past,
-        }
-    }
-}
-
-/// What people call an asset.
-fn name(ticker: &str) -> &str {
-    asset_name(ticker).unwrap_or(ticker)
-}
-
-/// A board without panels yet.
-pub(super) fn frame(about: &About<'_>, what: Option<&str>) -> Board {
-    let simulated = about.simulated.map(simulated);
-    let state_of = if about.is_past { past_book_state } else { book_state };
-    let state = about.state.map(|state| state_of(state, about.reason));
-    let notes = [about.reason, about.clock_note.as_deref()].into_iter().flatten();
-    let (title, subtitle) = if about.base.is_empty() {
-        let all = "All markets of one quote asset · Binance Spot".to_owned();
-        (format!("{} markets", about.quote), all)
-    } else {
-        let subtitle = subtitle(name(about.base), name(about.quote), what);
-        (format!("{}/{}", about.base, about.quote), subtitle)
+/// A board without panels yet; `is_past` if it is about what was cited.
+pub(super) fn frame(about: &About, provenance: &Provenance, what: Option<&str>, is_past: bool) -> Board {
+    let name = |ticker| asset_name(ticker).unwrap_or(ticker);
+    let (base, quote) = (about.base(), about.quote());
+    let reason = provenance.book_state_reason.as_deref();
+    let simulated = provenance.simulated.as_deref().map(simulated);
+    let state = provenance.book_state.map(|state| book_state(state, reason, is_past));
+    let notes = [reason, provenance.clock_note.as_deref()].into_iter().flatten();
+    let (title, subtitle) = match base {
+        "" => (
+            format!("{quote} markets"),
+            "All markets of one quote asset · Binance Spot".to_owned(),
+        ),
+        _ => (format!("{base}/{quote}"), subtitle(name(base), name(quote), what)),
     };
     Board {
         title,
@@ -146,7 +96,7 @@ mod tests {
             BookState::Resyncing,
         ] {
             for reason in [None, Some("a gap was seen"), Some(ASKED_EACH_TIME)] {
-                let past = past_book_state(state, reason);
+                let past = book_state(state, reason, true);
                 assert!(
                     past.label.starts_with("book was ") && past.tone != Tone::Good,
                     "{past:?}"
@@ -154,8 +104,9 @@ mod tests {
                 assert!(past.meaning.is_some());
             }
         }
-        assert_eq!(book_state(BookState::Live, None).tone, Tone::Good);
-        let not_kept = book_state(BookState::Warming, Some(ASKED_EACH_TIME));
+        let live = book_state(BookState::Live, None, false);
+        assert_eq!((&*live.label, live.tone), ("live book", Tone::Good));
+        let not_kept = book_state(BookState::Warming, Some(ASKED_EACH_TIME), false);
         assert_eq!((&*not_kept.label, not_kept.tone), ("book not kept", Tone::Warning));
         assert_eq!(
             not_kept.meaning.as_deref(),

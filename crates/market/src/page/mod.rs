@@ -46,10 +46,8 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
         Kept::Values(record) => record,
     };
     let page = Page::of(&record.about, &record.provenance);
-    let mut board = frame::frame(
-        &frame::About::of(&page, true),
-        Some(&record.answer.kind().what(&record.about)),
-    );
+    let what = record.answer.what(&record.about);
+    let mut board = frame::frame(page.about, page.provenance, Some(&what), true);
     let (headline, panels) = drawn(&record.answer, &page);
     board.headline = headline;
     let beside = record.surroundings.map_or_else(Vec::new, |beside| beside.panels(&page));
@@ -81,10 +79,8 @@ fn dated(panels: &mut [Panel], page: &Page<'_>, is_past: bool) {
         false => format!(", {} old", age_text(page.age_ms)),
     };
     let when = format!("{verb} {}{age}.", page.as_of().strftime("%Y-%m-%d %H:%M:%S UTC"));
-    first.note = Some(match first.note.take() {
-        Some(note) => format!("{note} {when}"),
-        None => when,
-    });
+    let note = first.note.take().into_iter().chain([when]);
+    first.note = note.reduce(|note, when| format!("{note} {when}"));
 }
 
 /// Everything that an answer has a picture for, then what is left of it.
@@ -92,7 +88,7 @@ fn drawn(figures: &AnyFigures, page: &Page<'_>) -> (Option<Headline>, Vec<Panel>
     let kind = figures.kind();
     let mut panels = kind.panels(page);
     if !page.base().is_empty() {
-        let rest = figures::rest(figures, &kind.shown(), panels.is_empty(), page);
+        let rest = figures::rest(figures, kind.shown(), panels.is_empty(), page);
         panels.extend(rest);
     }
     (kind.headline(page), panels)

@@ -13,34 +13,34 @@ use jiff::Timestamp;
 use tribune_core::{Error, Result};
 use tribune_page::{Board, Headline, Panel, Width};
 
-use super::asked::{KEEP_BOOK, KEEP_PROFILE, KEEP_STREAMED, Pages, Recent, is_current, keep_candles, keep_markets};
+use super::asked::{KEEP_BOOK, Pages, Recent, TRADES, is_current, keep_markets};
 use super::cache::Found;
+use super::frame::frame;
 use super::panels::{missing, settled};
-use super::{dated, drawn, frame};
+use super::{dated, drawn};
 use crate::id::{AnalyticsKind, Kind, MarketId};
 use crate::kinds::book::Bests;
 use crate::kinds::cost::cost_table;
-use crate::kinds::flow::FLOW_SECS;
-use crate::kinds::klines::Range;
 use crate::kinds::ticker::Ticker;
-use crate::kinds::{self, AnyFigures, Page};
+use crate::kinds::{self, About, AnyFigures, Page, Provenance};
 use crate::market::{ASKED_EACH_TIME, BookReading, Market, NOT_KEPT, Origin};
 use tribune_analytics::Published;
 use tribune_analytics::sizes::sizes;
 use tribune_binance::feed::BookState;
 use tribune_binance::model::{Interval, Symbol, SymbolStatus};
+use tribune_binance::moment::Moment;
 use tribune_binance::number::Notional;
 use tribune_market_parts::book::{Pair, depth_chart, imbalance_line, ladder, spread_line};
 use tribune_market_parts::parts::links;
 use tribune_page::text::{age as age_text, places};
 
-/// The candles of a page about a market.
-const CANDLES: usize = 72;
-const CANDLES_OF: Interval = Interval::H1;
+/// The candles of a page about a market, and of one that is too young for a picture of these.
+const CANDLES: Kind = Kind::Klines(Interval::H1);
 const FEWEST_CANDLES: usize = 24;
-const YOUNG_CANDLES_OF: Interval = Interval::M5;
-const TRADES: usize = 50;
-const PROFILE_HOURS: u32 = 24;
+const YOUNG_CANDLES: Kind = Kind::Klines(Interval::M5);
+
+const PROFILE: Kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
+const FLOW: Kind = Kind::Analytics(AnalyticsKind::OrderFlow);
 
 /// A picture that is kept for longer than this says of when it is.
 const AS_GOOD_AS_NOW: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
     };
     let mut board = match id.kind() {
         Kind::Ticker => look.whole().await?,
-        kind => look.one(id, kind).await?,
+        kind => look.one(kind).await?,
     };
     let has_report = market.always_tracked().contains(&symbol.name);
     board.links = links(&symbol.name, has_report);
@@ -90,7 +90,7 @@ async fn all_markets(market: &Market, pages: &Pages, id: &MarketId) -> Result<Bo
     let recent = pages.read(id.to_string(), keep_markets(market), &*market.clock, answer);
     let recent = recent.await.map_err(Error::unavailable)?;
     let page = recent.page();
-    let mut board = frame::frame(&frame::About::of(&page, false), None);
+    let mut board = frame(page.about, page.provenance, None, false);
     (board.headline, board.panels) = drawn(recent.figures(), &page);
     board.notes.extend(recent.figures().kind().notes(page.about));
     board.is_live = true;
@@ -109,38 +109,30 @@ const fn takes_a_live_book(kind: Kind) -> bool {
 impl Look<'_> {
     /// A page on the whole market.
     async fn whole(&self) -> Result<Board> {
-        let name = &*self.symbol.name;
         let (ticker, candles, profile, flow, book) = join!(
-            self.read(
-                "ticker",
-                self.keep(Kind::Ticker),
-                kinds::ticker::load(self.market, name).boxed()
-            ),
+            self.read(Kind::Ticker),
             self.candles(),
-            self.read(
-                "profile",
-                KEEP_PROFILE,
-                kinds::profile::load(self.market, name, PROFILE_HOURS, None).boxed()
-            ),
-            self.read(
-                "flow",
-                self.keep_flow(),
-                kinds::flow::load(self.market, name, FLOW_SECS).boxed()
-            ),
-            self.book(),
+            self.read(PROFILE),
+            self.read(FLOW),
+            self.book()
         );
         if let (Err(why), Err(_), Err(_)) = (&ticker, &candles, &book) {
             return Err(Error::unavailable(why.clone()));
         }
-        let mut board = self.frame(book.as_deref().ok());
+        let provenance = match &book {
+            Ok(book) => Provenance::of_book(self.market, book),
+            Err(_) => Provenance::new(self.market, Origin::Rest, None, Moment::now(&*self.market.clock)),
+        };
+        let mut board = frame(&About::symbol(self.symbol), &provenance, None, false);
         let day = match &ticker {
             Ok(recent) => {
                 let day = self.newest_day(recent);
-                let (day, page) = day.ok_or_else(|| Error::internal("a ticker has the figures of another kind"))?;
+                let day = day.ok_or_else(|| Error::internal("a ticker has the figures of another kind"))?;
                 let current = book.as_deref().ok();
                 let current = current.filter(|book| is_current(book, self.age_of(book), recent.age_ms()));
                 let live = current.and_then(|book| Bests::of_depth(&book.view.depth));
-                let mut headline = day.day().headline(live.or_else(|| day.bests()).as_ref(), &page);
+                let bests = live.or_else(|| day.bests());
+                let mut headline = day.day().headline(bests.as_ref(), &recent.page());
                 self.date_by_stream(&mut headline);
                 board.headline = Some(headline);
                 board.notes.extend(self.old_day(recent));
@@ -153,33 +145,34 @@ impl Look<'_> {
         };
         let last = day.as_ref().and_then(|day| Some(day.last_price?.as_f64()));
         let mut panels = self.book_panels(book, day.map(|day| day.quote_volume));
+        let profile = Panel {
+            width: Width::Half,
+            ..self.picture("profile", PROFILE, profile, last)
+        };
         panels.extend([
-            from_answer(
-                "candles",
-                candles,
-                keep_candles(CANDLES_OF),
-                |figures, page| match figures {
-                    AnyFigures::Klines(klines) => Some(klines.chart(page)),
-                    _ => None,
-                },
-            ),
-            from_answer("profile", profile, KEEP_PROFILE, |figures, page| match figures {
-                AnyFigures::Profile(profile) => {
-                    let page = Page {
-                        last_price: last,
-                        ..*page
-                    };
-                    Some(profile.chart(&page, Width::Half))
-                }
-                _ => None,
-            }),
-            from_answer("flow", flow, self.keep_flow(), |figures, page| match figures {
-                AnyFigures::Flow(flow) => Some(flow.panel(page)),
-                _ => None,
-            }),
+            self.picture("candles", CANDLES, candles, last),
+            profile,
+            self.picture("flow", FLOW, flow, last),
         ]);
         board.panels = settled(Kind::Ticker, panels);
         Ok(board)
+    }
+
+    /// A picture of one of the market's documents, or why there is none.
+    fn picture(&self, key: &'static str, kind: Kind, recent: Result<Recent, String>, last: Option<f64>) -> Panel {
+        let drawn = recent.and_then(|recent| {
+            let page = Page {
+                last_price: last,
+                ..recent.page()
+            };
+            let panel = match recent.figures() {
+                AnyFigures::Flow(flow) => Some(flow.panel(&page)),
+                figures => figures.kind().panels(&page).into_iter().find(|panel| panel.key == key),
+            };
+            let panel = panel.ok_or_else(|| "there is nothing to draw".to_owned())?;
+            Ok(aged(panel, page.as_of(), Some(page.age_ms), self.keep(kind)))
+        });
+        drawn.unwrap_or_else(|why| missing(Kind::Ticker, key, why))
     }
 
     /// The price may be of this moment, and what the ticker says of the day not: then that is said.
@@ -193,35 +186,27 @@ impl Look<'_> {
 
     /// Hours, or minutes where the market is too young for a picture of hours.
     async fn candles(&self) -> Result<Recent, String> {
-        let of = |interval: Interval| {
-            let range = Range::newest(interval, CANDLES);
-            let answer = kinds::klines::load(self.market, &self.symbol.name, range);
-            async move {
-                self.read(interval.as_str(), keep_candles(interval), answer.boxed())
-                    .await
-            }
-        };
-        let hours = of(CANDLES_OF).await;
+        let hours = self.read(CANDLES).await;
         let is_young = |recent: &Recent| match recent.figures() {
             AnyFigures::Klines(klines) => klines.listed() < FEWEST_CANDLES,
             _ => false,
         };
-        if hours.as_ref().is_ok_and(is_young) {
-            return of(YOUNG_CANDLES_OF).await.or(hours);
+        match hours.as_ref().is_ok_and(is_young) {
+            true => self.read(YOUNG_CANDLES).await.or(hours),
+            false => hours,
         }
-        hours
     }
 
     /// A page on one thing about it.
-    async fn one(&self, id: &MarketId, kind: Kind) -> Result<Board> {
-        let recent = self.answer(id, kind).await.map_err(Error::unavailable)?;
+    async fn one(&self, kind: Kind) -> Result<Board> {
+        let recent = self.read(kind).await.map_err(Error::unavailable)?;
         let last = self.tracked.as_ref().and_then(|tracked| tracked.tape.last());
         let page = Page {
             last_price: last.map(|trade| trade.price.as_f64()),
             ..recent.page()
         };
-        let what = recent.figures().kind().what(page.about);
-        let mut board = frame::frame(&self.about(&page), Some(&what));
+        let what = recent.figures().what(page.about);
+        let mut board = frame(page.about, &self.provenance(&recent), Some(&what), false);
         let (headline, panels) = drawn(recent.figures(), &page);
         // Where there is no headline the first panel says it for all, and trades have their times.
         let age = Some(page.age_ms).filter(|_| headline.is_some() && kind != Kind::Trades);
@@ -230,7 +215,7 @@ impl Look<'_> {
         if matches!(kind, Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2) {
             panels = self.with_live_book(panels).await;
         }
-        if kind == Kind::Analytics(AnalyticsKind::OrderFlow) {
+        if kind == FLOW {
             panels.push(self.last_trades());
         }
         board.headline = headline;
@@ -241,44 +226,30 @@ impl Look<'_> {
         Ok(board)
     }
 
-    /// The answer that the page is about.
-    async fn answer(&self, id: &MarketId, kind: Kind) -> Result<Recent, String> {
-        let key = id.to_string();
-        if kind == Kind::Trades
-            && let Some(answer) = kinds::trades::streamed(self.market, self.symbol, TRADES)
-        {
-            return self.read(&key, KEEP_STREAMED, async { Ok(answer) }.boxed()).await;
-        }
-        let answer = kinds::load(self.market, id).boxed();
-        self.read(&key, self.keep(kind), answer).await
-    }
-
     /// What was answered a while ago of a book that was live then says nothing of how it is now.
-    fn about<'a>(&self, page: &Page<'a>) -> frame::About<'a> {
-        let mut about = frame::About::of(page, false);
+    fn provenance(&self, recent: &Recent) -> Provenance {
+        let mut provenance = recent.answer().provenance.clone();
         let status = self.tracked.as_ref().map(|tracked| tracked.status().state);
         let state = status.unwrap_or(BookState::Warming);
-        if about.state == Some(BookState::Live) && state != BookState::Live {
-            about.state = Some(state);
-            about.reason = status.is_none().then_some(ASKED_EACH_TIME);
+        if provenance.book_state == Some(BookState::Live) && state != BookState::Live {
+            provenance.book_state = Some(state);
+            provenance.book_state_reason = status.is_none().then(|| ASKED_EACH_TIME.to_owned());
         }
-        about
+        provenance
     }
 
     fn last_trades(&self) -> Panel {
-        let streamed = kinds::trades::streamed(self.market, self.symbol, TRADES);
-        let drawn = streamed.and_then(|answer| match &answer.figures {
-            AnyFigures::Trades(trades) => Some(trades.panel(&Page::of(&answer.about, &answer.provenance))),
-            _ => None,
-        });
-        drawn.unwrap_or_else(|| {
-            let why = if self.tracked.is_some() {
-                format!("the stream has not brought {TRADES} trades in a row yet")
-            } else {
-                NOT_KEPT.to_owned()
-            };
-            missing(Kind::Trades, "trades", why)
-        })
+        let answer = self.streamed_trades();
+        if let Some(answer) = &answer
+            && let AnyFigures::Trades(trades) = &answer.figures
+        {
+            return trades.panel(&Page::of(&answer.about, &answer.provenance));
+        }
+        let why = match self.tracked {
+            Some(_) => format!("the stream has not brought {TRADES} trades in a row yet"),
+            None => NOT_KEPT.to_owned(),
+        };
+        missing(Kind::Trades, "trades", why)
     }
 
     /// The pictures of the answer, with the whole live book in place of the levels that an answer lists.
@@ -327,13 +298,12 @@ impl Look<'_> {
     }
 
     /// The day that a ticker tells of, after the last trade.
-    fn newest_day<'a>(&self, ticker: &'a Recent) -> Option<(Ticker, Page<'a>)> {
+    fn newest_day(&self, ticker: &Recent) -> Option<Ticker> {
         let AnyFigures::Ticker(day) = ticker.figures() else {
             return None;
         };
         let last = self.live_tape().and_then(|tracked| tracked.tape.last());
-        let day = last.map_or_else(|| (**day).clone(), |trade| day.after_trade(trade.price));
-        Some((day, ticker.page()))
+        Some(last.map_or_else(|| (**day).clone(), |trade| day.after_trade(trade.price)))
     }
 
     /// A price of the tape is as old as the stream, not as the ticker.
@@ -348,19 +318,6 @@ impl Look<'_> {
         headline.as_of = heard.or(headline.as_of);
     }
 
-    fn frame(&self, book: Option<&BookReading>) -> Board {
-        let about = frame::About {
-            base: &self.symbol.base,
-            quote: &self.symbol.quote,
-            simulated: self.market.simulated(),
-            state: book.map(|book| book.state),
-            reason: book.and_then(|book| book.reason.as_deref()),
-            clock_note: self.market.clock_note(),
-            is_past: false,
-        };
-        frame::frame(&about, None)
-    }
-
     fn pair(&self) -> Pair {
         let step = self.symbol.tick_size.map(|step| step.to_string());
         Pair {
@@ -369,21 +326,6 @@ impl Look<'_> {
             price_places: places([step.as_deref().unwrap_or("0.00000001")]),
         }
     }
-}
-
-/// The picture of an answer, or why there is none.
-fn from_answer(
-    key: &'static str,
-    recent: Result<Recent, String>,
-    keep: Duration,
-    draw: impl FnOnce(&AnyFigures, &Page<'_>) -> Option<Panel>,
-) -> Panel {
-    let drawn = recent.and_then(|recent| {
-        let page = recent.page();
-        let panel = draw(recent.figures(), &page).ok_or_else(|| "there is nothing to draw".to_owned())?;
-        Ok(aged(panel, page.as_of(), Some(page.age_ms), keep))
-    });
-    drawn.unwrap_or_else(|why| missing(Kind::Ticker, key, why))
 }
 
 /// What is kept for a while says of when it is, in words that stay while it does: a live page is not sent it every

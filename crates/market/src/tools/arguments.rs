@@ -4,9 +4,11 @@ use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
 use crate::resolve::SymbolTable;
+use tribune_analytics::cost::{Action, Size};
+use tribune_analytics::ranking::Order;
 use tribune_binance::model::{Interval, Millis};
 use tribune_binance::moment::parse_time;
-use tribune_binance::number::InvalidNumber;
+use tribune_binance::number::{InvalidNumber, Notional, Quantity};
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
 
@@ -15,22 +17,48 @@ impl Arguments<'_> {
         self.0.get(name).and_then(Value::as_str)
     }
 
-    /// The schema has bounded it.
-    pub(super) fn small(&self, name: &str) -> Option<u32> {
-        self.0.get(name).and_then(Value::as_f64).map(|number| number as u32)
+    /// A number that the schema has bounded, and has a default for.
+    pub(super) fn whole(&self, name: &str) -> u32 {
+        let number = self.0.get(name).and_then(Value::as_f64);
+        number.map_or(0, |number| number as u32)
     }
 
-    pub(super) fn count(&self, name: &str) -> Option<usize> {
-        self.small(name).map(|number| number as usize)
+    pub(super) fn count(&self, name: &str) -> usize {
+        self.whole(name) as usize
+    }
+
+    pub(super) fn side(&self) -> Action {
+        match self.text("side") {
+            Some("sell") => Action::Sell,
+            _ => Action::Buy,
+        }
+    }
+
+    pub(super) fn size(&self) -> Result<Size> {
+        let money = self.decimal("notional", Notional::parse)?;
+        let quantity = self.decimal("quantity", Quantity::parse)?;
+        match (money, quantity) {
+            (Some(money), None) => Ok(Size::Quote(money)),
+            (None, Some(quantity)) => Ok(Size::Base(quantity)),
+            _ => Err(Error::invalid_argument(
+                "binance_cost_to_trade was not run: give either `notional` (an amount of the quote asset) or `quantity` (an amount of the base asset).",
+            )),
+        }
+    }
+
+    pub(super) fn order(&self) -> Order {
+        let asked = self.text("sort_by");
+        let known = Order::ALL.into_iter().find(|order| Some(order.as_str()) == asked);
+        known.unwrap_or(Order::Volume)
     }
 
     pub(super) fn millis(&self, name: &str) -> Result<Option<Millis>> {
         let Some(given) = self.0.get(name) else {
             return Ok(None);
         };
-        let meant = time(given).filter(|millis| *millis >= 0);
+        let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
+        let meant = parse_time(&given).filter(|millis| *millis >= 0);
         meant.map(Some).ok_or_else(|| {
-            let given = given.as_str().map_or_else(|| given.to_string(), str::to_owned);
             Error::invalid_argument(format!(
                 "`{name}` is no time since 1970: {}; give one such as 2026-11-15T00:00:00Z, a day such as 2026-11-15, or milliseconds since 1970",
                 tribune_core::wire::clip(&given, 40)
@@ -86,6 +114,7 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
     for (name, value) in args.iter_mut() {
         match (name.as_str(), &mut *value) {
             ("symbol", Value::String(text)) => *text = symbol(text, table),
+            ("symbols", Value::String(list)) => *value = names(list).map(|name| symbol(name, table)).collect(),
             ("symbols", Value::Array(list)) => {
                 for item in list {
                     if let Value::String(text) = item {
@@ -107,11 +136,6 @@ pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
             _ => {}
         }
     }
-    // One symbol where several are wanted, and the reverse.
-    if let Some(Value::String(text)) = args.get("symbols") {
-        let list: Vec<Value> = names(text).map(|text| Value::String(symbol(text, table))).collect();
-        args.insert("symbols".to_owned(), Value::Array(list));
-    }
 }
 
 /// The names in a list that is written as text: `BTCUSDT, ETHUSDT`, or as JSON has it.
@@ -130,15 +154,6 @@ fn whole(text: &str) -> Option<u32> {
     let text = text.trim();
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_plain.then(|| text.parse().ok()).flatten()
-}
-
-/// What a time that was given means.
-fn time(given: &Value) -> Option<Millis> {
-    match given {
-        Value::Number(number) => parse_time(&number.to_string()),
-        Value::String(text) => parse_time(text),
-        _ => None,
-    }
 }
 
 /// Without what groups digits by three. A comma that may be a decimal one stays, and is refused: `0,5` is not 5.

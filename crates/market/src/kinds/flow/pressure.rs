@@ -2,26 +2,20 @@
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use tribune_page::parts::{signed, tone_of};
-use tribune_page::{Amount, Figure};
+use tribune_page::parts::signed;
 
-use crate::kinds::Page;
-use crate::market::{Market, NOT_KEPT, Origin, TradesReading};
+use crate::kinds::prelude::*;
+use tribune_analytics::Watch;
 use tribune_analytics::history::EVERY_MS as SAMPLE_EVERY_MS;
 use tribune_analytics::impact::{KyleLambda, impact_samples, kyle_lambda};
-use tribune_analytics::{Standing, Watch};
 use tribune_binance::feed::Beats;
-use tribune_binance::model::{Millis, Symbol};
-use tribune_binance::number::Quantity;
 use tribune_binance::tape::Tape;
 
 /// A connection that has brought nothing for as long is silent.
 const SILENT_SECS: u64 = 2;
 
 /// What best prices and sizes did meanwhile; known of books that were watched as long.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Pressure {
     ofi_base: Option<Quantity>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +33,7 @@ pub(super) struct Pressure {
 }
 
 /// How much trading moved the mid, over as long as it was watched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Impact {
     kyle_lambda: Option<KyleLambda>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,10 +54,8 @@ impl Impact {
 
     fn missing(reason: impl ToString) -> Self {
         Self {
-            kyle_lambda: None,
-            sampling_secs: None,
-            window_secs: None,
             reason: Some(reason.to_string()),
+            ..Self::default()
         }
     }
 
@@ -75,10 +67,8 @@ impl Impact {
         // A stretch across a gap would have the price's change, and not the trades that made it.
         for stretch in history.split(|sample| sample.mid.is_none() || sample.time < known_from) {
             let mids: Vec<(Millis, f64)> = stretch.iter().filter_map(|at| Some((at.time, at.mid?))).collect();
-            secs += mids
-                .last()
-                .zip(mids.first())
-                .map_or(0, |(last, first)| (last.0 - first.0) / 1_000);
+            let ends = mids.first().zip(mids.last());
+            secs += ends.map_or(0, |(first, last)| (last.0 - first.0) / 1_000);
             samples.extend(impact_samples(&mids, recent.trades()));
         }
         match kyle_lambda(&samples) {
@@ -108,15 +98,10 @@ impl Pressure {
         Self::of(beats, window_secs, now.saturating_duration_since(heard).as_secs())
     }
 
-    const fn missing(reason: String) -> Self {
+    fn missing(reason: String) -> Self {
         Self {
-            ofi_base: None,
-            window_secs: None,
-            changes: None,
-            complete: None,
             reason: Some(reason),
-            standing: None,
-            note: None,
+            ..Self::default()
         }
     }
 
@@ -147,7 +132,7 @@ impl Pressure {
             Some(ofi) => Figure {
                 tone: tone_of(Some(ofi.as_f64())),
                 note: Some("of the best levels; describes the same seconds, does not predict".to_owned()),
-                ..Figure::new(label, Amount::new(signed(&ofi.to_string()), page.base()))
+                ..Figure::new(label, page.size(signed(&ofi.to_string())))
             },
             None => Figure::unknown(label, self.reason.as_deref().unwrap_or("it is not known yet")),
         }

@@ -46,9 +46,12 @@ fn unlisted_candles_can_be_asked_for() {
 
 #[test]
 fn change_is_measured_from_the_first_open() {
-    let change = |from, to| change_pct(price(from), price(to)).map(|change| change.to_string());
+    let change = |from, to| {
+        let (amount, _) = change(price(from), price(to), "%".to_owned())?;
+        Some(amount.text)
+    };
     // (110 − 80)/80 = 37.5 %; (2 − 3)/3 = −33.333… %.
-    assert_eq!(change("80", "110").as_deref(), Some("37.5"));
+    assert_eq!(change("80", "110").as_deref(), Some("+37.5"));
     assert_eq!(change("3", "2").as_deref(), Some("-33.333"));
     assert_eq!(change("0", "1"), None);
 }
