@@ -2,13 +2,12 @@
 
 use jiff::Timestamp;
 use rust_decimal::Decimal;
-use tribune_analytics::Unavailable;
 use tribune_analytics::history::{HISTORY_SECS, IMBALANCE_LEVELS, Sample};
 use tribune_analytics::quotes::Touch;
 use tribune_binance::book::{Depth, Level};
 use tribune_binance::model::Millis;
 use tribune_binance::number::Quantity;
-use tribune_page::parts::{noted, panel, panel_or_why};
+use tribune_page::parts::panel_or_why;
 use tribune_page::text::{padded, places, ratio_places};
 use tribune_page::{Amount, Content, DepthChart, Ladder, Line, Lines, Panel, Rung, Width};
 
@@ -48,20 +47,18 @@ fn steps(levels: impl Iterator<Item = Level>) -> impl Iterator<Item = Step> {
 }
 
 pub fn depth_chart(depth: &Depth, pair: &Pair) -> Panel {
-    let drawn = Touch::of(depth).map_err(why).map(|touch| {
+    let touch = Touch::of(depth).map_err(|reason| reason.to_string());
+    let drawn = touch.map(|touch| {
         let mid = (touch.bid().price.as_f64() + touch.ask().price.as_f64()) / 2.0;
         let (bids, asks) = (near(depth.known_bids(), mid), near(depth.known_asks(), mid));
         let is_near = |side: &[(f64, f64)]| side.last().is_none_or(|(price, _)| within(*price, mid));
-        let reach = if is_near(&bids) && is_near(&asks) {
-            format!("within {CHART_PCT} % of the mid")
-        } else {
-            format!("the best {FEWEST_LEVELS} a side and those within {CHART_PCT} % of the mid")
+        let reach = match is_near(&bids) && is_near(&asks) {
+            true => format!("within {CHART_PCT} % of the mid"),
+            false => format!("the best {FEWEST_LEVELS} a side and those within {CHART_PCT} % of the mid"),
         };
+        let (base, bid_count, ask_count) = (&pair.base, bids.len(), asks.len());
         let note = format!(
-            "Quantity up to each price, in {}: {} bid and {} ask levels, {reach}. Exact.",
-            pair.base,
-            bids.len(),
-            asks.len(),
+            "Quantity up to each price, in {base}: {bid_count} bid and {ask_count} ask levels, {reach}. Exact."
         );
         let chart = DepthChart {
             bids: thinned(bids),
@@ -102,20 +99,9 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 pub fn ladder(depth: &Depth, pair: &Pair) -> Panel {
     let bids: Vec<Step> = steps(depth.known_bids().take(RUNGS)).collect();
     let asks: Vec<Step> = steps(depth.known_asks().take(RUNGS)).collect();
-    if depth.is_crossed() {
-        let why = "the best bid is not below the best ask: the book is wrong until it is fetched again";
-        return panel("ladder", "Order book", Width::Half, Content::Missing(why.to_owned()));
-    }
-    let largest = bids
-        .iter()
-        .chain(&asks)
-        .map(|step| step.total.as_f64())
-        .fold(0.0, f64::max);
-    if largest <= 0.0 {
-        let why = "the book is empty: nobody bids or offers now";
-        return panel("ladder", "Order book", Width::Half, Content::Missing(why.to_owned()));
-    }
-    let quantities: Vec<String> = bids.iter().chain(&asks).map(|step| step.total.to_string()).collect();
+    let both = || bids.iter().chain(&asks);
+    let largest = both().map(|step| step.total.as_f64()).fold(0.0, f64::max);
+    let quantities: Vec<String> = both().map(|step| step.total.to_string()).collect();
     let quantity_places = places(quantities.iter().map(String::as_str));
     let rung = |step: &Step| Rung {
         price: padded(&step.level.price.to_string(), pair.price_places),
@@ -123,34 +109,38 @@ pub fn ladder(depth: &Depth, pair: &Pair) -> Panel {
         total: padded(&step.total.to_string(), quantity_places),
         share: (step.total.as_f64() / largest).clamp(0.0, 1.0),
     };
-    let note = format!(
-        "The best {} bids and {} asks; quantities in {}, totals from the best price on. Exact.",
-        bids.len(),
-        asks.len(),
-        pair.base
-    );
-    let ladder = Ladder {
-        spread: Touch::of(depth)
-            .ok()
-            .map(|touch| Amount::new(touch.spread().to_string(), &pair.quote)),
-        bids: bids.iter().map(rung).collect(),
-        asks: asks.iter().map(rung).collect(),
-        price_unit: pair.quote.clone(),
-        quantity_unit: pair.base.clone(),
+    let content = if depth.is_crossed() {
+        Err("the best bid is not below the best ask: the book is wrong until it is fetched again".to_owned())
+    } else if largest <= 0.0 {
+        Err("the book is empty: nobody bids or offers now".to_owned())
+    } else {
+        let (bid_count, ask_count, base) = (bids.len(), asks.len(), &pair.base);
+        let note = format!(
+            "The best {bid_count} bids and {ask_count} asks; quantities in {base}, totals from the best price on. Exact."
+        );
+        let touch = Touch::of(depth).ok();
+        let ladder = Ladder {
+            spread: touch.map(|touch| Amount::new(touch.spread().to_string(), &pair.quote)),
+            bids: bids.iter().map(rung).collect(),
+            asks: asks.iter().map(rung).collect(),
+            price_unit: pair.quote.clone(),
+            quantity_unit: pair.base.clone(),
+        };
+        Ok((Content::Ladder(ladder), Some(note)))
     };
-    noted(
-        panel("ladder", "Order book", Width::Half, Content::Ladder(ladder)),
-        note,
-    )
+    panel_or_why("ladder", "Order book", Width::Half, content)
 }
 
 /// `samples` are `None` if the book is not kept live.
 pub fn spread_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
-    let lines = line(samples, now, |sample| sample.spread_bps).map(|line| Lines {
+    let lines = line(samples, now, |sample| sample.spread_bps).map(|points| Lines {
         unit: "bps".to_owned(),
-        places: places_of(&line),
+        places: places_of(&points),
         range: None,
-        lines: vec![labelled("Spread", line)],
+        lines: vec![Line {
+            label: "Spread".to_owned(),
+            points,
+        }],
     });
     let note = format!("In basis points of the mid, {}. Exact.", window());
     let content = lines.map(|lines| (Content::Lines(lines), Some(note)));
@@ -158,11 +148,14 @@ pub fn spread_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
 }
 
 pub fn imbalance_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
-    let lines = line(samples, now, |sample| sample.imbalance).map(|line| Lines {
+    let lines = line(samples, now, |sample| sample.imbalance).map(|points| Lines {
         unit: String::new(),
         places: 2,
         range: Some((-1.0, 1.0)),
-        lines: vec![labelled("Imbalance", line)],
+        lines: vec![Line {
+            label: "Imbalance".to_owned(),
+            points,
+        }],
     });
     let note = format!(
         "(bid − ask)/(bid + ask) of the best {IMBALANCE_LEVELS} levels a side, {}: 1 is all bids, −1 all asks. Sound, but short-lived.",
@@ -173,17 +166,8 @@ pub fn imbalance_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
 }
 
 fn window() -> String {
-    format!(
-        "sampled every 2 s for {} minutes; gaps are where the book was not live",
-        HISTORY_SECS / 60
-    )
-}
-
-fn labelled(label: &str, points: Vec<(Timestamp, Option<f64>)>) -> Line {
-    Line {
-        label: label.to_owned(),
-        points,
-    }
+    let minutes = HISTORY_SECS / 60;
+    format!("sampled every 2 s for {minutes} minutes; gaps are where the book was not live")
 }
 
 /// As many as the smallest takes: a tick of the dearest is thousandths of a basis point.
@@ -217,10 +201,6 @@ fn line(
         points.extend(at(now).map(|time| (time, None)));
     }
     Ok(points)
-}
-
-fn why(reason: Unavailable) -> String {
-    reason.to_string()
 }
 
 #[cfg(test)]

@@ -50,25 +50,25 @@ impl Citing {
     }
 
     /// Keeps search results, each with the chart and the book of the moment.
-    pub(crate) async fn cite_hits(&self, hits: &[(Found, Document)]) -> Vec<String> {
-        let mut kept: HashMap<(Arc<str>, bool), Option<Value>> = HashMap::new();
-        let mut keep = |(found, document): &(Found, Document)| {
+    pub(crate) async fn cite_hits<'a>(&self, hits: impl Iterator<Item = (&'a Found, &'a Document)>) -> Vec<String> {
+        let mut known: HashMap<(Arc<str>, bool), Option<Value>> = HashMap::new();
+        let mut documents = Vec::new();
+        for (found, document) in hits {
             let Some(answer) = &found.answer else {
-                return document.clone();
+                documents.push(document.clone());
+                continue;
             };
             let (name, kind) = (answer.about.name(), found.kind);
-            let surroundings = kept
+            let surroundings = known
                 .entry((name.clone(), is_about_prices(kind)))
                 .or_insert_with(|| self.surroundings(name, kind));
-            let record = answer.record(Some(&found.snippet), surroundings.clone());
             // What is at hand may be of another kind than the document that was found.
-            Document {
+            documents.push(Document {
                 id: document.id.clone(),
                 title: document.title.clone(),
-                ..record
-            }
-        };
-        let documents: Vec<Document> = hits.iter().map(&mut keep).collect();
+                ..answer.record(Some(&found.snippet), surroundings.clone())
+            });
+        }
         self.records.cite_all(&documents).await
     }
 

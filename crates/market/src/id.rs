@@ -19,28 +19,26 @@ pub enum AnalyticsKind {
     Health,
 }
 
-impl AnalyticsKind {
-    const ALL: &[Self] = &[
-        Self::OrderFlow,
-        Self::VolumeProfile,
-        Self::Anomalies,
-        Self::LiquidityVacuums,
-        Self::Health,
-    ];
+/// As they stand in an id.
+const ANALYSES: [(&str, AnalyticsKind); 5] = [
+    ("order_flow", AnalyticsKind::OrderFlow),
+    ("volume_profile", AnalyticsKind::VolumeProfile),
+    ("anomalies", AnalyticsKind::Anomalies),
+    ("liquidity_vacuums", AnalyticsKind::LiquidityVacuums),
+    ("health", AnalyticsKind::Health),
+];
 
+impl AnalyticsKind {
     /// As it stands in an id.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OrderFlow => "order_flow",
-            Self::VolumeProfile => "volume_profile",
-            Self::Anomalies => "anomalies",
-            Self::LiquidityVacuums => "liquidity_vacuums",
-            Self::Health => "health",
-        }
+    pub fn as_str(self) -> &'static str {
+        ANALYSES
+            .iter()
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(name, _)| name)
     }
 
     pub(crate) fn named(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|kind| kind.as_str() == text)
+        ANALYSES.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
     }
 }
 
@@ -61,45 +59,34 @@ pub enum Kind {
     Markets,
 }
 
+/// The kinds whose ids have only a symbol behind their scheme.
+const PLAIN: [(&str, Kind); 8] = [
+    ("ticker", Kind::Ticker),
+    ("orderbook", Kind::OrderBook),
+    ("orderbook_l1", Kind::OrderBookL1),
+    ("orderbook_l2", Kind::OrderBookL2),
+    ("trades", Kind::Trades),
+    ("exchange_info", Kind::ExchangeInfo),
+    ("report", Kind::Report),
+    ("markets", Kind::Markets),
+];
+
 impl Kind {
     /// The scheme of its ids.
-    pub const fn scheme(self) -> &'static str {
+    pub fn scheme(self) -> &'static str {
         match self {
-            Self::Ticker => "ticker",
-            Self::OrderBook => "orderbook",
-            Self::OrderBookL1 => "orderbook_l1",
-            Self::OrderBookL2 => "orderbook_l2",
             Self::Klines(_) => "klines",
-            Self::Trades => "trades",
-            Self::ExchangeInfo => "exchange_info",
             Self::Analytics(_) => "analytics",
-            Self::Report => "report",
-            Self::Markets => "markets",
+            plain => PLAIN
+                .iter()
+                .find(|(_, kind)| *kind == plain)
+                .map_or("", |(scheme, _)| scheme),
         }
     }
 
     /// The kind of a scheme whose ids have only a symbol behind it.
     pub(crate) fn of_scheme(scheme: &str) -> Option<Self> {
-        use Kind::{ExchangeInfo, Markets, OrderBook, OrderBookL1, OrderBookL2, Report, Ticker, Trades};
-        [
-            Ticker,
-            OrderBook,
-            OrderBookL1,
-            OrderBookL2,
-            Trades,
-            ExchangeInfo,
-            Report,
-            Markets,
-        ]
-        .into_iter()
-        .find(|kind| kind.scheme() == scheme)
-    }
-
-    pub const fn interval(self) -> Option<Interval> {
-        match self {
-            Self::Klines(interval) => Some(interval),
-            _ => None,
-        }
+        PLAIN.iter().find(|(known, _)| *known == scheme).map(|(_, kind)| *kind)
     }
 }
 
@@ -183,67 +170,48 @@ fn symbol(text: &str, scheme: &str) -> Result<Arc<str>, Error> {
 }
 
 fn klines(key: &str) -> Result<MarketId, Error> {
-    let Some((name, interval)) = key.split_once(':') else {
-        return Err(wrong_klines(
-            "the id has no interval",
-            &format!("klines:{}:1h", clip(key)),
-        ));
-    };
+    let (name, interval) = key.split_once(':').unwrap_or((key, ""));
     if let Ok(interval) = interval.parse() {
         return Ok(MarketId::new(Kind::Klines(interval), symbol(name, "klines")?));
     }
-    if name.parse::<Interval>().is_ok() {
-        return Err(wrong_klines(
-            "the symbol comes before the interval",
-            &format!("klines:{}:{name}", clip(interval)),
-        ));
-    }
-    // `1H` can only mean an hour; of `1M` and `1m` each is what it is.
-    let meant = interval.to_lowercase().parse::<Interval>().unwrap_or(Interval::H1);
-    Err(wrong_klines(
-        &format!("there is no interval `{}`", clip(interval)),
-        &format!("klines:{}:{meant}", clip(name)),
-    ))
-}
-
-fn wrong_klines(fault: &str, example: &str) -> Error {
+    let (fault, example) = if interval.is_empty() {
+        ("the id has no interval".to_owned(), format!("{}:1h", clip(name)))
+    } else if name.parse::<Interval>().is_ok() {
+        let fault = "the symbol comes before the interval";
+        (fault.to_owned(), format!("{}:{name}", clip(interval)))
+    } else {
+        // `1H` can only mean an hour; of `1M` and `1m` each is what it is.
+        let meant = interval.to_lowercase().parse::<Interval>().unwrap_or(Interval::H1);
+        let fault = format!("there is no interval `{}`", clip(interval));
+        (fault, format!("{}:{meant}", clip(name)))
+    };
     let intervals: Vec<&str> = Interval::ALL.iter().map(|interval| interval.as_str()).collect();
-    Error::invalid_argument(format!(
-        "{fault}; write it as in `{example}`, with one of {} (`1m` is a minute, `1M` a month)",
+    Err(Error::invalid_argument(format!(
+        "{fault}; write it as in `klines:{example}`, with one of {} (`1m` is a minute, `1M` a month)",
         intervals.join(", ")
-    ))
+    )))
 }
 
 fn analytics(key: &str) -> Result<MarketId, Error> {
     let (kind, name) = key.split_once(':').unwrap_or((key, ""));
-    if let Some(kind) = AnalyticsKind::named(kind) {
-        if name.is_empty() {
-            let kind = kind.as_str();
-            return Err(wrong_analytics(
-                "the id has no symbol",
-                &format!("analytics:{kind}:BTCUSDT"),
-            ));
+    let (fault, example) = match AnalyticsKind::named(kind) {
+        Some(kind) if !name.is_empty() => {
+            return Ok(MarketId::new(Kind::Analytics(kind), symbol(name, "analytics:TYPE")?));
         }
-        return Ok(MarketId::new(Kind::Analytics(kind), symbol(name, "analytics:TYPE")?));
-    }
-    if AnalyticsKind::named(name).is_some() {
-        return Err(wrong_analytics(
-            "the type comes before the symbol",
-            &format!("analytics:{name}:{}", clip(kind)),
-        ));
-    }
-    Err(wrong_analytics(
-        &format!("there is no analysis `{}`", clip(kind)),
-        "analytics:order_flow:BTCUSDT",
-    ))
-}
-
-fn wrong_analytics(fault: &str, example: &str) -> Error {
-    let kinds: Vec<&str> = AnalyticsKind::ALL.iter().map(|kind| kind.as_str()).collect();
-    Error::invalid_argument(format!(
-        "{fault}; write it as in `{example}`, with one of {}",
-        kinds.join(", ")
-    ))
+        Some(_) => ("the id has no symbol".to_owned(), format!("{kind}:BTCUSDT")),
+        None if AnalyticsKind::named(name).is_some() => {
+            let fault = "the type comes before the symbol";
+            (fault.to_owned(), format!("{name}:{}", clip(kind)))
+        }
+        None => (
+            format!("there is no analysis `{}`", clip(kind)),
+            "order_flow:BTCUSDT".to_owned(),
+        ),
+    };
+    Err(Error::invalid_argument(format!(
+        "{fault}; write it as in `analytics:{example}`, with one of {}",
+        ANALYSES.map(|(name, _)| name).join(", ")
+    )))
 }
 
 /// A piece of the caller's text, short enough to be quoted back.

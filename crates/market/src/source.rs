@@ -6,10 +6,9 @@ use async_trait::async_trait;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tribune_core::wire::clip;
+use tribune_core::wire::{clip, object};
 use tribune_core::{
-    CallContext, Cited, Clock, Document, DocumentId, Hit, JsonObject, Query, Result, Source, SourceFacts, SourceStatus,
-    Tool,
+    CallContext, Cited, Clock, Document, DocumentId, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
 use tribune_page::{Board, View};
 
@@ -93,23 +92,16 @@ impl MarketSource {
 
     /// What is found, as it is now, all of it cited at once if the call cites.
     async fn hits(&self, found: Vec<(Found, &Match)>, cx: &CallContext) -> Arc<[Hit]> {
-        let (found, matches): (Vec<_>, Vec<&Match>) = found
-            .into_iter()
-            .map(|(found, matched)| {
-                let document = in_brief(&found, matched);
-                ((found, document), matched)
-            })
-            .unzip();
-        let urls = match cx.cites {
+        let documents: Vec<Document> = found.iter().map(|(found, matched)| in_brief(found, matched)).collect();
+        let mut urls = match cx.cites {
             true => {
-                let urls = self.citing.cite_hits(&found).await;
-                urls.into_iter().map(Some).collect()
+                let hits = found.iter().map(|(found, _)| found).zip(&documents);
+                self.citing.cite_hits(hits).await.into_iter()
             }
-            false => vec![None; found.len()],
+            false => Vec::new().into_iter(),
         };
-        let found = found.into_iter().zip(matches).zip(urls);
-        let hit = |(((_, document), matched), url): (((Found, Document), &Match), Option<String>)| Hit {
-            url,
+        let hit = |((_, matched), document): ((Found, &Match), Document)| Hit {
+            url: urls.next(),
             id: document.id,
             title: document.title,
             snippet: document.text,
@@ -118,28 +110,28 @@ impl MarketSource {
             coverage: matched.coverage,
             metadata: Some(document.metadata),
         };
-        found.map(hit).collect()
+        found.into_iter().zip(documents).map(hit).collect()
     }
 }
 
 /// What a search finds, as a document of a few words.
 fn in_brief(found: &Found, matched: &Match) -> Document {
-    let mut metadata = JsonObject::new();
     let resolved = match matched.kind {
         Kind::Markets => "quote_asset",
         _ => "resolved_symbol",
     };
-    metadata.insert(resolved.to_owned(), json!(&*matched.symbol));
-    metadata.insert("matched_on".to_owned(), json!(matched.matched_on.as_str()));
     let alternatives: Vec<&str> = matched.alternatives.iter().take(5).map(|name| &**name).collect();
-    metadata.insert("alternatives".to_owned(), json!(alternatives));
     Document {
         id: matched.id.clone(),
         title: found.title.clone(),
         text: clip(&found.snippet, SNIPPET_CHARS - 1).into_owned(),
         url: None,
         as_of: Some(found.as_of),
-        metadata,
+        metadata: object(json!({
+            resolved: &*matched.symbol,
+            "matched_on": matched.matched_on.as_str(),
+            "alternatives": alternatives,
+        })),
         passages: Vec::new(),
     }
 }
@@ -200,14 +192,10 @@ impl Source for MarketSource {
 
     fn facts(&self) -> SourceFacts {
         let market = self.market();
-        let simulated = market.simulated().is_some();
+        let label = market.simulated().map_or("", |_| "SIMULATED ");
         SourceFacts {
             name: NAME.to_owned(),
-            title: if simulated {
-                "SIMULATED Binance Spot markets".to_owned()
-            } else {
-                "Binance Spot markets".to_owned()
-            },
+            title: format!("{label}Binance Spot markets"),
             description: Some(
                 "Live cryptocurrency prices, 24-hour statistics, order books, candles, trades, order flow and liquidity: ask by name (bitcoin, eth/btc) or symbol (BTCUSDT)."
                     .to_owned(),

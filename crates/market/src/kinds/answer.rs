@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tribune_core::wire::object;
 use tribune_core::{Document, DocumentId, JsonObject, Result};
 
 use super::AnyFigures;
@@ -119,15 +118,10 @@ impl Provenance {
             Origin::Stream => "from the exchange's streams",
             Origin::Rest => "asked of the exchange",
         };
-        let mut sentence = format!("{when}, {} ms old, {from}", self.age_ms);
-        if let Some(state) = self.book_state {
-            sentence.push_str(&format!("; live book: {}", state.as_str()));
-        }
-        if let Some(reason) = &self.book_state_reason {
-            sentence.push_str(&format!(" ({reason})"));
-        }
-        sentence.push('.');
-        sentence
+        let state = self.book_state.map(|state| format!("; live book: {}", state.as_str()));
+        let reason = self.book_state_reason.as_ref().map(|reason| format!(" ({reason})"));
+        let (state, reason) = (state.unwrap_or_default(), reason.unwrap_or_default());
+        format!("{when}, {} ms old, {from}{state}{reason}.", self.age_ms)
     }
 }
 
@@ -194,35 +188,25 @@ impl Answer {
     }
 
     fn document_with(&self, figures: &JsonObject) -> Document {
-        let mut text = String::with_capacity(2_048);
-        let mut line = |words: &str| {
-            text.push_str(words);
-            text.push('\n');
-        };
-        if let Some(label) = &self.provenance.simulated {
-            line(&format!("{label}."));
-        }
-        let sentences = self.figures.kind().sentences(&self.about);
-        sentences.iter().for_each(|sentence| line(sentence));
-        line(&self.provenance.sentence());
-        if let Some(note) = &self.provenance.clock_note {
-            line(&format!("Note: {note}."));
-        }
-        line("\nData:");
         let provenance = fields_of(&self.provenance);
+        let label = self.provenance.simulated.as_ref().map(|label| format!("{label}."));
+        let mut lines: Vec<String> = label.into_iter().collect();
+        lines.extend(self.figures.kind().sentences(&self.about));
+        lines.push(self.provenance.sentence());
+        let note = self.provenance.clock_note.as_ref();
+        lines.extend(note.map(|note| format!("Note: {note}.")));
+        lines.push("\nData:".to_owned());
         let mut tables = Vec::new();
         for (name, value) in provenance.iter().chain(figures) {
             match columns_and_rows(value) {
                 Some(table) => tables.push((name, table)),
-                None => line(&format!("{name}: {}", plain(value))),
+                None => lines.push(format!("{name}: {}", plain(value))),
             }
         }
+        let cells = |row: &[Value]| row.iter().map(plain).collect::<Vec<_>>().join(",");
         for (name, (columns, rows)) in tables {
-            let cells = |row: &[Value]| row.iter().map(plain).collect::<Vec<_>>().join(",");
-            line(&format!("\n{name} ({}):", cells(columns)));
-            for row in rows.iter().filter_map(Value::as_array) {
-                line(&cells(row));
-            }
+            lines.push(format!("\n{name} ({}):", cells(columns)));
+            lines.extend(rows.iter().filter_map(Value::as_array).map(|row| cells(row)));
         }
         let mut metadata = fields_of(&self.about);
         metadata.extend(provenance);
@@ -230,11 +214,10 @@ impl Answer {
         if let Some(source) = metadata.shift_remove("source") {
             metadata.insert("data_source".to_owned(), source);
         }
-        text.truncate(text.trim_end().len());
         Document {
             id: self.id.clone(),
             title: self.title.clone(),
-            text,
+            text: lines.join("\n"),
             url: None,
             as_of: Some(self.provenance.as_of()),
             metadata,
@@ -244,15 +227,17 @@ impl Answer {
 
     /// The document as a citation keeps it: with the typed values beside its text, and what a page shows beside them.
     pub(crate) fn record(&self, snippet: Option<&str>, surroundings: Option<Value>) -> Document {
-        let figures = fields_of(&super::Plain(&self.figures));
-        let mut document = self.document_with(&figures);
-        let mut record = object(json!({"about": self.about, "provenance": self.provenance, "snippet": snippet}));
-        record.insert(
-            "answer".to_owned(),
-            json!({"kind": self.figures.kind_name(), "figures": Value::Object(figures)}),
-        );
-        record.insert("surroundings".to_owned(), surroundings.unwrap_or_default());
-        document.metadata.insert(RECORD.to_owned(), Value::Object(record));
+        let answer = json!(self.figures);
+        let figures = answer.get("figures").and_then(Value::as_object);
+        let mut document = self.document_with(figures.unwrap_or(&JsonObject::new()));
+        let record = json!({
+            "about": self.about,
+            "provenance": self.provenance,
+            "snippet": snippet,
+            "answer": answer,
+            "surroundings": surroundings,
+        });
+        document.metadata.insert(RECORD.to_owned(), record);
         document
     }
 }

@@ -123,12 +123,6 @@ macro_rules! kinds {
                 };
                 self.kind().what(about).unwrap_or_else(|| usual.to_owned())
             }
-
-            const fn kind_name(&self) -> &'static str {
-                match self {
-                    $(Self::$name(_) => $word),*
-                }
-            }
         }
 
         impl Serialize for Plain<'_> {

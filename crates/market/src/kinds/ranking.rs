@@ -37,19 +37,11 @@ struct Summary {
     window: String,
     reason: Option<String>,
     standing: Standing,
-    /// The first of each order, for the sentences.
+    /// With the first of each order, which not every answer lists.
     #[serde(skip)]
-    leaders: Leaders,
+    sentences: Vec<String>,
     #[serde(skip)]
     covers: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Default)]
-struct Leaders {
-    volume: Vec<RankedMarket>,
-    gain: Vec<RankedMarket>,
-    loss: Vec<RankedMarket>,
-    range: Vec<RankedMarket>,
 }
 
 /// The first markets in one order.
@@ -108,7 +100,7 @@ fn answer(days: Days, market: &Market, figures: impl FnOnce(&Ranking, Summary) -
     let ranking = Ranking::of(days.days.iter().cloned());
     let exchange_time = days.days.iter().filter_map(|(_, day)| day.exchange_time).max();
     let provenance = Provenance::new(market, days.origin, exchange_time, days.heard);
-    let figures = figures(&ranking, Summary::new(&ranking, days.window, days.stale));
+    let figures = figures(&ranking, Summary::new(&ranking, &days.money, days.window, days.stale));
     let id = MarketId::new(Kind::Markets, days.money.clone());
     Answer::about(&id, About::all_markets(days.money), provenance, figures)
 }
@@ -153,47 +145,38 @@ fn first(ranking: &Ranking, order: Order, most: usize) -> Vec<RankedMarket> {
 }
 
 impl Summary {
-    fn new(ranking: &Ranking, covers: &'static str, stale: Option<String>) -> Self {
+    fn new(ranking: &Ranking, money: &str, covers: &'static str, stale: Option<String>) -> Self {
         let uncounted = ranking.quote_volume.is_none();
-        Self {
-            note: stale,
-            markets_counted: ranking.places.len(),
-            rose: ranking.count(Ordering::Greater),
-            fell: ranking.count(Ordering::Less),
-            unchanged: ranking.count(Ordering::Equal),
-            quote_volume: ranking.quote_volume,
-            volume_share_of_first_10_pct: ranking.share_of_first(10),
-            window: format!("{covers}, of each market as it was last traded"),
-            reason: uncounted.then(|| "the sum is more than can be counted".to_owned()),
-            standing: Standing::Exact,
-            leaders: Leaders {
-                volume: first(ranking, Order::Volume, NAMED),
-                gain: first(ranking, Order::Gain, NAMED),
-                loss: first(ranking, Order::Loss, NAMED),
-                range: first(ranking, Order::Range, 1),
-            },
-            covers,
-        }
-    }
-
-    fn sentences(&self, about: &About) -> Vec<String> {
-        let (money, leaders, covers) = (about.quote(), &self.leaders, self.covers);
-        let (count, rose, fell) = (self.markets_counted, self.rose, self.fell);
-        let traded = or_unknown(self.quote_volume);
-        let (most, share) = (shares(&leaders.volume), or_unknown(self.volume_share_of_first_10_pct));
-        let (gains, losses) = (moves(&leaders.gain), moves(&leaders.loss));
-        let widest = leaders.range.first();
-        let widest = widest.and_then(|market| Some(format!("{} {}%", market.symbol, market.range_pct?)));
-        let widest = or_unknown(widest);
-        let stale = self.note.as_ref().map(|stale| format!("{stale}."));
-        let all = [
+        let (rose, fell) = (ranking.count(Ordering::Greater), ranking.count(Ordering::Less));
+        let (count, share) = (ranking.places.len(), ranking.share_of_first(10));
+        let (traded, first_ten) = (or_unknown(ranking.quote_volume), or_unknown(share));
+        let most = shares(&first(ranking, Order::Volume, NAMED));
+        let gains = moves(&first(ranking, Order::Gain, NAMED));
+        let losses = moves(&first(ranking, Order::Loss, NAMED));
+        let widest = first(ranking, Order::Range, 1).into_iter().next();
+        let widest = or_unknown(widest.and_then(|market| Some(format!("{} {}%", market.symbol, market.range_pct?))));
+        let about_all = [
             format!(
                 "{count} markets priced in {money}, over {covers}: {rose} rose, {fell} fell; {traded} {money} traded."
             ),
-            format!("Most of the volume: {most}; the first ten have {share}% of it."),
+            format!("Most of the volume: {most}; the first ten have {first_ten}% of it."),
             format!("Largest gains: {gains}. Largest losses: {losses}. Widest range: {widest}."),
         ];
-        stale.into_iter().chain(all).collect()
+        let is_stale = stale.as_ref().map(|stale| format!("{stale}."));
+        Self {
+            note: stale,
+            markets_counted: count,
+            rose,
+            fell,
+            unchanged: ranking.count(Ordering::Equal),
+            quote_volume: ranking.quote_volume,
+            volume_share_of_first_10_pct: share,
+            window: format!("{covers}, of each market as it was last traded"),
+            reason: uncounted.then(|| "the sum is more than can be counted".to_owned()),
+            standing: Standing::Exact,
+            sentences: is_stale.into_iter().chain(about_all).collect(),
+            covers,
+        }
     }
 
     fn headline(&self, page: &Page<'_>) -> Headline {
@@ -259,8 +242,8 @@ impl Figures for TopMarkets {
         title(about)
     }
 
-    fn sentences(&self, about: &About) -> Vec<String> {
-        self.summary.sentences(about)
+    fn sentences(&self, _about: &About) -> Vec<String> {
+        self.summary.sentences.clone()
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
@@ -288,8 +271,8 @@ impl Figures for AllMarkets {
         title(about)
     }
 
-    fn sentences(&self, about: &About) -> Vec<String> {
-        self.summary.sentences(about)
+    fn sentences(&self, _about: &About) -> Vec<String> {
+        self.summary.sentences.clone()
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
@@ -388,7 +371,7 @@ mod tests {
         let figures = TopMarkets {
             summary: Summary {
                 volume_share_of_first_10_pct: Some(100.0),
-                ..Summary::new(&empty, "the last 24 hours", None)
+                ..Summary::new(&empty, "USDT", "the last 24 hours", None)
             },
             sort_by: "gain".to_owned(),
             markets_listed: 2,

@@ -1,6 +1,8 @@
 //! Output schemas: which figures an answer has, of which JSON type, and which of them always. Nested parts and
 //! descriptions are left out, because every model reads every tool's schema.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -98,36 +100,26 @@ fn is_told(name: &str) -> bool {
 
 /// `"string"`, or `["string", "null"]` where there are several.
 fn types(schema: &Value) -> Value {
-    let mut all = Vec::new();
-    collect_types(schema, &mut all);
+    let mut all = types_of(schema);
+    let mut seen = HashSet::new();
+    all.retain(|name| seen.insert(*name));
     match all.as_slice() {
         [one] => json!(one),
         several => json!(several),
     }
 }
 
-fn collect_types(schema: &Value, all: &mut Vec<String>) {
-    let mut add = |name: &str| {
-        if !all.iter().any(|known| known == name) {
-            all.push(name.to_owned());
-        }
-    };
-    match schema.get("type") {
-        Some(Value::String(name)) => add(name),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(&mut add),
-        _ => {}
-    }
-    for one in ["const", "enum"] {
-        match schema.get(one) {
-            Some(Value::Array(values)) if values.iter().all(Value::is_string) => add("string"),
-            Some(Value::String(_)) => add("string"),
-            _ => {}
-        }
-    }
-    for several in ["anyOf", "oneOf"] {
-        let schemas = schema.get(several).and_then(Value::as_array).into_iter().flatten();
-        schemas.for_each(|schema| collect_types(schema, all));
-    }
+fn types_of(schema: &Value) -> Vec<&str> {
+    let listed = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
+    let own = schema
+        .get("type")
+        .into_iter()
+        .chain(listed("type"))
+        .filter_map(Value::as_str);
+    let constant = schema.get("const").into_iter().chain(listed("enum"));
+    let words = constant.filter(|value| value.is_string()).map(|_| "string");
+    let alternatives = listed("anyOf").chain(listed("oneOf")).flat_map(types_of);
+    own.chain(words).chain(alternatives).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! What a search finds of a document: its snippet and as much of its answer as is at hand, without asking the exchange.
 
+use std::borrow::Cow;
+
 use futures::FutureExt as _;
 use jiff::Timestamp;
 
-use super::{About, Answer, pair_name, short};
+use super::{About, Answer, AnyFigures, pair_name, short};
 use super::{anomalies, flow, health, info, open_candle, ranking, ticker, trades};
 use crate::id::{AnalyticsKind, Kind, MarketId};
 use crate::market::{BookReading, Market};
@@ -33,30 +35,25 @@ pub(crate) fn found(market: &Market, symbol: &Symbol, kind: Kind) -> Found {
             (rules, sentence)
         }
     };
-    let as_of = answer.as_ref().map(|answer| answer.provenance.as_of());
-    let as_of = as_of.unwrap_or_else(|| market.clock.now());
-    let sentence = sentence.unwrap_or_else(|| to_fetch(&about, kind, answer.as_ref()));
+    let (title, content) = described(kind);
+    let sentence = sentence.unwrap_or_else(|| to_fetch(&about, content, answer.as_ref()));
+    let title = format!("{} {title} ({})", symbol.name, pair_name(&about));
     let silent_ms = silent_ms(market, symbol).filter(|_| kind != Kind::ExchangeInfo);
-    let title = format!("{} {} ({})", symbol.name, title(kind), pair_name(&about));
-    labelled(market, &title, &sentence, as_of, silent_ms, kind, answer)
+    labelled(market, kind, &title, &sentence, silent_ms, answer)
 }
 
 /// The same of all markets of one quote asset; `None` while nothing is known of any.
 pub(crate) fn found_all(market: &Market, money: &str) -> Option<Found> {
     let answer = ranking::at_hand(market, money)?;
     let sentence = snippet(&answer)?;
-    let (title, as_of) = (
-        answer.title.trim_start_matches("SIMULATED ").to_owned(),
-        answer.provenance.as_of(),
-    );
+    let title = answer.title.trim_start_matches("SIMULATED ").to_owned();
     let silent_ms = Some(answer.provenance.age_ms);
     Some(labelled(
         market,
+        Kind::Markets,
         &title,
         &sentence,
-        as_of,
         silent_ms,
-        Kind::Markets,
         Some(answer),
     ))
 }
@@ -64,11 +61,10 @@ pub(crate) fn found_all(market: &Market, money: &str) -> Option<Found> {
 /// What is said before anything else, because snippets are cut: that it is simulated, and that it is old.
 fn labelled(
     market: &Market,
+    kind: Kind,
     title: &str,
     sentence: &str,
-    as_of: Timestamp,
     silent_ms: Option<u64>,
-    kind: Kind,
     answer: Option<Answer>,
 ) -> Found {
     let label = market.simulated().map_or("", |_| "SIMULATED ");
@@ -76,6 +72,8 @@ fn labelled(
         Some(silent) if silent >= SILENT_MS => format!("STALE (nothing was heard for {} s): ", silent / 1_000),
         _ => String::new(),
     };
+    let as_of = answer.as_ref().map(|answer| answer.provenance.as_of());
+    let as_of = as_of.unwrap_or_else(|| market.clock.now());
     Found {
         title: format!("{label}{title}"),
         snippet: format!("{label}{stale}{sentence} As of {}.", written(as_of)),
@@ -135,19 +133,19 @@ fn at_hand(market: &Market, symbol: &Symbol, kind: Kind) -> Option<Answer> {
 
 /// What the last day says of a document that needs candles.
 fn day_sentence(day: &Answer, symbol: &Symbol, kind: Kind) -> Option<String> {
-    let super::AnyFigures::Ticker(day) = &day.figures else {
+    let AnyFigures::Ticker(day) = &day.figures else {
         return None;
     };
     let Symbol { name, base, quote, .. } = symbol;
     let (low, high, last) = (day.low_price?, day.high_price?, day.last_price?);
     match kind {
         Kind::Analytics(AnalyticsKind::VolumeProfile) => {
-            let average = day.quote_volume.decimal().checked_div(day.volume_base.decimal())?;
-            let prices = [last, day.open_price?, high, low];
+            let volume = day.volume_base.decimal();
+            let average = day.quote_volume.decimal().checked_div(volume)?;
+            let places = price_places(symbol.tick_size, &[last, day.open_price?, high, low]);
+            let (volume, average) = (short(volume), average.round_dp(places));
             Some(format!(
-                "{name}: in 24 hours {} {base} traded from {low} to {high} {quote}, on average at {}. Fetch it for the profile.",
-                short(day.volume_base.decimal()),
-                average.round_dp(price_places(symbol.tick_size, &prices)),
+                "{name}: in 24 hours {volume} {base} traded from {low} to {high} {quote}, on average at {average}. Fetch it for the profile."
             ))
         }
         Kind::Analytics(AnalyticsKind::LiquidityVacuums) => Some(format!(
@@ -166,18 +164,16 @@ fn price_places(step: Option<Price>, seen: &[Price]) -> u32 {
 }
 
 /// Of a document that nothing is at hand of, what is known of its market, and what it has.
-fn to_fetch(about: &About, kind: Kind, day: Option<&Answer>) -> String {
-    let name = about.name();
+fn to_fetch(about: &About, content: &str, day: Option<&Answer>) -> String {
+    let (name, quote) = (about.name(), about.quote());
     let last = day.and_then(|day| match &day.figures {
-        super::AnyFigures::Ticker(day) => day.last_price,
+        AnyFigures::Ticker(day) => day.last_price,
         _ => None,
     });
-    let Some(has) = content(kind) else {
-        return format!("{name}: no price is known yet; fetch it.");
-    };
     match last {
-        Some(last) => format!("{name}: last {last} {}. Fetch it for {has}.", about.quote()),
-        None => format!("{name}: nothing is known of it yet. Fetch it for {has}."),
+        _ if content.is_empty() => format!("{name}: no price is known yet; fetch it."),
+        Some(last) => format!("{name}: last {last} {quote}. Fetch it for {content}."),
+        None => format!("{name}: nothing is known of it yet. Fetch it for {content}."),
     }
 }
 
@@ -189,42 +185,26 @@ fn silent_ms(market: &Market, symbol: &Symbol) -> Option<u64> {
     Some(heard.or(market.feed.board.heard())?.age_ms(&*market.clock))
 }
 
-/// What a document of this kind is about its symbol.
-fn title(kind: Kind) -> String {
-    let title = match kind {
-        Kind::Ticker => "price and last 24 hours",
-        Kind::OrderBook => "order book",
-        Kind::OrderBookL1 => "best bid and ask",
-        Kind::OrderBookL2 => "order book depth",
-        Kind::Klines(interval) => return format!("{interval} candles"),
-        Kind::Trades => "recent trades",
-        Kind::ExchangeInfo => "trading rules",
-        Kind::Report => "market report",
-        Kind::Markets => "among all markets",
-        Kind::Analytics(AnalyticsKind::OrderFlow) => "order flow",
-        Kind::Analytics(AnalyticsKind::VolumeProfile) => "volume profile",
-        Kind::Analytics(AnalyticsKind::Anomalies) => "market anomalies",
-        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => "liquidity vacuums",
-        Kind::Analytics(AnalyticsKind::Health) => "market health",
+/// What a document of this kind is about its symbol, and what it has that is seldom at hand; of those without, the
+/// price says enough.
+fn described(kind: Kind) -> (Cow<'static, str>, &'static str) {
+    let (title, content) = match kind {
+        Kind::Klines(interval) => return (format!("{interval} candles").into(), "the candles"),
+        Kind::Ticker => ("price and last 24 hours", ""),
+        Kind::OrderBook => ("order book", "the bids and asks"),
+        Kind::OrderBookL1 => ("best bid and ask", "the best bid and ask, and the spread"),
+        Kind::OrderBookL2 => ("order book depth", "the depth, and what trades would cost"),
+        Kind::Trades => ("recent trades", "the trades"),
+        Kind::ExchangeInfo => ("trading rules", ""),
+        Kind::Report => ("market report", ""),
+        Kind::Markets => ("among all markets", ""),
+        Kind::Analytics(AnalyticsKind::OrderFlow) => ("order flow", "what buyers took and sellers gave"),
+        Kind::Analytics(AnalyticsKind::VolumeProfile) => ("volume profile", "the profile"),
+        Kind::Analytics(AnalyticsKind::Anomalies) => ("market anomalies", "what is unusual"),
+        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => ("liquidity vacuums", "the prices with little volume"),
+        Kind::Analytics(AnalyticsKind::Health) => ("market health", "the score"),
     };
-    title.to_owned()
-}
-
-/// What a document has that is seldom at hand; of the others the price says enough.
-const fn content(kind: Kind) -> Option<&'static str> {
-    Some(match kind {
-        Kind::OrderBook => "the bids and asks",
-        Kind::OrderBookL1 => "the best bid and ask, and the spread",
-        Kind::OrderBookL2 => "the depth, and what trades would cost",
-        Kind::Klines(_) => "the candles",
-        Kind::Trades => "the trades",
-        Kind::Analytics(AnalyticsKind::OrderFlow) => "what buyers took and sellers gave",
-        Kind::Analytics(AnalyticsKind::VolumeProfile) => "the profile",
-        Kind::Analytics(AnalyticsKind::Anomalies) => "what is unusual",
-        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => "the prices with little volume",
-        Kind::Analytics(AnalyticsKind::Health) => "the score",
-        Kind::Ticker | Kind::ExchangeInfo | Kind::Report | Kind::Markets => return None,
-    })
+    (title.into(), content)
 }
 
 #[cfg(test)]

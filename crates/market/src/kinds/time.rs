@@ -3,12 +3,14 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tribune_binance::model::Millis;
 use tribune_binance::moment::written;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "String", from = "Timestamp")]
+#[schemars(with = "String")]
 pub struct Time(pub Timestamp);
 
 impl Time {
@@ -29,28 +31,14 @@ impl fmt::Display for Time {
     }
 }
 
-impl Serialize for Time {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&written(self.0))
+impl From<Time> for String {
+    fn from(time: Time) -> Self {
+        written(time.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Time {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Timestamp::deserialize(deserializer).map(Self)
-    }
-}
-
-impl JsonSchema for Time {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Time".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
+impl From<Timestamp> for Time {
+    fn from(time: Timestamp) -> Self {
+        Self(time)
     }
 }

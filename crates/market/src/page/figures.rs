@@ -6,7 +6,7 @@ use tribune_page::parts::{noted, panel};
 use tribune_page::text::{capitalised, plain};
 use tribune_page::{Content, Figure, Panel, Width};
 
-use super::words::{amount, is_told, label};
+use super::words::{amount, has, is_told, label};
 use crate::kinds::Page;
 use crate::kinds::{AnyFigures, Plain, columns_and_rows, fields_of};
 
@@ -21,10 +21,9 @@ const UNKNOWN: &str = "it is not known";
 pub(super) fn rest(figures: &AnyFigures, shown: &str, is_alone: bool, page: &Page<'_>) -> Option<Panel> {
     let fields = fields_of(&Plain(figures));
     let why = fields.get("reason").and_then(Value::as_str).unwrap_or(UNKNOWN);
-    let is_shown = |name: &str| shown.split(' ').any(|shown| shown == name);
     let mut list = Vec::new();
     for (name, value) in &fields {
-        if !is_told(name) || is_shown(name) || columns_and_rows(value).is_some() {
+        if !is_told(name) || has(shown, name) || columns_and_rows(value).is_some() {
             continue;
         }
         match value {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use jiff::Timestamp;
 use tribune_core::Document;
 use tribune_page::{Board, Panel};
 
@@ -13,7 +14,7 @@ use crate::kinds::klines::{self, Range};
 use crate::kinds::{AnyFigures, Kept, Record};
 use crate::market::Market;
 use tribune_binance::candles::open_time;
-use tribune_binance::model::{Interval, Millis};
+use tribune_binance::model::Interval;
 
 const CANDLES: usize = 60;
 /// Candles of a citation never change; they are kept for those who open the same page soon.
@@ -36,9 +37,8 @@ pub(crate) async fn add_history(market: &Market, pages: &Pages, id: &MarketId, d
     if record.snippet.is_none() {
         return;
     }
-    let cited = record.provenance.as_of().as_millisecond();
     let market = market.for_pages();
-    let candles = candles_before(&market, pages, id, interval, cited);
+    let candles = candles_before(&market, pages, id.symbol(), interval, record.provenance.as_of());
     if let Ok(Some(panel)) = tokio::time::timeout(PATIENCE, candles).await {
         board.panels.retain(|other| other.key != panel.key);
         board.panels.insert(0, panel);
@@ -49,25 +49,24 @@ pub(crate) async fn add_history(market: &Market, pages: &Pages, id: &MarketId, d
 async fn candles_before(
     market: &Market,
     pages: &Pages,
-    id: &MarketId,
+    symbol: &str,
     interval: Interval,
-    cited: Millis,
+    cited: Timestamp,
 ) -> Option<Panel> {
-    let opened = open_time(interval, cited)?;
+    let opened = open_time(interval, cited.as_millisecond())?;
     let range = Range {
         end: Some(opened - 1),
         ..Range::newest(interval, CANDLES)
     };
-    let key = format!("{interval} candles of {} before {opened}", id.symbol());
-    let answer = klines::load(market, id.symbol(), range).boxed();
+    let key = format!("{interval} candles of {symbol} before {opened}");
+    let answer = klines::load(market, symbol, range).boxed();
     let recent = pages.read(key, KEEP, &*market.clock, answer).await.ok()?;
-    let AnyFigures::Klines(klines) = recent.figures() else {
-        return None;
-    };
-    if klines.listed() == 0 {
-        return None;
+    match recent.figures() {
+        AnyFigures::Klines(klines) if klines.listed() > 0 => {
+            let mut panel = klines.chart(&recent.page());
+            panel.note.get_or_insert_default().push_str(NOTE);
+            Some(panel)
+        }
+        _ => None,
     }
-    let mut panel = klines.chart(&recent.page());
-    panel.note.get_or_insert_default().push_str(NOTE);
-    Some(panel)
 }

@@ -6,59 +6,28 @@ use crate::kinds::Page;
 use tribune_page::text::{capitalised, derived, time_of};
 
 /// Said elsewhere on the page, or for programs only.
-const UNTOLD: &[&str] = &[
-    "note",
-    "annualisation",
-    "mapping",
-    "sampling",
-    "interval",
-    "last_closed",
-    "levels_asked",
-    "basis",
-    "rules",
-    "start_ms",
-    "end_ms",
-    "bid_complete",
-    "ask_complete",
-    "last_update_id",
-    "window_start",
-    "window_end",
-];
+const UNTOLD: &str = "note annualisation mapping sampling interval last_closed levels_asked basis rules start_ms end_ms \
+                      bid_complete ask_complete last_update_id window_start window_end";
 
-/// Names whose words do not say enough.
+/// Names whose words do not say enough, of figures that no headline or panel shows.
 const NAMED: &[(&str, &str)] = &[
-    ("poc", "Point of control"),
-    ("poc_low", "Its row from"),
-    ("poc_high", "Its row up to"),
-    ("vah", "Value area high"),
-    ("val", "Value area low"),
-    ("vwap", "VWAP"),
     ("atr", "ATR"),
     ("atr_pct", "ATR in percent"),
     ("amihud_pct_per_million_quote", "moved by a million"),
     ("band", "Near the mid"),
     ("filled_base", "Filled quantity"),
     ("filled_quote", "Filled worth"),
-    ("cost_bps", "Cost against mid"),
-    ("cost_quote", "Cost in money"),
     ("asked_base", "Asked quantity"),
     ("asked_quote", "Asked worth"),
     ("spread_bps", "Spread in basis points"),
     ("depth_25_bps", "Within 25 bps of mid"),
     ("quote", "worth"),
     ("quote_volume", "Worth"),
-    ("volume_base", "Volume"),
     ("cvd_base", "Cumulative delta"),
     ("cvd_high_base", "Cumulative delta, highest"),
     ("cvd_low_base", "Cumulative delta, lowest"),
-    ("ofi_base", "Order-flow imbalance"),
-    ("net_flow_base", "Net flow"),
-    ("net_flow_quote", "Net flow, worth"),
-    ("buy_volume_base", "Bought"),
-    ("sell_volume_base", "Sold"),
     ("buy_quote_volume", "Bought, worth"),
     ("sell_quote_volume", "Sold, worth"),
-    ("orders_per_sec", "Trades a second"),
     ("imbalance_l1", "Imbalance of the best levels"),
     ("bid_levels_known", "Bid levels known"),
     ("ask_levels_known", "Ask levels known"),
@@ -71,8 +40,13 @@ const NAMED: &[(&str, &str)] = &[
 /// Endings that are units, and values as such.
 const ENDINGS: &[&str] = &["_bps", "_pct", "_base", "_quote", "_secs", "_ms"];
 
+/// Whether a name is one of a list, divided by spaces.
+pub(super) fn has(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
+}
+
 pub(super) fn is_told(name: &str) -> bool {
-    !UNTOLD.contains(&name) && !name.ends_with("standing") && !name.ends_with("_listed")
+    !has(UNTOLD, name) && !name.ends_with("standing") && !name.ends_with("_listed")
 }
 
 pub(super) fn label(name: &str) -> String {
@@ -110,6 +84,11 @@ pub(super) fn amount(name: &str, value: &str, page: &Page<'_>) -> Amount {
 
 /// Prices that come from a division: their last places say nothing.
 const DERIVED: &[&str] = &["vwap", "microprice", "atr"];
+
+/// Names of prices and sums of money whose endings do not say so.
+const MONEY: &str = "price mid spread microprice vwap row_width tick_size quote price_change \
+                     from to atr";
+
 fn unit(name: &str, page: &Page<'_>) -> Option<String> {
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     if name.ends_with("_pct_per_million_quote") {
@@ -125,35 +104,12 @@ fn unit(name: &str, page: &Page<'_>) -> Option<String> {
         "ms"
     } else if ends(&["_base", "_quantity"]) || name == "step_size" {
         page.base()
-    } else if ends(&["_price", "_quote", "quote_volume", "_notional", "true_range"]) || is_price(name) {
+    } else if ends(&["_price", "_quote", "quote_volume", "_notional", "true_range"]) || has(MONEY, name) {
         page.quote()
     } else {
         return None;
     };
     Some(unit.to_owned())
-}
-
-fn is_price(name: &str) -> bool {
-    const PRICES: &[&str] = &[
-        "price",
-        "mid",
-        "spread",
-        "microprice",
-        "vwap",
-        "poc",
-        "poc_low",
-        "poc_high",
-        "vah",
-        "val",
-        "row_width",
-        "tick_size",
-        "quote",
-        "price_change",
-        "from",
-        "to",
-        "atr",
-    ];
-    PRICES.contains(&name)
 }
 
 #[cfg(test)]
@@ -163,9 +119,8 @@ mod tests {
     #[test]
     fn names_are_words_and_endings_units() {
         assert_eq!(label("weighted_average_price"), "Weighted average price");
-        assert_eq!(label("cost_bps"), "Cost against mid");
+        assert_eq!(label("spread_bps"), "Spread in basis points");
         assert_eq!(label("threshold_bps"), "Threshold");
-        assert_eq!(label("vah"), "Value area high");
         assert!(!is_told("microprice_standing") && !is_told("bids_listed") && is_told("mid"));
     }
 }

@@ -11,7 +11,7 @@ use super::question::Question;
 use super::symbols::SymbolTable;
 use super::words::DEFAULT_INTERVAL;
 use crate::id::{AnalyticsKind, Kind, MarketId};
-use tribune_binance::model::{Interval, Symbol, SymbolStatus};
+use tribune_binance::model::{Symbol, SymbolStatus};
 
 /// A document that answers a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,6 @@ pub struct Match {
     /// For all markets at once, their quote asset.
     pub symbol: Arc<str>,
     pub kind: Kind,
-    pub interval: Option<Interval>,
     pub matched_on: MatchedOn,
     /// From 0 to 1; never rises along a list.
     pub score: f32,
@@ -86,7 +85,6 @@ fn found(symbol: &Arc<str>, kind: Kind, matched_on: MatchedOn) -> Option<Match> 
         id: MarketId::new(kind, Arc::clone(symbol)).document_id().ok()?,
         symbol: Arc::clone(symbol),
         kind,
-        interval: kind.interval(),
         matched_on,
         score: matched_on.score(),
         coverage: 1.0,

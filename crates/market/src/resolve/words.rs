@@ -3,6 +3,10 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use serde::Deserialize;
+use serde::de::IntoDeserializer as _;
+use serde::de::value::{Error as ValueError, StrDeserializer};
+
 use crate::id::{AnalyticsKind, Kind};
 use tribune_binance::model::Interval;
 
@@ -14,21 +18,20 @@ pub(super) const DEFAULT_INTERVAL: Interval = Interval::H1;
 /// Most words that a phrase or a name has.
 pub(super) const MAX_PHRASE_WORDS: usize = 5;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// As the first column of the table has it; the last three are written with what they hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Meaning {
     Noise,
     Market,
     Coin,
     Unsupported,
     Absent,
-    Kind(Kind),
     Listing,
     Pairs,
     Ranking,
     List,
     Superlative,
-    Every(Interval),
-    Past(Interval),
     Toward,
     Compare,
     And,
@@ -36,27 +39,13 @@ pub(super) enum Meaning {
     Exclude,
     Trade,
     Cost,
+    #[serde(skip)]
+    Kind(Kind),
+    #[serde(skip)]
+    Every(Interval),
+    #[serde(skip)]
+    Past(Interval),
 }
-
-const MEANINGS: &[(&str, Meaning)] = &[
-    ("noise", Meaning::Noise),
-    ("market", Meaning::Market),
-    ("coin", Meaning::Coin),
-    ("unsupported", Meaning::Unsupported),
-    ("absent", Meaning::Absent),
-    ("listing", Meaning::Listing),
-    ("pairs", Meaning::Pairs),
-    ("ranking", Meaning::Ranking),
-    ("list", Meaning::List),
-    ("superlative", Meaning::Superlative),
-    ("toward", Meaning::Toward),
-    ("compare", Meaning::Compare),
-    ("and", Meaning::And),
-    ("ratio", Meaning::Ratio),
-    ("exclude", Meaning::Exclude),
-    ("trade", Meaning::Trade),
-    ("cost", Meaning::Cost),
-];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sense {
@@ -120,19 +109,19 @@ fn entry(meaning: Meaning, marked: &'static str) -> (&'static str, Sense) {
 }
 
 fn meaning(sense: &str) -> Option<Meaning> {
-    let plain = MEANINGS.iter().find(|(name, _)| *name == sense);
-    let analytics = || AnalyticsKind::named(sense).map(Kind::Analytics);
-    if let Some((_, meaning)) = plain {
-        return Some(*meaning);
-    }
-    if let Some(kind) = Kind::of_scheme(sense).or_else(analytics) {
-        return Some(Meaning::Kind(kind));
+    let word: StrDeserializer<'_, ValueError> = sense.into_deserializer();
+    if let Ok(meaning) = Meaning::deserialize(word) {
+        return Some(meaning);
     }
     match sense.split_once(' ') {
-        None => (sense == "klines").then_some(Meaning::Kind(Kind::Klines(DEFAULT_INTERVAL))),
         Some(("every", interval)) => Some(Meaning::Every(interval.parse().ok()?)),
         Some(("past", interval)) => Some(Meaning::Past(interval.parse().ok()?)),
         Some(_) => None,
+        None if sense == "klines" => Some(Meaning::Kind(Kind::Klines(DEFAULT_INTERVAL))),
+        None => {
+            let analytics = || AnalyticsKind::named(sense).map(Kind::Analytics);
+            Kind::of_scheme(sense).or_else(analytics).map(Meaning::Kind)
+        }
     }
 }
 

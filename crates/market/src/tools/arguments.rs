@@ -3,12 +3,13 @@
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
+use crate::kinds::klines::Range;
 use crate::resolve::SymbolTable;
 use tribune_analytics::cost::{Action, Size};
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::{Interval, Millis};
 use tribune_binance::moment::parse_time;
-use tribune_binance::number::{InvalidNumber, Notional, Quantity};
+use tribune_binance::number::{InvalidNumber, Notional, Price, Quantity};
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
 
@@ -52,7 +53,24 @@ impl Arguments<'_> {
         known.unwrap_or(Order::Volume)
     }
 
-    pub(super) fn millis(&self, name: &str) -> Result<Option<Millis>> {
+    /// Which candles are asked for.
+    pub(super) fn range(&self) -> Result<Range> {
+        let text = self.text("interval").unwrap_or_default();
+        let interval = text.parse();
+        Ok(Range {
+            interval: interval.map_err(|()| Error::invalid_argument(format!("there is no interval {text}")))?,
+            limit: self.count("limit"),
+            start: self.millis("start_time")?,
+            end: self.millis("end_time")?,
+        })
+    }
+
+    /// Of a volume profile.
+    pub(super) fn row_width(&self) -> Result<Option<Price>> {
+        self.decimal("tick_size", Price::parse)
+    }
+
+    fn millis(&self, name: &str) -> Result<Option<Millis>> {
         let Some(given) = self.0.get(name) else {
             return Ok(None);
         };
@@ -66,15 +84,7 @@ impl Arguments<'_> {
         })
     }
 
-    pub(super) fn interval(&self) -> Result<Interval> {
-        let text = self.text("interval").unwrap_or_default();
-        text.parse().map_err(|()| {
-            let known: Vec<&str> = Interval::ALL.iter().map(|interval| interval.as_str()).collect();
-            Error::invalid_argument(format!("there is no interval {text}; there are: {}", known.join(", ")))
-        })
-    }
-
-    pub(super) fn decimal<T>(
+    fn decimal<T>(
         &self,
         name: &str,
         parse: impl FnOnce(&str) -> std::result::Result<T, InvalidNumber>,

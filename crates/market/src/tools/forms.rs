@@ -7,14 +7,12 @@ use tribune_core::wire::object;
 use tribune_core::{CallDisplay, Hints, JsonObject, Result, ToolSpec};
 
 use super::arguments::Arguments;
-use crate::kinds::klines::Range;
 use crate::kinds::schema::{Shape, book_schema, output_schema};
 use crate::kinds::{Answer, anomalies, average, book, book_health, compare, cost, depth, flow, health, info, klines};
 use crate::kinds::{profile, ranking, ticker, trades, vacuums};
 use crate::market::Market;
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::Interval;
-use tribune_binance::number::Price;
 
 /// Reads a market that changes by itself.
 const READ_LIVE: Hints = Hints {
@@ -125,18 +123,7 @@ impl Form {
                     time("end_time", "Up to this time: without start_time the newest up to it"),
                 ],
                 output: output_schema::<klines::Klines>,
-                load: |market, symbol, args| {
-                    async move {
-                        let range = Range {
-                            interval: args.interval()?,
-                            limit: args.count("limit"),
-                            start: args.millis("start_time")?,
-                            end: args.millis("end_time")?,
-                        };
-                        klines::load(market, symbol, range).await
-                    }
-                    .boxed()
-                },
+                load: |market, symbol, args| async { klines::load(market, symbol, args.range()?).await }.boxed(),
             },
             Self {
                 name: EXCHANGE_INFO,
@@ -213,11 +200,7 @@ impl Form {
                 ],
                 output: output_schema::<profile::Profile>,
                 load: |market, symbol, args| {
-                    async move {
-                        let width = args.decimal("tick_size", Price::parse)?;
-                        profile::load(market, symbol, args.whole("hours"), width).await
-                    }
-                    .boxed()
+                    async { profile::load(market, symbol, args.whole("hours"), args.row_width()?).await }.boxed()
                 },
             },
             Self {
@@ -266,7 +249,7 @@ impl Form {
                 ],
                 output: book_schema::<cost::CostToTrade>,
                 load: |market, symbol, args| {
-                    async move { cost::load(market, symbol, args.side(), args.size()?).await }.boxed()
+                    async { cost::load(market, symbol, args.side(), args.size()?).await }.boxed()
                 },
             },
             Self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::{MatchedOn, SymbolTable};
 use super::{ids, listing, search, symbol, table};
+use crate::id::Kind;
 use tribune_binance::model::{Interval, SymbolStatus};
 use tribune_binance::number::Notional;
 
@@ -28,7 +29,7 @@ fn ticker_comes_first_and_other_quotes_last() {
     );
     assert_eq!(found[0].matched_on, MatchedOn::Name);
     assert_eq!(&*found[0].alternatives[0], "BTCUSDC");
-    assert_eq!(found[2].interval, Some(Interval::H1));
+    assert_eq!(found[2].kind, Kind::Klines(Interval::H1));
     assert_eq!(search(&table(), "bitcoin", 3).len(), 3);
     assert!(search(&table(), "bitcoin", 0).is_empty());
 }
