@@ -16,7 +16,7 @@ use tribune_market_parts::exchange_error;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tribune_core::{Clock, Error, ErrorKind, Result};
+use tribune_core::{Clock, Error, Result};
 
 use crate::resolve::SymbolTable;
 pub(crate) use deep::DEEPEST;
@@ -272,36 +272,33 @@ impl Market {
             let (status, view) = tracked.read();
             (Some(status), view)
         });
-        let state = status.as_ref().map_or(BookState::Warming, |status| status.state);
-        let reason = match status {
-            Some(status) => status.reason.clone(),
-            None => Some(ASKED_EACH_TIME.to_owned()),
+        let (state, reason) = match &status {
+            Some(status) => (status.state, status.reason.clone()),
+            None => (BookState::Warming, Some(ASKED_EACH_TIME.to_owned())),
         };
         if let (Some(view), Some(tracked)) = (&view, &tracked)
             && state == BookState::Live
         {
             return Ok(BookReading::live(view.clone(), self.last_word(tracked)));
         }
-        match self.snapshot_of(symbol, levels).await {
-            Ok(snapshot) => Ok(BookReading {
+        match (self.snapshot_of(symbol, levels).await, view) {
+            (Ok(snapshot), _) => Ok(BookReading {
                 state,
                 reason,
                 ..snapshot
             }),
+            (Err(error), None) => Err(error),
             // Better an old book that says so than none.
-            Err(error) => match view {
-                Some(view) => Ok(BookReading {
+            (Err(error), Some(view)) => {
+                let reason = reason.unwrap_or_else(|| "updates have stopped".to_owned());
+                Ok(BookReading {
                     received: tracked.map_or(view.received, |tracked| self.last_word(&tracked)),
                     view,
                     state: BookState::Stale,
-                    reason: Some(format!(
-                        "{}; a fresh one could not be had: {error}",
-                        reason.unwrap_or_else(|| "updates have stopped".to_owned())
-                    )),
+                    reason: Some(format!("{reason}; a fresh one could not be had: {error}")),
                     origin: Origin::Stream,
-                }),
-                None => Err(error),
-            },
+                })
+            }
         }
     }
 
@@ -326,17 +323,15 @@ impl Market {
     /// The book as the exchange gives it when asked.
     pub async fn snapshot_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
         let answer = self.rest.depth(&symbol.name, levels).await.map_err(exchange_error)?;
-        let depth = Depth::from(answer.value.clone());
+        let (depth, name) = (Depth::from(answer.value.clone()), &symbol.name);
         if depth.bids.is_empty() && depth.asks.is_empty() {
             return Err(Error::unavailable(format!(
-                "The exchange's book of {} is empty: nobody bids or offers now.",
-                symbol.name
+                "The exchange's book of {name} is empty: nobody bids or offers now."
             )));
         }
         if depth.is_crossed() {
             return Err(Error::unavailable(format!(
-                "The exchange's book of {} is crossed (best bid at or above best ask), which cannot be right: no figures are given. Try again in a moment.",
-                symbol.name
+                "The exchange's book of {name} is crossed (best bid at or above best ask), which cannot be right: no figures are given. Try again in a moment."
             )));
         }
         let state = self.feed.lookup(&symbol.name).map(|tracked| tracked.status().state);
@@ -388,16 +383,12 @@ impl Market {
 
 fn unknown(table: &SymbolTable, name: &str) -> Error {
     let near: Vec<&str> = table.near(name, 3).iter().map(|symbol| &*symbol.name).collect();
-    let near = if near.is_empty() {
-        String::new()
-    } else {
-        format!(" Near it: {}.", near.join(", "))
+    let near = match near.is_empty() {
+        true => String::new(),
+        false => format!(" Near it: {}.", near.join(", ")),
     };
-    Error::new(
-        ErrorKind::NotFound,
-        format!(
-            "There is no symbol {} on the exchange.{near} Search for the asset's name to find its symbol.",
-            tribune_core::wire::clip(name, 40)
-        ),
-    )
+    let name = tribune_core::wire::clip(name, 40);
+    Error::not_found(format!(
+        "There is no symbol {name} on the exchange.{near} Search for the asset's name to find its symbol."
+    ))
 }

@@ -97,22 +97,18 @@ fn answer(market: &Market, symbol: &Symbol, book: &BookReading, found: MarketAno
 impl Figures for MarketAnomalies {
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, all) = (about.name(), &self.anomalies);
-        let found = all.checks.iter().filter(|check| check.found == Some(true));
-        let names: Vec<String> = found.map(named).collect();
-        let outcome = match names.as_slice() {
-            [] if all.checked == 0 => format!("{name}: no check against its own past could be made yet."),
-            [] => format!(
-                "{name}: {} checks against its own past, nothing unusual found.",
-                all.checked
-            ),
-            names => format!(
-                "{name}: {} of {} checks found something unusual: {}. Hints, not findings.",
-                all.found,
-                all.checked,
-                names.join(", ")
-            ),
+        let (found, checked) = (all.found, all.checked);
+        let unusual = all.checks.iter().filter(|check| check.found == Some(true));
+        let unusual: Vec<String> = unusual.map(named).collect();
+        let outcome = match (checked, unusual.is_empty()) {
+            (0, true) => format!("{name}: no check against its own past could be made yet."),
+            (_, true) => format!("{name}: {checked} checks against its own past, nothing unusual found."),
+            _ => {
+                let unusual = unusual.join(", ");
+                format!("{name}: {found} of {checked} checks found something unusual: {unusual}. Hints, not findings.")
+            }
         };
-        let missing = match all.checks.len() - all.checked {
+        let missing = match all.checks.len() - checked {
             0 => "Every check could be made.".to_owned(),
             missing => format!("{missing} checks could not be made; each says why."),
         };
@@ -120,15 +116,13 @@ impl Figures for MarketAnomalies {
     }
 
     fn snippet(&self, about: &About) -> Option<String> {
+        let name = about.name();
         let outcome = match (self.anomalies.checked, self.anomalies.found) {
             (0, _) => "its book has been watched for too short a time to be compared with its past".to_owned(),
             (checked, 0) => format!("{checked} checks of the book against its own past, nothing unusual"),
             (checked, found) => format!("{found} of {checked} checks of the book against its own past are unusual"),
         };
-        Some(format!(
-            "{}: {outcome}. Fetch it for those of the candles too.",
-            about.name()
-        ))
+        Some(format!("{name}: {outcome}. Fetch it for those of the candles too."))
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {

@@ -31,14 +31,10 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
 
 impl Figures for AveragePrice {
     fn sentences(&self, about: &About) -> Vec<String> {
+        let (name, quote, minutes) = (about.name(), about.quote(), self.window_minutes);
         vec![match self.average_price {
-            Some(price) => format!(
-                "{}: average price of the last {} minutes {price} {}.",
-                about.name(),
-                self.window_minutes,
-                about.quote()
-            ),
-            None => format!("{}: no average price: {NEVER}.", about.name()),
+            Some(price) => format!("{name}: average price of the last {minutes} minutes {price} {quote}."),
+            None => format!("{name}: no average price: {NEVER}."),
         }]
     }
 }

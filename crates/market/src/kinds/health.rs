@@ -83,14 +83,11 @@ fn answer(
 
 impl Figures for MarketHealth {
     fn sentences(&self, about: &About) -> Vec<String> {
-        let score = &self.health;
-        let reason = score.reason.as_ref();
+        let (name, score) = (about.name(), &self.health);
+        let reason = score.reason.as_ref().map(|reason| format!(": {reason}"));
+        let (points, used, reason) = (or_unknown(score.score), score.weights_used, reason.unwrap_or_default());
         let first = format!(
-            "{}: health {} of 100, a convention of published parts and weights (over {} of the weight){}.",
-            about.name(),
-            or_unknown(score.score),
-            score.weights_used,
-            reason.map_or_else(String::new, |reason| format!(": {reason}")),
+            "{name}: health {points} of 100, a convention of published parts and weights (over {used} of the weight){reason}."
         );
         let parts = score.components.iter().map(sentence);
         std::iter::once(first).chain(parts).collect()
@@ -98,12 +95,9 @@ impl Figures for MarketHealth {
 
     /// What the score is made of; the score itself needs candles too.
     fn snippet(&self, about: &About) -> Option<String> {
-        Some(format!(
-            "{}: spread {} bps; {}. Fetch it for the score.",
-            about.name(),
-            self.spread_bps.value()?,
-            near_mid(about, self.band.value()?)
-        ))
+        let (name, spread) = (about.name(), self.spread_bps.value()?);
+        let near = near_mid(about, self.band.value()?);
+        Some(format!("{name}: spread {spread} bps; {near}. Fetch it for the score."))
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
@@ -115,16 +109,11 @@ impl Figures for MarketHealth {
     }
 
     fn panels(&self, _page: &Page<'_>) -> Vec<Panel> {
-        let note = format!(
-            "Each component has from 0 to 100 points. {}.",
-            standing_sentence(self.health.standing, &self.health.note)
-        );
-        let rows = self.health.components.iter().map(row).collect();
-        let components = table(of_components(), rows);
-        vec![noted(
-            panel("components", "Components of the score", Width::Whole, components),
-            note,
-        )]
+        let standing = standing_sentence(self.health.standing, &self.health.note);
+        let note = format!("Each component has from 0 to 100 points. {standing}.");
+        let components = table(of_components(), self.health.components.iter().map(row).collect());
+        let components = panel("components", "Components of the score", Width::Whole, components);
+        vec![noted(components, note)]
     }
 
     fn shown(&self) -> &'static str {

@@ -91,12 +91,9 @@ impl<R: Row> Table<R> {
             Keep::First => "after the last",
             Keep::Last => "before the first",
         };
-        (self.dropped > 0).then(|| {
-            format!(
-                "{} rows {place} that is listed do not fit in one answer and are left out",
-                self.dropped
-            )
-        })
+        let dropped = self.dropped;
+        let cut = format!("{dropped} rows {place} that is listed do not fit in one answer and are left out");
+        (dropped > 0).then_some(cut)
     }
 }
 

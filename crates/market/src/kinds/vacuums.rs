@@ -79,12 +79,9 @@ impl Figures for LiquidityVacuums {
             .iter()
             .take(MOST_ROWS)
             .map(|vacuum| row(vacuum, page));
-        let note = format!(
-            "Price ranges in which little was traded, from {} candles of {}. {}.",
-            self.candles,
-            self.candles_of,
-            standing_sentence(self.found.standing, &self.found.note)
-        );
+        let (count, interval) = (self.candles, &self.candles_of);
+        let standing = standing_sentence(self.found.standing, &self.found.note);
+        let note = format!("Price ranges in which little was traded, from {count} candles of {interval}. {standing}.");
         vec![listing("vacuums", title, rows.collect(), note)]
     }
 }
