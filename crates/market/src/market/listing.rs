@@ -1,6 +1,7 @@
 //! What the exchange trades, its clock, and what is always tracked: learned at the start, and again and again.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::worth::by_worth;
 use super::{Market, NOTABLE_OFFSET_MS};
 use crate::resolve::SymbolTable;
 use tribune_binance::feed::Day;
-use tribune_binance::model::SymbolStatus;
+use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::Moment;
 use tribune_binance::rest::{self, RestError, Ticker};
 
@@ -29,6 +30,7 @@ const LEARN_DOUBTFUL_CLOCK: Duration = Duration::from_secs(2);
 /// All tickers at once weigh 80: while streams are silent they are asked for so seldom.
 const KEEP_DAYS_MS: u64 = 10_000;
 const MAX_RETRY: Duration = Duration::from_secs(60);
+const NO_TICKERS: &str = "no tickers of all symbols yet";
 
 /// When the last day of every symbol was told. Without it only rankings and snippets suffer.
 type DaysTold = std::result::Result<Moment, RestError>;
@@ -143,11 +145,8 @@ impl Market {
         let ranks = self.known.ranks.load_full();
         let mut by_rank: Vec<(&Arc<str>, &usize)> = ranks.iter().collect();
         by_rank.sort_by_key(|(_, rank)| **rank);
-        let traded = |name: &str| {
-            table
-                .lookup(name)
-                .filter(|symbol| symbol.status == SymbolStatus::Trading)
-        };
+        let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
+        let traded = |name: &str| table.lookup(name).filter(is_traded);
         let named = self.known.settings.symbols.iter().map(String::as_str);
         let top = by_rank.iter().map(|(symbol, _)| &***symbol);
         let mut wanted: HashSet<Arc<str>> = HashSet::new();
@@ -180,26 +179,20 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
         let mut is_new = false;
         if is_due(loaded, RELOAD_SYMBOLS) && symbols.is_due(now) {
-            match market.load().await {
+            let outcome = market.load().await;
+            let failure = format!("the symbols of {} could not be loaded", market.rest.host());
+            symbols.note(&outcome, now, &failure);
+            match outcome {
                 Ok(days) => {
-                    (loaded, ranked) = (Some(now), Some(now));
-                    symbols.note(true, now);
-                    note_days(&mut tickers, &days, now);
-                    is_new = true;
+                    (loaded, ranked, is_new) = (Some(now), Some(now), true);
+                    tickers.note(&days, now, NO_TICKERS);
                 }
-                Err(error) => {
-                    if symbols.failures == 0 {
-                        let host = market.rest.host();
-                        tracing::warn!(%error, host, "the exchange's symbols could not be loaded; trying again");
-                    }
-                    *market.trouble() = Some(error);
-                    symbols.note(false, now);
-                }
+                Err(error) => *market.trouble() = Some(error),
             }
             market.known.tried.send_modify(|tried| *tried += 1);
         } else if loaded.is_some() && tickers.failures > 0 && tickers.is_due(now) {
             let days = market.ask_for_days().await;
-            note_days(&mut tickers, &days, now);
+            tickers.note(&days, now, NO_TICKERS);
             is_new = days.is_ok();
             if is_new {
                 market.rerank();
@@ -227,16 +220,6 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
     }
 }
 
-/// The first failure is said.
-fn note_days(tickers: &mut Retry, days: &DaysTold, now: Instant) {
-    if let Err(error) = days
-        && tickers.failures == 0
-    {
-        tracing::warn!(%error, "no tickers of all symbols yet; trying again");
-    }
-    tickers.note(days.is_ok(), now);
-}
-
 /// When something that failed is tried again.
 #[derive(Debug, Default)]
 struct Retry {
@@ -249,10 +232,14 @@ impl Retry {
         self.at.is_none_or(|at| now >= at)
     }
 
-    fn note(&mut self, is_done: bool, now: Instant) {
-        if is_done {
+    /// Says the first failure of several in a row.
+    fn note<T>(&mut self, outcome: &std::result::Result<T, impl Display>, now: Instant, failure: &str) {
+        let Err(error) = outcome else {
             *self = Self::default();
             return;
+        };
+        if self.failures == 0 {
+            tracing::warn!(%error, "{failure}; trying again");
         }
         let wait = Duration::from_millis(500) * 2u32.pow(self.failures.min(10));
         self.at = Some(now + wait.min(MAX_RETRY));

@@ -170,21 +170,17 @@ fn whole(text: &str) -> Option<u32> {
 fn decimal(text: &str) -> String {
     let text = text.trim();
     let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
-    let grouped = [',', '_', ' '].into_iter().any(|sign| {
-        let mut groups = whole.split(sign);
-        let first = groups.next().unwrap_or_default();
-        let digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
-        let mut threes = groups.clone();
-        (1..=3).contains(&first.len())
-            && !first.starts_with('0')
-            && digits(first)
-            && threes.next().is_some()
-            && groups.all(|group| group.len() == 3 && digits(group))
-    });
-    if grouped {
-        text.replace([',', '_', ' '], "")
-    } else {
-        text.to_owned()
+    let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let is_grouped = |sign: char| match whole.split_once(sign) {
+        Some((first, rest)) => {
+            let is_first = (1..=3).contains(&first.len()) && !first.starts_with('0') && is_digits(first);
+            is_first && rest.split(sign).all(|group| group.len() == 3 && is_digits(group))
+        }
+        None => false,
+    };
+    match [',', '_', ' '].into_iter().any(is_grouped) {
+        true => text.replace([',', '_', ' '], ""),
+        false => text.to_owned(),
     }
 }
 
@@ -201,10 +197,9 @@ fn interval(text: &str) -> String {
     let text = text.trim();
     let lower = text.to_lowercase();
     let is_known = |text: &str| text.parse::<Interval>().is_ok();
-    if !is_known(text) && is_known(&lower) {
-        lower
-    } else {
-        text.to_owned()
+    match !is_known(text) && is_known(&lower) {
+        true => lower,
+        false => text.to_owned(),
     }
 }
 
