@@ -61,8 +61,8 @@ struct Known {
     table: ArcSwapOption<SymbolTable>,
     /// When the table was loaded.
     loaded: Mutex<Moment>,
-    /// When the last day of all symbols was told.
-    days_told: Mutex<Option<Moment>>,
+    /// When the last day of all symbols was loaded.
+    days_loaded: Mutex<Option<Moment>>,
     /// What is listed but cannot be read, in upper case, and why.
     unreadable: ArcSwap<HashMap<String, String>>,
     /// Why there is no table.
@@ -118,7 +118,7 @@ impl Market {
             settings,
             table: ArcSwapOption::empty(),
             loaded: Mutex::new(Moment::now(&*clock)),
-            days_told: Mutex::default(),
+            days_loaded: Mutex::default(),
             unreadable: ArcSwap::default(),
             trouble: Mutex::default(),
             tried: watch::Sender::new(0),

@@ -81,17 +81,17 @@ fn figures<F: JsonSchema>() -> (JsonObject, Vec<String>) {
     let schema = settings.into_generator().into_root_schema_for::<Envelope<'static, F>>();
     let of = |name: &str| schema.as_object().and_then(|schema| schema.get(name));
     let properties = of("properties").and_then(Value::as_object).into_iter().flatten();
-    let told = properties.filter(|(name, _)| is_told(name));
-    let properties: Map<String, Value> = told
+    let named = properties.filter(|(name, _)| is_named(name));
+    let properties: Map<String, Value> = named
         .map(|(name, schema)| (name.clone(), json!({"type": types(schema)})))
         .collect();
     let required = of("required").and_then(Value::as_array).into_iter().flatten();
-    let required = required.filter_map(Value::as_str).filter(|name| is_told(name));
+    let required = required.filter_map(Value::as_str).filter(|name| is_named(name));
     (properties, required.map(str::to_owned).collect())
 }
 
 /// Whether a schema names the figure: what only explains others is left to the answer.
-fn is_told(name: &str) -> bool {
+fn is_named(name: &str) -> bool {
     !["standing", "note", "reason", "basis", "start_ms", "end_ms"].contains(&name)
         && !["_standing", "_listed", "_cut", "_levels_known", "_counts"]
             .iter()

@@ -23,7 +23,7 @@ use tribune_binance::rest::{self, RestError, Ticker};
 const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);
 const RERANK: Duration = Duration::from_secs(60);
 const LEARN_CLOCK: Duration = Duration::from_secs(300);
-/// How often is looked whether the exchange's clock is still as it was, and how often it is asked for while it is not:
+/// How often the exchange's clock is checked for jumps, and how often it is asked for while it is in doubt:
 /// it may have been put right, or be that of a replay, which runs at another pace and stops.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(1);
 const LEARN_DOUBTFUL_CLOCK: Duration = Duration::from_secs(2);
@@ -32,11 +32,11 @@ const KEEP_DAYS_MS: u64 = 10_000;
 const MAX_RETRY: Duration = Duration::from_secs(60);
 const NO_TICKERS: &str = "no tickers of all symbols yet";
 
-/// When the last day of every symbol was told. Without it only rankings and snippets suffer.
-type DaysTold = std::result::Result<Moment, RestError>;
+/// When the last day of every symbol was loaded. Without it only rankings and snippets suffer.
+type DaysLoaded = std::result::Result<Moment, RestError>;
 
 impl Market {
-    /// Asks for the exchange's time; says whether it was told.
+    /// Asks for the exchange's time; returns whether it answered.
     async fn learn_clock(&self, is_doubtful: bool) -> bool {
         let before = self.rest.clock_offset_ms();
         let told = match is_doubtful {
@@ -59,8 +59,8 @@ impl Market {
         true
     }
 
-    /// Learns what is traded; and how much, if that is told.
-    async fn load(&self) -> Result<DaysTold> {
+    /// Learns what is traded; and how much, if the exchange says.
+    async fn load(&self) -> Result<DaysLoaded> {
         // Nothing can be asked before this is known, so it is not left for when there is time.
         let (info, days) = futures::join!(self.rest.exchange_info(), self.ask_for_days());
         let info = info.map_err(exchange_error)?;
@@ -84,7 +84,7 @@ impl Market {
         Ok(days)
     }
 
-    /// Goes on with another table; what is traded has changed if anything that the exchange says of it has.
+    /// Replaces the table; the revision grows if the exchange's symbols have changed.
     fn take(&self, table: SymbolTable) {
         let count = table.len();
         let table = Arc::new(table);
@@ -95,20 +95,20 @@ impl Market {
         }
     }
 
-    /// The last day of every symbol, as the exchange told it not long ago, or tells it now; when that was.
-    pub(crate) async fn days_told(&self) -> DaysTold {
-        let last = *self.known.days_told.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Makes sure that the last day of every symbol is at most ten seconds old; returns when it was loaded.
+    pub(crate) async fn days_loaded(&self) -> DaysLoaded {
+        let last = *self.known.days_loaded.lock().unwrap_or_else(PoisonError::into_inner);
         match last.filter(|told| told.age_ms(&*self.clock) < KEEP_DAYS_MS) {
             Some(told) => Ok(told),
             None => self.ask_for_days().await,
         }
     }
 
-    async fn ask_for_days(&self) -> DaysTold {
+    async fn ask_for_days(&self) -> DaysLoaded {
         let tickers = self.rest.all_tickers_24h().await?;
         let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
         self.feed.board.fill(days);
-        *self.known.days_told.lock().unwrap_or_else(PoisonError::into_inner) = Some(tickers.received);
+        *self.known.days_loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(tickers.received);
         Ok(tickers.received)
     }
 

@@ -6,7 +6,7 @@ use tribune_page::parts::{noted, panel};
 use tribune_page::text::{capitalised, plain};
 use tribune_page::{Content, Figure, Panel, Width};
 
-use super::words::{amount, has, is_told, label};
+use super::words::{amount, has, is_named, label};
 use crate::kinds::Page;
 use crate::kinds::{AnyFigures, Plain, columns_and_rows, fields_of};
 
@@ -23,12 +23,8 @@ pub(super) fn rest(figures: &AnyFigures, shown: &str, is_alone: bool, page: &Pag
     let why = fields.get("reason").and_then(Value::as_str).unwrap_or(UNKNOWN);
     let mut list = Vec::new();
     for (name, value) in &fields {
-        if !is_told(name) || has(shown, name) || columns_and_rows(value).is_some() {
-            continue;
-        }
-        match value {
-            Value::Null => list.push(Figure::unknown(label(name), why)),
-            value => flatten(&label(name), name, value, page, 1, &mut list),
+        if is_named(name) && !has(shown, name) && columns_and_rows(value).is_none() {
+            add(label(name), name, value, why, page, 1, &mut list);
         }
     }
     if list.is_empty() {
@@ -51,32 +47,45 @@ fn standing(fields: &JsonObject) -> Option<String> {
     }
 }
 
-fn flatten(of: &str, name: &str, parts: &Value, page: &Page<'_>, depth: usize, list: &mut Vec<Figure>) {
-    match parts {
-        // Null, and why.
+/// Adds a figure, or the parts of one: `why` says why it is null.
+fn add(
+    label_of_it: String,
+    name: &str,
+    value: &Value,
+    why: &str,
+    page: &Page<'_>,
+    depth: usize,
+    list: &mut Vec<Figure>,
+) {
+    let reason = |fields: &JsonObject| {
+        fields
+            .get("reason")
+            .and_then(Value::as_str)
+            .unwrap_or(UNKNOWN)
+            .to_owned()
+    };
+    let text = match value {
+        Value::Null => return list.push(Figure::unknown(label_of_it, why)),
         Value::Object(fields) if fields.len() == 2 && fields.get("value").is_some_and(Value::is_null) => {
-            let why = fields.get("reason").and_then(Value::as_str);
-            list.push(Figure::unknown(of, why.unwrap_or(UNKNOWN)));
+            return list.push(Figure::unknown(label_of_it, reason(fields)));
         }
         Value::Object(fields) if depth <= DEEPEST => {
-            let why = fields.get("reason").and_then(Value::as_str).unwrap_or(UNKNOWN);
-            for (name, value) in fields.iter().filter(|(name, _)| is_told(name) && *name != "reason") {
-                let of = format!("{of}: {}", lowered(&label(name)));
-                match value {
-                    Value::Null => list.push(Figure::unknown(of, why)),
-                    value => flatten(&of, name, value, page, depth + 1, list),
-                }
+            let why = reason(fields);
+            for (name, value) in fields.iter().filter(|(name, _)| is_named(name) && *name != "reason") {
+                let part = format!("{label_of_it}: {}", lowered(&label(name)));
+                add(part, name, value, &why, page, depth + 1, list);
             }
+            return;
         }
-        Value::Object(_) | Value::Array(_) => {}
-        Value::Null => list.push(Figure::unknown(of, UNKNOWN)),
-        Value::String(text) => list.push(Figure::new(of, amount(name, text, page))),
-        Value::Number(number) if !number.is_i64() && !number.is_u64() => {
-            let text = number.as_f64().and_then(plain).unwrap_or_else(|| number.to_string());
-            list.push(Figure::new(of, amount(name, &text, page)));
+        Value::Object(_) | Value::Array(_) => return,
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => {
+            let text = number.as_f64().and_then(plain);
+            text.unwrap_or_else(|| number.to_string())
         }
-        value => list.push(Figure::new(of, amount(name, &value.to_string(), page))),
-    }
+        value => value.to_string(),
+    };
+    list.push(Figure::new(label_of_it, amount(name, &text, page)));
 }
 
 /// Within a label only the first word is capitalised, and abbreviations.

@@ -6,7 +6,7 @@ use crate::kinds::Page;
 use tribune_page::text::{capitalised, derived, time_of};
 
 /// Said elsewhere on the page, or for programs only.
-const UNTOLD: &str = "note annualisation mapping sampling interval last_closed levels_asked basis rules start_ms end_ms \
+const UNNAMED: &str = "note annualisation mapping sampling interval last_closed levels_asked basis rules start_ms end_ms \
                       bid_complete ask_complete last_update_id window_start window_end";
 
 /// Names whose words do not say enough, of figures that no headline or panel shows.
@@ -45,8 +45,8 @@ pub(super) fn has(names: &str, name: &str) -> bool {
     names.split(' ').any(|known| known == name)
 }
 
-pub(super) fn is_told(name: &str) -> bool {
-    !has(UNTOLD, name) && !name.ends_with("standing") && !name.ends_with("_listed")
+pub(super) fn is_named(name: &str) -> bool {
+    !has(UNNAMED, name) && !name.ends_with("standing") && !name.ends_with("_listed")
 }
 
 pub(super) fn label(name: &str) -> String {
@@ -121,6 +121,6 @@ mod tests {
         assert_eq!(label("weighted_average_price"), "Weighted average price");
         assert_eq!(label("spread_bps"), "Spread in basis points");
         assert_eq!(label("threshold_bps"), "Threshold");
-        assert!(!is_told("microprice_standing") && !is_told("bids_listed") && is_told("mid"));
+        assert!(!is_named("microprice_standing") && !is_named("bids_listed") && is_named("mid"));
     }
 }

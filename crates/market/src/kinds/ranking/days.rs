@@ -65,7 +65,7 @@ impl Days {
         {
             return Ok(days);
         }
-        let asked = market.days_told().await;
+        let asked = market.days_loaded().await;
         let Some(days) = Self::at_hand(market, money) else {
             return Err(match asked {
                 Ok(_) => Error::unavailable(format!(
