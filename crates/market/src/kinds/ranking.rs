@@ -11,7 +11,7 @@ use tribune_page::text::{dash, padded, plain, sum};
 use super::AnyFigures;
 use super::prelude::*;
 use crate::id::MarketId;
-use days::{Days, known, main_money};
+use days::{Days, quote_asset};
 use tribune_analytics::ranking::{Order, Place, Ranking, percent};
 
 /// The streams of an exchange are never silent for so long.
@@ -107,7 +107,7 @@ fn answer(days: Days, market: &Market, figures: impl FnOnce(&Ranking, Summary) -
 
 /// The first in every order.
 pub async fn load(market: &Market, money: &str) -> Result<Answer> {
-    let days = Days::load(market, &known(market, money).await?).await?;
+    let days = Days::load(market, &quote_asset(market, Some(money)).await?).await?;
     answer(days, market, AllMarkets::of)
 }
 
@@ -118,11 +118,7 @@ pub(super) fn at_hand(market: &Market, money: &str) -> Option<Answer> {
 
 /// The first in one order.
 pub async fn load_top(market: &Market, money: Option<&str>, order: Order, most: usize) -> Result<Answer> {
-    let money = match money {
-        Some(money) => known(market, money).await?,
-        None => main_money(market).await?,
-    };
-    let days = Days::load(market, &money).await?;
+    let days = Days::load(market, &quote_asset(market, money).await?).await?;
     answer(days, market, |ranking, summary| {
         let markets = listed(ranking, order, most, 1);
         let figures = TopMarkets {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tribune_core::{Clock, Result};
+use tribune_core::Result;
 
 use super::{BookReading, Market};
 use tribune_binance::feed::BookState;
@@ -20,39 +20,29 @@ const CURRENT_MS: u64 = 1_000;
 const ONCE_IN_A_WHILE: &str = "all levels of a book are asked for once in 15 s at most";
 
 /// The last of each symbol. The weight budget bounds how many there are.
-#[derive(Debug, Default)]
-pub(super) struct DeepLooks(Mutex<HashMap<Arc<str>, BookReading>>);
-
-impl DeepLooks {
-    fn lookup(&self, symbol: &str, clock: &dyn Clock) -> Option<BookReading> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = kept.get(symbol)?;
-        match look.received.age_ms(clock) {
-            CURRENT_MS..KEEP_MS => Some(BookReading {
-                state: BookState::Stale,
-                reason: Some(ONCE_IN_A_WHILE.to_owned()),
-                ..look.clone()
-            }),
-            KEEP_MS.. => None,
-            _ => Some(look.clone()),
-        }
-    }
-
-    fn keep(&self, look: &BookReading, clock: &dyn Clock) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|_, look| look.received.age_ms(clock) < KEEP_MS);
-        kept.insert(look.view.symbol.clone(), look.clone());
-    }
-}
+pub(super) type DeepLooks = Mutex<HashMap<Arc<str>, BookReading>>;
 
 impl Market {
     /// The book as deep as the exchange gives it, asked for once in a while however often it is wanted.
     pub(crate) async fn deep_book(&self, symbol: &Symbol) -> Result<BookReading> {
-        if let Some(kept) = self.known.deep.lookup(&symbol.name, &*self.clock) {
-            return Ok(kept);
+        let looks = || self.known.deep.lock().unwrap_or_else(PoisonError::into_inner);
+        let age_ms = |look: &BookReading| look.received.age_ms(&*self.clock);
+        let last = looks().get(&symbol.name).cloned();
+        match last.map(|look| (age_ms(&look), look)) {
+            Some((0..CURRENT_MS, look)) => return Ok(look),
+            Some((CURRENT_MS..KEEP_MS, look)) => {
+                return Ok(BookReading {
+                    state: BookState::Stale,
+                    reason: Some(ONCE_IN_A_WHILE.to_owned()),
+                    ..look
+                });
+            }
+            _ => {}
         }
         let look = self.snapshot_of(symbol, DEEPEST).await?;
-        self.known.deep.keep(&look, &*self.clock);
+        let mut looks = looks();
+        looks.retain(|_, look| age_ms(look) < KEEP_MS);
+        looks.insert(symbol.name.clone(), look.clone());
         Ok(look)
     }
 }

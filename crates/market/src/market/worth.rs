@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::resolve::SymbolTable;
-use tribune_binance::feed::{Board, Day};
+use tribune_binance::feed::Board;
 use tribune_binance::model::{Symbol, SymbolStatus};
 
 /// The unit.
@@ -16,56 +16,37 @@ const BRIDGE: &str = "BTC";
 /// is not known, a symbol comes behind all others.
 pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
     let days = board.days();
-    let rates = Rates { table, days: &days };
-    let mut known: HashMap<&str, Option<f64>> = HashMap::new();
-    let mut worths: Vec<(Option<f64>, &Symbol)> = Vec::new();
-    for symbol in table.symbols().iter().filter(|symbol| is_traded(symbol)) {
-        let Some(day) = days.get(&symbol.name) else { continue };
-        let rate = *known
-            .entry(&symbol.quote)
-            .or_insert_with(|| rates.in_unit(&symbol.quote));
-        worths.push((rate.map(|rate| rate * day.quote_volume.as_f64()), symbol));
-    }
-    let order = |worth: Option<f64>| worth.unwrap_or(-1.0);
-    worths.sort_by(|(one, a), (other, b)| order(*other).total_cmp(&order(*one)).then(a.name.cmp(&b.name)));
-    worths.into_iter().map(|(_, symbol)| symbol.name.clone()).collect()
-}
-
-fn is_traded(symbol: &Symbol) -> bool {
-    symbol.status == SymbolStatus::Trading
-}
-
-/// What one money is worth in another, by the exchange's own last prices.
-struct Rates<'a> {
-    table: &'a SymbolTable,
-    days: &'a HashMap<Arc<str>, Day>,
-}
-
-impl Rates<'_> {
-    fn in_unit(&self, money: &str) -> Option<f64> {
-        self.between(money, UNIT)
-            .or_else(|| Some(self.between(money, BRIDGE)? * self.between(BRIDGE, UNIT)?))
-    }
-
-    /// By the market of the two, whichever way round it is.
-    fn between(&self, money: &str, other: &str) -> Option<f64> {
-        if money == other {
-            return Some(1.0);
-        }
-        let inverse = || self.last(other, money).map(|price| 1.0 / price);
-        self.last(money, other).or_else(inverse)
-    }
-
-    fn last(&self, base: &str, quote: &str) -> Option<f64> {
-        let symbol = self.table.pair(base, quote).filter(|symbol| is_traded(symbol))?;
-        let price = self.days.get(&symbol.name)?.last.as_f64();
+    let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
+    let last = |base: &str, quote: &str| {
+        let symbol = table.pair(base, quote).filter(is_traded)?;
+        let price = days.get(&symbol.name)?.last.as_f64();
         Some(price).filter(|price| *price > 0.0)
+    };
+    // By the market of the two, whichever way round it is.
+    let between = |money: &str, other: &str| {
+        let inverse = || last(other, money).map(|price| 1.0 / price);
+        let same = (money == other).then_some(1.0);
+        same.or_else(|| last(money, other)).or_else(inverse)
+    };
+    let over_bridge = |money: &str| Some(between(money, BRIDGE)? * between(BRIDGE, UNIT)?);
+    let mut rates: HashMap<&str, Option<f64>> = HashMap::new();
+    let mut worths: Vec<(f64, &Symbol)> = Vec::new();
+    for symbol in table.symbols().iter().filter(is_traded) {
+        let Some(day) = days.get(&symbol.name) else { continue };
+        let money: &str = &symbol.quote;
+        let rate = rates.entry(money);
+        let rate = *rate.or_insert_with(|| between(money, UNIT).or_else(|| over_bridge(money)));
+        let worth = rate.map(|rate| rate * day.quote_volume.as_f64());
+        worths.push((worth.unwrap_or(-1.0), symbol));
     }
+    worths.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.name.cmp(&b.name)));
+    worths.into_iter().map(|(_, symbol)| symbol.name.clone()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tribune_binance::feed::Day;
     use tribune_binance::moment::Moment;
     use tribune_binance::number::{Notional, Price, Quantity};
     use tribune_binance::testing::ManualClock;

@@ -90,22 +90,21 @@ impl Days {
     }
 }
 
-/// The quote asset as the exchange writes it.
-pub(super) async fn known(market: &Market, money: &str) -> Result<Arc<str>> {
+/// The quote asset as the exchange writes it; where none is given, the one that people mean.
+pub(super) async fn quote_asset(market: &Market, given: Option<&str>) -> Result<Arc<str>> {
     let table = market.symbols().await?;
-    let known = table.money(&money.trim().to_uppercase()).cloned();
+    let moneys = table.moneys();
+    let Some(given) = given else {
+        let main = moneys.first().map(|money| Arc::clone(money));
+        return main.ok_or_else(|| Error::unavailable("The exchange lists no markets now; ask again in a minute."));
+    };
+    let known = table.money(&given.trim().to_uppercase()).cloned();
     known.ok_or_else(|| {
-        let moneys: Vec<&str> = table.moneys().iter().take(MOST_MONEYS).map(|money| &***money).collect();
+        let given = tribune_core::wire::clip(given, 40);
+        let moneys: Vec<&str> = moneys.iter().take(MOST_MONEYS).map(|money| &***money).collect();
+        let moneys = moneys.join(", ");
         Error::not_found(format!(
-            "Nothing is priced in {} on the exchange. Prices are in: {}.",
-            tribune_core::wire::clip(money, 40),
-            moneys.join(", ")
+            "Nothing is priced in {given} on the exchange. Prices are in: {moneys}."
         ))
     })
-}
-
-pub(super) async fn main_money(market: &Market) -> Result<Arc<str>> {
-    let table = market.symbols().await?;
-    let main = table.moneys().first().map(|money| Arc::clone(money));
-    main.ok_or_else(|| Error::unavailable("The exchange lists no markets now; ask again in a minute."))
 }
