@@ -1,7 +1,7 @@
 //! Order books: their levels, and the best prices alone.
 
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
-use tribune_page::text::{padded, places, ratio};
+use tribune_page::text::{padded, ratio};
 
 use super::prelude::*;
 use tribune_analytics::quotes::{Quote, Quotes, Touch, quotes};
@@ -120,11 +120,10 @@ pub(crate) fn book_panels(bids: &[Level], asks: &[Level], page: &Page<'_>) -> [P
         bids: bids.iter().rev().copied().collect(),
         asks: asks.iter().rev().copied().collect(),
     };
-    let prices: Vec<String> = bids.iter().chain(asks).map(|level| level.price.to_string()).collect();
     let pair = Pair {
         base: page.base().to_owned(),
         quote: page.quote().to_owned(),
-        price_places: places(prices.iter().map(String::as_str)),
+        price_places: places_of(bids.iter().chain(asks).map(|level| level.price)),
     };
     [depth_chart(&depth, &pair), ladder(&depth, &pair)]
 }
@@ -315,9 +314,7 @@ impl Bests {
     }
 
     pub(super) fn places(&self) -> usize {
-        let prices = self.bid.iter().chain(&self.ask).map(|best| best.price.to_string());
-        let prices: Vec<String> = prices.collect();
-        places(prices.iter().map(String::as_str))
+        places_of(self.bid.iter().chain(&self.ask).map(|best| best.price))
     }
 
     pub(super) fn figures(&self, base: &str, quote: &str, places: usize) -> [Figure; 3] {

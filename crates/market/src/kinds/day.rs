@@ -2,7 +2,7 @@
 
 use rust_decimal::prelude::ToPrimitive as _;
 use tribune_page::parts::signed;
-use tribune_page::text::{age, padded, places, sum};
+use tribune_page::text::{age, padded, sum};
 
 use super::book::Bests;
 use super::prelude::*;
@@ -68,8 +68,7 @@ impl DayFigures {
     /// A price has as many places as the finest of them: it does not jump when a zero ends it.
     fn places(&self, bests: Option<&Bests>) -> usize {
         let prices = [self.last, self.open, self.high, self.low].into_iter().flatten();
-        let prices: Vec<String> = prices.map(|price| price.to_string()).collect();
-        let own = places(prices.iter().map(String::as_str));
+        let own = places_of(prices);
         bests.map_or(own, |bests| own.max(bests.places()))
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use tribune_page::parts::{cell, noted, panel, table};
-use tribune_page::text::{dash, plain};
+use tribune_page::text::{dash, places, plain};
 use tribune_page::{Amount, Cell, Column, Figure, Headline, Panel, Width};
 
 use super::{About, Provenance};
@@ -66,6 +66,12 @@ pub(super) fn figure(label: impl Into<String>, value: Option<Amount>, why: &str)
         Some(value) => Figure::new(label, value),
         None => Figure::unknown(label, why),
     }
+}
+
+/// The decimal places of the finest of these numbers.
+pub(super) fn places_of(numbers: impl Iterator<Item = impl ToString>) -> usize {
+    let written = numbers.map(|number| number.to_string());
+    places(written.collect::<Vec<_>>().iter().map(String::as_str))
 }
 
 /// A number, or a dash where it is not known.

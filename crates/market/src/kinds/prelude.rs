@@ -13,7 +13,7 @@ pub(super) use tribune_page::{Amount, Cell, Column, Content, Figure, Headline, P
 
 pub(super) use super::answer::{About, Answer, Provenance};
 pub(super) use super::known::{Known, or_unknown};
-pub(super) use super::page::{Page, barred, figure, listing, number};
+pub(super) use super::page::{Page, barred, figure, listing, number, places_of};
 pub(super) use super::table::{Keep, Row, Table, row};
 pub(super) use super::time::Time;
 pub(super) use super::{Figures, decimal, no_figures, pair_name, short, standing_sentence};

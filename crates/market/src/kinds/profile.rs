@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tribune_page::parts::noted;
-use tribune_page::text::{derived, places};
+use tribune_page::text::derived;
 use tribune_page::{ProfileBin, ProfileChart};
 
 use super::prelude::*;
@@ -207,9 +207,8 @@ impl Profile {
             volume: row.volume_base.as_f64(),
         };
         let edges = rows.iter().map(|row| row.low).chain([made.row_width]);
-        let edges: Vec<String> = edges.map(|edge| edge.to_string()).collect();
         let chart = ProfileChart {
-            price_places: places(edges.iter().map(String::as_str)),
+            price_places: places_of(edges),
             bins: rows.iter().map(bin).collect(),
             poc: made.poc.try_into().ok(),
             value_area: Some((made.val.as_f64(), made.vah.as_f64())),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tribune_page::text::{capitalised, padded, places};
+use tribune_page::text::{capitalised, padded};
 
 use super::flow::{flow_panel, took_and_gave};
 use super::prelude::*;
@@ -190,9 +190,8 @@ impl Figures for RecentTrades {
 
 fn rows(listed: &[Trade], page: &Page<'_>) -> Vec<Vec<(Column, Cell)>> {
     let largest = listed.iter().map(|trade| trade.quantity.as_f64()).fold(0.0, f64::max);
-    let places_of = |texts: Vec<String>| places(texts.iter().map(String::as_str));
-    let price_places = places_of(listed.iter().map(|trade| trade.price.to_string()).collect());
-    let quantity_places = places_of(listed.iter().map(|trade| trade.quantity.to_string()).collect());
+    let price_places = places_of(listed.iter().map(|trade| trade.price));
+    let quantity_places = places_of(listed.iter().map(|trade| trade.quantity));
     let format = time_format(listed);
     let row = |trade: &Trade| {
         let tone = tone(trade.aggressor);

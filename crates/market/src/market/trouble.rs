@@ -11,22 +11,17 @@ const RECENT_MS: u64 = 60_000;
 impl Market {
     /// Why the market cannot answer as it should.
     pub fn current_trouble(&self) -> Option<String> {
-        let unloaded = self.trouble().as_ref().map(|error| format!("symbols: {error}"));
-        let paused = || {
-            let wait = self.rest.governor().paused_for()?;
-            Some(format!(
-                "the exchange asked for a pause, which lasts {} s more",
-                wait.as_secs() + 1
-            ))
-        };
-        let streams = || self.feed.health.trouble().map(|why| format!("streams: {why}"));
+        if let Some(error) = &*self.trouble() {
+            return Some(format!("symbols: {error}"));
+        }
+        if let Some(wait) = self.rest.governor().paused_for() {
+            let secs = wait.as_secs() + 1;
+            return Some(format!("the exchange asked for a pause, which lasts {secs} s more"));
+        }
+        let streams = self.feed.health.trouble().map(|why| format!("streams: {why}"));
         let requests = || self.failing_requests().map(|why| format!("requests: {why}"));
         let books = || self.books_not_live().map(|why| format!("books: {why}"));
-        unloaded
-            .or_else(paused)
-            .or_else(streams)
-            .or_else(requests)
-            .or_else(books)
+        streams.or_else(requests).or_else(books)
     }
 
     /// Why requests fail, if they have for a while and still do, as far as anybody asked.
@@ -49,8 +44,9 @@ impl Market {
         let (symbol, status) = out.first()?;
         let why = status
             .reason
-            .as_deref()
-            .map_or_else(String::new, |why| format!(" ({why})"));
+            .as_ref()
+            .map(|why| format!(" ({why})"))
+            .unwrap_or_default();
         let others = match out.len() - 1 {
             0 => String::new(),
             others => format!(", and {others} others are not live"),
