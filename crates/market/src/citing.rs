@@ -14,14 +14,10 @@ use crate::market::Market;
 /// The market and its citation records.
 pub(crate) struct Citing {
     pub(crate) market: Arc<Market>,
-    records: Records,
+    pub(crate) records: Records,
 }
 
 impl Citing {
-    pub(crate) fn new(market: Arc<Market>, records: Records) -> Self {
-        Self { market, records }
-    }
-
     /// What was cited, as a reader gets it.
     pub(crate) async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
         let mut cited = self.records.cited(id, record).await?;

@@ -164,7 +164,9 @@ pub fn build<Trading: Default>(config: &Config<Trading>, environment: &Environme
     let market = Market::new(settings, environment.clock.clone())?;
     let records = Records::open("citations", config.citation_limits(), environment);
     let origin = config.origin.as_deref().unwrap_or_else(|| config.rest_url());
-    Ok(MarketSource::new(market, records).with_origin(origin.to_owned()))
+    let mut source = MarketSource::new(market, records);
+    source.origin = Some(origin.to_owned());
+    Ok(source)
 }
 
 #[cfg(test)]

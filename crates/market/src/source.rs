@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use tribune_core::wire::{clip, object};
 use tribune_core::{
-    CallContext, Cited, Clock, Document, DocumentId, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
+    CallContext, Cited, Document, DocumentId, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
 use tribune_page::{Board, View};
 
@@ -30,16 +30,14 @@ pub struct MarketSource {
     citing: Arc<Citing>,
     admin_tools: Vec<Arc<dyn Tool>>,
     /// Where the exchange is, for the operator.
-    origin: Option<String>,
+    pub(crate) origin: Option<String>,
     pages: page::Pages,
-    clock: Arc<dyn Clock>,
 }
 
 impl MarketSource {
     pub fn new(market: Arc<Market>, records: Records) -> Self {
         Self {
-            clock: market.clock.clone(),
-            citing: Arc::new(Citing::new(market, records)),
+            citing: Arc::new(Citing { market, records }),
             admin_tools: Vec::new(),
             origin: None,
             pages: page::Pages::default(),
@@ -50,13 +48,6 @@ impl MarketSource {
     #[must_use]
     pub fn with_admin_tools(mut self, tools: Vec<Arc<dyn Tool>>) -> Self {
         self.admin_tools = tools;
-        self
-    }
-
-    /// Names the exchange to the operator.
-    #[must_use]
-    pub fn with_origin(mut self, origin: String) -> Self {
-        self.origin = Some(origin);
         self
     }
 
@@ -149,7 +140,7 @@ impl Source for MarketSource {
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
         let market = self.market();
         let table = market.symbols().await?;
-        let today = self.clock.now().to_zoned(TimeZone::UTC).date();
+        let today = self.market().clock.now().to_zoned(TimeZone::UTC).date();
         let found = search(&table, &query.text, query.limit, today);
         // Reports are a source of their own.
         let found = found.iter().filter(|found| found.kind != Kind::Report);
@@ -214,8 +205,8 @@ impl Source for MarketSource {
         let books = self.market().feed.books();
         let live = books.iter().filter(|book| book.live().is_some());
         let confirmed = live.map(|book| book.confirmed()).max()?;
-        let since = self.clock.monotonic().saturating_duration_since(confirmed);
-        self.clock.now().checked_sub(since).ok()
+        let since = self.market().clock.monotonic().saturating_duration_since(confirmed);
+        self.market().clock.now().checked_sub(since).ok()
     }
 
     /// An exchange that cannot be reached must not take the other sources with it: only the first moments

@@ -324,19 +324,15 @@ impl Form {
 
 fn symbol() -> Value {
     json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 64,
+        "type": "string", "minLength": 1, "maxLength": 64,
         "description": "The symbol on Binance, for example BTCUSDT (base and quote asset together); BTC/USDT is understood.",
     })
 }
 
 fn symbols(fewest: usize) -> Value {
     json!({
-        "type": "array",
+        "type": "array", "minItems": fewest, "maxItems": MAX_SYMBOLS,
         "items": {"type": "string", "minLength": 1, "maxLength": 64},
-        "minItems": fewest,
-        "maxItems": MAX_SYMBOLS,
         "description": format!("Several symbols at once, at most {MAX_SYMBOLS}, for example [\"BTCUSDT\", \"ETHUSDT\"]."),
     })
 }

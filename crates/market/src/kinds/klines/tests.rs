@@ -102,7 +102,7 @@ fn cut_list_shows_its_own_last_close() {
     };
     assert!(drawn.candles.iter().all(|candle| !candle.is_open));
     assert!(
-        !klines.shown().contains(&"high_price"),
+        !klines.shown().contains("high_price"),
         "the answer's own figures are shown beside"
     );
 }
