@@ -112,37 +112,42 @@ async fn page_without_headline_says_its_age() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_leave_the_budget_to_others() {
-    // The budget is of a minute by the clock: all of this has to be within one.
-    let second = u64::try_from(jiff::Timestamp::now().as_second() % 60).expect("a second");
-    if second > 45 {
-        tokio::time::sleep(Duration::from_secs(61 - second)).await;
-    }
     let bench = Bench::start().await;
     let governor = bench.market.rest.governor().clone();
-    let first = bench.now("klines:BTCUSDT:1m").await;
-    // What is left for pages is used up, by whomever.
-    let (used, budget) = governor.used();
-    let permit = governor
-        .try_acquire(budget / 2 - used, Priority::Interactive)
-        .expect("half");
-    let before = bench.asked("klines");
+    let minute = || jiff::Timestamp::now().as_second().div_euclid(60);
     let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
-    let mut last = first;
-    // A panel says its age once it is older than its keep time and a request may take.
-    while age(&last) <= Some(8_000) {
-        tokio::time::sleep(Duration::from_millis(250)).await;
-        last = bench.now("klines:BTCUSDT:1m").await;
-        assert!(matches!(panel(&last, "candles").content, Content::Candles(_)));
-    }
-    assert_eq!(bench.asked("klines"), before, "nothing was asked");
-    let note = panel(&last, "candles").note.clone().expect("a note");
-    assert!(note.ends_with(" s old."), "{note}");
     let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
-    let unseen = bench.source.view(&nothing_but("klines:ETHUSDT:1m"), None, &cx).await;
-    assert!(unseen.is_err_and(|error| error.to_string().contains("pages may use 20%")));
-    let asked = bench.source.fetch(&nothing_but("klines:ETHUSDT:1m").id, &cx).await;
-    assert!(asked.is_ok(), "people who ask are answered");
-    drop(permit);
+    // The budget is of a minute by the clock: what was seen across the end of one proves nothing, and is seen again.
+    for symbol in ["ETHUSDT", "SOLUSDT", "PEPEUSDT"] {
+        let (began, unseen) = (minute(), nothing_but(&format!("klines:{symbol}:1m")));
+        let mut last = bench.now("klines:BTCUSDT:1m").await;
+        // What is left for pages is used up, by whomever.
+        let (used, budget) = governor.used();
+        let permit = governor
+            .try_acquire(budget / 2 - used, Priority::Interactive)
+            .expect("half");
+        let before = bench.asked("klines");
+        // A panel says its age once it is older than its keep time and a request may take.
+        while age(&last) <= Some(8_000) && minute() == began {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            last = bench.now("klines:BTCUSDT:1m").await;
+            assert!(matches!(panel(&last, "candles").content, Content::Candles(_)));
+        }
+        let after = bench.asked("klines");
+        let note = panel(&last, "candles").note.clone().expect("a note");
+        let seen = bench.source.view(&unseen, None, &cx).await;
+        let asked = bench.source.fetch(&unseen.id, &cx).await;
+        drop(permit);
+        if minute() != began {
+            continue;
+        }
+        assert_eq!(after, before, "nothing was asked");
+        assert!(note.ends_with(" s old."), "{note}");
+        assert!(seen.is_err_and(|error| error.to_string().contains("pages may use 20%")));
+        assert!(asked.is_ok(), "people who ask are answered");
+        return;
+    }
+    panic!("no attempt was within one minute");
 }
 
 /// Every viewer of all markets would ask for the dearest answer there is, once a second.
