@@ -1,17 +1,17 @@
 //! Faults on demand, set in the process or posted to `/sim/faults` as JSON.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::interval::Millis;
 
 /// Queued faults of diffs; a test that needs more is not plausible.
 const MAX_QUEUED: usize = 100_000;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
     /// Every WebSocket connection ends now, without a closing handshake.
@@ -82,20 +82,17 @@ pub enum DiffFault {
     Corrupt,
 }
 
-/// What happens to one `SUBSCRIBE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SubscriptionFault {
-    None,
-    Refuse,
-    Ignore,
-}
-
-/// What happens to the body of one REST answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyFault {
-    None,
-    Half,
-    Garbage,
+/// What goes wrong a given number of times.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub enum Countdown {
+    StaleSnapshot,
+    HalfAnswer,
+    GarbageAnswer,
+    GarbageMessage,
+    RefusedSubscription,
+    IgnoredSubscription,
+    /// A request of this endpoint.
+    Endpoint(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,19 +103,16 @@ pub struct Rejection {
 
 #[derive(Debug, Default)]
 struct Pending {
-    diffs: HashMap<String, VecDeque<DiffFault>>,
-    diffs_of_any: VecDeque<DiffFault>,
+    /// By symbol, as in stream names; `None` is any.
+    diffs: HashMap<Option<String>, VecDeque<DiffFault>>,
     rates: [(DiffFault, f64); 3],
-    stale_snapshots: u32,
+    countdowns: HashMap<Countdown, u32>,
     rejection: Option<(Rejection, Option<u32>)>,
-    failing: HashMap<String, u32>,
-    delay_millis: u64,
-    half_answers: u32,
-    garbage_answers: u32,
-    garbage_messages: u32,
-    refused_subscriptions: u32,
-    ignored_subscriptions: u32,
-    /// In lower case, as in stream names.
+    delay: Duration,
+    refuses_connections: bool,
+    is_silent: bool,
+    skew: Millis,
+    /// Symbols, as in stream names.
     muted: HashSet<String>,
 }
 
@@ -126,9 +120,6 @@ struct Pending {
 pub struct Faults {
     pending: Mutex<Pending>,
     random: Mutex<fastrand::Rng>,
-    refusing: AtomicBool,
-    silent: AtomicBool,
-    skew: AtomicI64,
 }
 
 impl Faults {
@@ -136,9 +127,6 @@ impl Faults {
         Self {
             pending: Mutex::default(),
             random: Mutex::new(fastrand::Rng::with_seed(seed)),
-            refusing: AtomicBool::new(false),
-            silent: AtomicBool::new(false),
-            skew: AtomicI64::new(0),
         }
     }
 
@@ -147,91 +135,82 @@ impl Faults {
     }
 
     /// Sets a fault; those of connections and their streams are the hub's.
-    pub fn set(&self, fault: &Fault) {
+    pub fn set(&self, fault: Fault) {
         let mut pending = self.pending();
         match fault {
             Fault::DropConnections | Fault::LoseStreams { .. } => {}
-            Fault::DropDiffs { symbol, count } => pending.queue(symbol.as_deref(), DiffFault::Drop, *count),
-            Fault::DuplicateDiffs { symbol, count } => pending.queue(symbol.as_deref(), DiffFault::Duplicate, *count),
-            Fault::SwapDiffs { symbol, count } => pending.queue(symbol.as_deref(), DiffFault::Swap, *count),
-            Fault::UnreadableDiffs { symbol, count } => pending.queue(symbol.as_deref(), DiffFault::Corrupt, *count),
+            Fault::DropDiffs { symbol, count } => pending.queue(symbol, DiffFault::Drop, count),
+            Fault::DuplicateDiffs { symbol, count } => pending.queue(symbol, DiffFault::Duplicate, count),
+            Fault::SwapDiffs { symbol, count } => pending.queue(symbol, DiffFault::Swap, count),
+            Fault::UnreadableDiffs { symbol, count } => pending.queue(symbol, DiffFault::Corrupt, count),
             Fault::DiffRates { drop, duplicate, swap } => {
-                pending.rates = [
-                    (DiffFault::Drop, *drop),
-                    (DiffFault::Duplicate, *duplicate),
-                    (DiffFault::Swap, *swap),
-                ];
+                let faults = [DiffFault::Drop, DiffFault::Duplicate, DiffFault::Swap];
+                pending.rates = std::array::from_fn(|index| (faults[index], [drop, duplicate, swap][index]));
             }
-            Fault::StaleSnapshots { count } => pending.stale_snapshots = *count,
+            Fault::StaleSnapshots { count } => pending.count_down(Countdown::StaleSnapshot, count),
             Fault::Reject {
                 status,
                 retry_after_secs,
                 count,
             } => {
                 let rejection = Rejection {
-                    status: *status,
-                    retry_after_secs: *retry_after_secs,
+                    status,
+                    retry_after_secs,
                 };
-                pending.rejection = Some((rejection, *count));
+                pending.rejection = Some((rejection, count));
             }
-            Fault::FailEndpoint { endpoint, count } => drop(pending.failing.insert(endpoint.clone(), *count)),
-            Fault::Delay { millis } => pending.delay_millis = *millis,
-            Fault::HalfAnswers { count } => pending.half_answers = *count,
-            Fault::GarbageAnswers { count } => pending.garbage_answers = *count,
-            Fault::GarbageMessages { count } => pending.garbage_messages = *count,
-            Fault::RefuseConnections { on } => self.refusing.store(*on, Ordering::Relaxed),
-            Fault::ClockSkew { millis } => self.skew.store(*millis, Ordering::Relaxed),
-            Fault::Silence { on } => self.silent.store(*on, Ordering::Relaxed),
-            Fault::Mute { symbol, on: true } => drop(pending.muted.insert(symbol.to_lowercase())),
-            Fault::Mute { symbol, on: false } => drop(pending.muted.remove(&symbol.to_lowercase())),
-            Fault::RefuseSubscriptions { count } => pending.refused_subscriptions = *count,
-            Fault::IgnoreSubscriptions { count } => pending.ignored_subscriptions = *count,
-            Fault::Clear => {
-                *pending = Pending::default();
-                self.refusing.store(false, Ordering::Relaxed);
-                self.silent.store(false, Ordering::Relaxed);
-                self.skew.store(0, Ordering::Relaxed);
+            Fault::FailEndpoint { endpoint, count } => pending.count_down(Countdown::Endpoint(endpoint), count),
+            Fault::Delay { millis } => pending.delay = Duration::from_millis(millis),
+            Fault::HalfAnswers { count } => pending.count_down(Countdown::HalfAnswer, count),
+            Fault::GarbageAnswers { count } => pending.count_down(Countdown::GarbageAnswer, count),
+            Fault::GarbageMessages { count } => pending.count_down(Countdown::GarbageMessage, count),
+            Fault::RefuseConnections { on } => pending.refuses_connections = on,
+            Fault::ClockSkew { millis } => pending.skew = millis,
+            Fault::Silence { on } => pending.is_silent = on,
+            Fault::Mute { symbol, on } => {
+                let symbol = symbol.to_lowercase();
+                pending.muted.retain(|muted| *muted != symbol);
+                pending.muted.extend(on.then_some(symbol));
             }
+            Fault::RefuseSubscriptions { count } => pending.count_down(Countdown::RefusedSubscription, count),
+            Fault::IgnoreSubscriptions { count } => pending.count_down(Countdown::IgnoredSubscription, count),
+            Fault::Clear => *pending = Pending::default(),
         }
     }
 
     pub fn refuses_connections(&self) -> bool {
-        self.refusing.load(Ordering::Relaxed)
+        self.pending().refuses_connections
     }
 
     pub fn is_silent(&self) -> bool {
-        self.silent.load(Ordering::Relaxed)
+        self.pending().is_silent
     }
 
-    /// Whether nothing is sent on a stream.
-    pub fn is_muted(&self, stream: &str) -> bool {
-        let symbol = stream.split('@').next().unwrap_or_default();
+    /// Whether nothing of a symbol, as in stream names, is sent.
+    pub fn is_muted(&self, symbol: &str) -> bool {
         self.pending().muted.contains(symbol)
     }
 
-    pub fn next_subscription(&self) -> SubscriptionFault {
-        let mut pending = self.pending();
-        if take(&mut pending.refused_subscriptions) {
-            SubscriptionFault::Refuse
-        } else if take(&mut pending.ignored_subscriptions) {
-            SubscriptionFault::Ignore
-        } else {
-            SubscriptionFault::None
-        }
+    pub fn skew(&self) -> Millis {
+        self.pending().skew
     }
 
-    pub fn skew_millis(&self) -> Millis {
-        self.skew.load(Ordering::Relaxed)
+    pub fn delay(&self) -> Duration {
+        self.pending().delay
     }
 
-    pub fn delay_millis(&self) -> u64 {
-        self.pending().delay_millis
+    /// Whether it goes wrong this time.
+    pub fn take(&self, countdown: &Countdown) -> bool {
+        self.pending().countdowns.get_mut(countdown).is_some_and(take_one)
     }
 
+    /// What happens to the next diff of a symbol, as in stream names.
     pub fn next_diff(&self, symbol: &str) -> DiffFault {
         let mut pending = self.pending();
-        let queued = pending.diffs.get_mut(symbol).and_then(VecDeque::pop_front);
-        let queued = queued.or_else(|| pending.diffs_of_any.pop_front());
+        let queues = [Some(symbol.to_owned()), None];
+        let queued = queues
+            .iter()
+            .find_map(|queue| pending.diffs.get_mut(queue)?.pop_front());
         queued.unwrap_or_else(|| self.draw(&pending.rates))
     }
 
@@ -247,56 +226,28 @@ impl Faults {
         DiffFault::None
     }
 
-    pub fn take_stale_snapshot(&self) -> bool {
-        take(&mut self.pending().stale_snapshots)
-    }
-
     pub fn take_rejection(&self) -> Option<Rejection> {
         let mut pending = self.pending();
         let (rejection, left) = pending.rejection.as_mut()?;
-        let rejection = *rejection;
-        if let Some(left) = left
-            && !take(left)
-        {
-            pending.rejection = None;
-            return None;
-        }
-        Some(rejection)
-    }
-
-    /// Whether this request to the endpoint fails.
-    pub fn take_failure(&self, endpoint: &str) -> bool {
-        self.pending().failing.get_mut(endpoint).is_some_and(take)
-    }
-
-    pub fn next_body(&self) -> BodyFault {
-        let mut pending = self.pending();
-        if take(&mut pending.half_answers) {
-            BodyFault::Half
-        } else if take(&mut pending.garbage_answers) {
-            BodyFault::Garbage
-        } else {
-            BodyFault::None
-        }
-    }
-
-    pub fn take_garbage_message(&self) -> bool {
-        take(&mut self.pending().garbage_messages)
+        let is_rejected = left.as_mut().is_none_or(take_one);
+        is_rejected.then_some(*rejection)
     }
 }
 
 impl Pending {
-    fn queue(&mut self, symbol: Option<&str>, fault: DiffFault, count: u32) {
-        let queue = match symbol {
-            Some(symbol) => self.diffs.entry(symbol.to_uppercase()).or_default(),
-            None => &mut self.diffs_of_any,
-        };
+    fn queue(&mut self, symbol: Option<String>, fault: DiffFault, count: u32) {
+        let symbol = symbol.map(|symbol| symbol.to_lowercase());
+        let queue = self.diffs.entry(symbol).or_default();
         let room = MAX_QUEUED.saturating_sub(queue.len());
         queue.extend(std::iter::repeat_n(fault, room.min(count as usize)));
     }
+
+    fn count_down(&mut self, countdown: Countdown, count: u32) {
+        self.countdowns.insert(countdown, count);
+    }
 }
 
-fn take(left: &mut u32) -> bool {
+fn take_one(left: &mut u32) -> bool {
     let taken = *left > 0;
     *left = left.saturating_sub(1);
     taken
@@ -309,25 +260,25 @@ mod tests {
     #[test]
     fn queued_faults_come_in_order_and_end() {
         let faults = Faults::new(1);
-        faults.set(&Fault::DropDiffs {
-            symbol: Some("btcusdt".to_owned()),
+        faults.set(Fault::DropDiffs {
+            symbol: Some("BTCUSDT".to_owned()),
             count: 1,
         });
-        faults.set(&Fault::SwapDiffs { symbol: None, count: 1 });
-        assert_eq!(faults.next_diff("BTCUSDT"), DiffFault::Drop);
-        assert_eq!(faults.next_diff("ETHUSDT"), DiffFault::Swap);
-        assert_eq!(faults.next_diff("BTCUSDT"), DiffFault::None);
+        faults.set(Fault::SwapDiffs { symbol: None, count: 1 });
+        assert_eq!(faults.next_diff("btcusdt"), DiffFault::Drop);
+        assert_eq!(faults.next_diff("ethusdt"), DiffFault::Swap);
+        assert_eq!(faults.next_diff("btcusdt"), DiffFault::None);
     }
 
     #[test]
     fn rate_is_about_met() {
         let faults = Faults::new(7);
-        faults.set(&Fault::DiffRates {
+        faults.set(Fault::DiffRates {
             drop: 0.1,
             duplicate: 0.0,
             swap: 0.0,
         });
-        let dropped = (0..10_000).filter(|_| faults.next_diff("X") == DiffFault::Drop).count();
+        let dropped = (0..10_000).filter(|_| faults.next_diff("x") == DiffFault::Drop).count();
         assert!((800..1_200).contains(&dropped), "{dropped}");
     }
 
@@ -339,12 +290,12 @@ mod tests {
             retry_after_secs: Some(3),
             count,
         };
-        faults.set(&reject(Some(1)));
+        faults.set(reject(Some(1)));
         assert!(faults.take_rejection().is_some());
         assert!(faults.take_rejection().is_none());
-        faults.set(&reject(None));
+        faults.set(reject(None));
         assert!((0..9).all(|_| faults.take_rejection().is_some()));
-        faults.set(&Fault::Clear);
+        faults.set(Fault::Clear);
         assert!(faults.take_rejection().is_none());
     }
 

@@ -1,8 +1,8 @@
 //! Streams by name and their subscribers. A message is written once and its bytes are shared.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
@@ -23,7 +23,7 @@ pub struct Subscriber {
     id: u64,
     messages: mpsc::Sender<Utf8Bytes>,
     /// Messages are wrapped as `{"stream":…,"data":…}`.
-    pub combined: Arc<AtomicBool>,
+    pub is_combined: bool,
     pub cut: CancellationToken,
 }
 
@@ -36,18 +36,23 @@ impl Subscriber {
     }
 }
 
-type Streams = HashMap<String, Vec<Subscriber>>;
+/// Subscribers by symbol and kind of stream: `btcusdt` and `trade`.
+type Streams = HashMap<String, HashMap<String, Vec<Subscriber>>>;
 
 #[derive(Debug)]
 pub struct Hub {
     streams: RwLock<Streams>,
     subscribers: Mutex<HashMap<u64, Subscriber>>,
-    /// Diffs held back to be sent after the next one, by stream.
-    held: Mutex<HashMap<String, String>>,
+    /// Diffs held back to be sent after the next one, by symbol and kind.
+    held: Mutex<HashMap<(String, String), String>>,
     faults: Arc<Faults>,
     next_id: AtomicU64,
     sent: AtomicU64,
-    accepted: AtomicU64,
+}
+
+/// The symbol and the kind of a stream.
+fn split(stream: &str) -> (&str, &str) {
+    stream.split_once('@').unwrap_or((stream, ""))
 }
 
 impl Hub {
@@ -57,26 +62,29 @@ impl Hub {
             subscribers: Mutex::default(),
             held: Mutex::default(),
             faults,
-            next_id: AtomicU64::new(1),
+            next_id: AtomicU64::new(0),
             sent: AtomicU64::new(0),
-            accepted: AtomicU64::new(0),
         }
     }
 
-    /// A time with the skew that events carry.
-    pub fn event_time(&self, time: Millis) -> Millis {
-        time.saturating_add(self.faults.skew_millis())
+    /// How wrong a fault makes the exchange's clock.
+    pub fn skew(&self) -> Millis {
+        self.faults.skew()
     }
 
-    pub fn join(&self, combined: bool) -> (Subscriber, mpsc::Receiver<Utf8Bytes>) {
+    /// A time as the exchange's clock tells it.
+    pub fn event_time(&self, time: Millis) -> Millis {
+        time.saturating_add(self.skew())
+    }
+
+    pub fn join(&self, is_combined: bool) -> (Subscriber, mpsc::Receiver<Utf8Bytes>) {
         let (messages, queue) = mpsc::channel(MAX_QUEUED);
         let subscriber = Subscriber {
             id: self.next_id.fetch_add(1, Ordering::Relaxed),
             messages,
-            combined: Arc::new(AtomicBool::new(combined)),
+            is_combined,
             cut: CancellationToken::new(),
         };
-        self.accepted.fetch_add(1, Ordering::Relaxed);
         self.lock_subscribers().insert(subscriber.id, subscriber.clone());
         (subscriber, queue)
     }
@@ -96,69 +104,75 @@ impl Hub {
         self.streams.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Subscribing twice is the same as once.
+    fn write_streams(&self) -> RwLockWriteGuard<'_, Streams> {
+        self.streams.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn subscribe(&self, subscriber: &Subscriber, stream: &str) {
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
-        let subscribers = streams.entry(stream.to_owned()).or_default();
+        let (symbol, kind) = split(stream);
+        let mut streams = self.write_streams();
+        let kinds = streams.entry(symbol.to_owned()).or_default();
+        let subscribers = kinds.entry(kind.to_owned()).or_default();
         if subscribers.iter().all(|other| other.id != subscriber.id) {
             subscribers.push(subscriber.clone());
         }
     }
 
     pub fn unsubscribe(&self, subscriber: &Subscriber, stream: &str) {
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(subscribers) = streams.get_mut(stream) {
+        let (symbol, kind) = split(stream);
+        let mut streams = self.write_streams();
+        let Some(kinds) = streams.get_mut(symbol) else { return };
+        if let Some(subscribers) = kinds.get_mut(kind) {
             subscribers.retain(|other| other.id != subscriber.id);
-            if subscribers.is_empty() {
-                streams.remove(stream);
-            }
+        }
+        kinds.retain(|_, subscribers| !subscribers.is_empty());
+        if kinds.is_empty() {
+            streams.remove(symbol);
         }
     }
 
     /// Silently ends all subscriptions to a symbol's streams.
     pub fn lose_streams(&self, symbol: &str) {
-        let name = symbol.to_lowercase();
-        let mut streams = self.streams.write().unwrap_or_else(PoisonError::into_inner);
-        streams.retain(|stream, _| stream.split('@').next() != Some(&name));
+        self.write_streams().remove(&symbol.to_lowercase());
     }
 
-    pub fn has_listeners(&self, stream: &str) -> bool {
-        self.read_streams().contains_key(stream)
+    /// The kinds of a symbol's streams to which somebody listens.
+    pub fn kinds(&self, symbol: &str) -> Vec<String> {
+        let streams = self.read_streams();
+        streams
+            .get(symbol)
+            .map_or_else(Vec::new, |kinds| kinds.keys().cloned().collect())
     }
 
-    /// Nobody listens to anything.
-    pub fn is_idle(&self) -> bool {
-        self.read_streams().is_empty()
+    pub fn has_listeners(&self, symbol: &str, kind: &str) -> bool {
+        let streams = self.read_streams();
+        streams.get(symbol).is_some_and(|kinds| kinds.contains_key(kind))
     }
 
-    /// Sends what `write` returns, if anybody listens and it is not empty.
-    pub fn publish(&self, stream: &str, write: impl FnOnce() -> String) {
-        if !self.has_listeners(stream) || self.faults.is_muted(stream) {
+    /// Sends what `write` returns, if anybody listens.
+    pub fn publish(&self, symbol: &str, kind: &str, write: impl FnOnce() -> Option<String>) {
+        if !self.has_listeners(symbol, kind) || self.faults.is_muted(symbol) {
             return;
         }
         // `write` may lock a market whose holder publishes: the streams must not be locked meanwhile.
-        let text = write();
-        if text.is_empty() {
-            return;
-        }
+        let Some(text) = write() else { return };
         let raw = Utf8Bytes::from(text);
         let mut wrapped: Option<Utf8Bytes> = None;
         let streams = self.read_streams();
-        let subscribers = streams.get(stream).map_or(&[][..], Vec::as_slice);
-        for subscriber in subscribers {
-            let is_combined = subscriber.combined.load(Ordering::Relaxed);
-            let wrap = || format!("{{\"stream\":\"{stream}\",\"data\":{}}}", raw.as_str()).into();
-            subscriber.send(match is_combined {
+        let subscribers = streams.get(symbol).and_then(|kinds| kinds.get(kind));
+        for subscriber in subscribers.into_iter().flatten() {
+            let wrap = || format!("{{\"stream\":\"{symbol}@{kind}\",\"data\":{}}}", raw.as_str()).into();
+            subscriber.send(match subscriber.is_combined {
                 true => wrapped.get_or_insert_with(wrap).clone(),
                 false => raw.clone(),
             });
+            self.sent.fetch_add(1, Ordering::Relaxed);
         }
-        self.sent.fetch_add(subscribers.len() as u64, Ordering::Relaxed);
     }
 
     /// Sends a diff of a book, with the faults of diffs.
-    pub fn publish_diff(&self, symbol: &str, stream: &str, write: impl FnOnce() -> String) {
-        if !self.has_listeners(stream) {
+    pub fn publish_diff(&self, symbol: &str, kind: &str, write: impl FnOnce() -> String) {
+        if !self.has_listeners(symbol, kind) {
             return;
         }
         let fault = self.faults.next_diff(symbol);
@@ -166,25 +180,24 @@ impl Hub {
             return;
         }
         let text = write();
-        let held = self.lock_held().remove(stream);
-        match fault {
+        let key = (symbol.to_owned(), kind.to_owned());
+        let held = self.lock_held().remove(&key);
+        let texts = match fault {
             // A diff behind a held one is sent at once, or the held one would wait for ever.
             DiffFault::Swap if held.is_none() => {
-                self.lock_held().insert(stream.to_owned(), text);
+                self.lock_held().insert(key, text);
+                vec![]
             }
-            DiffFault::Duplicate => {
-                self.publish(stream, || text.clone());
-                self.publish(stream, || text);
-            }
-            DiffFault::Corrupt => self.publish(stream, || CORRUPT.to_owned()),
-            _ => self.publish(stream, || text),
-        }
-        if let Some(held) = held {
-            self.publish(stream, || held);
+            DiffFault::Duplicate => vec![text.clone(), text],
+            DiffFault::Corrupt => vec![CORRUPT.to_owned()],
+            _ => vec![text],
+        };
+        for text in texts.into_iter().chain(held) {
+            self.publish(symbol, kind, || Some(text));
         }
     }
 
-    fn lock_held(&self) -> MutexGuard<'_, HashMap<String, String>> {
+    fn lock_held(&self) -> MutexGuard<'_, HashMap<(String, String), String>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -206,7 +219,7 @@ impl Hub {
     }
 
     pub fn connections_accepted(&self) -> u64 {
-        self.accepted.load(Ordering::Relaxed)
+        self.next_id.load(Ordering::Relaxed)
     }
 
     pub fn messages_sent(&self) -> u64 {
@@ -224,9 +237,9 @@ mod tests {
         let hub = Hub::new(Arc::new(Faults::new(0)));
         let (subscriber, mut queue) = hub.join(true);
         hub.subscribe(&subscriber, "a@trade");
-        hub.publish("a@trade", || {
+        hub.publish("a", "trade", || {
             assert!(hub.streams.try_write().is_ok());
-            "{}".to_owned()
+            Some("{}".to_owned())
         });
         let message = queue.try_recv().expect("a message");
         assert_eq!(message.as_str(), r#"{"stream":"a@trade","data":{}}"#);
@@ -238,10 +251,10 @@ mod tests {
         let (subscriber, mut queue) = hub.join(false);
         hub.subscribe(&subscriber, "a@trade");
         hub.lose_streams("A");
-        hub.publish("a@trade", || "1".to_owned());
+        hub.publish("a", "trade", || Some("1".to_owned()));
         hub.subscribe(&subscriber, "a@trade");
         hub.subscribe(&subscriber, "a@trade");
-        hub.publish("a@trade", || "2".to_owned());
+        hub.publish("a", "trade", || Some("2".to_owned()));
         assert_eq!(queue.try_recv().expect("a message").as_str(), "2");
         assert!(queue.try_recv().is_err(), "once");
     }
@@ -252,10 +265,10 @@ mod tests {
         let (subscriber, _queue) = hub.join(false);
         hub.subscribe(&subscriber, "a@trade");
         for _ in 0..MAX_QUEUED {
-            hub.publish("a@trade", || "{}".to_owned());
+            hub.publish("a", "trade", || Some("{}".to_owned()));
         }
         assert!(hub.is_congested() && !subscriber.cut.is_cancelled());
-        hub.publish("a@trade", || "{}".to_owned());
+        hub.publish("a", "trade", || Some("{}".to_owned()));
         assert!(subscriber.cut.is_cancelled() && !hub.is_congested());
     }
 }

@@ -22,8 +22,8 @@
 //! - `markets`: all of them, with the clock that moves them
 //! - `replay`: recordings: their format, the check before they are played, and the player
 //! - `api`, `account`, `weight`: requests and errors, signed endpoints, request weight
-//! - `venue`, `counts`: the whole state and its counters
-//! - `rest`, `stream`, `listener`, `server`: endpoints, WebSocket connections, the listener and the routes
+//! - `venue`: the whole state and its counters
+//! - `rest`, `stream`, `server`: endpoints, WebSocket connections, the listener and the routes
 //!
 //! A module uses only modules listed before it.
 
@@ -32,11 +32,9 @@
 mod account;
 mod api;
 mod clock;
-mod counts;
 mod faults;
 mod hub;
 mod interval;
-mod listener;
 mod market;
 mod markets;
 mod number;
@@ -56,11 +54,11 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use counts::Counts;
 pub use faults::Fault;
 use markets::Markets;
 pub use replay::RecordingError;
 pub use settings::{ApiKey, Limits, Mode, Settings, Simulation};
+pub use venue::Counts;
 use venue::Venue;
 
 /// Why an exchange did not start.
@@ -89,7 +87,7 @@ pub struct FaultHandle(Arc<Venue>);
 
 impl FaultHandle {
     pub fn set(&self, fault: &Fault) {
-        rest::sim::set_fault(&self.0, fault);
+        rest::sim::set_fault(&self.0, fault.clone());
     }
 
     pub fn clear(&self) {
@@ -112,7 +110,6 @@ pub async fn start_on(listener: TcpListener, settings: Settings) -> Result<Excha
         .local_addr()
         .map_err(|source| StartError::Listen { address, source })?;
     let venue = open(settings).await?;
-    let listener = listener::FaultyListener::new(listener, venue.markets.faults.clone());
     let server = Some(tokio::spawn(server::serve(listener, venue.clone())));
     Ok(Exchange { address, venue, server })
 }
@@ -175,7 +172,7 @@ impl Exchange {
     }
 
     pub fn counts(&self) -> Counts {
-        Counts::current(&self.venue)
+        self.venue.counts()
     }
 
     /// Whether a replay has ended; a simulation never does.

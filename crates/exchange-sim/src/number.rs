@@ -47,14 +47,10 @@ pub fn push(text: &mut String, units: i128) {
     };
 }
 
-pub fn fixed(units: i128) -> String {
+pub fn fixed(units: impl Into<i128>) -> String {
     let mut text = String::with_capacity(20);
-    push(&mut text, units);
+    push(&mut text, units.into());
     text
-}
-
-pub fn fixed_price(price: Price) -> String {
-    fixed(i128::from(price))
 }
 
 /// Money with eight places, truncated like the exchange does.
@@ -77,6 +73,22 @@ pub fn percent(part: i128, whole: i128) -> String {
     format!("{sign}{}.{:03}", thousandths / 1000, thousandths % 1000)
 }
 
+/// Numbers of 10⁻⁸ as decimal texts, for `#[serde(with = "text")]`.
+pub mod text {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<T: Copy + Into<i128>, S: Serializer>(units: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::fixed(*units))
+    }
+
+    pub fn deserialize<'de, T: TryFrom<i128>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        let text = <&str>::deserialize(deserializer)?;
+        let units = super::parse(text).and_then(|units| T::try_from(units).ok());
+        units.ok_or_else(|| D::Error::custom(format_args!("`{text}` is not a quantity or a price")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,8 +98,8 @@ mod tests {
         assert_eq!(parse("65000.01"), Some(6_500_001_000_000));
         assert_eq!(parse("0.00000001"), Some(1));
         assert_eq!(parse("1.000000000000"), Some(UNIT));
-        assert_eq!(fixed(6_500_001_000_000), "65000.01000000");
-        assert_eq!(fixed(-5), "-0.00000005");
+        assert_eq!(fixed(6_500_001_000_000i128), "65000.01000000");
+        assert_eq!(fixed(-5i128), "-0.00000005");
     }
 
     #[test]

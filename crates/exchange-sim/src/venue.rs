@@ -1,47 +1,41 @@
 //! The exchange's whole state, shared by REST and streams.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::account::Accounts;
+use crate::api::error::ApiError;
 use crate::clock::Clock;
 use crate::markets::Markets;
 use crate::replay::Progress;
 use crate::settings::{Limits, Settings};
+use crate::simulated::SharedInstrument;
 use crate::weight::WeightMeter;
 
-/// Requests and how they were answered.
-#[derive(Debug, Default)]
-pub struct Counters {
-    pub requests: Mutex<BTreeMap<String, u64>>,
-    pub weight_total: AtomicU64,
-    pub weight_used: AtomicU64,
-    /// Rejections because a client really was over the limit.
-    pub organic_429: AtomicU64,
-    pub organic_418: AtomicU64,
-    /// Rejections by an injected fault.
-    pub injected: AtomicU64,
-}
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
+/// Requests of further paths are counted as `other`.
+const MAX_PATHS: usize = 100;
 
-impl Counters {
-    /// Further paths are counted as `other`.
-    const MAX_PATHS: usize = 100;
-
-    pub fn count_request(&self, path: &str) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_room = requests.contains_key(path) || requests.len() < Self::MAX_PATHS;
-        let path = if has_room { path } else { "other" };
-        *requests.entry(path.to_owned()).or_default() += 1;
-    }
-
-    pub fn add(counter: &AtomicU64, amount: u64) {
-        counter.fetch_add(amount, Ordering::Relaxed);
-    }
+/// What the exchange did so far, as tests and `/sim/state` read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests by path.
+    pub requests: BTreeMap<String, u64>,
+    /// Their total weight.
+    pub weight: u64,
+    /// Answers 429 and 418 because a client really was over the limit.
+    pub organic_429: u64,
+    pub organic_418: u64,
+    /// Answers rejected by an injected fault.
+    pub injected_rejections: u64,
+    /// Open stream connections, and all that were ever accepted.
+    pub connections: usize,
+    pub connections_accepted: u64,
+    pub messages_sent: u64,
 }
 
 #[derive(Debug)]
@@ -51,16 +45,13 @@ pub struct Venue {
     pub meter_clock: Clock,
     pub meter: WeightMeter,
     pub limits: Limits,
-    pub counters: Counters,
     pub stopping: CancellationToken,
     pub replay: Option<Arc<Progress>>,
     pub accounts: Accounts,
-    connects: Mutex<HashMap<IpAddr, VecDeque<Instant>>>,
+    /// Those of requests; the hub counts connections and messages.
+    counts: Mutex<Counts>,
+    connects: Mutex<Vec<Instant>>,
 }
-
-const FIVE_MINUTES: Duration = Duration::from_secs(300);
-/// Addresses whose connections are counted; on loopback there is one.
-const MAX_ADDRESSES: usize = 10_000;
 
 impl Venue {
     /// `replay` is the progress of a recording; without one the markets are simulated.
@@ -70,10 +61,10 @@ impl Venue {
             markets,
             meter: WeightMeter::new(&settings.limits),
             limits: settings.limits.clone(),
-            counters: Counters::default(),
             stopping: CancellationToken::new(),
             replay,
             accounts: Accounts::new(&settings.api_keys),
+            counts: Mutex::default(),
             connects: Mutex::default(),
         }
     }
@@ -83,24 +74,41 @@ impl Venue {
         if self.replay.is_some() { "replay" } else { "simulated" }
     }
 
-    /// Counts a new connection; returns false if there were too many from this address.
-    pub fn admit(&self, address: IpAddr) -> bool {
+    pub fn find(&self, symbol: &str) -> Result<&SharedInstrument, ApiError> {
+        self.markets.lookup(symbol).ok_or_else(ApiError::invalid_symbol)
+    }
+
+    pub fn counts(&self) -> Counts {
+        let hub = &self.markets.hub;
+        Counts {
+            connections: hub.connections(),
+            connections_accepted: hub.connections_accepted(),
+            messages_sent: hub.messages_sent(),
+            ..self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        }
+    }
+
+    pub fn count(&self, change: impl FnOnce(&mut Counts)) {
+        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Counts a new connection; returns false if there were too many.
+    pub fn admit(&self) -> bool {
         let mut connects = self.connects.lock().unwrap_or_else(PoisonError::into_inner);
-        if connects.len() >= MAX_ADDRESSES && !connects.contains_key(&address) {
-            connects.clear();
-        }
-        let times = connects.entry(address).or_default();
         let now = Instant::now();
-        while times
-            .front()
-            .is_some_and(|time| now.duration_since(*time) >= FIVE_MINUTES)
-        {
-            times.pop_front();
-        }
-        let is_admitted = times.len() < self.limits.connects_per_five_minutes;
+        connects.retain(|time| now.duration_since(*time) < FIVE_MINUTES);
+        let is_admitted = connects.len() < self.limits.connects_per_five_minutes;
         if is_admitted {
-            times.push_back(now);
+            connects.push(now);
         }
         is_admitted
+    }
+}
+
+impl Counts {
+    pub fn add_request(&mut self, path: String) {
+        let has_room = self.requests.contains_key(&path) || self.requests.len() < MAX_PATHS;
+        let path = if has_room { path } else { "other".to_owned() };
+        *self.requests.entry(path).or_default() += 1;
     }
 }

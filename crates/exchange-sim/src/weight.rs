@@ -1,7 +1,5 @@
-//! Request weight per address and minute: 429 above the limit, 418 for clients that continue.
+//! Request weight per minute: 429 above the limit, 418 for clients that continue.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use crate::interval::{MINUTE, Millis, SECOND};
@@ -20,7 +18,6 @@ pub enum Verdict {
     },
 }
 
-/// What one address has used.
 #[derive(Debug, Default)]
 struct Usage {
     minute: Millis,
@@ -29,16 +26,14 @@ struct Usage {
     banned_until: Millis,
 }
 
+/// Counts for all clients together: on loopback they have one address.
 #[derive(Debug)]
 pub struct WeightMeter {
     limit: u32,
     rejections_before_ban: u32,
     ban: Millis,
-    usage: Mutex<HashMap<IpAddr, Usage>>,
+    usage: Mutex<Usage>,
 }
-
-/// Addresses whose weight is counted; on loopback there is one.
-const MAX_ADDRESSES: usize = 10_000;
 
 impl WeightMeter {
     pub fn new(limits: &Limits) -> Self {
@@ -51,13 +46,9 @@ impl WeightMeter {
     }
 
     /// Charges a request; returns the verdict and what the minute has used so far.
-    pub fn charge(&self, address: IpAddr, weight: u32, now: Millis) -> (Verdict, u32) {
-        let mut addresses = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        if addresses.len() >= MAX_ADDRESSES && !addresses.contains_key(&address) {
-            addresses.clear();
-        }
-        let usage = addresses.entry(address).or_default();
-        let verdict = self.judge(usage, weight, now);
+    pub fn charge(&self, weight: u32, now: Millis) -> (Verdict, u32) {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let verdict = self.judge(&mut usage, weight, now);
         (verdict, usage.used)
     }
 
@@ -96,8 +87,6 @@ fn seconds_until(time: Millis, now: Millis) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
     use super::*;
 
     fn meter() -> WeightMeter {
@@ -111,30 +100,22 @@ mod tests {
     #[test]
     fn limit_applies_per_minute() {
         let meter = meter();
-        let home = IpAddr::from(Ipv4Addr::LOCALHOST);
-        assert_eq!(meter.charge(home, 100, 61_000), (Verdict::Within, 100));
-        let (verdict, used) = meter.charge(home, 1, 90_500);
+        assert_eq!(meter.charge(100, 61_000), (Verdict::Within, 100));
+        let (verdict, used) = meter.charge(1, 90_500);
         assert_eq!(verdict, Verdict::OverLimit { retry_after_secs: 30 });
         assert_eq!(used, 101);
-        assert_eq!(meter.charge(home, 5, 120_000), (Verdict::Within, 5));
+        assert_eq!(meter.charge(5, 120_000), (Verdict::Within, 5));
     }
 
     #[test]
     fn persistent_client_is_banned() {
         let meter = meter();
-        let home = IpAddr::from(Ipv4Addr::LOCALHOST);
-        meter.charge(home, 100, 60_000);
+        meter.charge(100, 60_000);
         for _ in 0..2 {
-            assert!(matches!(meter.charge(home, 1, 60_000).0, Verdict::OverLimit { .. }));
+            assert!(matches!(meter.charge(1, 60_000).0, Verdict::OverLimit { .. }));
         }
-        assert_eq!(
-            meter.charge(home, 1, 60_000).0,
-            Verdict::Banned { retry_after_secs: 120 }
-        );
-        assert_eq!(
-            meter.charge(home, 1, 121_000).0,
-            Verdict::Banned { retry_after_secs: 59 }
-        );
-        assert_eq!(meter.charge(home, 1, 180_000).0, Verdict::Within);
+        assert_eq!(meter.charge(1, 60_000).0, Verdict::Banned { retry_after_secs: 120 });
+        assert_eq!(meter.charge(1, 121_000).0, Verdict::Banned { retry_after_secs: 59 });
+        assert_eq!(meter.charge(1, 180_000).0, Verdict::Within);
     }
 }

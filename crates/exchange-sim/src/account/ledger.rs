@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use indexmap::IndexMap;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::order_request::{Kind, OrderRequest};
+use super::order_request::{OrderRequest, Type};
 use crate::api::error::ApiError;
 use crate::interval::Millis;
 use crate::market::levels::Side;
 use crate::market::symbol::Symbol;
 use crate::market::tape::Trade;
 use crate::number::{self, Price, Quantity, UNIT};
-use crate::simulated::engine::Execution;
-use crate::simulated::matching::OrderId;
+use crate::simulated::queues::OrderId;
 
 /// Orders and trades kept for each key.
 const MAX_ORDERS: usize = 10_000;
@@ -28,31 +27,18 @@ pub enum State {
     Expired,
 }
 
-impl State {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "NEW",
-            Self::PartiallyFilled => "PARTIALLY_FILLED",
-            Self::Filled => "FILLED",
-            Self::Canceled => "CANCELED",
-            Self::Expired => "EXPIRED",
-        }
-    }
-
-    pub const fn is_open(self) -> bool {
-        matches!(self, Self::New | Self::PartiallyFilled)
-    }
-}
-
 #[derive(Debug, Clone)]
 pub struct Order {
     pub symbol: String,
     pub id: OrderId,
     pub client_id: String,
     pub side: Side,
-    pub kind: Kind,
+    pub order_type: Type,
+    /// Zero for a market order.
     pub price: Price,
     pub quantity: Quantity,
+    /// What a market order was to cost, if it said so.
+    pub quote_quantity: i128,
     pub executed: Quantity,
     /// Paid or received, in 10⁻⁸ of the quote asset.
     pub money: i128,
@@ -68,7 +54,7 @@ pub struct MyTrade {
     pub order: OrderId,
     pub trade: Trade,
     pub side: Side,
-    pub maker: bool,
+    pub is_maker: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,55 +67,42 @@ struct Balance {
 pub struct Ledger {
     balances: IndexMap<String, Balance>,
     orders: BTreeMap<(String, OrderId), Order>,
-    trades: VecDeque<MyTrade>,
+    pub trades: VecDeque<MyTrade>,
     pub updated: Millis,
 }
 
 impl Ledger {
     pub fn with_balances(balances: impl Iterator<Item = (String, i128)>) -> Self {
+        let balances = balances.map(|(asset, free)| (asset, Balance { free, locked: 0 }));
         Self {
-            balances: balances
-                .map(|(asset, free)| (asset, Balance { free, locked: 0 }))
-                .collect(),
+            balances: balances.collect(),
             ..Self::default()
         }
     }
 
     fn balance(&mut self, asset: &str) -> &mut Balance {
-        if !self.balances.contains_key(asset) {
-            self.balances.insert(asset.to_owned(), Balance::default());
-        }
-        &mut self.balances[asset]
+        self.balances.entry(asset.to_owned()).or_default()
     }
 
     /// Locks what an order may cost; fails without a change if the balance is too low.
     pub fn reserve(&mut self, symbol: &Symbol, side: Side, cost: i128) -> Result<(), ApiError> {
-        let balance = self.balance(spent(symbol, side));
+        let balance = self.balance(symbol.spent_by(side));
         if balance.free < cost {
-            return Err(ApiError::bad(
-                -2010,
-                "Account has insufficient balance for requested action.",
-            ));
+            let message = "Account has insufficient balance for requested action.";
+            return Err(ApiError::bad(-2010, message));
         }
         balance.free -= cost;
         balance.locked += cost;
         Ok(())
     }
 
-    pub fn release(&mut self, symbol: &Symbol, side: Side, cost: i128) {
-        let balance = self.balance(spent(symbol, side));
-        balance.locked -= cost;
-        balance.free += cost;
-    }
-
     /// Adds an order. Of too many, the one that was closed first is forgotten.
     pub fn put(&mut self, order: Order) {
         self.orders.insert((order.symbol.clone(), order.id), order);
         if self.orders.len() > MAX_ORDERS {
-            let closed = self.orders.iter().filter(|(_, order)| !order.state.is_open());
-            let oldest = closed
-                .min_by_key(|(_, order)| order.updated)
-                .map(|(key, _)| key.clone());
+            let closed = self.orders.iter().filter(|(_, order)| !order.is_open());
+            let oldest = closed.min_by_key(|(_, order)| order.updated);
+            let oldest = oldest.map(|(key, _)| key.clone());
             oldest.map(|key| self.orders.remove(&key));
         }
     }
@@ -138,30 +111,17 @@ impl Ledger {
         self.orders.get(&(symbol.to_owned(), id))
     }
 
-    pub fn order_mut(&mut self, symbol: &str, id: OrderId) -> Option<&mut Order> {
-        self.orders.get_mut(&(symbol.to_owned(), id))
-    }
-
-    pub fn orders(&self) -> impl Iterator<Item = &Order> {
+    pub fn orders(&self) -> impl DoubleEndedIterator<Item = &Order> {
         self.orders.values()
     }
 
-    pub fn trades(&self) -> impl Iterator<Item = &MyTrade> {
-        self.trades.iter()
-    }
-
-    pub fn has_open_orders(&self) -> bool {
-        self.orders.values().any(|order| order.state.is_open())
-    }
-
-    /// Books a fill of a resting order, if it is this key's.
-    pub fn settle_maker(&mut self, symbol: &Symbol, execution: &Execution) {
-        self.settle(symbol, execution.fill.maker, &execution.trade, true);
+    pub fn open_orders(&self) -> impl Iterator<Item = &Order> {
+        self.orders().filter(|order| order.is_open())
     }
 
     /// Books a fill: the locked amount is spent, the bought amount is free.
-    pub fn settle(&mut self, symbol: &Symbol, id: OrderId, trade: &Trade, maker: bool) {
-        let Some(order) = self.order_mut(&symbol.name, id) else {
+    pub fn settle(&mut self, symbol: &Symbol, id: OrderId, trade: &Trade, is_maker: bool) {
+        let Some(order) = self.orders.get_mut(&(symbol.name.clone(), id)) else {
             return;
         };
         let money = trade.money() / UNIT;
@@ -182,7 +142,7 @@ impl Ledger {
             order: id,
             trade: *trade,
             side,
-            maker,
+            is_maker,
         });
         match side {
             Side::Bid => {
@@ -203,27 +163,45 @@ impl Ledger {
         }
     }
 
-    pub fn balances_json(&self, omit_zero: bool) -> Vec<Value> {
-        self.balances
-            .iter()
-            .filter(|(_, balance)| !omit_zero || balance.free + balance.locked > 0)
-            .map(|(asset, balance)| {
-                json!({"asset": asset, "free": number::fixed(balance.free), "locked": number::fixed(balance.locked)})
-            })
-            .collect()
+    /// Ends an order that no longer rests. What is left of it is not locked any more.
+    pub fn end(&mut self, symbol: &Symbol, id: OrderId, state: State, now: Millis) {
+        let Some(order) = self.orders.get_mut(&(symbol.name.clone(), id)) else {
+            return;
+        };
+        if order.is_open() {
+            order.state = state;
+            order.updated = now;
+            let (side, reserved) = (order.side, order.reserved());
+            let balance = self.balance(symbol.spent_by(side));
+            balance.locked -= reserved;
+            balance.free += reserved;
+        }
     }
-}
 
-/// The asset that an order spends.
-fn spent(symbol: &Symbol, side: Side) -> &str {
-    match side {
-        Side::Bid => &symbol.quote,
-        Side::Ask => &symbol.base,
+    pub fn balances_json(&self, omit_zero: bool) -> Vec<Value> {
+        let shown = self
+            .balances
+            .iter()
+            .filter(|(_, balance)| !omit_zero || balance.free + balance.locked > 0);
+        let json = |(asset, balance): (&String, &Balance)| json!({"asset": asset, "free": number::fixed(balance.free), "locked": number::fixed(balance.locked)});
+        shown.map(json).collect()
     }
 }
 
 pub const fn cost(price: Price, quantity: Quantity) -> i128 {
     (price as i128).saturating_mul(quantity) / UNIT
+}
+
+impl State {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "NEW",
+            Self::PartiallyFilled => "PARTIALLY_FILLED",
+            Self::Filled => "FILLED",
+            Self::Canceled => "CANCELED",
+            Self::Expired => "EXPIRED",
+        }
+    }
 }
 
 impl Order {
@@ -233,9 +211,10 @@ impl Order {
             id,
             client_id: request.client_id.clone().unwrap_or_else(|| format!("sim-{id}")),
             side: request.side,
-            kind: request.kind,
-            price: request.price.unwrap_or(0),
+            order_type: request.order_type,
+            price: request.price().unwrap_or(0),
             quantity,
+            quote_quantity: request.quote_quantity(),
             executed: 0,
             money: 0,
             state: State::New,
@@ -244,8 +223,12 @@ impl Order {
         }
     }
 
-    /// What is still locked for it.
-    pub const fn reserved(&self) -> i128 {
+    pub const fn is_open(&self) -> bool {
+        matches!(self.state, State::New | State::PartiallyFilled)
+    }
+
+    /// What is still locked for it. A market buyer locked the cost of what was there, and bought all of it.
+    const fn reserved(&self) -> i128 {
         let left = self.quantity - self.executed;
         match self.side {
             Side::Bid => cost(self.price, left),
@@ -253,33 +236,45 @@ impl Order {
         }
     }
 
+    /// As queries show it.
     pub fn json(&self) -> Value {
-        json!({
-            "symbol": self.symbol,
-            "orderId": self.id,
-            "orderListId": -1,
-            "clientOrderId": self.client_id,
-            "price": number::fixed_price(self.price),
-            "origQty": number::fixed(self.quantity),
-            "executedQty": number::fixed(self.executed),
-            "origQuoteOrderQty": "0.00000000",
-            "cummulativeQuoteQty": number::fixed(self.money),
-            "status": self.state.as_str(),
-            "timeInForce": self.kind.time_in_force(),
-            "type": self.kind.as_str(),
-            "side": side_name(self.side),
+        self.json_with(json!({
             "stopPrice": "0.00000000",
             "icebergQty": "0.00000000",
             "time": self.placed,
             "updateTime": self.updated,
-            "isWorking": true,
+            "isWorking": true
+        }))
+    }
+
+    /// With fields of its own for each kind of answer, which take the place of others.
+    pub fn json_with(&self, fields: Value) -> Value {
+        let mut order = json!({
+            "symbol": self.symbol,
+            "orderId": self.id,
+            "orderListId": -1,
+            "clientOrderId": self.client_id,
+            "price": number::fixed(self.price),
+            "origQty": number::fixed(self.quantity),
+            "executedQty": number::fixed(self.executed),
+            "origQuoteOrderQty": number::fixed(self.quote_quantity),
+            "cummulativeQuoteQty": number::fixed(self.money),
+            "status": self.state.as_str(),
+            "timeInForce": self.order_type.time_in_force(),
+            "type": self.order_type.as_str(),
+            "side": side_name(self.side),
             "workingTime": self.placed,
             "selfTradePreventionMode": "NONE"
-        })
+        });
+        let own: Option<&Map<String, Value>> = fields.as_object();
+        for (name, value) in own.into_iter().flatten() {
+            order[name] = value.clone();
+        }
+        order
     }
 }
 
-pub const fn side_name(side: Side) -> &'static str {
+const fn side_name(side: Side) -> &'static str {
     match side {
         Side::Bid => "BUY",
         Side::Ask => "SELL",

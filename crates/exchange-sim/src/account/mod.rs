@@ -5,25 +5,21 @@ mod order_request;
 mod orders;
 mod signature;
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
 use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::api::Request;
 use crate::api::error::ApiError;
-use crate::interval::{DAY, Millis, SECOND};
+use crate::api::params::Params;
 use crate::markets::Markets;
 use crate::number;
 use crate::settings::ApiKey;
-use crate::simulated::lock;
 use ledger::Ledger;
 
 pub const ENDPOINTS: [&str; 6] = ["account", "order", "order/test", "openOrders", "allOrders", "myTrades"];
-
-/// Order times kept for the headers that count orders; the exchange allows so many per day.
-const MAX_ORDER_TIMES: usize = 200_000;
 
 #[derive(Debug)]
 struct Account {
@@ -32,10 +28,7 @@ struct Account {
 }
 
 #[derive(Debug)]
-pub struct Accounts {
-    accounts: Mutex<HashMap<String, Account>>,
-    order_times: Mutex<VecDeque<Millis>>,
-}
+pub struct Accounts(Mutex<HashMap<String, Account>>);
 
 impl Accounts {
     pub fn new(keys: &[ApiKey]) -> Self {
@@ -47,86 +40,38 @@ impl Accounts {
             };
             (key.key.clone(), account)
         };
-        Self {
-            accounts: Mutex::new(keys.iter().map(account).collect()),
-            order_times: Mutex::default(),
-        }
+        Self(Mutex::new(keys.iter().map(account).collect()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Account>> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Orders in the last ten seconds and in the last day.
-    pub fn order_counts(&self, now: Millis) -> (usize, usize) {
-        let times = self.order_times.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = |start: Millis| times.len() - times.partition_point(|time| *time < start);
-        (since(now - 10 * SECOND), since(now - DAY))
-    }
-
-    fn count_order(&self, now: Millis) {
-        let mut times = self.order_times.lock().unwrap_or_else(PoisonError::into_inner);
-        if times.len() == MAX_ORDER_TIMES {
-            times.pop_front();
-        }
-        times.push_back(now);
-    }
-
-    pub fn dispatch(&self, markets: &Markets, request: &Request<'_>) -> Result<String, ApiError> {
+    pub fn dispatch(&self, markets: &Markets, request: &Request<'_>) -> Result<Value, ApiError> {
         let key = request
             .key
             .filter(|key| !key.is_empty())
             .ok_or_else(|| ApiError::unauthorized(-2014, "API-key format invalid."))?;
-        let mut accounts = self.lock();
-        settle(markets, &mut accounts);
+        let mut accounts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let account = accounts
             .get_mut(key)
             .ok_or_else(|| ApiError::unauthorized(-2015, "Invalid API-key, IP, or permissions for action."))?;
         signature::check(request, &account.secret, markets.server_time())?;
-        let ledger = &mut account.ledger;
-        let answer = match (request.method, request.endpoint) {
-            (&Method::GET, "account") => describe(ledger, request)?,
-            (&Method::POST, "order") => {
-                let placed = orders::place(markets, ledger, request)?;
-                self.count_order(markets.now());
-                placed
-            }
-            (&Method::POST, "order/test") => orders::test(markets, request)?,
-            (&Method::GET, "order") => orders::find(ledger, request)?,
-            (&Method::DELETE, "order") => orders::cancel(markets, ledger, request)?,
-            (&Method::GET, "openOrders") => orders::open(markets, ledger, request)?,
-            (&Method::DELETE, "openOrders") => orders::cancel_all(markets, ledger, request)?,
-            (&Method::GET, "allOrders") => orders::all(markets, ledger, request)?,
-            (&Method::GET, "myTrades") => orders::trades(markets, ledger, request)?,
-            _ => return Err(ApiError::no_such_path()),
-        };
-        Ok(answer.to_string())
-    }
-}
-
-/// Books the fills of resting orders since the last request.
-fn settle(markets: &Markets, accounts: &mut HashMap<String, Account>) {
-    if !accounts.values().any(|account| account.ledger.has_open_orders()) {
-        return;
-    }
-    for instrument in markets.instruments.values() {
-        let mut instrument = lock(instrument);
-        let Some(engine) = &mut instrument.engine else {
-            continue;
-        };
-        let executions = engine.take_watched_executions();
-        let symbol = &instrument.market.symbol;
-        for execution in &executions {
-            for account in accounts.values_mut() {
-                account.ledger.settle_maker(symbol, execution);
-            }
+        let (ledger, params) = (&mut account.ledger, &request.params);
+        orders::settle(markets, ledger);
+        match (request.method, request.endpoint) {
+            (&Method::GET, "account") => describe(ledger, params),
+            (&Method::POST, "order") => orders::place(markets, ledger, params),
+            (&Method::POST, "order/test") => orders::test(markets, params),
+            (&Method::GET, "order") => orders::find(ledger, params),
+            (&Method::DELETE, "order") => orders::cancel(markets, ledger, params),
+            (&Method::GET, "openOrders") => orders::open(markets, ledger, params),
+            (&Method::GET, "allOrders") => orders::all(markets, ledger, params),
+            (&Method::GET, "myTrades") => orders::trades(markets, ledger, params),
+            _ => Err(ApiError::no_such_path()),
         }
     }
 }
 
-fn describe(ledger: &Ledger, request: &Request<'_>) -> Result<Value, ApiError> {
-    let omit_zero = request.params.get("omitZeroBalances") == Some("true");
-    request.params.finish()?;
+fn describe(ledger: &Ledger, params: &Params) -> Result<Value, ApiError> {
+    let omit_zero = params.get("omitZeroBalances") == Some("true");
+    params.finish()?;
     Ok(json!({
         "makerCommission": 0,
         "takerCommission": 0,

@@ -6,11 +6,13 @@ use crate::market::levels::Side;
 use crate::market::symbol::{Status, Symbol};
 use crate::number::{self, Price, Quantity, UNIT};
 
+const AMOUNT_RANGE: &str = "^([0-9]{1,20})(\\.[0-9]{1,20})?$";
+const CLIENT_ID_RANGE: &str = "^[a-zA-Z0-9-_]{1,36}$";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Limit(TimeInForce),
-    LimitMaker,
+pub enum Type {
     Market,
+    Limit(Price, TimeInForce),
 }
 
 /// What happens to the part that is not filled at once.
@@ -31,59 +33,99 @@ pub enum Amount {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderRequest {
     pub side: Side,
-    pub kind: Kind,
-    pub price: Option<Price>,
+    pub order_type: Type,
     pub amount: Amount,
     pub client_id: Option<String>,
-    pub response: Response,
+    /// Whether the answer has the fills.
+    pub is_answered_in_full: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Response {
-    Ack,
-    Result,
-    Full,
-}
-
-impl Kind {
+impl Type {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Limit(_) => "LIMIT",
-            Self::LimitMaker => "LIMIT_MAKER",
+            Self::Limit(..) => "LIMIT",
             Self::Market => "MARKET",
         }
     }
 
     pub const fn time_in_force(self) -> &'static str {
         match self {
-            Self::Limit(TimeInForce::ImmediateOrCancel) => "IOC",
-            Self::Limit(TimeInForce::FillOrKill) => "FOK",
-            _ => "GTC",
+            Self::Limit(_, TimeInForce::ImmediateOrCancel) => "IOC",
+            Self::Limit(_, TimeInForce::FillOrKill) => "FOK",
+            Self::Limit(_, TimeInForce::UntilCancelled) | Self::Market => "GTC",
         }
     }
 }
 
-const AMOUNT_RANGE: &str = "^([0-9]{1,20})(\\.[0-9]{1,20})?$";
-const CLIENT_ID_RANGE: &str = "^[a-zA-Z0-9-_]{1,36}$";
+impl OrderRequest {
+    pub fn parse(params: &Params) -> Result<Self, ApiError> {
+        let side = match params.required("side")? {
+            "BUY" => Side::Bid,
+            "SELL" => Side::Ask,
+            _ => return Err(ApiError::bad(-1117, "Invalid side.")),
+        };
+        let order_type = order_type(params)?;
+        let amount = match (decimal(params, "quantity")?, decimal(params, "quoteOrderQty")?) {
+            (Some(quantity), None) => Amount::Base(quantity),
+            (None, Some(money)) if order_type == Type::Market => Amount::Quote(money),
+            (Some(_), Some(_)) => return Err(ApiError::invalid_combination()),
+            _ => return Err(ApiError::missing("quantity")),
+        };
+        let is_answered_in_full = match params.get("newOrderRespType") {
+            Some("RESULT") => false,
+            Some("FULL") | None => true,
+            Some(_) => return Err(ApiError::invalid_value("newOrderRespType")),
+        };
+        Ok(Self {
+            side,
+            order_type,
+            amount,
+            client_id: client_id(params)?,
+            is_answered_in_full,
+        })
+    }
 
-pub fn parse(params: &Params) -> Result<OrderRequest, ApiError> {
-    let side = match params.required("side")? {
-        "BUY" => Side::Bid,
-        "SELL" => Side::Ask,
-        _ => return Err(ApiError::bad(-1117, "Invalid side.")),
-    };
-    let kind = kind(params)?;
-    Ok(OrderRequest {
-        side,
-        kind,
-        price: price(params, kind)?,
-        amount: amount(params, kind)?,
-        client_id: client_id(params)?,
-        response: response(params, kind)?,
-    })
+    pub const fn price(&self) -> Option<Price> {
+        match self.order_type {
+            Type::Limit(price, _) => Some(price),
+            Type::Market => None,
+        }
+    }
+
+    pub const fn quote_quantity(&self) -> i128 {
+        match self.amount {
+            Amount::Quote(money) => money,
+            Amount::Base(_) => 0,
+        }
+    }
+
+    /// Applies the symbol's filters; `reference` is the price at which a market order is valued.
+    pub fn check(&self, symbol: &Symbol, reference: Price) -> Result<(), ApiError> {
+        if symbol.status != Status::Trading {
+            return Err(ApiError::market_closed());
+        }
+        let price = self.price().unwrap_or(symbol.tick);
+        if price < symbol.tick || price > symbol.max_price() || price % symbol.tick != 0 {
+            return Err(ApiError::filter("PRICE_FILTER"));
+        }
+        let worth = match self.amount {
+            Amount::Quote(money) => money,
+            Amount::Base(quantity) => {
+                if quantity < symbol.step || quantity > symbol.max_quantity() || quantity % symbol.step != 0 {
+                    return Err(ApiError::filter("LOT_SIZE"));
+                }
+                i128::from(self.price().unwrap_or(reference)).saturating_mul(quantity) / UNIT
+            }
+        };
+        match symbol.min_notional.is_some_and(|least| worth < least) {
+            true => Err(ApiError::filter("NOTIONAL")),
+            false => Ok(()),
+        }
+    }
 }
 
-fn kind(params: &Params) -> Result<Kind, ApiError> {
+/// A price is required for a limit order; a market order must not have one.
+fn order_type(params: &Params) -> Result<Type, ApiError> {
     let time_in_force = match params.get("timeInForce") {
         None => None,
         Some("GTC") => Some(TimeInForce::UntilCancelled),
@@ -91,41 +133,17 @@ fn kind(params: &Params) -> Result<Kind, ApiError> {
         Some("FOK") => Some(TimeInForce::FillOrKill),
         Some(_) => return Err(ApiError::bad(-1115, "Invalid timeInForce.")),
     };
+    let price = decimal(params, "price")?;
     match params.required("type")? {
-        "LIMIT" => time_in_force
-            .map(Kind::Limit)
-            .ok_or_else(|| ApiError::missing("timeInForce")),
-        "LIMIT_MAKER" => Ok(Kind::LimitMaker),
-        "MARKET" => Ok(Kind::Market),
+        "LIMIT" => {
+            let price = price.ok_or_else(|| ApiError::missing("price"))?;
+            let price = Price::try_from(price).map_err(|_| ApiError::filter("PRICE_FILTER"))?;
+            let time_in_force = time_in_force.ok_or_else(|| ApiError::missing("timeInForce"))?;
+            Ok(Type::Limit(price, time_in_force))
+        }
+        "MARKET" if price.is_some() => Err(ApiError::bad(-1106, "Parameter 'price' sent when not required.")),
+        "MARKET" => Ok(Type::Market),
         _ => Err(ApiError::bad(-1116, "Invalid orderType.")),
-    }
-}
-
-/// Required for every kind but a market order, which must not have one.
-fn price(params: &Params, kind: Kind) -> Result<Option<Price>, ApiError> {
-    match (kind, decimal(params, "price")?) {
-        (Kind::Market, None) => Ok(None),
-        (Kind::Market, Some(_)) => Err(ApiError::bad(-1106, "Parameter 'price' sent when not required.")),
-        (_, None) => Err(ApiError::missing("price")),
-        (_, Some(price)) => Price::try_from(price).map(Some).map_err(|_| filter("PRICE_FILTER")),
-    }
-}
-
-fn amount(params: &Params, kind: Kind) -> Result<Amount, ApiError> {
-    match (decimal(params, "quantity")?, decimal(params, "quoteOrderQty")?) {
-        (Some(quantity), None) => Ok(Amount::Base(quantity)),
-        (None, Some(money)) if kind == Kind::Market => Ok(Amount::Quote(money)),
-        (Some(_), Some(_)) => Err(ApiError::invalid_combination()),
-        _ => Err(ApiError::missing("quantity")),
-    }
-}
-
-fn response(params: &Params, kind: Kind) -> Result<Response, ApiError> {
-    match (params.get("newOrderRespType"), kind) {
-        (Some("ACK"), _) | (None, Kind::LimitMaker) => Ok(Response::Ack),
-        (Some("RESULT"), _) => Ok(Response::Result),
-        (Some("FULL"), _) | (None, Kind::Market | Kind::Limit(_)) => Ok(Response::Full),
-        (Some(_), _) => Err(ApiError::invalid_value("newOrderRespType")),
     }
 }
 
@@ -133,8 +151,7 @@ fn decimal(params: &Params, name: &str) -> Result<Option<i128>, ApiError> {
     let Some(text) = params.get(name) else {
         return Ok(None);
     };
-    let legal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if !legal {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return Err(ApiError::illegal(name, AMOUNT_RANGE));
     }
     let too_precise = || ApiError::bad(-1111, format!("Parameter '{name}' has too much precision."));
@@ -143,41 +160,10 @@ fn decimal(params: &Params, name: &str) -> Result<Option<i128>, ApiError> {
 
 /// `newClientOrderId`: the client's id of an order or of a cancellation.
 pub fn client_id(params: &Params) -> Result<Option<String>, ApiError> {
-    let Some(id) = params.get("newClientOrderId") else {
-        return Ok(None);
-    };
+    let id = params.get("newClientOrderId");
     let legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if !(1..=36).contains(&id.len()) || !id.chars().all(legal) {
-        return Err(ApiError::illegal("newClientOrderId", CLIENT_ID_RANGE));
+    match id.is_none_or(|id| (1..=36).contains(&id.len()) && id.chars().all(legal)) {
+        true => Ok(id.map(str::to_owned)),
+        false => Err(ApiError::illegal("newClientOrderId", CLIENT_ID_RANGE)),
     }
-    Ok(Some(id.to_owned()))
-}
-
-fn filter(name: &str) -> ApiError {
-    ApiError::bad(-1013, format!("Filter failure: {name}"))
-}
-
-/// Applies the symbol's filters; `reference` is the price at which a market order is valued.
-pub fn check(request: &OrderRequest, symbol: &Symbol, reference: Price) -> Result<(), ApiError> {
-    if symbol.status != Status::Trading {
-        return Err(ApiError::bad(-1013, "Market is closed."));
-    }
-    if let Some(price) = request.price
-        && (price < symbol.tick || price > symbol.max_price() || price % symbol.tick != 0)
-    {
-        return Err(filter("PRICE_FILTER"));
-    }
-    let worth = match request.amount {
-        Amount::Quote(money) => money,
-        Amount::Base(quantity) => {
-            if quantity < symbol.step || quantity > symbol.max_quantity() || quantity % symbol.step != 0 {
-                return Err(filter("LOT_SIZE"));
-            }
-            i128::from(request.price.unwrap_or(reference)).saturating_mul(quantity) / UNIT
-        }
-    };
-    if symbol.min_notional.is_some_and(|least| worth < least) {
-        return Err(filter("NOTIONAL"));
-    }
-    Ok(())
 }

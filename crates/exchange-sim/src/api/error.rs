@@ -41,6 +41,14 @@ impl ApiError {
         }
     }
 
+    pub fn market_closed() -> Self {
+        Self::bad(-1013, "Market is closed.")
+    }
+
+    pub fn filter(name: &str) -> Self {
+        Self::bad(-1013, format!("Filter failure: {name}"))
+    }
+
     pub fn invalid_symbol() -> Self {
         Self::bad(-1121, "Invalid symbol.")
     }

@@ -2,10 +2,10 @@
 
 pub mod error;
 pub mod params;
-pub mod time_unit;
 
 use axum::http::Method;
 
+use error::ApiError;
 use params::Params;
 
 /// One request, as the endpoints see it.
@@ -16,4 +16,13 @@ pub struct Request<'a> {
     pub body: &'a str,
     pub key: Option<&'a str>,
     pub params: Params,
+}
+
+/// The exchange offers microseconds; here times are in milliseconds, and other units are refused.
+pub fn check_time_unit(unit: Option<&str>) -> Result<(), ApiError> {
+    if unit.is_none_or(|unit| unit.eq_ignore_ascii_case("MILLISECOND")) {
+        return Ok(());
+    }
+    let message = "Invalid value for time unit; this exchange is simulated and has only MILLISECOND.";
+    Err(ApiError::bad(-1194, message))
 }

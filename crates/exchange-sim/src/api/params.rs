@@ -7,7 +7,7 @@ use std::str::FromStr;
 use percent_encoding::percent_decode_str;
 
 use super::error::ApiError;
-use crate::interval::{HOUR, MINUTE, Millis};
+use crate::interval::Millis;
 
 const SYMBOL_RANGE: &str = "^[A-Z0-9-_.]{1,20}$";
 const SYMBOLS_RANGE: &str = "^\\[(\"[A-Z0-9-_.]{1,20}\"(,\"[A-Z0-9-_.]{1,20}\"){0,}){0,1}\\]$";
@@ -96,8 +96,10 @@ impl Params {
 
     pub fn symbol(&self) -> Result<&str, ApiError> {
         let symbol = self.required("symbol")?;
-        check_symbol(symbol, "symbol", SYMBOL_RANGE)?;
-        Ok(symbol)
+        match is_symbol(symbol) {
+            true => Ok(symbol),
+            false => Err(ApiError::illegal("symbol", SYMBOL_RANGE)),
+        }
     }
 
     pub fn symbols(&self) -> Result<Symbols, ApiError> {
@@ -118,80 +120,29 @@ impl Params {
         }
     }
 
-    /// Whether `type` is `MINI` and not `FULL`.
-    pub fn is_mini(&self) -> Result<bool, ApiError> {
-        match self.get("type") {
-            None | Some("FULL") => Ok(false),
-            Some("MINI") => Ok(true),
-            Some(_) => Err(ApiError::invalid_value("type")),
+    /// `startTime` and `endTime`.
+    pub fn times(&self) -> Result<(Option<Millis>, Option<Millis>), ApiError> {
+        let (start, end) = (self.integer("startTime")?, self.integer("endTime")?);
+        match (start, end) {
+            (Some(start), Some(end)) if start > end => Err(ApiError::bad(-1127, "startTime is after endTime.")),
+            times => Ok(times),
         }
     }
-
-    /// `windowSize` of a rolling window: 1m to 59m, 1h to 23h, 1d to 7d.
-    pub fn window_size(&self) -> Result<Millis, ApiError> {
-        let Some(text) = self.get("windowSize") else {
-            return Ok(24 * HOUR);
-        };
-        window_size(text).ok_or_else(|| ApiError::invalid_value("windowSize"))
-    }
-
-    /// The offset of `timeZone`, such as `8`, `-1:00` or `05:45`; east is positive.
-    pub fn zone_offset(&self) -> Result<Millis, ApiError> {
-        let Some(text) = self.get("timeZone") else {
-            return Ok(0);
-        };
-        zone_offset(text).ok_or_else(|| ApiError::invalid_value("timeZone"))
-    }
 }
 
-fn window_size(text: &str) -> Option<Millis> {
-    let unit = text.chars().last()?;
-    let (millis, most) = match unit {
-        'm' => (MINUTE, 59),
-        'h' => (HOUR, 23),
-        'd' => (24 * HOUR, 7),
-        _ => return None,
-    };
-    let count: Millis = text.strip_suffix(unit)?.parse().ok()?;
-    (1..=most).contains(&count).then_some(count * millis)
-}
-
-fn zone_offset(text: &str) -> Option<Millis> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text),
-    };
-    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
-    let number = |text: &str| {
-        let digits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits.then(|| text.parse::<Millis>().ok()).flatten()
-    };
-    let (hours, minutes) = (number(hours)?, number(minutes)?);
-    let offset = sign * (hours * HOUR + minutes * MINUTE);
-    (minutes < 60 && (-12 * HOUR..=14 * HOUR).contains(&offset)).then_some(offset)
-}
-
-fn check_symbol(symbol: &str, name: &str, range: &str) -> Result<(), ApiError> {
+fn is_symbol(name: &str) -> bool {
     let legal = |c: char| (c.is_alphanumeric() && !c.is_lowercase()) || "-_.".contains(c);
-    if (1..=20).contains(&symbol.chars().count()) && symbol.chars().all(legal) {
-        Ok(())
-    } else {
-        Err(ApiError::illegal(name, range))
-    }
+    (1..=20).contains(&name.chars().count()) && name.chars().all(legal)
 }
 
 fn symbol_list(text: &str) -> Result<Vec<String>, ApiError> {
-    let illegal = || ApiError::illegal("symbols", SYMBOLS_RANGE);
-    let symbols: Vec<String> = serde_json::from_str(text).map_err(|_| illegal())?;
-    if symbols.is_empty() {
-        return Err(illegal());
+    let symbols: Vec<String> = serde_json::from_str(text).unwrap_or_default();
+    if symbols.is_empty() || !symbols.iter().all(|symbol| is_symbol(symbol)) {
+        return Err(ApiError::illegal("symbols", SYMBOLS_RANGE));
     }
-    let mut seen = HashSet::new();
-    for symbol in &symbols {
-        check_symbol(symbol, "symbols", SYMBOLS_RANGE)?;
-        if !seen.insert(symbol) {
-            return Err(ApiError::bad(-1101, "Duplicate values for parameter 'symbols'."));
-        }
+    let unique: HashSet<&String> = symbols.iter().collect();
+    if unique.len() < symbols.len() {
+        return Err(ApiError::bad(-1101, "Duplicate values for parameter 'symbols'."));
     }
     Ok(symbols)
 }
@@ -225,15 +176,5 @@ mod tests {
         let params = Params::parse("symbol=A&colour=red", "").expect("parameters");
         assert_eq!(params.symbol(), Ok("A"));
         assert_eq!(params.finish().map_err(|error| error.code), Err(-1104));
-    }
-
-    #[test]
-    fn zone_offsets_are_parsed() {
-        assert_eq!(zone_offset("8"), Some(8 * HOUR));
-        assert_eq!(zone_offset("-1:30"), Some(-HOUR - 30 * MINUTE));
-        assert_eq!(zone_offset("05:45"), Some(5 * HOUR + 45 * MINUTE));
-        for text in ["", "15", "-13", "1:99", "x", "--1", "1:2:3"] {
-            assert_eq!(zone_offset(text), None, "{text}");
-        }
     }
 }

@@ -87,14 +87,19 @@ impl Candle {
         self.buy_quote_volume = self.buy_quote_volume.saturating_add(next.buy_quote_volume);
     }
 
+    /// A trade's id for the wire; −1 if nothing traded.
+    pub fn id(&self, trade: u64) -> i64 {
+        i64::try_from(trade).ok().filter(|_| self.trades > 0).unwrap_or(-1)
+    }
+
     /// The twelve columns of a kline.
     pub fn row(&self, close_time: Millis) -> Value {
         json!([
             self.open_time,
-            number::fixed_price(self.open),
-            number::fixed_price(self.high),
-            number::fixed_price(self.low),
-            number::fixed_price(self.close),
+            number::fixed(self.open),
+            number::fixed(self.high),
+            number::fixed(self.low),
+            number::fixed(self.close),
             number::fixed(self.volume),
             close_time,
             number::fixed_money(self.quote_volume),

@@ -1,11 +1,10 @@
 //! Candles of every length, built from two series of trades: seconds and minutes. A series holds only the buckets in
-//! which something traded; the others are flat at the last price, as on the exchange. Candles that may
-//! lack a trade do not exist.
+//! which something traded; the others are flat at the last price, as on the exchange. A recording has no
+//! candle that opened before it.
 
 use std::collections::VecDeque;
 
 pub use super::candle::Candle;
-use super::coverage::Coverage;
 use super::tape::Trade;
 use crate::interval::{Interval, MINUTE, Millis, SECOND};
 use crate::number::Price;
@@ -18,8 +17,6 @@ const MAX_MINUTES: usize = 25_000;
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
     pub interval: Interval,
-    /// The time zone's offset from UTC, east positive.
-    pub offset: Millis,
     pub start: Option<Millis>,
     pub end: Option<Millis>,
     pub limit: usize,
@@ -76,18 +73,19 @@ impl Series {
 pub struct Candles {
     seconds: Series,
     minutes: Series,
-    pub coverage: Coverage,
+    /// Every trade since then is known: a simulation knows all. `None` if a recording has no trades.
+    pub known_since: Option<Millis>,
 }
 
 impl Candles {
     /// `history` has minutes from before the first trade, oldest first.
-    pub fn new(history: Vec<Candle>, coverage: Coverage) -> Self {
+    pub fn new(history: Vec<Candle>, known_since: Option<Millis>) -> Self {
         let mut minutes = Series::new(MINUTE, MAX_MINUTES);
         minutes.candles = history.into();
         Self {
             seconds: Series::new(SECOND, MAX_SECONDS),
             minutes,
-            coverage,
+            known_since,
         }
     }
 
@@ -104,6 +102,11 @@ impl Candles {
         }
     }
 
+    /// Whether every trade from `start` on is known.
+    pub fn is_complete_since(&self, start: Millis) -> bool {
+        self.known_since.is_some_and(|since| since <= start)
+    }
+
     pub fn last(&self) -> Option<&Candle> {
         self.minutes.candles.back()
     }
@@ -113,76 +116,55 @@ impl Candles {
         self.minutes.merge(start, Millis::MAX)
     }
 
-    /// The same to the second where seconds are kept, else from the next whole minute; returns where it begins.
-    pub fn since_second(&self, start: Millis) -> (Millis, Option<Candle>) {
-        let oldest = self
-            .seconds
-            .candles
-            .front()
-            .map_or(Millis::MIN, |candle| candle.open_time);
-        let is_kept = self.seconds.candles.len() < MAX_SECONDS || oldest <= start;
-        let series = if is_kept { &self.seconds } else { &self.minutes };
-        let start = start + (-start).rem_euclid(series.length);
-        (start, series.merge(start, Millis::MAX))
-    }
-
     /// The last price before `time`.
     pub fn close_before(&self, time: Millis) -> Option<Price> {
         self.minutes.close_before(time)
     }
 
-    /// The candle that opened at `open`, as of `now`; flat if nothing traded in it. `None` before the first trade, and
-    /// where a trade may be missing.
-    pub fn at(&self, interval: Interval, open: Millis, offset: Millis, now: Millis) -> Option<Candle> {
-        let end = interval.next_open(open, offset);
-        if !self.coverage.is_complete(open, end.min(now.saturating_add(1))) {
+    /// The candle that opened at `open`; flat if nothing traded in it. `None` before the first trade, and
+    /// where a recording began later.
+    pub fn at(&self, interval: Interval, open: Millis, offset: Millis) -> Option<Candle> {
+        if !self.is_complete_since(open) {
             return None;
         }
         let series = self.series(interval);
-        let traded = series.merge(open, end).map(|candle| Candle {
-            open_time: open,
-            ..candle
-        });
+        let traded = series
+            .merge(open, interval.next_open(open, offset))
+            .map(|candle| Candle {
+                open_time: open,
+                ..candle
+            });
         traded.or_else(|| Some(Candle::flat(open, series.close_before(open)?)))
     }
 
     /// Candles by the exchange's rules, each with its closing time: with a start the oldest from there, without one the
     /// newest. A candle belongs to the range if it opens between start and end, both included.
     pub fn range(&self, range: &Range, now: Millis) -> Vec<(Candle, Millis)> {
-        let Range {
-            interval,
-            offset,
-            limit,
-            ..
-        } = *range;
+        let interval = range.interval;
         let Some(first) = self.series(interval).candles.front() else {
             return Vec::new();
         };
-        let oldest = interval.open_of(first.open_time, offset);
-        let newest = interval.open_of(range.end.unwrap_or(now).min(now), offset);
-        let next = |open: &Millis| Some(interval.next_open(*open, offset));
-        let previous = |open: &Millis| Some(interval.open_of(*open - 1, offset));
+        let oldest = interval.open_of(first.open_time, 0);
+        let newest = interval.open_of(range.end.unwrap_or(now).min(now), 0);
+        let next = |open: &Millis| Some(interval.next_open(*open, 0));
+        let previous = |open: &Millis| Some(interval.open_of(*open - 1, 0));
         let opens: Vec<Millis> = match range.start {
             Some(start) => {
-                let open = interval.open_of(start, offset);
-                let from = if open < start {
-                    interval.next_open(open, offset)
-                } else {
-                    open
-                };
+                // The first that opens at `start` or later.
+                let from = interval.next_open(interval.open_of(start.saturating_sub(1), 0), 0);
                 let forward = std::iter::successors(Some(from.max(oldest)), next);
-                forward.take_while(|open| *open <= newest).take(limit).collect()
+                forward.take_while(|open| *open <= newest).take(range.limit).collect()
             }
             None => {
                 let backward = std::iter::successors(Some(newest), previous);
-                let mut opens: Vec<Millis> = backward.take_while(|open| *open >= oldest).take(limit).collect();
+                let mut opens: Vec<Millis> = backward.take_while(|open| *open >= oldest).take(range.limit).collect();
                 opens.reverse();
                 opens
             }
         };
         let candle = |open: Millis| {
-            let candle = self.at(interval, open, offset, now)?;
-            Some((candle, interval.next_open(open, offset) - 1))
+            let candle = self.at(interval, open, 0)?;
+            Some((candle, interval.next_open(open, 0) - 1))
         };
         opens.into_iter().filter_map(candle).collect()
     }

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Deserializer};
+
 use crate::number::{self, Price, Quantity};
+
+/// Limits that clients ask for: a snapshot's side with exactly this many levels was cut off there.
+const LIMITS: [usize; 8] = [5, 10, 20, 50, 100, 500, 1_000, 5_000];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
@@ -11,100 +16,152 @@ pub enum Side {
 }
 
 impl Side {
+    pub const BOTH: [Self; 2] = [Self::Bid, Self::Ask];
+
     pub const fn opposite(self) -> Self {
         match self {
             Self::Bid => Self::Ask,
             Self::Ask => Self::Bid,
         }
     }
+
+    /// A price of this side as a number that grows from the best to the worst. The rank of a rank is the price.
+    const fn rank(self, price: Price) -> Price {
+        match self {
+            Self::Bid => -price,
+            Self::Ask => price,
+        }
+    }
+
+    /// Whether a level of this side is at `limit` or better.
+    pub const fn reaches(self, price: Price, limit: Price) -> bool {
+        self.rank(price) <= self.rank(limit)
+    }
 }
 
 pub type Level = (Price, Quantity);
 
+/// `[["price","quantity"],…]`
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, D::Error> {
+    let level = |(price, quantity): (&str, &str)| {
+        let level = number::parse_price(price).zip(number::parse(quantity));
+        level.ok_or_else(|| serde::de::Error::custom(format_args!("[`{price}`, `{quantity}`] is not a level")))
+    };
+    let pairs: Vec<(&str, &str)> = Vec::deserialize(deserializer)?;
+    pairs.into_iter().map(level).collect()
+}
+
 /// Price levels of both sides.
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
-    bids: BTreeMap<Price, Quantity>,
-    asks: BTreeMap<Price, Quantity>,
+    /// By rank.
+    sides: [BTreeMap<Price, Quantity>; 2],
+    /// Where the snapshot was cut off, if it was: nothing is known of levels behind that.
+    ends: [Option<Price>; 2],
     pub last_update_id: u64,
 }
 
 impl Levels {
-    /// An empty book as of an update id.
-    pub fn at_update(last_update_id: u64) -> Self {
-        Self {
+    pub fn new(last_update_id: u64, bids: &[Level], asks: &[Level]) -> Self {
+        let mut levels = Self {
             last_update_id,
             ..Self::default()
+        };
+        for (side, side_levels) in Side::BOTH.into_iter().zip([bids, asks]) {
+            for (price, quantity) in side_levels {
+                levels.set(side, *price, *quantity);
+            }
         }
+        levels
+    }
+
+    /// A recorded snapshot, which the `limit` of its request may have cut off.
+    pub fn snapshot(last_update_id: u64, bids: &[Level], asks: &[Level]) -> Self {
+        let mut levels = Self::new(last_update_id, bids, asks);
+        levels.ends = Side::BOTH.map(|side| {
+            let is_cut = LIMITS.contains(&levels.count(side));
+            levels.worst(side).filter(|_| is_cut)
+        });
+        levels
     }
 
     /// Sets the quantity at a price; zero removes the level, if there is one.
     pub fn set(&mut self, side: Side, price: Price, quantity: Quantity) {
-        let levels = match side {
-            Side::Bid => &mut self.bids,
-            Side::Ask => &mut self.asks,
-        };
+        let levels = &mut self.sides[side as usize];
         if quantity == 0 {
-            levels.remove(&price);
+            levels.remove(&side.rank(price));
         } else {
-            levels.insert(price, quantity);
+            levels.insert(side.rank(price), quantity);
         }
     }
 
     pub fn quantity(&self, side: Side, price: Price) -> Quantity {
-        let levels = match side {
-            Side::Bid => &self.bids,
-            Side::Ask => &self.asks,
-        };
-        levels.get(&price).copied().unwrap_or(0)
+        self.sides[side as usize].get(&side.rank(price)).copied().unwrap_or(0)
+    }
+
+    pub fn count(&self, side: Side) -> usize {
+        self.sides[side as usize].len()
+    }
+
+    /// The levels of a side, best first.
+    pub fn side(&self, side: Side) -> impl Iterator<Item = Level> {
+        let levels = self.sides[side as usize].iter();
+        levels.map(move |(rank, quantity)| (side.rank(*rank), *quantity))
     }
 
     pub fn best(&self, side: Side) -> Option<Level> {
-        match side {
-            Side::Bid => self.bids.last_key_value(),
-            Side::Ask => self.asks.first_key_value(),
-        }
-        .map(|(price, quantity)| (*price, *quantity))
+        self.side(side).next()
+    }
+
+    pub fn worst(&self, side: Side) -> Option<Price> {
+        self.sides[side as usize]
+            .last_key_value()
+            .map(|(rank, _)| side.rank(*rank))
     }
 
     /// The best level of each side.
-    pub fn top(&self) -> (Option<Level>, Option<Level>) {
-        (self.best(Side::Bid), self.best(Side::Ask))
+    pub fn top(&self) -> [Option<Level>; 2] {
+        Side::BOTH.map(|side| self.best(side))
     }
 
-    /// Bids from the highest down.
-    pub fn bids(&self) -> impl Iterator<Item = Level> {
-        self.bids.iter().rev().map(|(price, quantity)| (*price, *quantity))
-    }
-
-    /// Asks from the lowest up.
-    pub fn asks(&self) -> impl Iterator<Item = Level> {
-        self.asks.iter().map(|(price, quantity)| (*price, *quantity))
-    }
-
-    /// A copy of the best `limit` levels of each side.
-    pub fn truncated(&self, limit: usize) -> Self {
-        Self {
-            bids: self.bids().take(limit).collect(),
-            asks: self.asks().take(limit).collect(),
-            last_update_id: self.last_update_id,
+    /// A side's best level, zero if it is empty; `None` if there may be an unknown better one.
+    pub fn known_best(&self, side: Side) -> Option<Level> {
+        let best = self.best(side);
+        match self.ends[side as usize] {
+            None => Some(best.unwrap_or_default()),
+            Some(end) => best.filter(|(price, _)| side.reaches(*price, end)),
         }
     }
 
-    /// `{"lastUpdateId":…,"bids":…,"asks":…}`, the shape of snapshots and of partial depth streams.
-    pub fn json(&self, limit: usize) -> String {
-        self.json_with(limit, limit)
+    /// How many levels of a side can be shown; `None` if too few are known. A cut side shows one of the limits again,
+    /// by which clients recognise the cut.
+    pub fn known_count(&self, side: Side, limit: usize) -> Option<usize> {
+        let Some(end) = self.ends[side as usize] else {
+            return Some(limit);
+        };
+        let known = self
+            .side(side)
+            .take_while(|(price, _)| side.reaches(*price, end))
+            .count();
+        let cut = LIMITS.into_iter().rev().find(|cut| *cut <= known)?;
+        Some(cut.min(limit))
     }
 
-    /// The same with a limit for each side.
-    pub fn json_with(&self, bids: usize, asks: usize) -> String {
+    /// The best `limit` levels of each side, all of which are known.
+    pub fn truncated(&self, limit: usize) -> Self {
+        let [bids, asks] = Side::BOTH.map(|side| self.side(side).take(limit).collect::<Vec<_>>());
+        Self::new(self.last_update_id, &bids, &asks)
+    }
+
+    /// `{"lastUpdateId":…,"bids":…,"asks":…}` with so many levels, the shape of snapshots and of partial depth streams.
+    pub fn json(&self, bids: usize, asks: usize) -> String {
         let mut text = String::with_capacity(64 + (bids.min(5_000) + asks.min(5_000)) * 32);
         text.push_str("{\"lastUpdateId\":");
         text.push_str(&self.last_update_id.to_string());
         text.push_str(",\"bids\":");
-        push_levels(&mut text, self.bids().take(bids));
+        push_levels(&mut text, self.side(Side::Bid).take(bids));
         text.push_str(",\"asks\":");
-        push_levels(&mut text, self.asks().take(asks));
+        push_levels(&mut text, self.side(Side::Ask).take(asks));
         text.push('}');
         text
     }
@@ -127,16 +184,52 @@ pub fn push_levels(text: &mut String, levels: impl Iterator<Item = Level>) {
 mod tests {
     use super::*;
 
+    /// Bids at 100, 99, …; asks at 101, 102, ….
+    fn book(bids: i64, asks: i64) -> Levels {
+        let bids: Vec<Level> = (0..bids).map(|index| (100 - index, 1)).collect();
+        let asks: Vec<Level> = (0..asks).map(|index| (101 + index, 1)).collect();
+        Levels::snapshot(1, &bids, &asks)
+    }
+
     #[test]
     fn json_has_the_exchange_shape() {
-        let mut levels = Levels::at_update(7);
-        levels.set(Side::Bid, 100_000_000, 200_000_000);
-        levels.set(Side::Bid, 200_000_000, 1);
-        levels.set(Side::Ask, 300_000_000, 5);
-        levels.set(Side::Ask, 400_000_000, 0);
+        let bids = [(100_000_000, 200_000_000), (200_000_000, 1)];
+        let levels = Levels::new(7, &bids, &[(300_000_000, 5), (400_000_000, 0)]);
         assert_eq!(
-            levels.json(1),
+            levels.json(1, 1),
             r#"{"lastUpdateId":7,"bids":[["2.00000000","0.00000001"]],"asks":[["3.00000000","0.00000005"]]}"#
         );
+    }
+
+    #[test]
+    fn round_number_of_levels_is_a_cut() {
+        let levels = book(20, 19);
+        assert_eq!(levels.ends, [Some(81), None]);
+        assert_eq!(levels.known_count(Side::Bid, 5_000), Some(20));
+        assert_eq!(levels.known_count(Side::Bid, 7), Some(7));
+        assert_eq!(levels.known_count(Side::Ask, 5_000), Some(5_000));
+    }
+
+    #[test]
+    fn cut_side_shrinks_to_the_next_limit() {
+        let mut levels = book(10, 3);
+        levels.set(Side::Bid, 50, 1);
+        assert_eq!(
+            levels.known_count(Side::Bid, 100),
+            Some(10),
+            "a level behind the end does not count"
+        );
+        levels.set(Side::Bid, 100, 0);
+        assert_eq!(levels.known_count(Side::Bid, 100), Some(5));
+        (95..100).for_each(|price| levels.set(Side::Bid, price, 0));
+        assert_eq!(levels.known_count(Side::Bid, 100), None, "four are left");
+        assert_eq!(levels.known_best(Side::Bid), Some((94, 1)));
+        (91..95).for_each(|price| levels.set(Side::Bid, price, 0));
+        assert_eq!(
+            levels.known_best(Side::Bid),
+            None,
+            "the best bid may be one that was never seen"
+        );
+        assert_eq!(levels.known_best(Side::Ask), Some((101, 1)));
     }
 }

@@ -3,10 +3,8 @@
 
 mod candle;
 pub mod candles;
-pub mod coverage;
 pub mod levels;
 pub mod publish;
-mod reach;
 pub mod symbol;
 pub mod tape;
 pub mod ticker;
@@ -15,13 +13,12 @@ use std::collections::HashSet;
 
 use candles::Candles;
 use levels::{Level, Levels, Side};
-use publish::StreamNames;
-use reach::Reach;
+use serde::Deserialize;
 use symbol::Symbol;
 use tape::{Aggregate, Tape, Trade};
-use ticker::Ticker;
 
-use crate::interval::{DAY, MINUTE, Millis, SECOND};
+use crate::hub::Hub;
+use crate::interval::{MINUTE, Millis, SECOND};
 use crate::number::{Price, Quantity};
 
 /// Levels of the first book that are kept, for the fault `stale_snapshots`.
@@ -29,8 +26,9 @@ const ORIGIN_LEVELS: usize = 100;
 const AVERAGE_WINDOW: Millis = 300 * SECOND;
 
 /// Why a recorded book cannot be shown.
-pub const BOOK_GAP: &str = "depth updates are missing in the recording; the next recorded snapshot repairs the book";
-const BEYOND_REACH: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
+const BOOK_GAP: &str = "depth updates are missing in the recording; the next recorded snapshot repairs the book";
+const BEYOND_SNAPSHOT: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
+pub const ONLY_AGGREGATES: &str = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
 pub const NO_TRADES: &str = "the recording has no trades of this symbol so far";
 
 /// The average price of the last five minutes.
@@ -41,13 +39,25 @@ pub struct Average {
     pub time: Millis,
 }
 
-/// Levels that changed with the update ids `first_id..=last_id`.
-#[derive(Debug, PartialEq, Eq)]
+/// Levels that changed with the update ids `first_id..=last_id`. Named as in stream messages.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct Diff {
+    #[serde(rename = "U")]
     pub first_id: u64,
+    #[serde(rename = "u")]
     pub last_id: u64,
+    #[serde(rename = "b", deserialize_with = "levels::deserialize")]
     pub bids: Vec<Level>,
+    #[serde(rename = "a", deserialize_with = "levels::deserialize")]
     pub asks: Vec<Level>,
+}
+
+impl Diff {
+    /// Every level with its side.
+    pub fn levels(&self) -> impl Iterator<Item = (Side, Level)> + Clone {
+        let bids = self.bids.iter().map(|level| (Side::Bid, *level));
+        bids.chain(self.asks.iter().map(|level| (Side::Ask, *level)))
+    }
 }
 
 /// Changes of the book since the last diff of a stream.
@@ -89,36 +99,36 @@ impl PendingDiff {
 #[derive(Debug)]
 pub struct Market {
     pub symbol: Symbol,
+    /// The symbol as it begins the names of its streams.
+    stream_name: String,
     pub levels: Levels,
-    reach: Reach,
-    /// Why the recorded book is not known now, if so.
-    pub book_unknown: Option<&'static str>,
+    /// Whether updates of the recorded book are missing.
+    pub has_book_gap: bool,
     /// Why single trades cannot be listed, if so.
     pub trades_unknown: Option<&'static str>,
     pub tape: Tape,
     pub candles: Candles,
-    /// Streams that the recording has: their messages are passed on and not derived from state.
+    /// Kinds of streams that the recording has: their messages are passed on and not derived from state.
     pub recorded_streams: HashSet<String>,
     /// When the symbol ceased to trade; it has no candles after that.
     pub closed_at: Option<Millis>,
     /// Whether anything happened in the last whole second.
     pub is_active: bool,
     changed: bool,
-    origin: Levels,
+    /// The first book: older than anything streamed since, and true when it was taken.
+    pub origin: Levels,
     fast: PendingDiff,
     slow: PendingDiff,
-    names: StreamNames,
 }
 
 impl Market {
     pub fn new(symbol: Symbol, levels: Levels, candles: Candles) -> Self {
         Self {
-            names: StreamNames::new(&symbol.name),
+            stream_name: symbol.name.to_lowercase(),
             origin: levels.truncated(ORIGIN_LEVELS),
             symbol,
             levels,
-            reach: Reach::default(),
-            book_unknown: None,
+            has_book_gap: false,
             trades_unknown: None,
             tape: Tape::default(),
             candles,
@@ -131,45 +141,36 @@ impl Market {
         }
     }
 
-    /// The first book: older than anything streamed since, and true when it was taken.
-    pub const fn origin(&self) -> &Levels {
-        &self.origin
+    /// One change of the book, which takes the next update id.
+    pub fn change_level(&mut self, hub: &Hub, side: Side, price: Price, quantity: Quantity) {
+        let id = self.levels.last_update_id + 1;
+        self.change_levels(hub, id, std::iter::once((side, (price, quantity))));
     }
 
-    /// One change of the book, which takes the next update id. Returns whether the best level changed.
-    pub fn change_level(&mut self, side: Side, price: Price, quantity: Quantity) -> bool {
-        let before = self.levels.best(side);
-        self.levels.last_update_id += 1;
-        self.levels.set(side, price, quantity);
-        self.note_changes(self.levels.last_update_id, std::iter::once((side, price)));
-        self.levels.best(side) != before
+    pub fn apply_diff(&mut self, hub: &Hub, diff: &Diff) {
+        self.change_levels(hub, diff.last_id, diff.levels());
     }
 
-    /// A recorded diff. Returns whether a best level changed.
-    pub fn apply_diff(&mut self, diff: &Diff) -> bool {
+    fn change_levels(&mut self, hub: &Hub, last_id: u64, changes: impl Iterator<Item = (Side, Level)> + Clone) {
         let before = self.levels.top();
         // Derived diffs begin where the last one ended, so that clients see no gap between them.
         let first_id = self.levels.last_update_id + 1;
-        let bids = diff.bids.iter().map(|level| (Side::Bid, level));
-        let changes = bids.chain(diff.asks.iter().map(|level| (Side::Ask, level)));
         for (side, (price, quantity)) in changes.clone() {
-            self.levels.set(side, *price, *quantity);
+            self.levels.set(side, price, quantity);
         }
-        self.levels.last_update_id = diff.last_id;
-        self.note_changes(first_id, changes.map(|(side, (price, _))| (side, *price)));
-        self.levels.top() != before
-    }
-
-    fn note_changes(&mut self, first_id: u64, changes: impl Iterator<Item = (Side, Price)> + Clone) {
-        self.fast.note(first_id, changes.clone());
-        self.slow.note(first_id, changes);
+        self.levels.last_update_id = last_id;
+        let changed = changes.map(|(side, (price, _))| (side, price));
+        self.fast.note(first_id, changed.clone());
+        self.slow.note(first_id, changed);
         self.changed = true;
+        if self.levels.top() != before {
+            self.publish_book_ticker(hub);
+        }
     }
 
     /// A recorded snapshot takes the place of the book.
     pub fn replace_levels(&mut self, levels: Levels) {
-        self.reach = Reach::of_snapshot(&levels);
-        self.book_unknown = None;
+        self.has_book_gap = false;
         self.levels = levels;
         self.fast = PendingDiff::default();
         self.slow = PendingDiff::default();
@@ -177,24 +178,23 @@ impl Market {
 
     /// The best levels of the book, as many as are asked for and known.
     pub fn depth_json(&self, limit: usize) -> Result<String, &'static str> {
-        if let Some(reason) = self.book_unknown {
-            return Err(reason);
+        if self.has_book_gap {
+            return Err(BOOK_GAP);
         }
-        let count = |side| self.reach.count(&self.levels, side, limit).ok_or(BEYOND_REACH);
-        Ok(self.levels.json_with(count(Side::Bid)?, count(Side::Ask)?))
+        let counts = Side::BOTH.map(|side| self.levels.known_count(side, limit));
+        match counts {
+            [Some(bids), Some(asks)] => Ok(self.levels.json(bids, asks)),
+            _ => Err(BEYOND_SNAPSHOT),
+        }
     }
 
     /// Best bid and ask; an empty side has price and quantity zero.
     pub fn best(&self) -> Result<(Level, Level), &'static str> {
-        if let Some(reason) = self.book_unknown {
-            return Err(reason);
+        if self.has_book_gap {
+            return Err(BOOK_GAP);
         }
-        let is_known = |side| self.reach.includes_best(&self.levels, side);
-        let (bid, ask) = self.levels.top();
-        let best = (bid.unwrap_or_default(), ask.unwrap_or_default());
-        (is_known(Side::Bid) && is_known(Side::Ask))
-            .then_some(best)
-            .ok_or(BEYOND_REACH)
+        let best = Side::BOTH.map(|side| self.levels.known_best(side));
+        best[0].zip(best[1]).ok_or(BEYOND_SNAPSHOT)
     }
 
     /// Returns false if the trade is already known.
@@ -221,13 +221,13 @@ impl Market {
 
     /// Whether there is a last price, or certainty that nothing ever traded.
     pub fn has_ticker(&self) -> bool {
-        self.last_price().is_some() || self.candles.coverage.is_everything()
+        self.last_price().is_some() || self.candles.is_complete_since(0)
     }
 
     /// The average price of the 300 seconds up to `now`.
     pub fn average(&self, now: Millis) -> Result<Average, &'static str> {
         let start = now - AVERAGE_WINDOW;
-        if !self.candles.coverage.is_complete(start, now + 1) {
+        if !self.candles.is_complete_since(start) {
             return Err("the recording does not have every trade of the last five minutes");
         }
         let last_time = self.tape.last().map(|last| last.time).or(self.closed_at);
@@ -239,16 +239,7 @@ impl Market {
             minutes.map_or((0, 0), |candle| (candle.quote_volume, candle.volume))
         };
         let (money, volume) = self.tape.traded_since(start).unwrap_or_else(from_minutes);
-        let price = if volume > 0 {
-            money / volume
-        } else {
-            i128::from(last_price)
-        };
+        let price = money.checked_div(volume).unwrap_or_else(|| last_price.into());
         Ok(Average { price, time })
-    }
-
-    /// Statistics of the last 24 hours. The window opens on a whole minute, so that it agrees with candles exactly.
-    pub fn ticker(&self, now: Millis) -> Ticker {
-        Ticker::since(self, now - now.rem_euclid(MINUTE) - DAY, now)
     }
 }

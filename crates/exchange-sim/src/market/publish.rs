@@ -2,210 +2,175 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::levels::push_levels;
 use super::tape::{Aggregate, Trade};
-use super::ticker::DayTicker;
 use super::{Diff, Market};
 use crate::hub::Hub;
 use crate::interval::{HOUR, Interval, Millis, SECOND};
 use crate::number;
 
 /// Levels of a partial depth stream.
-pub const PARTIAL_LEVELS: [usize; 3] = [5, 10, 20];
+const PARTIAL_LEVELS: [usize; 3] = [5, 10, 20];
 /// The interval of the `@100ms` streams; the others send once a second.
 pub const FAST: Millis = 100;
-/// Time zones of the candle streams: the offset and the end of the stream's name.
-pub const ZONES: [(Millis, &str); 2] = [(0, ""), (8 * HOUR, "@+08:00")];
 
-#[derive(Debug)]
-pub struct StreamNames {
-    pub depth: String,
-    pub depth_fast: String,
-    pub trade: String,
-    pub aggregate: String,
-    pub book_ticker: String,
-    pub ticker: String,
-    pub mini_ticker: String,
-    pub average: String,
-    partial: [String; 3],
-    partial_fast: [String; 3],
-    /// One list for each of `ZONES`.
-    klines: [[String; 16]; 2],
-}
-
-impl StreamNames {
-    pub fn new(symbol: &str) -> Self {
-        let symbol = symbol.to_lowercase();
-        Self {
-            depth: format!("{symbol}@depth"),
-            depth_fast: format!("{symbol}@depth@100ms"),
-            trade: format!("{symbol}@trade"),
-            aggregate: format!("{symbol}@aggTrade"),
-            book_ticker: format!("{symbol}@bookTicker"),
-            ticker: format!("{symbol}@ticker"),
-            mini_ticker: format!("{symbol}@miniTicker"),
-            partial: PARTIAL_LEVELS.map(|levels| format!("{symbol}@depth{levels}")),
-            partial_fast: PARTIAL_LEVELS.map(|levels| format!("{symbol}@depth{levels}@100ms")),
-            average: format!("{symbol}@avgPrice"),
-            klines: ZONES
-                .map(|(_, zone)| Interval::ALL.map(|interval| format!("{symbol}@kline_{}{zone}", interval.name()))),
-        }
+/// Whether a symbol has such a stream: `trade`, `depth5@100ms`, `kline_1h`, ….
+pub fn is_stream_kind(kind: &str) -> bool {
+    if let Some(depth) = kind.strip_prefix("depth") {
+        let levels = depth.strip_suffix("@100ms").unwrap_or(depth);
+        return levels.is_empty() || PARTIAL_LEVELS.iter().any(|count| count.to_string() == levels);
     }
+    let others = ["trade", "aggTrade", "bookTicker", "ticker", "miniTicker", "avgPrice"];
+    others.contains(&kind) || candles_of_kind(kind).is_some()
 }
 
-/// Identifies one candle.
-#[derive(Clone, Copy)]
-struct CandleKey {
-    interval: Interval,
-    offset: Millis,
-    open: Millis,
+/// The interval of a candle stream and the offset of its time zone: `kline_1h`, `kline_1d@+08:00`.
+fn candles_of_kind(kind: &str) -> Option<(Interval, Millis)> {
+    let candles = kind.strip_prefix("kline_")?;
+    let (interval, offset) = match candles.strip_suffix("@+08:00") {
+        Some(interval) => (interval, 8 * HOUR),
+        None => (candles, 0),
+    };
+    Some((interval.parse().ok()?, offset))
+}
+
+/// A trade or an aggregate as a stream message.
+#[derive(Serialize)]
+struct TradeEvent<'a, T> {
+    #[serde(rename = "e")]
+    event: &'a str,
+    #[serde(rename = "E")]
+    event_time: Millis,
+    #[serde(rename = "s")]
+    symbol: &'a str,
+    #[serde(flatten)]
+    trade: T,
+    #[serde(rename = "M")]
+    is_best_match: bool,
 }
 
 impl Market {
-    fn publish(&self, hub: &Hub, stream: &str, write: impl FnOnce() -> String) {
-        if !self.recorded_streams.contains(stream) {
-            hub.publish(stream, write);
+    /// Sends a message that the recording does not have itself.
+    fn publish(&self, hub: &Hub, kind: &str, write: impl FnOnce() -> Option<String>) {
+        if !self.recorded_streams.contains(kind) {
+            hub.publish(&self.stream_name, kind, write);
         }
     }
 
     pub fn publish_trade(&self, hub: &Hub, trade: &Trade) {
-        self.publish(hub, &self.names.trade, || {
-            let event_time = hub.event_time(trade.time);
-            trade_event(&self.symbol.name, trade, event_time)
-        });
+        let time = hub.event_time(trade.time);
+        self.publish_trade_event(hub, "trade", time, Trade { time, ..*trade });
     }
 
     pub fn publish_aggregate(&self, hub: &Hub, aggregate: &Aggregate) {
-        self.publish(hub, &self.names.aggregate, || {
-            let event_time = hub.event_time(aggregate.time);
-            aggregate_event(&self.symbol.name, aggregate, event_time)
+        let time = hub.event_time(aggregate.time);
+        self.publish_trade_event(hub, "aggTrade", time, Aggregate { time, ..*aggregate });
+    }
+
+    fn publish_trade_event(&self, hub: &Hub, kind: &str, event_time: Millis, trade: impl Serialize) {
+        self.publish(hub, kind, || {
+            let event = TradeEvent {
+                event: kind,
+                event_time,
+                symbol: &self.symbol.name,
+                trade,
+                is_best_match: true,
+            };
+            serde_json::to_string(&event).ok()
         });
     }
 
     /// The best levels with the id of the update that changed them; nothing if they are not known.
     pub fn publish_book_ticker(&self, hub: &Hub) {
-        self.publish(hub, &self.names.book_ticker, || {
-            let Ok((bid, ask)) = self.best() else {
-                return String::new();
-            };
-            format!(
+        self.publish(hub, "bookTicker", || {
+            let (bid, ask) = self.best().ok()?;
+            Some(format!(
                 "{{\"u\":{},\"s\":\"{}\",\"b\":\"{}\",\"B\":\"{}\",\"a\":\"{}\",\"A\":\"{}\"}}",
                 self.levels.last_update_id,
                 self.symbol.name,
-                number::fixed_price(bid.0),
+                number::fixed(bid.0),
                 number::fixed(bid.1),
-                number::fixed_price(ask.0),
+                number::fixed(ask.0),
                 number::fixed(ask.1)
-            )
+            ))
         });
     }
 
     /// Sends what is due at `at`, a multiple of 100 ms.
     pub fn publish_boundary(&mut self, hub: &Hub, at: Millis) {
-        self.publish_fast(hub, at);
-        if at % SECOND != 0 {
-            return;
-        }
-        self.publish_slow(hub, at);
-        self.is_active = std::mem::take(&mut self.changed);
-        if !hub.is_idle() {
-            self.publish_klines(hub, at, false);
-            self.publish_statistics(hub, at);
+        self.publish_fast_depth(hub, at);
+        if at % SECOND == 0 {
+            self.publish_second(hub, at, false);
         }
     }
 
     /// Sends what happened since the last boundary, when a recording ends.
     pub fn publish_remaining(&mut self, hub: &Hub, at: Millis) {
-        self.publish_fast(hub, at);
-        self.publish_slow(hub, at);
-        self.is_active = std::mem::take(&mut self.changed);
-        self.publish_klines(hub, at, true);
-        self.publish_statistics(hub, at);
+        self.publish_fast_depth(hub, at);
+        self.publish_second(hub, at, true);
     }
 
-    fn publish_fast(&mut self, hub: &Hub, at: Millis) {
+    fn publish_fast_depth(&mut self, hub: &Hub, at: Millis) {
         if let Some(diff) = self.fast.take(&self.levels) {
-            self.publish_diff(hub, &self.names.depth_fast, &diff, at);
-            self.publish_partial(hub, &self.names.partial_fast);
+            self.publish_depth(hub, "@100ms", &diff, at);
         }
     }
 
-    fn publish_slow(&mut self, hub: &Hub, at: Millis) {
+    fn publish_depth(&self, hub: &Hub, suffix: &str, diff: &Diff, at: Millis) {
+        let kind = format!("depth{suffix}");
+        if !self.recorded_streams.contains(&kind) {
+            let write = || depth_update(&self.symbol.name, diff, hub.event_time(at));
+            hub.publish_diff(&self.stream_name, &kind, write);
+        }
+        // Nothing while the book is not known.
+        for levels in PARTIAL_LEVELS {
+            self.publish(hub, &format!("depth{levels}{suffix}"), || self.depth_json(levels).ok());
+        }
+    }
+
+    fn publish_second(&mut self, hub: &Hub, at: Millis, is_end: bool) {
         if let Some(diff) = self.slow.take(&self.levels) {
-            self.publish_diff(hub, &self.names.depth, &diff, at);
-            self.publish_partial(hub, &self.names.partial);
+            self.publish_depth(hub, "", &diff, at);
         }
-    }
-
-    fn publish_statistics(&self, hub: &Hub, at: Millis) {
-        let event_time = hub.event_time(at);
-        self.publish(hub, &self.names.average, || {
-            let Ok(average) = self.average(at) else {
-                return String::new();
-            };
-            let (price, time) = (number::fixed(average.price), hub.event_time(average.time));
-            json!({"e": "avgPrice", "E": event_time, "s": self.symbol.name, "i": "5m", "w": price, "T": time})
-                .to_string()
-        });
-        if !self.is_active || !self.has_ticker() {
-            return;
-        }
-        self.publish(hub, &self.names.ticker, || {
-            DayTicker::new(self, at, hub).event(event_time).to_string()
-        });
-        self.publish(hub, &self.names.mini_ticker, || {
-            self.ticker(at).mini.event(event_time).to_string()
-        });
-    }
-
-    fn publish_diff(&self, hub: &Hub, stream: &str, diff: &Diff, at: Millis) {
-        if !self.recorded_streams.contains(stream) {
-            hub.publish_diff(&self.symbol.name, stream, || {
-                depth_update(&self.symbol.name, diff, hub.event_time(at))
+        self.is_active = std::mem::take(&mut self.changed);
+        let has_ticker = self.is_active && self.has_ticker();
+        let (event_time, skew) = (hub.event_time(at), hub.skew());
+        for kind in hub.kinds(&self.stream_name) {
+            self.publish(hub, &kind, || match kind.as_str() {
+                "avgPrice" => self.average_event(at, skew),
+                "ticker" if has_ticker => Some(self.ticker(at, skew).event(event_time).to_string()),
+                "miniTicker" if has_ticker => Some(self.ticker(at, skew).mini_event(event_time).to_string()),
+                kind => self.kline_event(kind, at, is_end, event_time),
             });
         }
     }
 
-    /// Sends nothing while the book is not known.
-    fn publish_partial(&self, hub: &Hub, names: &[String; 3]) {
-        for (name, levels) in names.iter().zip(PARTIAL_LEVELS) {
-            self.publish(hub, name, || self.depth_json(levels).unwrap_or_default());
-        }
+    fn average_event(&self, at: Millis, skew: Millis) -> Option<String> {
+        let average = self.average(at).ok()?;
+        let event = json!({
+            "e": "avgPrice",
+            "E": at + skew,
+            "s": self.symbol.name,
+            "i": "5m",
+            "w": number::fixed(average.price),
+            "T": average.time + skew
+        });
+        Some(event.to_string())
     }
 
     /// A candle when it closes; the open one every two seconds, or every second for `1s`, and when a recording ends.
-    fn publish_klines(&self, hub: &Hub, at: Millis, is_end: bool) {
-        for ((interval, offset), name) in self.kline_streams() {
-            let open = interval.open_of(at, offset);
-            let closes = open == at && !is_end;
-            if !closes && !is_end && !interval.is_second() && at % (2 * SECOND) != 0 {
-                continue;
-            }
-            self.publish(hub, name, || {
-                let open = if closes { interval.open_of(at - 1, offset) } else { open };
-                self.kline_event(CandleKey { interval, offset, open }, closes, at, hub.event_time(at))
-            });
+    fn kline_event(&self, kind: &str, at: Millis, is_end: bool, event_time: Millis) -> Option<String> {
+        let (interval, offset) = candles_of_kind(kind)?;
+        let closes = !is_end && interval.open_of(at, offset) == at;
+        if !closes && !is_end && !interval.is_second() && at % (2 * SECOND) != 0 {
+            return None;
         }
-    }
-
-    /// The candle streams with their interval and offset.
-    fn kline_streams(&self) -> impl Iterator<Item = ((Interval, Millis), &String)> {
-        ZONES.iter().zip(&self.names.klines).flat_map(|((offset, _), names)| {
-            let lengths = Interval::ALL.into_iter().map(|interval| (interval, *offset));
-            lengths.zip(names)
-        })
-    }
-
-    fn kline_event(&self, key: CandleKey, closed: bool, at: Millis, event_time: Millis) -> String {
-        let CandleKey { interval, offset, open } = key;
-        // An empty text is not sent.
-        let Some(candle) = self.candles.at(interval, open, offset, at) else {
-            return String::new();
-        };
-        let id = |id: u64| i64::try_from(id).ok().filter(|_| candle.trades > 0).unwrap_or(-1);
-        json!({
+        let open = interval.open_of(if closes { at - 1 } else { at }, offset);
+        let candle = self.candles.at(interval, open, offset)?;
+        let event = json!({
             "e": "kline",
             "E": event_time,
             "s": self.symbol.name,
@@ -214,22 +179,22 @@ impl Market {
                 "T": interval.next_open(open, offset) - 1,
                 "s": self.symbol.name,
                 "i": interval.name(),
-                "f": id(candle.first_trade),
-                "L": id(candle.last_trade),
-                "o": number::fixed_price(candle.open),
-                "c": number::fixed_price(candle.close),
-                "h": number::fixed_price(candle.high),
-                "l": number::fixed_price(candle.low),
+                "f": candle.id(candle.first_trade),
+                "L": candle.id(candle.last_trade),
+                "o": number::fixed(candle.open),
+                "c": number::fixed(candle.close),
+                "h": number::fixed(candle.high),
+                "l": number::fixed(candle.low),
                 "v": number::fixed(candle.volume),
                 "n": candle.trades,
-                "x": closed,
+                "x": closes,
                 "q": number::fixed_money(candle.quote_volume),
                 "V": number::fixed(candle.buy_volume),
                 "Q": number::fixed_money(candle.buy_quote_volume),
                 "B": "0"
             }
-        })
-        .to_string()
+        });
+        Some(event.to_string())
     }
 }
 
@@ -248,26 +213,33 @@ fn depth_update(symbol: &str, diff: &Diff, event_time: Millis) -> String {
     text
 }
 
-fn trade_event(symbol: &str, trade: &Trade, event_time: Millis) -> String {
-    format!(
-        "{{\"e\":\"trade\",\"E\":{event_time},\"s\":\"{symbol}\",\"t\":{},\"p\":\"{}\",\"q\":\"{}\",\"T\":{},\"m\":{},\"M\":true}}",
-        trade.id,
-        number::fixed_price(trade.price),
-        number::fixed(trade.quantity),
-        event_time,
-        trade.buyer_is_maker
-    )
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn aggregate_event(symbol: &str, aggregate: &Aggregate, event_time: Millis) -> String {
-    format!(
-        "{{\"e\":\"aggTrade\",\"E\":{event_time},\"s\":\"{symbol}\",\"a\":{},\"p\":\"{}\",\"q\":\"{}\",\"f\":{},\"l\":{},\"T\":{},\"m\":{},\"M\":true}}",
-        aggregate.id,
-        number::fixed_price(aggregate.price),
-        number::fixed(aggregate.quantity),
-        aggregate.first_trade,
-        aggregate.last_trade,
-        event_time,
-        aggregate.buyer_is_maker
-    )
+    #[test]
+    fn streams_are_recognised_by_their_kind() {
+        for kind in [
+            "trade",
+            "depth",
+            "depth@100ms",
+            "depth20",
+            "depth5@100ms",
+            "kline_1M",
+            "kline_1m@+08:00",
+        ] {
+            assert!(is_stream_kind(kind), "{kind}");
+        }
+        for kind in [
+            "",
+            "nothing",
+            "ticker_1h",
+            "depth7",
+            "depth@1ms",
+            "kline_1h@+09:00",
+            "kline_",
+        ] {
+            assert!(!is_stream_kind(kind), "{kind}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::levels::Side;
 use crate::number::{self, Price, Quantity, UNIT};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,17 +59,20 @@ impl Symbol {
         }
     }
 
+    /// The asset that an order of this side spends; one of the other side receives it.
+    pub fn spent_by(&self, side: Side) -> &str {
+        match side {
+            Side::Bid => &self.quote,
+            Side::Ask => &self.base,
+        }
+    }
+
     pub fn max_quantity(&self) -> Quantity {
         self.step.saturating_mul(MAX_STEPS)
     }
 
     pub fn max_price(&self) -> Price {
         self.tick.saturating_mul(MAX_TICKS)
-    }
-
-    pub fn status(&self) -> &str {
-        let recorded = self.recorded_entry.as_ref().and_then(|entry| entry["status"].as_str());
-        recorded.unwrap_or_else(|| self.status.as_str())
     }
 
     pub fn json(&self) -> Value {
@@ -85,7 +89,7 @@ impl Symbol {
             "quoteAssetPrecision": 8,
             "baseCommissionPrecision": 8,
             "quoteCommissionPrecision": 8,
-            "orderTypes": ["LIMIT", "LIMIT_MAKER", "MARKET"],
+            "orderTypes": ["LIMIT", "MARKET"],
             "icebergAllowed": false,
             "ocoAllowed": false,
             "otoAllowed": false,
@@ -113,7 +117,7 @@ impl Symbol {
                 "filterType": "PRICE_FILTER",
                 "minPrice": bound(self.tick.into()),
                 "maxPrice": bound(self.max_price().into()),
-                "tickSize": number::fixed_price(self.tick)
+                "tickSize": number::fixed(self.tick)
             }),
             json!({
                 "filterType": "LOT_SIZE",

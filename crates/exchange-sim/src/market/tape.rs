@@ -2,19 +2,27 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::interval::Millis;
-use crate::number::{Money, Price, Quantity};
+use crate::number::{Money, Price, Quantity, text};
 
 /// The exchange gives at most 1,000 in one answer.
 const CAPACITY: usize = 20_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Named as in stream messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trade {
+    #[serde(rename = "t")]
     pub id: u64,
+    #[serde(rename = "p", with = "text")]
     pub price: Price,
+    #[serde(rename = "q", with = "text")]
     pub quantity: Quantity,
+    #[serde(rename = "T")]
     pub time: Millis,
     /// The seller took the resting order of the buyer.
+    #[serde(rename = "m")]
     pub buyer_is_maker: bool,
 }
 
@@ -24,14 +32,22 @@ impl Trade {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Named as in stream messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aggregate {
+    #[serde(rename = "a")]
     pub id: u64,
+    #[serde(rename = "p", with = "text")]
     pub price: Price,
+    #[serde(rename = "q", with = "text")]
     pub quantity: Quantity,
+    #[serde(rename = "f")]
     pub first_trade: u64,
+    #[serde(rename = "l")]
     pub last_trade: u64,
+    #[serde(rename = "T")]
     pub time: Millis,
+    #[serde(rename = "m")]
     pub buyer_is_maker: bool,
 }
 
@@ -77,14 +93,6 @@ impl Aggregate {
     }
 }
 
-/// The last trade. Its quantity is not known if only an aggregate of several was recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LastTrade {
-    pub price: Price,
-    pub quantity: Option<Quantity>,
-    pub time: Millis,
-}
-
 #[derive(Debug, Default)]
 pub struct Tape {
     trades: VecDeque<Trade>,
@@ -96,9 +104,14 @@ pub struct Tape {
 impl Tape {
     /// Inserts a trade by its id; returns false if it is known, or too old to be kept.
     pub fn push_trade(&mut self, trade: Trade) -> bool {
-        let inserted = insert(&mut self.trades, trade, |trade| trade.id);
-        self.note_evicted(inserted.evicted.map(|trade| trade.time));
-        inserted.is_new
+        let key = |trade: &Trade| (trade.id, trade.time);
+        insert(&mut self.trades, &mut self.begins, trade, key)
+    }
+
+    /// Inserts an aggregate by its id; returns false if it is known, or too old to be kept.
+    pub fn push_aggregate(&mut self, aggregate: Aggregate) -> bool {
+        let key = |aggregate: &Aggregate| (aggregate.id, aggregate.time);
+        insert(&mut self.aggregates, &mut self.begins, aggregate, key)
     }
 
     /// For recordings without aggregates: fills of one order become one aggregate with the first trade's id.
@@ -110,33 +123,10 @@ impl Tape {
         }
     }
 
-    /// Inserts an aggregate by its id; returns false if it is known, or too old to be kept.
-    pub fn push_aggregate(&mut self, aggregate: Aggregate) -> bool {
-        let inserted = insert(&mut self.aggregates, aggregate, |aggregate| aggregate.id);
-        self.note_evicted(inserted.evicted.map(|aggregate| aggregate.time));
-        inserted.is_new
-    }
-
-    fn note_evicted(&mut self, time: Option<Millis>) {
-        if let Some(time) = time {
-            self.begins = self.begins.max(time.saturating_add(1));
-        }
-    }
-
     /// The last trade, or the last aggregate where there are no trades.
-    pub fn last(&self) -> Option<LastTrade> {
-        let of_trade = |trade: &Trade| LastTrade {
-            price: trade.price,
-            quantity: Some(trade.quantity),
-            time: trade.time,
-        };
-        let of_aggregate = |aggregate: &Aggregate| LastTrade {
-            price: aggregate.price,
-            quantity: (aggregate.trade_count() == 1).then_some(aggregate.quantity),
-            time: aggregate.time,
-        };
-        let last = self.trades.back().map(of_trade);
-        last.or_else(|| self.aggregates.back().map(of_aggregate))
+    pub fn last(&self) -> Option<Aggregate> {
+        let trade = self.trades.back().map(|trade| Aggregate::of_trade(trade, 0));
+        trade.or_else(|| self.aggregates.back().copied())
     }
 
     /// Money and quantity that traded from `start` on; `None` if the tape does not reach back so far.
@@ -157,11 +147,6 @@ impl Tape {
         self.trades.range(self.trades.len().saturating_sub(limit)..)
     }
 
-    pub fn trades_from_id(&self, id: u64) -> impl Iterator<Item = &Trade> {
-        let start = self.trades.partition_point(|trade| trade.id < id);
-        self.trades.range(start..)
-    }
-
     pub fn aggregates_from_id(&self, id: u64) -> impl Iterator<Item = &Aggregate> {
         let start = self.aggregates.partition_point(|aggregate| aggregate.id < id);
         self.aggregates.range(start..)
@@ -175,29 +160,21 @@ impl Tape {
     }
 }
 
-struct Inserted<T> {
-    is_new: bool,
-    /// The item that made room.
-    evicted: Option<T>,
-}
-
-fn insert<T>(queue: &mut VecDeque<T>, item: T, id: impl Fn(&T) -> u64) -> Inserted<T> {
-    let new_id = id(&item);
-    let at = match queue.back() {
-        Some(last) if id(last) >= new_id => queue.partition_point(|other| id(other) < new_id),
-        _ => queue.len(),
-    };
-    let is_known = queue.get(at).is_some_and(|other| id(other) == new_id);
-    let is_new = !is_known && (at > 0 || queue.len() < CAPACITY);
-    if is_new {
-        queue.insert(at, item);
+/// Inserts by the id; `key` is id and time. What makes room in a full queue moves `begins`.
+fn insert<T>(queue: &mut VecDeque<T>, begins: &mut Millis, item: T, key: impl Fn(&T) -> (u64, Millis)) -> bool {
+    let (id, _) = key(&item);
+    let at = queue.partition_point(|other| key(other).0 < id);
+    let is_known = queue.get(at).is_some_and(|other| key(other).0 == id);
+    if is_known || (at == 0 && queue.len() >= CAPACITY) {
+        return false;
     }
-    let evicted = if queue.len() > CAPACITY {
-        queue.pop_front()
-    } else {
-        None
-    };
-    Inserted { is_new, evicted }
+    queue.insert(at, item);
+    if queue.len() > CAPACITY
+        && let Some(evicted) = queue.pop_front()
+    {
+        *begins = (*begins).max(key(&evicted).1.saturating_add(1));
+    }
+    true
 }
 
 #[cfg(test)]
@@ -221,18 +198,6 @@ mod tests {
         assert_eq!(pushed, [true, true, false, true, true, false]);
         let ids: Vec<u64> = tape.newest(10).map(|trade| trade.id).collect();
         assert_eq!(ids, [3, 4, 5, 9]);
-    }
-
-    #[test]
-    fn quantity_within_an_aggregate_is_unknown() {
-        let mut tape = Tape::default();
-        tape.push_aggregate(Aggregate {
-            last_trade: 7,
-            ..Aggregate::of_trade(&trade(5), 1)
-        });
-        assert_eq!(tape.last().map(|last| last.quantity), Some(None));
-        tape.push_aggregate(Aggregate::of_trade(&trade(8), 2));
-        assert_eq!(tape.last().map(|last| last.quantity), Some(Some(1)));
     }
 
     #[test]

@@ -5,44 +5,34 @@ use std::collections::VecDeque;
 use super::event::Event;
 use crate::hub::Hub;
 use crate::market::levels::Levels;
-use crate::market::{BOOK_GAP, Diff, Market};
+use crate::market::{Diff, Market};
 
 /// Updates kept after a gap, for the snapshot that repairs the book: more than a minute of them.
 const MAX_WAITING: usize = 1_000;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RecordedBook {
-    has_trades: bool,
-    has_aggregates: bool,
     /// Updates that came after a gap.
     waiting: VecDeque<Diff>,
 }
 
 impl RecordedBook {
-    pub const fn new(has_trades: bool, has_aggregates: bool) -> Self {
-        Self {
-            has_trades,
-            has_aggregates,
-            waiting: VecDeque::new(),
-        }
-    }
-
     pub fn apply(&mut self, market: &mut Market, hub: &Hub, event: Event) {
         match event {
             Event::Diff(diff) => self.apply_diff(market, hub, diff),
             Event::Snapshot(levels) => self.apply_snapshot(market, hub, levels),
             Event::Trade(trade) => {
-                if market.record_trade(trade) && !self.has_aggregates {
+                if market.record_trade(trade) && !market.recorded_streams.contains("aggTrade") {
                     market.tape.aggregate_trade(&trade);
                 }
             }
             Event::Aggregate(aggregate) => {
                 // Candles of an aggregate are those of its trades: all were at one price.
-                if market.record_aggregate(aggregate) && !self.has_trades {
+                if market.record_aggregate(aggregate) && !market.recorded_streams.contains("trade") {
                     market.candles.record(&aggregate.as_trade(), aggregate.trade_count());
                 }
             }
-            Event::BookTicker | Event::Kline | Event::Symbols(_) | Event::Acknowledgement => {}
+            Event::Symbols(_) | Event::Other => {}
         }
     }
 
@@ -51,26 +41,24 @@ impl RecordedBook {
         if diff.last_id <= last_update_id {
             return;
         }
-        if diff.first_id > last_update_id + 1 {
-            if market.book_unknown.is_none() {
-                let (symbol, next) = (&market.symbol.name, diff.first_id);
-                tracing::warn!(
-                    symbol,
-                    last_update_id,
-                    next,
-                    "the recording has a gap in the depth updates"
-                );
-            }
-            market.book_unknown = Some(BOOK_GAP);
-            if self.waiting.len() == MAX_WAITING {
-                self.waiting.pop_front();
-            }
-            self.waiting.push_back(diff);
+        if diff.first_id <= last_update_id + 1 {
+            market.apply_diff(hub, &diff);
             return;
         }
-        if market.apply_diff(&diff) {
-            market.publish_book_ticker(hub);
+        if !market.has_book_gap {
+            let (symbol, next) = (&market.symbol.name, diff.first_id);
+            tracing::warn!(
+                symbol,
+                last_update_id,
+                next,
+                "the recording has a gap in the depth updates"
+            );
         }
+        market.has_book_gap = true;
+        if self.waiting.len() == MAX_WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(diff);
     }
 
     /// A newer snapshot replaces the book; updates that came after it follow.
@@ -92,7 +80,6 @@ mod tests {
     use super::*;
     use crate::faults::Faults;
     use crate::market::candles::Candles;
-    use crate::market::coverage::Coverage;
     use crate::market::levels::Side;
     use crate::market::symbol::Symbol;
 
@@ -106,21 +93,19 @@ mod tests {
     }
 
     fn book(id: u64, quantity: i128) -> Levels {
-        let mut levels = Levels::at_update(id);
-        levels.set(Side::Bid, 100, quantity);
-        levels
+        Levels::new(id, &[(100, quantity)], &[])
     }
 
     #[test]
     fn book_is_correct_at_its_id_or_unknown() {
         let symbol = Symbol::recorded("BTCUSDT", "BTC", "USDT", (1, 1), None);
         let hub = Hub::new(Arc::new(Faults::new(0)));
-        let mut market = Market::new(symbol, book(10, 1), Candles::new(Vec::new(), Coverage::default()));
-        let mut recorded = RecordedBook::new(true, true);
+        let mut market = Market::new(symbol, book(10, 1), Candles::new(Vec::new(), Some(0)));
+        let mut recorded = RecordedBook::default();
         let mut step = |event| {
             recorded.apply(&mut market, &hub, event);
             let quantity = market.levels.quantity(Side::Bid, 100);
-            (market.book_unknown.is_none(), market.levels.last_update_id, quantity)
+            (!market.has_book_gap, market.levels.last_update_id, quantity)
         };
         assert_eq!(step(diff(5, 10, 9)), (true, 10, 1), "older than the book");
         assert_eq!(step(diff(9, 12, 2)), (true, 12, 2), "around the book's id");

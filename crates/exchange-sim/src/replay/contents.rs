@@ -1,7 +1,7 @@
 //! One pass over a recording before it is played: checks every line, and collects what each symbol has.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -9,17 +9,17 @@ use super::event::{self, Event, Message};
 use super::line::{Line, Lines, RecordingError, Refusal};
 use crate::clock::Nanos;
 use crate::interval::Millis;
-use crate::market::coverage::{Coverage, Gap};
-use crate::market::levels::Levels;
+use crate::market::candles::Candles;
+use crate::market::levels::{Levels, Side};
 use crate::market::symbol::Symbol;
+use crate::market::{Market, NO_TRADES, ONLY_AGGREGATES};
 use crate::number::{Price, Quantity, UNIT};
 
 /// A snapshot must be taken so soon after a symbol's first message.
 const SNAPSHOT_WITHIN: Nanos = 10_000_000_000;
 /// Longer pauses are the seams between recordings.
 const MAX_PAUSE: Nanos = 3_600_000_000_000;
-/// Interruptions of a symbol's trades; a recording with more is not worth playing.
-const MAX_GAPS: usize = 1_000;
+const PLAY_PARTS: &str = "play the parts before and after it one after the other";
 
 /// Quote assets by which a symbol is split where no exchangeInfo says it.
 const QUOTES: [&str; 17] = [
@@ -30,30 +30,13 @@ const QUOTES: [&str; 17] = [
 /// A recording that can be played.
 #[derive(Debug)]
 pub struct Contents {
-    pub symbols: BTreeMap<String, SymbolContents>,
+    /// As they are before the first line, but with their first snapshots.
+    pub markets: Vec<Market>,
     /// The symbol of each file that has exactly one: its snapshots need not name it.
     pub file_symbols: Vec<Option<String>>,
     pub first: Nanos,
     pub last: Nanos,
     pub lines: u64,
-}
-
-/// What a recording has of one symbol.
-#[derive(Debug)]
-pub struct SymbolContents {
-    pub symbol: Symbol,
-    pub streams: HashSet<String>,
-    pub first_snapshot: Levels,
-    pub has_trades: bool,
-    pub has_aggregates: bool,
-    pub coverage: Coverage,
-}
-
-/// A snapshot with the line it stands in.
-#[derive(Debug)]
-struct FoundSnapshot {
-    position: Position,
-    levels: Levels,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,22 +46,20 @@ struct Position {
     time: Nanos,
 }
 
-/// The trades of one stream so far: the last id and its time.
-#[derive(Debug, Default, Clone, Copy)]
-struct TradeIds {
-    last: Option<(u64, Millis)>,
-}
+/// A snapshot with the line it stands in.
+type FoundSnapshot = (Position, Levels);
 
+/// What a recording has of one symbol.
 #[derive(Debug)]
 struct Findings {
     /// Of the first message of a stream.
     begins: Position,
     since: Millis,
+    /// Kinds of streams.
     streams: HashSet<String>,
     snapshot: Option<FoundSnapshot>,
-    trades: TradeIds,
-    aggregates: TradeIds,
-    gaps: Vec<Gap>,
+    last_trade: Option<u64>,
+    last_aggregated_trade: Option<u64>,
     grid: Grid,
 }
 
@@ -93,52 +74,48 @@ struct Grid {
 struct Scan {
     symbols: BTreeMap<String, Findings>,
     entries: HashMap<String, Value>,
-    file_symbols: Vec<HashSet<String>>,
+    file_symbols: Vec<BTreeSet<String>>,
     /// The first snapshot of each file that does not name its symbol.
     unnamed: Vec<Option<FoundSnapshot>>,
 }
 
 pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
     let mut scan = Scan {
-        file_symbols: vec![HashSet::new(); files.len()],
+        file_symbols: vec![BTreeSet::new(); files.len()],
         unnamed: files.iter().map(|_| None).collect(),
         ..Scan::default()
     };
-    let (mut first, mut last, mut lines) = (None, 0, 0);
+    let (mut first, mut last, mut lines) = (None, None, 0);
     for line in Lines::open(files)? {
         let line = line?;
         let refuse = |refusal: Refusal| refusal.at(&files[line.file], Some(line.number));
-        if first.is_some() && line.time - last > MAX_PAUSE {
+        let pause = line.time - last.unwrap_or(line.time);
+        if pause > MAX_PAUSE {
             let problem = format!(
                 "nothing was recorded in the {} s before this line",
-                (line.time - last) / 1_000_000_000
+                pause / 1_000_000_000
             );
-            return Err(refuse(Refusal::new(problem, "play the parts one after the other")));
+            return Err(refuse(Refusal::new(problem, PLAY_PARTS)));
         }
         first.get_or_insert(line.time);
-        last = line.time;
+        last = Some(line.time);
         lines += 1;
         let message = event::parse(&line.json).map_err(refuse)?;
         scan.note(&line, message).map_err(refuse)?;
     }
-    let Some(first) = first.filter(|_| !scan.symbols.is_empty()) else {
-        let refusal = Refusal::new(
-            "the recording has no market data",
-            "record `/stream?streams=btcusdt@depth@100ms/btcusdt@trade`",
-        );
-        return Err(refusal.at(files.first().unwrap_or(&PathBuf::new()), None));
+    let (Some(first), Some(last), false) = (first, last, scan.symbols.is_empty()) else {
+        let remedy = "record `/stream?streams=btcusdt@depth@100ms/btcusdt@trade`";
+        let file = files.first().map_or(Path::new(""), PathBuf::as_path);
+        return Err(Refusal::new("the recording has no market data", remedy).at(file, None));
     };
     let file_symbols = scan.attribute_snapshots(files)?;
-    let entries = scan.entries;
-    let finish = |(name, findings): (String, Findings)| {
-        let file = &files[findings.begins.file];
-        let contents = findings.finish(&name, entries.get(&name));
-        let contents = contents.map_err(|(refusal, line)| refusal.at(file, Some(line)))?;
-        Ok((name, contents))
+    let open = |(name, findings): (String, Findings)| {
+        let begins = findings.begins;
+        let market = findings.open_market(&name, scan.entries.get(&name));
+        market.map_err(|refusal| refusal.at(&files[begins.file], Some(begins.line)))
     };
-    let symbols = scan.symbols.into_iter().map(finish).collect::<Result<_, _>>()?;
     Ok(Contents {
-        symbols,
+        markets: scan.symbols.into_iter().map(open).collect::<Result<_, _>>()?,
         file_symbols,
         first,
         last,
@@ -148,199 +125,152 @@ pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
 
 impl Scan {
     fn note(&mut self, line: &Line, message: Message<'_>) -> Result<(), Refusal> {
-        let Message {
-            stream,
-            symbol,
-            sent,
-            event,
-            ..
-        } = message;
         let position = Position {
             file: line.file,
             line: line.number,
             time: line.time,
         };
-        match (stream, symbol, event) {
-            (_, _, Event::Acknowledgement) => {}
-            (_, _, Event::Symbols(entries)) => {
-                let named = |entry: Value| Some((entry["symbol"].as_str()?.to_owned(), entry));
-                self.entries.extend(entries.into_iter().filter_map(named));
-            }
-            (_, None, Event::Snapshot(levels)) => {
-                self.unnamed[line.file].get_or_insert(FoundSnapshot { position, levels });
-            }
-            (_, None, _) => {}
-            (None, Some(symbol), event) => {
-                // A named snapshot may come before the symbol's first message.
-                self.file_symbols[line.file].insert(symbol.clone());
-                self.findings(symbol, position).note_event(position, event)?;
-            }
-            (Some(stream), Some(symbol), event) => {
-                self.file_symbols[line.file].insert(symbol.clone());
-                let findings = self.findings(symbol, position);
-                if findings.streams.is_empty() {
-                    // The later of two clocks: trades before it may be missing.
-                    findings.begins = position;
-                    findings.since = sent.unwrap_or(0).max(position.time / 1_000_000);
+        let Some(symbol) = message.symbol else {
+            match message.event {
+                Event::Symbols(entries) => {
+                    let named = |entry: Value| Some((entry["symbol"].as_str()?.to_owned(), entry));
+                    self.entries.extend(entries.into_iter().filter_map(named));
                 }
-                if !findings.streams.contains(stream) {
-                    findings.streams.insert(stream.to_owned());
+                Event::Snapshot(levels) => {
+                    self.unnamed[line.file].get_or_insert((position, levels));
                 }
-                findings.note_event(position, event)?;
+                _ => {}
+            }
+            return Ok(());
+        };
+        self.file_symbols[line.file].insert(symbol.clone());
+        // A named snapshot may come before the symbol's first message.
+        let findings = self.symbols.entry(symbol).or_insert_with(|| Findings::new(position));
+        if let Some(stream) = message.stream {
+            if findings.streams.is_empty() {
+                findings.begins = position;
+                // The later of two clocks: trades before it may be missing.
+                findings.since = stream.sent.unwrap_or(0).max(position.time / 1_000_000);
+            }
+            if !findings.streams.contains(stream.kind) {
+                findings.streams.insert(stream.kind.to_owned());
             }
         }
-        Ok(())
-    }
-
-    fn findings(&mut self, symbol: String, position: Position) -> &mut Findings {
-        self.symbols.entry(symbol).or_insert_with(|| Findings {
-            begins: position,
-            since: position.time / 1_000_000,
-            streams: HashSet::new(),
-            snapshot: None,
-            trades: TradeIds::default(),
-            aggregates: TradeIds::default(),
-            gaps: Vec::new(),
-            grid: Grid {
-                tick: UNIT as Price,
-                step: UNIT,
-            },
-        })
+        findings.note(position, message.event)
     }
 
     /// Gives snapshots without a symbol to the only symbol of their file.
     fn attribute_snapshots(&mut self, files: &[PathBuf]) -> Result<Vec<Option<String>>, RecordingError> {
         let mut file_symbols = Vec::with_capacity(files.len());
-        for (file, symbols) in self.file_symbols.iter().enumerate() {
-            let only = symbols.iter().next().filter(|_| symbols.len() == 1);
-            if let Some(unnamed) = self.unnamed[file].take() {
-                let Some(findings) = only.and_then(|only| self.symbols.get_mut(only)) else {
-                    let problem = format!(
-                        "the snapshot does not name its symbol, and the file has {} symbols",
-                        symbols.len()
-                    );
-                    let remedy = "record one file per symbol, or write the snapshot as `{\"symbol\":\"BTCUSDT\",\"lastUpdateId\":…`";
-                    return Err(Refusal::new(problem, remedy).at(&files[file], Some(unnamed.position.line)));
-                };
-                if findings
-                    .snapshot
-                    .as_ref()
-                    .is_none_or(|known| unnamed.position.time < known.position.time)
-                {
-                    findings.snapshot = Some(unnamed);
-                }
-            }
+        for ((file, symbols), unnamed) in files.iter().zip(&self.file_symbols).zip(&mut self.unnamed) {
+            let only = symbols.first().filter(|_| symbols.len() == 1);
             file_symbols.push(only.cloned());
+            let Some((position, levels)) = unnamed.take() else {
+                continue;
+            };
+            let Some(findings) = only.and_then(|only| self.symbols.get_mut(only)) else {
+                let count = symbols.len();
+                let problem = format!("the snapshot does not name its symbol, and the file has {count} symbols");
+                let remedy =
+                    "record one file per symbol, or write the snapshot as `{\"symbol\":\"BTCUSDT\",\"lastUpdateId\":…`";
+                return Err(Refusal::new(problem, remedy).at(file, Some(position.line)));
+            };
+            let known = findings.snapshot.as_ref();
+            if known.is_none_or(|(known, _)| position.time < known.time) {
+                findings.snapshot = Some((position, levels));
+            }
         }
         Ok(file_symbols)
     }
 }
 
 impl Findings {
-    fn note_event(&mut self, position: Position, event: Event) -> Result<(), Refusal> {
+    fn new(position: Position) -> Self {
+        Self {
+            begins: position,
+            since: position.time / 1_000_000,
+            streams: HashSet::new(),
+            snapshot: None,
+            last_trade: None,
+            last_aggregated_trade: None,
+            grid: Grid {
+                tick: UNIT as Price,
+                step: UNIT,
+            },
+        }
+    }
+
+    fn note(&mut self, position: Position, event: Event) -> Result<(), Refusal> {
         match event {
-            Event::Diff(diff) => {
-                diff.bids
-                    .iter()
-                    .chain(&diff.asks)
-                    .for_each(|level| self.grid.refine(level.0, level.1));
-            }
+            Event::Diff(diff) => diff.levels().for_each(|(_, level)| self.grid.refine(level.0, level.1)),
             Event::Snapshot(levels) => {
-                levels
-                    .bids()
-                    .chain(levels.asks())
-                    .for_each(|level| self.grid.refine(level.0, level.1));
-                self.snapshot.get_or_insert(FoundSnapshot { position, levels });
+                self.snapshot.get_or_insert((position, levels));
             }
             Event::Trade(trade) => {
-                self.gaps.extend(self.trades.note(trade.id, trade.id, trade.time));
                 self.grid.refine(trade.price, trade.quantity);
+                follow(&mut self.last_trade, trade.id, trade.id)?;
             }
             Event::Aggregate(aggregate) => {
-                self.gaps.extend(
-                    self.aggregates
-                        .note(aggregate.first_trade, aggregate.last_trade, aggregate.time),
-                );
                 self.grid.refine(aggregate.price, aggregate.quantity);
+                let last = &mut self.last_aggregated_trade;
+                follow(last, aggregate.first_trade, aggregate.last_trade)?;
             }
-            Event::BookTicker | Event::Kline | Event::Symbols(_) | Event::Acknowledgement => {}
-        }
-        if self.gaps.len() > MAX_GAPS {
-            let problem = format!("trades are missing in more than {MAX_GAPS} places");
-            return Err(Refusal::new(problem, "record on one connection that keeps up"));
+            Event::Symbols(_) | Event::Other => {}
         }
         Ok(())
     }
 
-    /// Fails with the line that the refusal is about.
-    fn finish(self, name: &str, entry: Option<&Value>) -> Result<SymbolContents, (Refusal, u64)> {
+    /// The market before the first line, or why its recording cannot be played.
+    fn open_market(mut self, name: &str, entry: Option<&Value>) -> Result<Market, Refusal> {
         let lower = name.to_lowercase();
-        let begins = self.begins;
-        let refuse = |problem: String, remedy: String| Err((Refusal::new(problem, remedy), begins.line));
-        let has = |kind: &str| {
-            self.streams
-                .iter()
-                .any(|stream| stream[lower.len()..].starts_with(kind))
-        };
-        let (has_trades, has_aggregates) = (self.trades.last.is_some(), self.aggregates.last.is_some());
-        if !has("@depth") {
-            return refuse(
-                format!("{name} has no depth updates"),
-                format!("record `{lower}@depth@100ms` too"),
-            );
+        let has = |kind: &str| self.streams.iter().any(|stream| stream.starts_with(kind));
+        if !has("depth") {
+            let problem = format!("{name} has no depth updates");
+            return Err(Refusal::new(problem, format!("record `{lower}@depth@100ms` too")));
         }
-        let take_snapshot = || format!("record `GET /api/v3/depth?symbol={name}&limit=5000` right after subscribing");
-        let Some(snapshot) = self.snapshot else {
-            return refuse(format!("{name} has no depth snapshot"), take_snapshot());
+        let take_snapshot = format!("record `GET /api/v3/depth?symbol={name}&limit=5000` right after subscribing");
+        let Some((position, levels)) = self.snapshot else {
+            return Err(Refusal::new(format!("{name} has no depth snapshot"), take_snapshot));
         };
-        let late = snapshot.position.time - begins.time;
+        let late = position.time - self.begins.time;
         if late > SNAPSHOT_WITHIN {
-            let problem = format!(
-                "the first depth snapshot of {name} comes {} s after this line",
-                late / 1_000_000_000
-            );
-            return refuse(problem, take_snapshot());
+            let seconds = late / 1_000_000_000;
+            let problem = format!("the first depth snapshot of {name} comes {seconds} s after this line");
+            return Err(Refusal::new(problem, take_snapshot));
         }
-        if has("@kline_") && !has_trades && !has_aggregates {
-            let problem = format!("{name} has candles but no trades");
-            return refuse(
-                problem,
-                format!("record `{lower}@trade` too: candles are made from trades"),
-            );
+        let has_trades = has("trade") || has("aggTrade");
+        if has("kline_") && !has_trades {
+            let remedy = format!("record `{lower}@trade` too: candles are made from trades");
+            return Err(Refusal::new(format!("{name} has candles but no trades"), remedy));
+        }
+        for (price, quantity) in Side::BOTH.into_iter().flat_map(|side| levels.side(side)) {
+            self.grid.refine(price, quantity);
         }
         let symbol = self.grid.symbol(name, entry).ok_or_else(|| {
-            let problem = format!("base and quote asset of {name} are not certain");
             let remedy = format!("add a line with the answer of `GET /api/v3/exchangeInfo?symbol={name}`");
-            (Refusal::new(problem, remedy), begins.line)
+            Refusal::new(format!("base and quote asset of {name} are not certain"), remedy)
         })?;
-        Ok(SymbolContents {
-            symbol,
-            streams: self.streams,
-            first_snapshot: snapshot.levels,
-            has_trades,
-            has_aggregates,
-            coverage: Coverage {
-                since: self.since,
-                has_trades: has_trades || has_aggregates,
-                gaps: self.gaps,
-            },
-        })
+        let candles = Candles::new(Vec::new(), has_trades.then_some(self.since));
+        let mut market = Market::new(symbol, levels, candles);
+        market.trades_unknown = match (self.streams.contains("trade"), has_trades) {
+            (true, _) => None,
+            (false, true) => Some(ONLY_AGGREGATES),
+            (false, false) => Some(NO_TRADES),
+        };
+        market.recorded_streams = self.streams;
+        Ok(market)
     }
 }
 
-impl TradeIds {
-    /// Trades `first..=last`; the gap before them, if ids are missing.
-    fn note(&mut self, first: u64, last: u64, time: Millis) -> Option<Gap> {
-        let (known, from) = *self.last.get_or_insert((last, time));
-        if last <= known {
-            return None;
-        }
-        self.last = Some((last, time));
-        (first > known + 1).then_some(Gap {
-            from: from.min(time),
-            to: time.max(from),
-        })
+/// Notes the trades `first..=last`. Repeated ones are no harm, but none may be missing.
+fn follow(known: &mut Option<u64>, first: u64, last: u64) -> Result<(), Refusal> {
+    let before = known.unwrap_or(last);
+    if first > before + 1 {
+        let problem = format!("trades {} to {} are missing before this line", before + 1, first - 1);
+        return Err(Refusal::new(problem, PLAY_PARTS));
     }
+    *known = Some(last.max(before));
+    Ok(())
 }
 
 impl Grid {
@@ -367,13 +297,8 @@ impl Grid {
                 (base, &name[base.len()..])
             }
         };
-        Some(Symbol::recorded(
-            name,
-            base,
-            quote,
-            (self.tick, self.step),
-            entry.cloned(),
-        ))
+        let grid = (self.tick, self.step);
+        Some(Symbol::recorded(name, base, quote, grid, entry.cloned()))
     }
 }
 
@@ -406,12 +331,12 @@ mod tests {
     }
 
     #[test]
-    fn missing_trade_ids_are_gaps() {
-        let mut ids = TradeIds::default();
-        let gaps: Vec<Gap> = [(1, 1, 100), (2, 4, 200), (3, 3, 150), (9, 9, 500), (10, 10, 600)]
-            .into_iter()
-            .filter_map(|(first, last, time)| ids.note(first, last, time))
-            .collect();
-        assert_eq!(gaps, [Gap { from: 200, to: 500 }]);
+    fn missing_trade_ids_are_refused() {
+        let mut known = None;
+        for (first, last) in [(1, 1), (2, 4), (3, 3), (2, 5), (6, 6)] {
+            assert!(follow(&mut known, first, last).is_ok(), "{first} to {last}");
+        }
+        let refusal = follow(&mut known, 9, 9).expect_err("two are missing");
+        assert_eq!(refusal.problem, "trades 7 to 8 are missing before this line");
     }
 }

@@ -1,9 +1,8 @@
 //! Reads the lines of a recording, `<receive_ns> <json>`, from plain or gzipped files, and merges the files by time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -17,29 +16,12 @@ const BUFFER_BYTES: usize = 256 << 10;
 const TIMES: std::ops::Range<Nanos> = 1_000_000_000_000_000_000..7_258_118_400_000_000_000;
 
 /// Why a recording cannot be played: where, what is wrong, and what to record instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordingError {
-    pub file: PathBuf,
-    /// From 1; `None` if the whole file is meant.
-    pub line: Option<u64>,
-    pub problem: String,
-    pub remedy: String,
-}
-
-impl std::error::Error for RecordingError {}
-
-impl std::fmt::Display for RecordingError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.file.display())?;
-        if let Some(line) = self.line {
-            write!(f, ", line {line}")?;
-        }
-        write!(f, ": {}; {}", self.problem, self.remedy)
-    }
-}
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct RecordingError(String);
 
 /// What is wrong with a line, before its file and number are known.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Refusal {
     pub problem: String,
     pub remedy: String,
@@ -53,17 +35,15 @@ impl Refusal {
         }
     }
 
+    /// `line` is `None` if the whole file is meant.
     pub fn at(self, file: &Path, line: Option<u64>) -> RecordingError {
-        RecordingError {
-            file: file.to_owned(),
-            line,
-            problem: self.problem,
-            remedy: self.remedy,
-        }
+        let Self { problem, remedy } = self;
+        let line = line.map_or_else(String::new, |line| format!(", line {line}"));
+        RecordingError(format!("{}{line}: {problem}; {remedy}", file.display()))
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Line {
     /// The file's index in the list of files.
     pub file: usize,
@@ -103,7 +83,7 @@ impl FileLines {
     }
 
     /// The next line that is not blank; `None` at the end of the file.
-    fn next(&mut self) -> Result<Option<Line>, RecordingError> {
+    fn read(&mut self) -> Result<Option<Line>, RecordingError> {
         loop {
             self.number += 1;
             let mut bytes = Vec::new();
@@ -132,6 +112,14 @@ impl FileLines {
     }
 }
 
+impl Iterator for FileLines {
+    type Item = Result<Line, RecordingError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
+    }
+}
+
 fn unreadable(error: &std::io::Error) -> Refusal {
     let remedy = match error.kind() {
         std::io::ErrorKind::UnexpectedEof => {
@@ -154,32 +142,12 @@ fn split(bytes: &[u8]) -> Result<(Nanos, &str), Refusal> {
 }
 
 /// The lines of all files by time; lines of the same time in the order of the files.
-pub struct Lines {
-    files: Vec<FileLines>,
-    /// The next line of each file.
-    heads: Vec<Option<Line>>,
-    order: BinaryHeap<Reverse<(Nanos, usize)>>,
-}
+pub struct Lines(Vec<Peekable<FileLines>>);
 
 impl Lines {
     pub fn open(paths: &[PathBuf]) -> Result<Self, RecordingError> {
-        let mut lines = Self {
-            files: Vec::with_capacity(paths.len()),
-            heads: vec![None; paths.len()],
-            order: BinaryHeap::new(),
-        };
-        for (file, path) in paths.iter().enumerate() {
-            lines.files.push(FileLines::open(path, file)?);
-            lines.advance(file)?;
-        }
-        Ok(lines)
-    }
-
-    /// Returns the head of a file and reads the line behind it.
-    fn advance(&mut self, file: usize) -> Result<Option<Line>, RecordingError> {
-        let next = self.files[file].next()?;
-        self.order.extend(next.as_ref().map(|line| Reverse((line.time, file))));
-        Ok(std::mem::replace(&mut self.heads[file], next))
+        let open = |(file, path): (usize, &PathBuf)| FileLines::open(path, file).map(Iterator::peekable);
+        paths.iter().enumerate().map(open).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -187,8 +155,13 @@ impl Iterator for Lines {
     type Item = Result<Line, RecordingError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Reverse((_, file)) = self.order.pop()?;
-        self.advance(file).transpose()
+        // An error comes at once.
+        let time = |line: &Self::Item| line.as_ref().map_or(0, |line| line.time);
+        let heads = self.0.iter_mut().enumerate();
+        let (_, file) = heads
+            .filter_map(|(file, lines)| Some((time(lines.peek()?), file)))
+            .min()?;
+        self.0[file].next()
     }
 }
 
@@ -259,7 +232,7 @@ mod tests {
             .expect("opened")
             .find_map(Result::err)
             .expect("an error");
-        assert!(error.line.is_some_and(|line| (1..5_000).contains(&line)), "{error}");
+        assert!(error.to_string().contains("torn.gz, line "), "{error}");
         assert!(error.to_string().contains("remove the last line"), "{error}");
     }
 }

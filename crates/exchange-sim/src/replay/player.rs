@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -13,11 +12,11 @@ use tokio_util::sync::CancellationToken;
 use super::Progress;
 use super::book::RecordedBook;
 use super::event::{self, Event, Message};
-use super::line::{Line, Lines};
+use super::line::{Line, Lines, RecordingError};
 use crate::clock::Nanos;
 use crate::interval::{Millis, SECOND};
 use crate::market::publish::FAST;
-use crate::markets::{Markets, all_tickers};
+use crate::markets::Markets;
 use crate::simulated::lock;
 
 /// A client's further subscriptions may follow its first: they get the beginning too.
@@ -55,16 +54,15 @@ impl Player {
     pub fn new(
         markets: Arc<Markets>,
         progress: Arc<Progress>,
-        books: HashMap<String, RecordedBook>,
         file_symbols: Vec<Option<String>>,
         files: Vec<PathBuf>,
         pace: Pace,
     ) -> Self {
-        let first = progress.first / 1_000_000;
+        let first = progress.state().first_nanos / 1_000_000;
         Self {
             markets,
             progress,
-            books,
+            books: HashMap::new(),
             file_symbols,
             files,
             speed: Some(pace.speed).filter(|speed| speed.is_finite() && *speed > 0.0),
@@ -88,20 +86,25 @@ impl Player {
 
     async fn play(&mut self) {
         let progress = self.progress.clone();
-        progress.wake.notified().await;
-        tokio::time::sleep(SUBSCRIBE_GRACE).await;
-        if let Some(speed) = self.speed {
-            self.markets.clock.set(progress.first, speed);
+        while !progress.state().started {
+            progress.changed.notified().await;
         }
+        tokio::time::sleep(SUBSCRIBE_GRACE).await;
+        let mut at = progress.state().first_nanos;
+        self.markets.clock.set(at, self.speed.unwrap_or(0.0));
         let mut lines = read_ahead(std::mem::take(&mut self.files));
-        let mut at = progress.first;
+        let mut played = 0;
         while let Some(line) = lines.recv().await {
             at = line.time;
             self.reach(at).await;
             self.play_line(&line).await;
-            let played = progress.played.fetch_add(1, Ordering::Relaxed);
-            progress.at.store(at, Ordering::Relaxed);
-            if played.is_multiple_of(LINES_PER_TURN) {
+            played += 1;
+            {
+                let mut state = progress.state();
+                state.lines_played = played;
+                state.at_nanos = at;
+            }
+            if played % LINES_PER_TURN == 0 {
                 self.wait_for_slow_clients().await;
             }
         }
@@ -110,9 +113,9 @@ impl Player {
         for instrument in self.markets.instruments.values() {
             lock(instrument).market.publish_remaining(&self.markets.hub, millis);
         }
-        all_tickers::publish_both(&self.markets, millis);
+        self.markets.publish_all_tickers(millis);
         self.markets.clock.set(at, 0.0);
-        progress.finished.store(true, Ordering::Relaxed);
+        progress.state().finished = true;
     }
 
     /// Waits until it is `at`, and sends the derived streams on the way.
@@ -124,7 +127,7 @@ impl Player {
                 lock(instrument).market.publish_boundary(&self.markets.hub, boundary);
             }
             if boundary % SECOND == 0 {
-                all_tickers::publish_both(&self.markets, boundary);
+                self.markets.publish_all_tickers(boundary);
             }
             self.next_boundary += FAST;
             tokio::task::yield_now().await;
@@ -148,44 +151,38 @@ impl Player {
 
     async fn play_line(&mut self, line: &Line) {
         // Every line was parsed when the recording was checked.
-        let Ok(message) = event::parse(&line.json) else {
+        let Ok(Message { stream, symbol, event }) = event::parse(&line.json) else {
             return;
         };
-        let Message {
-            stream,
-            symbol,
-            data,
-            event,
-            ..
-        } = message;
-        let is_diff = matches!(event, Event::Diff(_));
         let Some(symbol) = symbol.or_else(|| self.file_symbols[line.file].clone()) else {
             return;
         };
-        if let (Some(instrument), Some(book)) = (self.markets.lookup(&symbol), self.books.get_mut(&symbol)) {
-            book.apply(&mut lock(instrument).market, &self.markets.hub, event);
+        let hub = &self.markets.hub;
+        let is_diff = matches!(event, Event::Diff(_));
+        if let Some(instrument) = self.markets.lookup(&symbol) {
+            let book = self.books.entry(symbol.clone()).or_default();
+            book.apply(&mut lock(instrument).market, hub, event);
         }
-        match stream {
-            Some(stream) if is_diff => {
-                self.markets.hub.publish_diff(&symbol, stream, || data.to_owned());
-                if self.speed.is_none() {
-                    self.offer_snapshot(symbol, stream).await;
-                }
-            }
-            Some(stream) => self.markets.hub.publish(stream, || data.to_owned()),
-            None => {}
+        let Some(stream) = stream else { return };
+        if !is_diff {
+            hub.publish(stream.symbol, stream.kind, || Some(stream.data.to_owned()));
+            return;
+        }
+        hub.publish_diff(stream.symbol, stream.kind, || stream.data.to_owned());
+        if self.speed.is_none() && hub.has_listeners(stream.symbol, stream.kind) {
+            self.offer_snapshot(symbol).await;
         }
     }
 
     /// Lets a listener fetch a snapshot after its first update, so that it follows the recording from there.
-    async fn offer_snapshot(&mut self, symbol: String, stream: &str) {
-        if self.nobody_fetches || self.offered.contains(&symbol) || !self.markets.hub.has_listeners(stream) {
+    async fn offer_snapshot(&mut self, symbol: String) {
+        if self.nobody_fetches || self.offered.contains(&symbol) {
             return;
         }
         let deadline = Instant::now() + self.client_wait;
-        while !self.progress.has_snapshot(&symbol) {
-            let taken = self.progress.snapshot_taken.notified();
-            if tokio::time::timeout_at(deadline, taken).await.is_err() {
+        while !self.progress.state().fetched.contains(&symbol) {
+            let fetched = self.progress.changed.notified();
+            if tokio::time::timeout_at(deadline, fetched).await.is_err() {
                 self.nobody_fetches = true;
                 break;
             }
@@ -206,7 +203,7 @@ impl Player {
 fn read_ahead(files: Vec<PathBuf>) -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(LINES_AHEAD);
     tokio::task::spawn_blocking(move || {
-        let read = || -> Result<(), super::line::RecordingError> {
+        let read = || -> Result<(), RecordingError> {
             for line in Lines::open(&files)? {
                 if sender.blocking_send(line?).is_err() {
                     break;

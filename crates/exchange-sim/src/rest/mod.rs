@@ -6,23 +6,21 @@ mod tickers;
 mod weights;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, Path, RawQuery, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use futures::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::account;
 use crate::api::error::ApiError;
 use crate::api::params::Params;
-use crate::api::{Request, time_unit};
-use crate::faults::{BodyFault, Rejection};
-use crate::listener::Remote;
-use crate::venue::{Counters, Venue};
+use crate::api::{Request, check_time_unit};
+use crate::faults::{Countdown, Rejection};
+use crate::venue::{Counts, Venue};
 use crate::weight::Verdict;
 
 /// An answer before faults are applied to its body.
@@ -34,56 +32,46 @@ struct Answer {
 
 pub async fn serve(
     State(venue): State<Arc<Venue>>,
-    ConnectInfo(remote): ConnectInfo<Remote>,
     method: Method,
     Path(endpoint): Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    venue.counters.count_request(&format!("/api/v3/{endpoint}"));
-    if venue.markets.faults.refuses_connections() {
+    let faults = &venue.markets.faults;
+    venue.count(|counts| counts.add_request(format!("/api/v3/{endpoint}")));
+    if faults.refuses_connections() {
         return cut_off();
     }
     // An order is executed even if its answer is delayed: clients have to cope with that.
     let is_read = method == Method::GET;
-    let delay = Duration::from_millis(venue.markets.faults.delay_millis());
-    if is_read && !delay.is_zero() {
+    let delay = faults.delay();
+    if is_read {
         tokio::time::sleep(delay).await;
     }
     let query = query.unwrap_or_default();
     let body = String::from_utf8_lossy(&body);
-    let unit = headers
-        .get(time_unit::HEADER)
-        .map(|unit| unit.to_str().unwrap_or_default());
-    let params = time_unit::check(unit).and_then(|()| Params::parse(&query, &body));
+    let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let params = check_time_unit(header("x-mbx-time-unit")).and_then(|()| Params::parse(&query, &body));
     let weight = params.as_ref().map_or(1, |params| weights::weight(&endpoint, params));
-    let (verdict, used) = venue.meter.charge(remote.0.ip(), weight, venue.meter_clock.millis());
-    Counters::add(&venue.counters.weight_total, u64::from(weight));
-    venue.counters.weight_used.store(u64::from(used), Ordering::Relaxed);
-    let answer = match (rejection(&venue, verdict, &endpoint), params) {
-        (Some(rejected), _) => rejected,
-        (None, Err(error)) => Answer::from(Err(error)),
-        (None, Ok(params)) => {
+    let (verdict, used) = venue.meter.charge(weight, venue.meter_clock.millis());
+    venue.count(|counts| counts.weight += u64::from(weight));
+    let answer = match rejection(&venue, verdict, &endpoint) {
+        Some(rejected) => rejected,
+        None => Answer::from(params.and_then(|params| {
             let request = Request {
                 method: &method,
                 endpoint: &endpoint,
                 query: &query,
                 body: &body,
-                key: headers.get("x-mbx-apikey").and_then(|key| key.to_str().ok()),
+                key: header("x-mbx-apikey"),
                 params,
             };
-            Answer::from(dispatch(&venue, &request))
-        }
+            dispatch(&venue, &request)
+        })),
     };
-    let mut response = respond(&venue, answer, used);
-    if endpoint == "order" && method == Method::POST {
-        let (ten_seconds, day) = venue.accounts.order_counts(venue.markets.now());
-        let headers = response.headers_mut();
-        headers.insert("x-mbx-order-count-10s", HeaderValue::from(ten_seconds));
-        headers.insert("x-mbx-order-count-1d", HeaderValue::from(day));
-    }
-    if !is_read && !delay.is_zero() {
+    let response = respond(&venue, answer, used);
+    if !is_read {
         tokio::time::sleep(delay).await;
     }
     response
@@ -91,51 +79,48 @@ pub async fn serve(
 
 /// Organic rejections come before injected ones.
 fn rejection(venue: &Venue, verdict: Verdict, endpoint: &str) -> Option<Answer> {
-    let counters = &venue.counters;
-    let (counter, status, retry_after_secs) = match verdict {
-        Verdict::OverLimit { retry_after_secs } => (&counters.organic_429, 429, Some(retry_after_secs)),
-        Verdict::Banned { retry_after_secs } => (&counters.organic_418, 418, Some(retry_after_secs)),
-        Verdict::Within if venue.markets.faults.take_failure(endpoint) => (&counters.injected, 503, None),
+    let faults = &venue.markets.faults;
+    let (counter, status, retry_after_secs): (fn(&mut Counts) -> &mut u64, _, _) = match verdict {
+        Verdict::OverLimit { retry_after_secs } => (|counts| &mut counts.organic_429, 429, Some(retry_after_secs)),
+        Verdict::Banned { retry_after_secs } => (|counts| &mut counts.organic_418, 418, Some(retry_after_secs)),
         Verdict::Within => {
-            let Rejection {
-                status,
-                retry_after_secs,
-            } = venue.markets.faults.take_rejection()?;
-            (&counters.injected, status, retry_after_secs)
+            let failure = Rejection {
+                status: 503,
+                retry_after_secs: None,
+            };
+            let fails = faults.take(&Countdown::Endpoint(endpoint.to_owned()));
+            let rejection = fails.then_some(failure).or_else(|| faults.take_rejection())?;
+            let counter: fn(&mut Counts) -> &mut u64 = |counts| &mut counts.injected_rejections;
+            (counter, rejection.status, rejection.retry_after_secs)
         }
     };
-    Counters::add(counter, 1);
+    venue.count(|counts| *counter(counts) += 1);
     Some(Answer::rejected(status, retry_after_secs))
 }
 
 /// The table of endpoints.
 fn dispatch(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
     let (markets, params) = (&venue.markets, &request.params);
-    if account::ENDPOINTS.contains(&request.endpoint) {
-        return venue.accounts.dispatch(markets, request);
-    }
-    if request.method != Method::GET {
+    let is_signed = account::ENDPOINTS.contains(&request.endpoint);
+    if !is_signed && request.method != Method::GET {
         return Err(ApiError::no_such_path());
     }
-    match request.endpoint {
-        "ping" => params.finish().map(|()| "{}".to_owned()),
-        "time" => params
-            .finish()
-            .map(|()| json!({"serverTime": markets.server_time()}).to_string()),
+    let answer: Result<Value, ApiError> = match request.endpoint {
+        _ if is_signed => venue.accounts.dispatch(markets, request),
+        "depth" => return data::depth(venue, params),
+        "ping" => params.finish().map(|()| json!({})),
+        "time" => params.finish().map(|()| json!({"serverTime": markets.server_time()})),
         "exchangeInfo" => tickers::exchange_info(venue, params),
-        "depth" => data::depth(venue, params),
-        "trades" => data::trades(venue, params, false),
-        "historicalTrades" => data::trades(venue, params, true),
+        "trades" => data::trades(venue, params),
         "aggTrades" => data::aggregates(venue, params),
-        "klines" | "uiKlines" => data::klines(venue, params),
+        "klines" => data::klines(venue, params),
         "avgPrice" => data::average_price(venue, params),
         "ticker/24hr" => tickers::day(venue, params),
         "ticker/price" => tickers::price(venue, params),
         "ticker/bookTicker" => tickers::book_ticker(venue, params),
-        "ticker" => tickers::rolling(venue, params),
-        "ticker/tradingDay" => tickers::trading_day(venue, params),
         _ => Err(ApiError::no_such_path()),
-    }
+    };
+    answer.map(|answer| answer.to_string())
 }
 
 impl From<Result<String, ApiError>> for Answer {
@@ -174,12 +159,15 @@ impl Answer {
 }
 
 fn respond(venue: &Venue, answer: Answer, used_weight: u32) -> Response {
+    let faults = &venue.markets.faults;
     let length = answer.body.len();
-    let fault = venue.markets.faults.next_body();
-    let body = match fault {
-        BodyFault::None => Body::from(answer.body),
-        BodyFault::Half => half_of(&answer.body),
-        BodyFault::Garbage => Body::from("<html><body>\u{0}this is not JSON"),
+    let is_half = faults.take(&Countdown::HalfAnswer);
+    let body = if is_half {
+        half_of(&answer.body)
+    } else if faults.take(&Countdown::GarbageAnswer) {
+        Body::from("<html><body>\u{0}this is not JSON")
+    } else {
+        Body::from(answer.body)
     };
     let mut response = Response::new(body);
     *response.status_mut() = answer.status;
@@ -191,7 +179,7 @@ fn respond(venue: &Venue, answer: Answer, used_weight: u32) -> Response {
     if let Some(seconds) = answer.retry_after_secs {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if fault == BodyFault::Half {
+    if is_half {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     response

@@ -1,7 +1,6 @@
-//! Endpoints that only the simulator has: `/`, `/sim/state`, `/sim/faults`, `/sim/start`.
+//! Endpoints that only the simulator has: `/sim/state`, `/sim/faults`, `/sim/start`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -10,16 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::counts::Counts;
 use crate::faults::Fault;
 use crate::venue::Venue;
-
-pub async fn welcome(State(venue): State<Arc<Venue>>) -> &'static str {
-    match venue.replay {
-        None => "SIMULATED exchange: all market data is generated\n",
-        Some(_) => "SIMULATED exchange: a recording is replayed; all market data is from the past\n",
-    }
-}
 
 pub async fn state(State(venue): State<Arc<Venue>>) -> axum::Json<Value> {
     axum::Json(json!({
@@ -27,9 +18,8 @@ pub async fn state(State(venue): State<Arc<Venue>>) -> axum::Json<Value> {
         "serverTime": venue.markets.server_time(),
         "finished": venue.replay.as_ref().map(|replay| replay.is_finished()),
         "symbols": venue.markets.instruments.len(),
-        "counts": Counts::current(&venue),
-        "replay": venue.replay.as_ref().map(|replay| replay.json()),
-        "weightUsed": venue.counters.weight_used.load(Ordering::Relaxed)
+        "counts": venue.counts(),
+        "replay": venue.replay.as_ref().map(|replay| replay.json())
     }))
 }
 
@@ -49,19 +39,20 @@ pub async fn set_faults(State(venue): State<Arc<Venue>>, body: Bytes) -> Respons
             return (StatusCode::BAD_REQUEST, help).into_response();
         }
     };
-    for fault in &faults {
+    let answer = json!({"set": faults.len()});
+    for fault in faults {
         set_fault(&venue, fault);
     }
-    axum::Json(json!({"set": faults.len()})).into_response()
+    axum::Json(answer).into_response()
 }
 
-pub fn set_fault(venue: &Venue, fault: &Fault) {
-    venue.markets.faults.set(fault);
-    match fault {
+pub fn set_fault(venue: &Venue, fault: Fault) {
+    match &fault {
         Fault::DropConnections => venue.markets.hub.cut_all(),
         Fault::LoseStreams { symbol } => venue.markets.hub.lose_streams(symbol),
         _ => {}
     }
+    venue.markets.faults.set(fault);
 }
 
 pub async fn start(State(venue): State<Arc<Venue>>) -> Response {

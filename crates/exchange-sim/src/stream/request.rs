@@ -1,20 +1,19 @@
-//! Requests on a stream connection: subscribe, unsubscribe, list, and the `combined` property.
+//! Requests on a stream connection: subscribe, unsubscribe and list.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::names::is_name;
+use crate::market::publish::is_stream_kind;
+use crate::markets::ALL_TICKERS;
 
-/// The exchange's message for a stream that does not exist.
-const INVALID_STREAM: &str = "invalid stream";
+/// Longer than any stream's name.
+const MAX_NAME_BYTES: usize = 128;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     Subscribe(Vec<String>),
     Unsubscribe(Vec<String>),
     ListSubscriptions,
-    SetCombined(bool),
-    GetCombined,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -37,10 +36,6 @@ impl Refusal {
         Self { id, code: 2, message }
     }
 
-    pub fn invalid_stream(id: Value) -> Self {
-        Self::invalid(id, INVALID_STREAM)
-    }
-
     pub fn json(&self) -> String {
         json!({"error": {"code": self.code, "msg": self.message}, "id": self.id}).to_string()
     }
@@ -48,55 +43,60 @@ impl Refusal {
 
 #[derive(Deserialize)]
 struct Raw {
-    #[serde(default)]
     method: Option<String>,
-    #[serde(default)]
     params: Option<Vec<Value>>,
     #[serde(default)]
     id: Value,
 }
 
 pub fn parse(text: &str) -> Result<Request, Refusal> {
-    let raw: Raw = serde_json::from_str(text).map_err(|error| Refusal {
+    let Raw { method, params, id } = serde_json::from_str(text).map_err(|error| Refusal {
         id: Value::Null,
         code: if error.is_data() { 2 } else { 3 },
         message: format!("Invalid {}: {error}", if error.is_data() { "request" } else { "JSON" }),
     })?;
-    let params = raw.params.unwrap_or_default();
-    let invalid = |reason: &str| Refusal::invalid(raw.id.clone(), reason);
-    if !matches!(raw.id, Value::Null | Value::Number(_) | Value::String(_)) {
-        return Err(invalid("request ID must be an unsigned integer or a string"));
+    match command(method.as_deref(), &params.unwrap_or_default(), &id) {
+        Ok(command) => Ok(Request { id, command }),
+        Err(reason) => Err(Refusal::invalid(id, &reason)),
     }
-    let command = match raw.method.as_deref() {
-        Some("SUBSCRIBE") => Command::Subscribe(names(&params).map_err(invalid)?),
-        Some("UNSUBSCRIBE") => Command::Unsubscribe(names(&params).map_err(invalid)?),
-        Some("LIST_SUBSCRIPTIONS") => Command::ListSubscriptions,
-        Some("SET_PROPERTY") => match params.as_slice() {
-            [Value::String(name), Value::Bool(on)] if name == "combined" => Command::SetCombined(*on),
-            _ => return Err(invalid("the only property is combined, true or false")),
-        },
-        Some("GET_PROPERTY") => Command::GetCombined,
-        Some(method) => {
-            let known = "`SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`, `SET_PROPERTY`, `GET_PROPERTY`";
-            let method: String = method.chars().take(40).collect();
-            return Err(invalid(&format!("unknown variant `{method}`, expected one of {known}")));
-        }
-        None => return Err(invalid("missing field `method`")),
-    };
-    Ok(Request { id: raw.id, command })
 }
 
-fn names(params: &[Value]) -> Result<Vec<String>, &'static str> {
-    if params.is_empty() {
-        return Err("no streams given");
+fn command(method: Option<&str>, params: &[Value], id: &Value) -> Result<Command, String> {
+    if !matches!(id, Value::Null | Value::Number(_) | Value::String(_)) {
+        return Err("request ID must be an unsigned integer or a string".to_owned());
     }
-    params
-        .iter()
-        .map(|name| match name {
-            Value::String(name) if is_name(name) => Ok(name.clone()),
-            _ => Err(INVALID_STREAM),
+    match method {
+        Some("SUBSCRIBE") => streams(params).map(Command::Subscribe),
+        Some("UNSUBSCRIBE") => streams(params).map(Command::Unsubscribe),
+        Some("LIST_SUBSCRIPTIONS") => Ok(Command::ListSubscriptions),
+        Some(method) => {
+            let method: String = method.chars().take(40).collect();
+            let known = "`SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`";
+            Err(format!("unknown variant `{method}`, expected one of {known}"))
+        }
+        None => Err("missing field `method`".to_owned()),
+    }
+}
+
+fn streams(params: &[Value]) -> Result<Vec<String>, String> {
+    if params.is_empty() {
+        return Err("no streams given".to_owned());
+    }
+    let name = |name: &Value| name.as_str().filter(|name| is_stream(name)).map(str::to_owned);
+    let names: Option<Vec<String>> = params.iter().map(name).collect();
+    // The exchange's message for a stream that does not exist.
+    names.ok_or_else(|| "invalid stream".to_owned())
+}
+
+/// Whether the exchange has such a stream, so that nobody waits for one that never sends. Like the exchange, it accepts
+/// symbols that are not listed; but a name is written into messages as it is.
+pub fn is_stream(name: &str) -> bool {
+    let is_illegal = |c: char| c.is_control() || c.is_whitespace() || "\"\\/!".contains(c);
+    ALL_TICKERS.contains(&name)
+        || name.split_once('@').is_some_and(|(symbol, kind)| {
+            let is_legal = name.len() <= MAX_NAME_BYTES && !name.chars().any(is_illegal);
+            is_legal && !symbol.is_empty() && is_stream_kind(kind)
         })
-        .collect()
 }
 
 #[cfg(test)]
@@ -127,6 +127,24 @@ mod tests {
             let refusal = parse(text).expect_err(text);
             assert_eq!(refusal.code, 2, "{text}");
             assert!(refusal.message.contains(part), "{text}: {}", refusal.message);
+        }
+    }
+
+    #[test]
+    fn streams_of_symbols_and_of_all_tickers_exist() {
+        for name in ["btcusdt@trade", "币安人生usdt@avgPrice", "!ticker@arr"] {
+            assert!(is_stream(name), "{name}");
+        }
+        for name in [
+            "",
+            "btcusdt",
+            "@trade",
+            "!x@trade",
+            "btcusdt@nothing",
+            "not asdfads",
+            "a\"b@trade",
+        ] {
+            assert!(!is_stream(name), "{name}");
         }
     }
 }

@@ -2,34 +2,28 @@
 
 use std::sync::Arc;
 
+use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 
-use super::{connection, names};
-use crate::api::time_unit;
-use crate::listener::Remote;
+use super::{connection, request};
+use crate::api::check_time_unit;
 use crate::venue::Venue;
 
 /// A client's longest message; a thousand stream names fit.
 const MAX_INBOUND_BYTES: usize = 128 * 1024;
 
-pub async fn open(
-    State(venue): State<Arc<Venue>>,
-    ConnectInfo(remote): ConnectInfo<Remote>,
-    uri: Uri,
-    upgrade: WebSocketUpgrade,
-) -> Response {
-    if !venue.admit(remote.0.ip()) {
+pub async fn open(State(venue): State<Arc<Venue>>, uri: Uri, upgrade: WebSocketUpgrade) -> Response {
+    if !venue.admit() {
         return (
             StatusCode::TOO_MANY_REQUESTS,
             "too many connections; try again in five minutes",
         )
             .into_response();
     }
-    if let Err(error) = time_unit::check(parameter(uri.query(), "timeUnit").as_deref()) {
+    if let Err(error) = check_time_unit(parameter(uri.query(), "timeUnit").as_deref()) {
         return (error.status, error.body()).into_response();
     }
     let combined = uri.path() == "/stream";
@@ -43,8 +37,8 @@ pub async fn open(
         .filter(|name| !name.is_empty())
         .map(str::to_owned)
         .collect();
-    let exists = |name: &String| names::is_name(name) && names::exists(name);
-    if streams.len() > venue.limits.streams_per_connection || !streams.iter().all(exists) {
+    let exist = streams.iter().all(|name| request::is_stream(name));
+    if streams.len() > venue.limits.streams_per_connection || !exist {
         return (StatusCode::BAD_REQUEST, "too many streams, or an unknown one").into_response();
     }
     upgrade

@@ -30,7 +30,6 @@ async fn skewed_clock_shifts_trades_and_tickers() {
         ("/api/v3/trades?symbol=BTCUSDT", "time"),
         ("/api/v3/aggTrades?symbol=BTCUSDT", "T"),
         ("/api/v3/ticker/24hr?symbol=BTCUSDT", "closeTime"),
-        ("/api/v3/ticker?symbol=BTCUSDT", "closeTime"),
         ("/api/v3/avgPrice?symbol=BTCUSDT", "closeTime"),
     ] {
         let time = last_of(path, field).await;

@@ -97,7 +97,14 @@ async fn incomplete_recordings_are_refused() {
     two_symbols.0.push_str(&Recording::of_btc().0);
     let mut unclear = update("BATUSD");
     unclear.snapshot(1, 1, 7, 7);
+    let mut torn = Recording::of_btc();
+    torn.trades((1..=9).filter(|id| !(4..=6).contains(id)));
     for (text, problem, remedy) in [
+        (
+            torn.0,
+            "line 6: trades 4 to 6 are missing before this line",
+            "play the parts before and after it",
+        ),
         (
             String::new(),
             "the recording has no market data",

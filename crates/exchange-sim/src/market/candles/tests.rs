@@ -14,7 +14,7 @@ fn trade(id: u64, time: Millis, price: Price, quantity: Quantity, buyer_is_maker
 }
 
 fn sample() -> Candles {
-    let mut candles = Candles::new(Vec::new(), Coverage::default());
+    let mut candles = Candles::new(Vec::new(), Some(0));
     candles.record(&trade(1, 60_000, 100, 2, false), 1);
     candles.record(&trade(2, 60_500, 90, 1, true), 1);
     candles.record(&trade(3, 119_999, 110, 3, false), 1);
@@ -25,7 +25,6 @@ fn sample() -> Candles {
 fn range(interval: &str, start: Option<Millis>, end: Option<Millis>, limit: usize) -> Range {
     Range {
         interval: interval.parse().expect("an interval"),
-        offset: 0,
         start,
         end,
         limit,
@@ -43,7 +42,7 @@ fn opens(candles: &Candles, range: &Range) -> Vec<Millis> {
 #[test]
 fn candle_holds_its_trades() {
     let candle = sample()
-        .at("1m".parse().expect("an interval"), 60_000, 0, NOW)
+        .at("1m".parse().expect("an interval"), 60_000, 0)
         .expect("a candle");
     assert_eq!(
         (candle.open, candle.high, candle.low, candle.close),
@@ -56,7 +55,7 @@ fn candle_holds_its_trades() {
 #[test]
 fn quiet_minute_is_flat_at_last_price() {
     let candle = sample()
-        .at("1m".parse().expect("an interval"), 120_000, 0, NOW)
+        .at("1m".parse().expect("an interval"), 120_000, 0)
         .expect("a candle");
     assert_eq!(
         (candle.open, candle.close, candle.volume, candle.trades),
@@ -87,9 +86,7 @@ fn start_gives_oldest_and_end_gives_newest() {
 #[test]
 fn long_candles_sum_short_ones() {
     let candles = sample();
-    let hour = candles
-        .at("1h".parse().expect("an interval"), 0, 0, NOW)
-        .expect("a candle");
+    let hour = candles.at("1h".parse().expect("an interval"), 0, 0).expect("a candle");
     let minutes = candles.range(&range("1m", Some(0), None, 100), NOW);
     assert_eq!(
         hour.volume,
@@ -99,14 +96,12 @@ fn long_candles_sum_short_ones() {
 }
 
 #[test]
-fn candle_with_a_missing_trade_does_not_exist() {
+fn candle_that_opened_before_the_recording_does_not_exist() {
     let mut candles = sample();
-    candles.coverage.gaps.push(super::super::coverage::Gap {
-        from: 119_999,
-        to: 240_000,
-    });
-    assert_eq!(opens(&candles, &range("1m", Some(0), None, 9)), Vec::<Millis>::new());
-    candles.record(&trade(5, 300_000, 105, 1, true), 1);
-    let later = candles.range(&range("1m", Some(0), None, 9), 310_000);
-    assert_eq!(later.len(), 1, "the minute after the gap is complete");
+    candles.known_since = Some(60_001);
+    assert_eq!(
+        opens(&candles, &range("1m", Some(0), None, 9)),
+        [120_000, 180_000, 240_000]
+    );
+    assert_eq!(opens(&candles, &range("1h", Some(0), None, 9)), Vec::<Millis>::new());
 }

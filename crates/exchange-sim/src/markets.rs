@@ -1,23 +1,25 @@
 //! All markets of the exchange, with the clock that moves them and the hub that sends their messages.
 
-pub mod all_tickers;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::faults::Faults;
 use crate::hub::Hub;
 use crate::interval::{Millis, SECOND};
+use crate::market::ticker::Ticker;
 use crate::simulated::{Instrument, SharedInstrument, lock};
 
 /// How often simulated markets move up to the clock.
 const BEAT: Duration = Duration::from_millis(10);
 /// Markets that move before other tasks get the thread.
 const MARKETS_PER_TURN: usize = 64;
+/// The streams with the tickers of all symbols.
+pub const ALL_TICKERS: [&str; 2] = ["!miniTicker@arr", "!ticker@arr"];
 
 #[derive(Debug)]
 pub struct Markets {
@@ -57,18 +59,30 @@ impl Markets {
                 if index % MARKETS_PER_TURN == MARKETS_PER_TURN - 1 {
                     tokio::task::yield_now().await;
                 }
-                if let Instrument {
-                    market,
-                    engine: Some(engine),
-                } = &mut *lock(instrument)
-                {
-                    engine.advance(market, &self.hub, now);
-                }
+                lock(instrument).advance(&self.hub, now);
             }
             if now.div_euclid(SECOND) != second {
                 second = now.div_euclid(SECOND);
-                all_tickers::publish_both(&self, second * SECOND);
+                self.publish_all_tickers(second * SECOND);
             }
         }
+    }
+
+    /// Sends the tickers of all symbols in which something happened in the last second.
+    pub fn publish_all_tickers(&self, at: Millis) {
+        let event_time = self.hub.event_time(at);
+        let events = |event: fn(&Ticker<'_>, Millis) -> Value| {
+            let active = self.instruments.values().filter_map(|instrument| {
+                let Instrument { market, .. } = &*lock(instrument);
+                let is_shown = market.is_active && market.has_ticker();
+                is_shown.then(|| event(&market.ticker(at, self.hub.skew()), event_time))
+            });
+            let active: Vec<Value> = active.collect();
+            (!active.is_empty()).then(|| Value::Array(active).to_string())
+        };
+        self.hub
+            .publish("!miniTicker", "arr", || events(|ticker, time| ticker.mini_event(time)));
+        self.hub
+            .publish("!ticker", "arr", || events(|ticker, time| ticker.event(time)));
     }
 }
