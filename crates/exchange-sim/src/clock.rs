@@ -15,17 +15,23 @@ struct Anchor {
     pace: f64,
 }
 
+impl Anchor {
+    fn now(time: Nanos, pace: f64) -> Self {
+        Self {
+            real: Instant::now(),
+            time,
+            pace,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Clock(RwLock<Anchor>);
 
 impl Clock {
     /// A pace of 0 stops the clock.
     pub fn starting_at(time: Nanos, pace: f64) -> Self {
-        Self(RwLock::new(Anchor {
-            real: Instant::now(),
-            time,
-            pace,
-        }))
+        Self(RwLock::new(Anchor::now(time, pace)))
     }
 
     fn anchor(&self) -> Anchor {
@@ -33,12 +39,7 @@ impl Clock {
     }
 
     pub fn set(&self, time: Nanos, pace: f64) {
-        let anchor = Anchor {
-            real: Instant::now(),
-            time,
-            pace,
-        };
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = anchor;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Anchor::now(time, pace);
     }
 
     pub fn nanos(&self) -> Nanos {

@@ -54,7 +54,9 @@ use jiff::Timestamp;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use clock::Clock;
 pub use faults::Fault;
+use hub::Hub;
 use markets::Markets;
 pub use replay::RecordingError;
 pub use settings::{ApiKey, Limits, Mode, Settings, Simulation};
@@ -118,12 +120,10 @@ async fn open(settings: Settings) -> Result<Arc<Venue>, StartError> {
     match settings.mode.clone() {
         Mode::Simulated(simulation) => Ok(open_simulation(&settings, simulation).await),
         Mode::Replay { files, speed } => {
-            let pace = replay::Pace {
-                speed,
-                client_wait: settings.limits.client_wait,
-            };
-            let (player, progress) = replay::open(files, pace).await?;
-            let venue = Arc::new(Venue::new(&settings, player.markets(), Some(progress)));
+            let client_wait = settings.limits.client_wait;
+            let player = blocking(move || replay::open(files, speed, client_wait)).await?;
+            let (markets, progress) = (player.markets.clone(), player.progress.clone());
+            let venue = Arc::new(Venue::new(&settings, markets, Some(progress)));
             tokio::spawn(player.run(venue.stopping.clone()));
             Ok(venue)
         }
@@ -132,24 +132,22 @@ async fn open(settings: Settings) -> Result<Arc<Venue>, StartError> {
 
 /// Generating the markets takes a moment, on a blocking thread.
 async fn open_simulation(settings: &Settings, simulation: Simulation) -> Arc<Venue> {
+    let seed = simulation.seed;
     let start = simulation.start.unwrap_or_else(|| Timestamp::now().as_millisecond());
-    let generate = move || {
-        let faults = Arc::new(faults::Faults::new(simulation.seed));
-        let hub = hub::Hub::new(faults.clone());
-        Markets {
-            instruments: simulated::open_markets(&simulation, &hub, start),
-            hub,
-            faults,
-            clock: clock::Clock::starting_at(start.saturating_mul(1_000_000), 1.0),
-        }
-    };
-    let markets = match tokio::task::spawn_blocking(generate).await {
-        Ok(markets) => Arc::new(markets),
-        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
-    };
+    let clock = Clock::starting_at(start.saturating_mul(1_000_000), 1.0);
+    let open = move |hub: &Hub| simulated::open_markets(&simulation, hub, start);
+    let markets = Arc::new(blocking(move || Markets::new(seed, clock, open)).await);
     let venue = Arc::new(Venue::new(settings, markets.clone(), None));
     tokio::spawn(markets.run(venue.stopping.clone()));
     venue
+}
+
+/// Runs what takes a moment on a thread of its own.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+    }
 }
 
 impl Exchange {

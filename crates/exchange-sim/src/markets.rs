@@ -1,6 +1,6 @@
 //! All markets of the exchange, with the clock that moves them and the hub that sends their messages.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -30,6 +30,22 @@ pub struct Markets {
 }
 
 impl Markets {
+    /// `open` makes the markets, which may publish to the hub meanwhile.
+    pub fn new(seed: u64, clock: Clock, open: impl FnOnce(&Hub) -> Vec<Instrument>) -> Self {
+        let faults = Arc::new(Faults::new(seed));
+        let hub = Hub::new(faults.clone());
+        let named = |instrument: Instrument| {
+            let name = instrument.market.symbol.name.clone();
+            (name, Arc::new(Mutex::new(instrument)))
+        };
+        Self {
+            instruments: open(&hub).into_iter().map(named).collect(),
+            hub,
+            faults,
+            clock,
+        }
+    }
+
     pub fn lookup(&self, symbol: &str) -> Option<&SharedInstrument> {
         self.instruments.get(symbol)
     }

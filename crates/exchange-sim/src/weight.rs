@@ -8,14 +8,10 @@ use crate::settings::Limits;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Within,
-    /// 429
-    OverLimit {
-        retry_after_secs: u64,
-    },
-    /// 418
-    Banned {
-        retry_after_secs: u64,
-    },
+    /// 429, and how many seconds to wait.
+    OverLimit(u64),
+    /// 418, and how many seconds to wait.
+    Banned(u64),
 }
 
 #[derive(Debug, Default)]
@@ -54,8 +50,7 @@ impl WeightMeter {
 
     fn judge(&self, usage: &mut Usage, weight: u32, now: Millis) -> Verdict {
         if now < usage.banned_until {
-            let retry_after_secs = seconds_until(usage.banned_until, now);
-            return Verdict::Banned { retry_after_secs };
+            return Verdict::Banned(seconds_until(usage.banned_until, now));
         }
         let minute = now.div_euclid(MINUTE);
         if usage.minute != minute {
@@ -72,11 +67,9 @@ impl WeightMeter {
         usage.rejected += 1;
         if usage.rejected > self.rejections_before_ban {
             usage.banned_until = now.saturating_add(self.ban);
-            let retry_after_secs = seconds_until(usage.banned_until, now);
-            return Verdict::Banned { retry_after_secs };
+            return Verdict::Banned(seconds_until(usage.banned_until, now));
         }
-        let retry_after_secs = seconds_until((minute + 1) * MINUTE, now);
-        Verdict::OverLimit { retry_after_secs }
+        Verdict::OverLimit(seconds_until((minute + 1) * MINUTE, now))
     }
 }
 
@@ -102,7 +95,7 @@ mod tests {
         let meter = meter();
         assert_eq!(meter.charge(100, 61_000), (Verdict::Within, 100));
         let (verdict, used) = meter.charge(1, 90_500);
-        assert_eq!(verdict, Verdict::OverLimit { retry_after_secs: 30 });
+        assert_eq!(verdict, Verdict::OverLimit(30));
         assert_eq!(used, 101);
         assert_eq!(meter.charge(5, 120_000), (Verdict::Within, 5));
     }
@@ -112,10 +105,10 @@ mod tests {
         let meter = meter();
         meter.charge(100, 60_000);
         for _ in 0..2 {
-            assert!(matches!(meter.charge(1, 60_000).0, Verdict::OverLimit { .. }));
+            assert!(matches!(meter.charge(1, 60_000).0, Verdict::OverLimit(_)));
         }
-        assert_eq!(meter.charge(1, 60_000).0, Verdict::Banned { retry_after_secs: 120 });
-        assert_eq!(meter.charge(1, 121_000).0, Verdict::Banned { retry_after_secs: 59 });
+        assert_eq!(meter.charge(1, 60_000).0, Verdict::Banned(120));
+        assert_eq!(meter.charge(1, 121_000).0, Verdict::Banned(59));
         assert_eq!(meter.charge(1, 180_000).0, Verdict::Within);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use indexmap::IndexMap;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::order_request::{OrderRequest, Type};
@@ -18,7 +19,8 @@ use crate::simulated::queues::OrderId;
 const MAX_ORDERS: usize = 10_000;
 const MAX_TRADES: usize = 20_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum State {
     New,
     PartiallyFilled,
@@ -192,18 +194,6 @@ pub const fn cost(price: Price, quantity: Quantity) -> i128 {
     (price as i128).saturating_mul(quantity) / UNIT
 }
 
-impl State {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "NEW",
-            Self::PartiallyFilled => "PARTIALLY_FILLED",
-            Self::Filled => "FILLED",
-            Self::Canceled => "CANCELED",
-            Self::Expired => "EXPIRED",
-        }
-    }
-}
-
 impl Order {
     pub fn new(request: &OrderRequest, symbol: &Symbol, id: OrderId, quantity: Quantity, now: Millis) -> Self {
         Self {
@@ -259,10 +249,10 @@ impl Order {
             "executedQty": number::fixed(self.executed),
             "origQuoteOrderQty": number::fixed(self.quote_quantity),
             "cummulativeQuoteQty": number::fixed(self.money),
-            "status": self.state.as_str(),
+            "status": self.state,
             "timeInForce": self.order_type.time_in_force(),
             "type": self.order_type.as_str(),
-            "side": side_name(self.side),
+            "side": if self.side == Side::Bid { "BUY" } else { "SELL" },
             "workingTime": self.placed,
             "selfTradePreventionMode": "NONE"
         });
@@ -271,12 +261,5 @@ impl Order {
             order[name] = value.clone();
         }
         order
-    }
-}
-
-const fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Bid => "BUY",
-        Side::Ask => "SELL",
     }
 }

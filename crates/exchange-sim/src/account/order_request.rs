@@ -3,7 +3,7 @@
 use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::market::levels::Side;
-use crate::market::symbol::{Status, Symbol};
+use crate::market::symbol::Symbol;
 use crate::number::{self, Price, Quantity, UNIT};
 
 const AMOUNT_RANGE: &str = "^([0-9]{1,20})(\\.[0-9]{1,20})?$";
@@ -101,9 +101,6 @@ impl OrderRequest {
 
     /// Applies the symbol's filters; `reference` is the price at which a market order is valued.
     pub fn check(&self, symbol: &Symbol, reference: Price) -> Result<(), ApiError> {
-        if symbol.status != Status::Trading {
-            return Err(ApiError::market_closed());
-        }
         let price = self.price().unwrap_or(symbol.tick);
         if price < symbol.tick || price > symbol.max_price() || price % symbol.tick != 0 {
             return Err(ApiError::filter("PRICE_FILTER"));

@@ -25,6 +25,9 @@ fn find_instrument<'a>(markets: &'a Markets, params: &Params) -> Result<&'a Shar
 fn check(instrument: &Instrument, params: &Params) -> Result<(OrderRequest, Quantity), ApiError> {
     let order = OrderRequest::parse(params)?;
     params.finish()?;
+    if instrument.engine.is_none() {
+        return Err(ApiError::market_closed());
+    }
     let market = &instrument.market;
     let opposite = order.side.opposite();
     let best = market.levels.best(opposite).map(|(price, _)| price);
@@ -99,19 +102,15 @@ pub fn place(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer 
     let crossing = market.levels.side(side.opposite());
     let crossing = crossing.take_while(|(price, _)| limit.is_none_or(|limit| side.opposite().reaches(*price, limit)));
     let available: Quantity = crossing.map(|(_, quantity)| quantity).sum();
+    // An order that is killed has an id all the same.
     let is_killed = matches!(request.order_type, Type::Limit(_, TimeInForce::FillOrKill)) && available < quantity;
-    let submitted = if is_killed {
-        Submitted::none(engine.next_order_id())
-    } else {
-        let incoming = Incoming {
-            side,
-            limit,
-            quantity,
-            rests: matches!(request.order_type, Type::Limit(_, TimeInForce::UntilCancelled)),
-        };
-        engine.submit(market, &markets.hub, &incoming, now)
+    let incoming = Incoming {
+        side,
+        limit,
+        quantity: if is_killed { 0 } else { quantity },
+        rests: matches!(request.order_type, Type::Limit(_, TimeInForce::UntilCancelled)),
     };
-    let Submitted { id, trades, resting } = submitted;
+    let Submitted { id, trades, resting } = engine.submit(market, &markets.hub, &incoming, now);
     let order = Order::new(&request, &symbol, id, quantity, now);
     ledger.put(order.clone());
     for trade in &trades {

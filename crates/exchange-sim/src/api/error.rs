@@ -8,6 +8,7 @@ pub struct ApiError {
     pub status: StatusCode,
     pub code: i32,
     pub message: String,
+    pub retry_after_secs: Option<u64>,
 }
 
 impl ApiError {
@@ -16,6 +17,27 @@ impl ApiError {
             status: StatusCode::BAD_REQUEST,
             code,
             message: message.into(),
+            retry_after_secs: None,
+        }
+    }
+
+    /// A request that is not answered at all.
+    pub fn rejected(status: u16, retry_after_secs: Option<u64>) -> Self {
+        let (code, message) = match status {
+            418 => (
+                -1003,
+                "Way too much request weight used; IP banned. Please use WebSocket Streams for live updates to avoid bans.",
+            ),
+            429 => (
+                -1003,
+                "Too much request weight used; please use WebSocket Streams for live updates to avoid polling the API.",
+            ),
+            _ => (-1000, "An unknown error occurred while processing the request."),
+        };
+        Self {
+            status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            retry_after_secs,
+            ..Self::bad(code, message)
         }
     }
 

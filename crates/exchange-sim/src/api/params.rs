@@ -21,14 +21,6 @@ pub struct Params {
     read: RefCell<HashSet<String>>,
 }
 
-/// The symbols of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Symbols {
-    One(String),
-    Many(Vec<String>),
-    All,
-}
-
 impl Params {
     /// Parses the query and the form body together.
     pub fn parse(query: &str, body: &str) -> Result<Self, ApiError> {
@@ -102,21 +94,13 @@ impl Params {
         }
     }
 
-    pub fn symbols(&self) -> Result<Symbols, ApiError> {
+    /// The symbols of a request; `None` means all.
+    pub fn symbols(&self) -> Result<Option<Vec<String>>, ApiError> {
         match (self.get("symbol"), self.get("symbols")) {
             (Some(_), Some(_)) => Err(ApiError::invalid_combination()),
-            (Some(_), None) => self.symbol().map(|symbol| Symbols::One(symbol.to_owned())),
-            (None, Some(list)) => symbol_list(list).map(Symbols::Many),
-            (None, None) => Ok(Symbols::All),
-        }
-    }
-
-    /// How many symbols are named, listed or not; `None` means all.
-    pub fn symbol_count(&self) -> Option<usize> {
-        match self.symbols() {
-            Ok(Symbols::One(_)) | Err(_) => Some(1),
-            Ok(Symbols::Many(symbols)) => Some(symbols.len()),
-            Ok(Symbols::All) => None,
+            (Some(_), None) => self.symbol().map(|symbol| Some(vec![symbol.to_owned()])),
+            (None, Some(list)) => symbol_list(list).map(Some),
+            (None, None) => Ok(None),
         }
     }
 
@@ -154,10 +138,10 @@ mod tests {
     #[test]
     fn symbols_are_one_or_a_list() {
         let symbols = |query: &str| Params::parse(query, "").and_then(|params| params.symbols());
-        assert_eq!(symbols("symbol=BTCUSDT"), Ok(Symbols::One("BTCUSDT".to_owned())));
-        let both = Symbols::Many(vec!["BTCUSDT".to_owned(), "ETHUSDT".to_owned()]);
+        assert_eq!(symbols("symbol=BTCUSDT"), Ok(Some(vec!["BTCUSDT".to_owned()])));
+        let both = Some(vec!["BTCUSDT".to_owned(), "ETHUSDT".to_owned()]);
         assert_eq!(symbols("symbols=%5B%22BTCUSDT%22,%22ETHUSDT%22%5D"), Ok(both));
-        assert_eq!(symbols(""), Ok(Symbols::All));
+        assert_eq!(symbols(""), Ok(None));
         for (query, code) in [
             ("symbol=btcusdt", -1100),
             ("symbol=", -1102),

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::tape::Trade;
+use super::tape::Aggregate;
 use crate::interval::Millis;
 use crate::number::{self, Money, Price, Quantity};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Candle {
     pub open_time: Millis,
     pub open: Price,
@@ -23,49 +23,43 @@ pub struct Candle {
 }
 
 impl Candle {
-    pub const fn flat(open_time: Millis, price: Price) -> Self {
+    pub fn flat(open_time: Millis, price: Price) -> Self {
         Self {
             open_time,
             open: price,
             high: price,
             low: price,
             close: price,
-            volume: 0,
-            quote_volume: 0,
-            trades: 0,
-            buy_volume: 0,
-            buy_quote_volume: 0,
-            first_trade: 0,
-            last_trade: 0,
+            ..Self::default()
         }
     }
 
-    pub fn of_trade(open_time: Millis, trade: &Trade, count: u64) -> Self {
-        let mut candle = Self::flat(open_time, trade.price);
-        candle.first_trade = trade.id.saturating_sub(count.saturating_sub(1));
-        candle.last_trade = trade.id;
-        candle.add(trade, count);
+    pub fn of(open_time: Millis, fills: &Aggregate) -> Self {
+        let mut candle = Self::flat(open_time, fills.price);
+        candle.first_trade = fills.first_trade;
+        candle.last_trade = fills.last_trade;
+        candle.add(fills);
         candle
     }
 
-    /// Adds a trade, or `count` trades at one price that end with this id. Trades may come out of order.
-    pub fn add(&mut self, trade: &Trade, count: u64) {
-        self.high = self.high.max(trade.price);
-        self.low = self.low.min(trade.price);
-        if trade.id < self.first_trade {
-            self.open = trade.price;
-            self.first_trade = trade.id.saturating_sub(count.saturating_sub(1));
+    /// Adds trades at one price. They may come out of order.
+    pub fn add(&mut self, fills: &Aggregate) {
+        self.high = self.high.max(fills.price);
+        self.low = self.low.min(fills.price);
+        if fills.first_trade < self.first_trade {
+            self.open = fills.price;
+            self.first_trade = fills.first_trade;
         }
-        if trade.id >= self.last_trade {
-            self.close = trade.price;
-            self.last_trade = trade.id;
+        if fills.last_trade >= self.last_trade {
+            self.close = fills.price;
+            self.last_trade = fills.last_trade;
         }
-        self.volume += trade.quantity;
-        self.quote_volume = self.quote_volume.saturating_add(trade.money());
-        self.trades = self.trades.saturating_add(count);
-        if !trade.buyer_is_maker {
-            self.buy_volume += trade.quantity;
-            self.buy_quote_volume = self.buy_quote_volume.saturating_add(trade.money());
+        self.volume += fills.quantity;
+        self.quote_volume = self.quote_volume.saturating_add(fills.money());
+        self.trades = self.trades.saturating_add(fills.trade_count());
+        if !fills.buyer_is_maker {
+            self.buy_volume += fills.quantity;
+            self.buy_quote_volume = self.buy_quote_volume.saturating_add(fills.money());
         }
     }
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 pub use super::candle::Candle;
-use super::tape::Trade;
+use super::tape::Aggregate;
 use crate::interval::{Interval, MINUTE, Millis, SECOND};
 use crate::number::Price;
 
@@ -39,15 +39,15 @@ impl Series {
         }
     }
 
-    /// Adds `count` trades at one price. A late trade goes where it belongs.
-    fn record(&mut self, trade: &Trade, count: u64) {
-        let open = trade.time - trade.time.rem_euclid(self.length);
+    /// Adds trades at one price. Late ones go where they belong.
+    fn record(&mut self, fills: &Aggregate) {
+        let open = fills.time - fills.time.rem_euclid(self.length);
         let at = self.candles.partition_point(|candle| candle.open_time < open);
         if let Some(candle) = self.candles.get_mut(at).filter(|candle| candle.open_time == open) {
-            candle.add(trade, count);
+            candle.add(fills);
             return;
         }
-        self.candles.insert(at, Candle::of_trade(open, trade, count));
+        self.candles.insert(at, Candle::of(open, fills));
         if self.candles.len() > self.capacity {
             self.candles.pop_front();
         }
@@ -89,9 +89,9 @@ impl Candles {
         }
     }
 
-    pub fn record(&mut self, trade: &Trade, count: u64) {
-        self.seconds.record(trade, count);
-        self.minutes.record(trade, count);
+    pub fn record(&mut self, fills: &Aggregate) {
+        self.seconds.record(fills);
+        self.minutes.record(fills);
     }
 
     const fn series(&self, interval: Interval) -> &Series {

@@ -9,7 +9,7 @@ pub mod symbol;
 pub mod tape;
 pub mod ticker;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use candles::Candles;
 use levels::{Level, Levels, Side};
@@ -30,14 +30,6 @@ const BOOK_GAP: &str = "depth updates are missing in the recording; the next rec
 const BEYOND_SNAPSHOT: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
 pub const ONLY_AGGREGATES: &str = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
 pub const NO_TRADES: &str = "the recording has no trades of this symbol so far";
-
-/// The average price of the last five minutes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Average {
-    pub price: Quantity,
-    /// Of the last trade.
-    pub time: Millis,
-}
 
 /// Levels that changed with the update ids `first_id..=last_id`. Named as in stream messages.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -102,8 +94,8 @@ pub struct Market {
     /// The symbol as it begins the names of its streams.
     stream_name: String,
     pub levels: Levels,
-    /// Whether updates of the recorded book are missing.
-    pub has_book_gap: bool,
+    /// Updates behind a gap of the recorded book, which wait for a snapshot.
+    pub waiting: VecDeque<Diff>,
     /// Why single trades cannot be listed, if so.
     pub trades_unknown: Option<&'static str>,
     pub tape: Tape,
@@ -128,7 +120,7 @@ impl Market {
             origin: levels.truncated(ORIGIN_LEVELS),
             symbol,
             levels,
-            has_book_gap: false,
+            waiting: VecDeque::new(),
             trades_unknown: None,
             tape: Tape::default(),
             candles,
@@ -170,7 +162,6 @@ impl Market {
 
     /// A recorded snapshot takes the place of the book.
     pub fn replace_levels(&mut self, levels: Levels) {
-        self.has_book_gap = false;
         self.levels = levels;
         self.fast = PendingDiff::default();
         self.slow = PendingDiff::default();
@@ -178,7 +169,7 @@ impl Market {
 
     /// The best levels of the book, as many as are asked for and known.
     pub fn depth_json(&self, limit: usize) -> Result<String, &'static str> {
-        if self.has_book_gap {
+        if !self.waiting.is_empty() {
             return Err(BOOK_GAP);
         }
         let counts = Side::BOTH.map(|side| self.levels.known_count(side, limit));
@@ -190,7 +181,7 @@ impl Market {
 
     /// Best bid and ask; an empty side has price and quantity zero.
     pub fn best(&self) -> Result<(Level, Level), &'static str> {
-        if self.has_book_gap {
+        if !self.waiting.is_empty() {
             return Err(BOOK_GAP);
         }
         let best = Side::BOTH.map(|side| self.levels.known_best(side));
@@ -201,7 +192,7 @@ impl Market {
     pub fn record_trade(&mut self, trade: Trade) -> bool {
         let is_new = self.tape.push_trade(trade);
         if is_new {
-            self.candles.record(&trade, 1);
+            self.candles.record(&Aggregate::of_trade(&trade, 0));
             self.changed = true;
         }
         is_new
@@ -224,15 +215,15 @@ impl Market {
         self.last_price().is_some() || self.candles.is_complete_since(0)
     }
 
-    /// The average price of the 300 seconds up to `now`.
-    pub fn average(&self, now: Millis) -> Result<Average, &'static str> {
+    /// The average price of the 300 seconds up to `now`, and the time of the last trade.
+    pub fn average(&self, now: Millis) -> Result<(Quantity, Millis), &'static str> {
         let start = now - AVERAGE_WINDOW;
         if !self.candles.is_complete_since(start) {
             return Err("the recording does not have every trade of the last five minutes");
         }
         let last_time = self.tape.last().map(|last| last.time).or(self.closed_at);
         let (Some(last_price), Some(time)) = (self.last_price(), last_time) else {
-            return Ok(Average { price: 0, time: 0 });
+            return Ok((0, 0));
         };
         let from_minutes = || {
             let minutes = self.candles.since(start + (-start).rem_euclid(MINUTE));
@@ -240,6 +231,6 @@ impl Market {
         };
         let (money, volume) = self.tape.traded_since(start).unwrap_or_else(from_minutes);
         let price = money.checked_div(volume).unwrap_or_else(|| last_price.into());
-        Ok(Average { price, time })
+        Ok((price, time))
     }
 }

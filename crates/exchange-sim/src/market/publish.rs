@@ -149,14 +149,14 @@ impl Market {
     }
 
     fn average_event(&self, at: Millis, skew: Millis) -> Option<String> {
-        let average = self.average(at).ok()?;
+        let (price, time) = self.average(at).ok()?;
         let event = json!({
             "e": "avgPrice",
             "E": at + skew,
             "s": self.symbol.name,
             "i": "5m",
-            "w": number::fixed(average.price),
-            "T": average.time + skew
+            "w": number::fixed(price),
+            "T": time + skew
         });
         Some(event.to_string())
     }

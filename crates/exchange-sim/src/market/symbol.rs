@@ -1,27 +1,19 @@
 //! What exchangeInfo says about a symbol.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::levels::Side;
 use crate::number::{self, Price, Quantity, UNIT};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Status {
     Trading,
     /// Suspended for now.
     Halt,
     /// Delisted.
     Break,
-}
-
-impl Status {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Trading => "TRADING",
-            Self::Halt => "HALT",
-            Self::Break => "BREAK",
-        }
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -45,8 +37,8 @@ const MAX_NOTIONAL: i128 = 9_000_000;
 const MAX_TICKS: i64 = 100_000_000;
 
 impl Symbol {
-    /// A symbol of a recording, with the tick and the step that its numbers show.
-    pub fn recorded(name: &str, base: &str, quote: &str, grid: (Price, Quantity), entry: Option<Value>) -> Self {
+    /// A symbol whose order rules are not known, with its tick and its step.
+    pub fn new(name: &str, base: &str, quote: &str, grid: (Price, Quantity)) -> Self {
         Self {
             name: name.to_owned(),
             base: base.to_owned(),
@@ -55,7 +47,7 @@ impl Symbol {
             tick: grid.0,
             step: grid.1,
             min_notional: None,
-            recorded_entry: entry,
+            recorded_entry: None,
         }
     }
 
@@ -81,7 +73,7 @@ impl Symbol {
         }
         json!({
             "symbol": self.name,
-            "status": self.status.as_str(),
+            "status": self.status,
             "baseAsset": self.base,
             "baseAssetPrecision": 8,
             "quoteAsset": self.quote,

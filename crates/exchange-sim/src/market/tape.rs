@@ -81,15 +81,8 @@ impl Aggregate {
         self.last_trade.saturating_sub(self.first_trade) + 1
     }
 
-    /// All its trades as one, with the last one's id.
-    pub const fn as_trade(&self) -> Trade {
-        Trade {
-            id: self.last_trade,
-            price: self.price,
-            quantity: self.quantity,
-            time: self.time,
-            buyer_is_maker: self.buyer_is_maker,
-        }
+    pub const fn money(&self) -> Money {
+        (self.price as i128).saturating_mul(self.quantity)
     }
 }
 
@@ -131,15 +124,19 @@ impl Tape {
 
     /// Money and quantity that traded from `start` on; `None` if the tape does not reach back so far.
     pub fn traded_since(&self, start: Millis) -> Option<(Money, Quantity)> {
-        let add = |(money, quantity): (Money, Quantity), trade: Trade| {
-            (money.saturating_add(trade.money()), quantity + trade.quantity)
-        };
-        let aggregates = self.aggregates.iter().map(Aggregate::as_trade);
-        let is_recent = |trade: &Trade| trade.time >= start;
-        (self.begins <= start).then(|| match self.trades.is_empty() {
-            true => aggregates.filter(is_recent).fold((0, 0), add),
-            false => self.trades.iter().copied().filter(is_recent).fold((0, 0), add),
-        })
+        if self.begins > start {
+            return None;
+        }
+        let trades = self
+            .trades
+            .iter()
+            .map(|trade| (trade.time, trade.money(), trade.quantity));
+        let aggregates = self.aggregates.iter().map(|all| (all.time, all.money(), all.quantity));
+        let aggregates = aggregates.filter(|_| self.trades.is_empty());
+        let recent = trades.chain(aggregates).filter(|(time, ..)| *time >= start);
+        Some(recent.fold((0, 0), |(money, quantity), (_, more_money, more)| {
+            (money.saturating_add(more_money), quantity + more)
+        }))
     }
 
     /// The newest `limit`, oldest first.

@@ -1,6 +1,4 @@
-//! One symbol's state during a replay. Its book is correct at its update id, or marked as unknown.
-
-use std::collections::VecDeque;
+//! One symbol's state during a replay. Its book is correct at its update id, or has a gap.
 
 use super::event::Event;
 use crate::hub::Hub;
@@ -10,66 +8,57 @@ use crate::market::{Diff, Market};
 /// Updates kept after a gap, for the snapshot that repairs the book: more than a minute of them.
 const MAX_WAITING: usize = 1_000;
 
-#[derive(Debug, Default)]
-pub struct RecordedBook {
-    /// Updates that came after a gap.
-    waiting: VecDeque<Diff>,
+pub fn apply(market: &mut Market, hub: &Hub, event: Event) {
+    match event {
+        Event::Diff(diff) => apply_diff(market, hub, diff),
+        Event::Snapshot(levels) => apply_snapshot(market, hub, levels),
+        Event::Trade(trade) => {
+            if market.record_trade(trade) && !market.recorded_streams.contains("aggTrade") {
+                market.tape.aggregate_trade(&trade);
+            }
+        }
+        Event::Aggregate(aggregate) => {
+            // Candles of an aggregate are those of its trades: all were at one price.
+            if market.record_aggregate(aggregate) && !market.recorded_streams.contains("trade") {
+                market.candles.record(&aggregate);
+            }
+        }
+        Event::Symbols(_) | Event::Other => {}
+    }
 }
 
-impl RecordedBook {
-    pub fn apply(&mut self, market: &mut Market, hub: &Hub, event: Event) {
-        match event {
-            Event::Diff(diff) => self.apply_diff(market, hub, diff),
-            Event::Snapshot(levels) => self.apply_snapshot(market, hub, levels),
-            Event::Trade(trade) => {
-                if market.record_trade(trade) && !market.recorded_streams.contains("aggTrade") {
-                    market.tape.aggregate_trade(&trade);
-                }
-            }
-            Event::Aggregate(aggregate) => {
-                // Candles of an aggregate are those of its trades: all were at one price.
-                if market.record_aggregate(aggregate) && !market.recorded_streams.contains("trade") {
-                    market.candles.record(&aggregate.as_trade(), aggregate.trade_count());
-                }
-            }
-            Event::Symbols(_) | Event::Other => {}
-        }
+fn apply_diff(market: &mut Market, hub: &Hub, diff: Diff) {
+    let last_update_id = market.levels.last_update_id;
+    if diff.last_id <= last_update_id {
+        return;
     }
-
-    fn apply_diff(&mut self, market: &mut Market, hub: &Hub, diff: Diff) {
-        let last_update_id = market.levels.last_update_id;
-        if diff.last_id <= last_update_id {
-            return;
-        }
-        if diff.first_id <= last_update_id + 1 {
-            market.apply_diff(hub, &diff);
-            return;
-        }
-        if !market.has_book_gap {
-            let (symbol, next) = (&market.symbol.name, diff.first_id);
-            tracing::warn!(
-                symbol,
-                last_update_id,
-                next,
-                "the recording has a gap in the depth updates"
-            );
-        }
-        market.has_book_gap = true;
-        if self.waiting.len() == MAX_WAITING {
-            self.waiting.pop_front();
-        }
-        self.waiting.push_back(diff);
+    if diff.first_id <= last_update_id + 1 {
+        market.apply_diff(hub, &diff);
+        return;
     }
+    if market.waiting.is_empty() {
+        let (symbol, next) = (&market.symbol.name, diff.first_id);
+        tracing::warn!(
+            symbol,
+            last_update_id,
+            next,
+            "the recording has a gap in the depth updates"
+        );
+    }
+    if market.waiting.len() == MAX_WAITING {
+        market.waiting.pop_front();
+    }
+    market.waiting.push_back(diff);
+}
 
-    /// A newer snapshot replaces the book; updates that came after it follow.
-    fn apply_snapshot(&mut self, market: &mut Market, hub: &Hub, levels: Levels) {
-        if levels.last_update_id <= market.levels.last_update_id {
-            return;
-        }
-        market.replace_levels(levels);
-        for diff in std::mem::take(&mut self.waiting) {
-            self.apply_diff(market, hub, diff);
-        }
+/// A newer snapshot replaces the book; updates that came after it follow.
+fn apply_snapshot(market: &mut Market, hub: &Hub, levels: Levels) {
+    if levels.last_update_id <= market.levels.last_update_id {
+        return;
+    }
+    market.replace_levels(levels);
+    for diff in std::mem::take(&mut market.waiting) {
+        apply_diff(market, hub, diff);
     }
 }
 
@@ -98,14 +87,13 @@ mod tests {
 
     #[test]
     fn book_is_correct_at_its_id_or_unknown() {
-        let symbol = Symbol::recorded("BTCUSDT", "BTC", "USDT", (1, 1), None);
+        let symbol = Symbol::new("BTCUSDT", "BTC", "USDT", (1, 1));
         let hub = Hub::new(Arc::new(Faults::new(0)));
         let mut market = Market::new(symbol, book(10, 1), Candles::new(Vec::new(), Some(0)));
-        let mut recorded = RecordedBook::default();
         let mut step = |event| {
-            recorded.apply(&mut market, &hub, event);
+            apply(&mut market, &hub, event);
             let quantity = market.levels.quantity(Side::Bid, 100);
-            (!market.has_book_gap, market.levels.last_update_id, quantity)
+            (market.waiting.is_empty(), market.levels.last_update_id, quantity)
         };
         assert_eq!(step(diff(5, 10, 9)), (true, 10, 1), "older than the book");
         assert_eq!(step(diff(9, 12, 2)), (true, 12, 2), "around the book's id");

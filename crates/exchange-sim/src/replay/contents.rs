@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::State;
 use super::event::{self, Event, Message};
 use super::line::{Line, Lines, RecordingError, Refusal};
 use crate::clock::Nanos;
@@ -34,9 +35,7 @@ pub struct Contents {
     pub markets: Vec<Market>,
     /// The symbol of each file that has exactly one: its snapshots need not name it.
     pub file_symbols: Vec<Option<String>>,
-    pub first: Nanos,
-    pub last: Nanos,
-    pub lines: u64,
+    pub state: State,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,11 +84,16 @@ pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
         unnamed: files.iter().map(|_| None).collect(),
         ..Scan::default()
     };
-    let (mut first, mut last, mut lines) = (None, None, 0);
+    let mut state = State::default();
     for line in Lines::open(files)? {
         let line = line?;
         let refuse = |refusal: Refusal| refusal.at(&files[line.file], Some(line.number));
-        let pause = line.time - last.unwrap_or(line.time);
+        if state.lines == 0 {
+            state.first_nanos = line.time;
+            state.at_nanos = line.time;
+            state.last_nanos = line.time;
+        }
+        let pause = line.time - state.last_nanos;
         if pause > MAX_PAUSE {
             let problem = format!(
                 "nothing was recorded in the {} s before this line",
@@ -97,17 +101,16 @@ pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
             );
             return Err(refuse(Refusal::new(problem, PLAY_PARTS)));
         }
-        first.get_or_insert(line.time);
-        last = Some(line.time);
-        lines += 1;
+        state.last_nanos = line.time;
+        state.lines += 1;
         let message = event::parse(&line.json).map_err(refuse)?;
         scan.note(&line, message).map_err(refuse)?;
     }
-    let (Some(first), Some(last), false) = (first, last, scan.symbols.is_empty()) else {
+    if scan.symbols.is_empty() {
         let remedy = "record `/stream?streams=btcusdt@depth@100ms/btcusdt@trade`";
         let file = files.first().map_or(Path::new(""), PathBuf::as_path);
         return Err(Refusal::new("the recording has no market data", remedy).at(file, None));
-    };
+    }
     let file_symbols = scan.attribute_snapshots(files)?;
     let open = |(name, findings): (String, Findings)| {
         let begins = findings.begins;
@@ -117,9 +120,7 @@ pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
     Ok(Contents {
         markets: scan.symbols.into_iter().map(open).collect::<Result<_, _>>()?,
         file_symbols,
-        first,
-        last,
-        lines,
+        state,
     })
 }
 
@@ -297,8 +298,10 @@ impl Grid {
                 (base, &name[base.len()..])
             }
         };
-        let grid = (self.tick, self.step);
-        Some(Symbol::recorded(name, base, quote, grid, entry.cloned()))
+        Some(Symbol {
+            recorded_entry: entry.cloned(),
+            ..Symbol::new(name, base, quote, (self.tick, self.step))
+        })
     }
 }
 

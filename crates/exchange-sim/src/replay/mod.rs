@@ -27,22 +27,20 @@ mod player;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Nanos};
-use crate::faults::Faults;
-use crate::hub::Hub;
 use crate::markets::Markets;
 use crate::simulated::Instrument;
 pub use line::RecordingError;
-pub use player::{Pace, Player};
+pub use player::Player;
 
 /// How far the replay has come, as `/sim/state` shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct State {
     started: bool,
@@ -91,41 +89,27 @@ impl Progress {
     }
 }
 
-/// Checks the recording and opens its markets. The player waits for the first subscription.
-pub async fn open(files: Vec<PathBuf>, pace: Pace) -> Result<(Player, Arc<Progress>), RecordingError> {
-    let checked = files.clone();
-    let contents = match tokio::task::spawn_blocking(move || contents::check(&checked)).await {
-        Ok(contents) => contents?,
-        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
-    };
+/// Checks the recording, which may take a while, and opens its markets. The player waits for the first subscription.
+pub fn open(files: Vec<PathBuf>, speed: f64, client_wait: Duration) -> Result<Player, RecordingError> {
+    let contents = contents::check(&files)?;
+    let first = contents.state.first_nanos;
     let progress = Arc::new(Progress {
-        state: Mutex::new(State {
-            started: false,
-            finished: false,
-            lines: contents.lines,
-            lines_played: 0,
-            first_nanos: contents.first,
-            last_nanos: contents.last,
-            at_nanos: contents.first,
-            fetched: HashSet::new(),
-        }),
+        state: Mutex::new(contents.state),
         changed: Notify::new(),
     });
-    let instruments: IndexMap<_, _> = contents
+    let instruments = contents
         .markets
         .into_iter()
-        .map(|market| {
-            let name = market.symbol.name.clone();
-            (name, Arc::new(Mutex::new(Instrument { market, engine: None })))
-        })
-        .collect();
-    let faults = Arc::new(Faults::new(0));
-    let markets = Arc::new(Markets {
-        instruments,
-        hub: Hub::new(faults.clone()),
-        faults,
-        clock: Clock::starting_at(contents.first, 0.0),
-    });
-    let player = Player::new(markets, progress.clone(), contents.file_symbols, files, pace);
-    Ok((player, progress))
+        .map(|market| Instrument { market, engine: None });
+    let clock = Clock::starting_at(first, 0.0);
+    let markets = Arc::new(Markets::new(0, clock, |_| instruments.collect()));
+    Ok(Player {
+        markets,
+        progress,
+        file_symbols: contents.file_symbols,
+        files,
+        speed,
+        client_wait,
+        offered: HashSet::new(),
+    })
 }

@@ -1,6 +1,6 @@
 //! Plays the lines: each updates the state and goes to its stream's listeners, at its time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Progress;
-use super::book::RecordedBook;
 use super::event::{self, Event, Message};
 use super::line::{Line, Lines, RecordingError};
+use super::{Progress, book};
 use crate::clock::Nanos;
 use crate::interval::{Millis, SECOND};
 use crate::market::publish::FAST;
@@ -25,56 +24,23 @@ const LINES_AHEAD: usize = 1_024;
 /// Lines between two looks at slow clients.
 const LINES_PER_TURN: u64 = 64;
 
-/// How fast a recording is played, and how long the player waits for a client at full speed.
-#[derive(Debug, Clone, Copy)]
-pub struct Pace {
-    pub speed: f64,
-    pub client_wait: Duration,
-}
-
 pub struct Player {
-    markets: Arc<Markets>,
-    progress: Arc<Progress>,
-    books: HashMap<String, RecordedBook>,
+    pub markets: Arc<Markets>,
+    pub progress: Arc<Progress>,
     /// The symbol of each file that has exactly one.
-    file_symbols: Vec<Option<String>>,
-    files: Vec<PathBuf>,
-    /// `None` plays at full speed.
-    speed: Option<f64>,
+    pub file_symbols: Vec<Option<String>>,
+    pub files: Vec<PathBuf>,
+    /// 0 and infinity are full speed.
+    pub speed: f64,
     /// At full speed the player waits this long for a client.
-    client_wait: Duration,
-    next_boundary: Millis,
+    pub client_wait: Duration,
     /// Symbols whose listeners had time to fetch a snapshot.
-    offered: HashSet<String>,
-    /// A listener did not fetch a snapshot in time, so the player waits for no other.
-    nobody_fetches: bool,
+    pub offered: HashSet<String>,
 }
 
 impl Player {
-    pub fn new(
-        markets: Arc<Markets>,
-        progress: Arc<Progress>,
-        file_symbols: Vec<Option<String>>,
-        files: Vec<PathBuf>,
-        pace: Pace,
-    ) -> Self {
-        let first = progress.state().first_nanos / 1_000_000;
-        Self {
-            markets,
-            progress,
-            books: HashMap::new(),
-            file_symbols,
-            files,
-            speed: Some(pace.speed).filter(|speed| speed.is_finite() && *speed > 0.0),
-            client_wait: pace.client_wait,
-            next_boundary: first - first.rem_euclid(FAST) + FAST,
-            offered: HashSet::new(),
-            nobody_fetches: false,
-        }
-    }
-
-    pub fn markets(&self) -> Arc<Markets> {
-        self.markets.clone()
+    fn is_at_full_speed(&self) -> bool {
+        !self.speed.is_finite() || self.speed <= 0.0
     }
 
     pub async fn run(mut self, stopping: CancellationToken) {
@@ -91,12 +57,20 @@ impl Player {
         }
         tokio::time::sleep(SUBSCRIBE_GRACE).await;
         let mut at = progress.state().first_nanos;
-        self.markets.clock.set(at, self.speed.unwrap_or(0.0));
+        if !self.is_at_full_speed() {
+            self.markets.clock.set(at, self.speed);
+        }
+        let first = at / 1_000_000;
+        let mut boundary = first - first.rem_euclid(FAST) + FAST;
         let mut lines = read_ahead(std::mem::take(&mut self.files));
         let mut played = 0;
         while let Some(line) = lines.recv().await {
             at = line.time;
-            self.reach(at).await;
+            while boundary <= at / 1_000_000 {
+                self.pass(boundary).await;
+                boundary += FAST;
+            }
+            self.wait_until(at).await;
             self.play_line(&line).await;
             played += 1;
             {
@@ -118,25 +92,20 @@ impl Player {
         progress.state().finished = true;
     }
 
-    /// Waits until it is `at`, and sends the derived streams on the way.
-    async fn reach(&mut self, at: Nanos) {
-        while self.next_boundary <= at / 1_000_000 {
-            let boundary = self.next_boundary;
-            self.wait_until(boundary.saturating_mul(1_000_000)).await;
-            for instrument in self.markets.instruments.values() {
-                lock(instrument).market.publish_boundary(&self.markets.hub, boundary);
-            }
-            if boundary % SECOND == 0 {
-                self.markets.publish_all_tickers(boundary);
-            }
-            self.next_boundary += FAST;
-            tokio::task::yield_now().await;
+    /// Sends the derived streams that are due at `boundary`.
+    async fn pass(&self, boundary: Millis) {
+        self.wait_until(boundary.saturating_mul(1_000_000)).await;
+        for instrument in self.markets.instruments.values() {
+            lock(instrument).market.publish_boundary(&self.markets.hub, boundary);
         }
-        self.wait_until(at).await;
+        if boundary % SECOND == 0 {
+            self.markets.publish_all_tickers(boundary);
+        }
+        tokio::task::yield_now().await;
     }
 
     async fn wait_until(&self, at: Nanos) {
-        if self.speed.is_none() {
+        if self.is_at_full_speed() {
             self.markets.clock.set(at, 0.0);
             return;
         }
@@ -160,8 +129,7 @@ impl Player {
         let hub = &self.markets.hub;
         let is_diff = matches!(event, Event::Diff(_));
         if let Some(instrument) = self.markets.lookup(&symbol) {
-            let book = self.books.entry(symbol.clone()).or_default();
-            book.apply(&mut lock(instrument).market, hub, event);
+            book::apply(&mut lock(instrument).market, hub, event);
         }
         let Some(stream) = stream else { return };
         if !is_diff {
@@ -169,21 +137,22 @@ impl Player {
             return;
         }
         hub.publish_diff(stream.symbol, stream.kind, || stream.data.to_owned());
-        if self.speed.is_none() && hub.has_listeners(stream.symbol, stream.kind) {
+        if self.is_at_full_speed() && hub.has_listeners(stream.symbol, stream.kind) {
             self.offer_snapshot(symbol).await;
         }
     }
 
     /// Lets a listener fetch a snapshot after its first update, so that it follows the recording from there.
     async fn offer_snapshot(&mut self, symbol: String) {
-        if self.nobody_fetches || self.offered.contains(&symbol) {
+        if self.offered.contains(&symbol) {
             return;
         }
         let deadline = Instant::now() + self.client_wait;
         while !self.progress.state().fetched.contains(&symbol) {
             let fetched = self.progress.changed.notified();
             if tokio::time::timeout_at(deadline, fetched).await.is_err() {
-                self.nobody_fetches = true;
+                // The player waits for no other either.
+                self.offered.extend(self.markets.instruments.keys().cloned());
                 break;
             }
         }

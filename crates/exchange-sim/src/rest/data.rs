@@ -135,7 +135,7 @@ pub fn average_price(venue: &Venue, params: &Params) -> Answer {
     let instrument = venue.find(params.symbol()?)?;
     params.finish()?;
     let average = lock(instrument).market.average(venue.markets.now());
-    let average = average.map_err(ApiError::not_recorded)?;
-    let close_time = venue.markets.hub.event_time(average.time);
-    Ok(json!({"mins": 5, "price": number::fixed(average.price), "closeTime": close_time}))
+    let (price, time) = average.map_err(ApiError::not_recorded)?;
+    let close_time = venue.markets.hub.event_time(time);
+    Ok(json!({"mins": 5, "price": number::fixed(price), "closeTime": close_time}))
 }

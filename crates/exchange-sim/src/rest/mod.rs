@@ -19,16 +19,9 @@ use crate::account;
 use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::api::{Request, check_time_unit};
-use crate::faults::{Countdown, Rejection};
-use crate::venue::{Counts, Venue};
+use crate::faults::Countdown;
+use crate::venue::Venue;
 use crate::weight::Verdict;
-
-/// An answer before faults are applied to its body.
-struct Answer {
-    status: StatusCode,
-    body: String,
-    retry_after_secs: Option<u64>,
-}
 
 pub async fn serve(
     State(venue): State<Arc<Venue>>,
@@ -56,20 +49,17 @@ pub async fn serve(
     let weight = params.as_ref().map_or(1, |params| weights::weight(&endpoint, params));
     let (verdict, used) = venue.meter.charge(weight, venue.meter_clock.millis());
     venue.count(|counts| counts.weight += u64::from(weight));
-    let answer = match rejection(&venue, verdict, &endpoint) {
-        Some(rejected) => rejected,
-        None => Answer::from(params.and_then(|params| {
-            let request = Request {
-                method: &method,
-                endpoint: &endpoint,
-                query: &query,
-                body: &body,
-                key: header("x-mbx-apikey"),
-                params,
-            };
-            dispatch(&venue, &request)
-        })),
-    };
+    let answer = rejection(&venue, verdict, &endpoint).and(params).and_then(|params| {
+        let request = Request {
+            method: &method,
+            endpoint: &endpoint,
+            query: &query,
+            body: &body,
+            key: header("x-mbx-apikey"),
+            params,
+        };
+        dispatch(&venue, &request)
+    });
     let response = respond(&venue, answer, used);
     if !is_read {
         tokio::time::sleep(delay).await;
@@ -78,24 +68,29 @@ pub async fn serve(
 }
 
 /// Organic rejections come before injected ones.
-fn rejection(venue: &Venue, verdict: Verdict, endpoint: &str) -> Option<Answer> {
+fn rejection(venue: &Venue, verdict: Verdict, endpoint: &str) -> Result<(), ApiError> {
     let faults = &venue.markets.faults;
-    let (counter, status, retry_after_secs): (fn(&mut Counts) -> &mut u64, _, _) = match verdict {
-        Verdict::OverLimit { retry_after_secs } => (|counts| &mut counts.organic_429, 429, Some(retry_after_secs)),
-        Verdict::Banned { retry_after_secs } => (|counts| &mut counts.organic_418, 418, Some(retry_after_secs)),
-        Verdict::Within => {
-            let failure = Rejection {
-                status: 503,
-                retry_after_secs: None,
-            };
-            let fails = faults.take(&Countdown::Endpoint(endpoint.to_owned()));
-            let rejection = fails.then_some(failure).or_else(|| faults.take_rejection())?;
-            let counter: fn(&mut Counts) -> &mut u64 = |counts| &mut counts.injected_rejections;
-            (counter, rejection.status, rejection.retry_after_secs)
+    match verdict {
+        Verdict::OverLimit(retry_after_secs) => {
+            venue.count(|counts| counts.organic_429 += 1);
+            Err(ApiError::rejected(429, Some(retry_after_secs)))
         }
-    };
-    venue.count(|counts| *counter(counts) += 1);
-    Some(Answer::rejected(status, retry_after_secs))
+        Verdict::Banned(retry_after_secs) => {
+            venue.count(|counts| counts.organic_418 += 1);
+            Err(ApiError::rejected(418, Some(retry_after_secs)))
+        }
+        Verdict::Within => {
+            let rejection = match faults.take(&Countdown::Endpoint(endpoint.to_owned())) {
+                true => Some(ApiError::rejected(503, None)),
+                false => faults
+                    .take_rejection()
+                    .map(|rejection| ApiError::rejected(rejection.status, rejection.retry_after_secs)),
+            };
+            let Some(rejection) = rejection else { return Ok(()) };
+            venue.count(|counts| counts.injected_rejections += 1);
+            Err(rejection)
+        }
+    }
 }
 
 /// The table of endpoints.
@@ -123,60 +118,30 @@ fn dispatch(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
     answer.map(|answer| answer.to_string())
 }
 
-impl From<Result<String, ApiError>> for Answer {
-    fn from(result: Result<String, ApiError>) -> Self {
-        let (status, body) = match result {
-            Ok(body) => (StatusCode::OK, body),
-            Err(error) => (error.status, error.body()),
-        };
-        Self {
-            status,
-            body,
-            retry_after_secs: None,
-        }
-    }
-}
-
-impl Answer {
-    fn rejected(status: u16, retry_after_secs: Option<u64>) -> Self {
-        let (code, message) = match status {
-            418 => (
-                -1003,
-                "Way too much request weight used; IP banned. Please use WebSocket Streams for live updates to avoid bans.",
-            ),
-            429 => (
-                -1003,
-                "Too much request weight used; please use WebSocket Streams for live updates to avoid polling the API.",
-            ),
-            _ => (-1000, "An unknown error occurred while processing the request."),
-        };
-        Self {
-            status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
-            body: ApiError::bad(code, message).body(),
-            retry_after_secs,
-        }
-    }
-}
-
-fn respond(venue: &Venue, answer: Answer, used_weight: u32) -> Response {
+fn respond(venue: &Venue, answer: Result<String, ApiError>, used_weight: u32) -> Response {
     let faults = &venue.markets.faults;
-    let length = answer.body.len();
+    let (status, retry_after_secs) = match &answer {
+        Ok(_) => (StatusCode::OK, None),
+        Err(error) => (error.status, error.retry_after_secs),
+    };
+    let text = answer.unwrap_or_else(|error| error.body());
+    let length = text.len();
     let is_half = faults.take(&Countdown::HalfAnswer);
     let body = if is_half {
-        half_of(&answer.body)
+        half_of(&text)
     } else if faults.take(&Countdown::GarbageAnswer) {
         Body::from("<html><body>\u{0}this is not JSON")
     } else {
-        Body::from(answer.body)
+        Body::from(text)
     };
     let mut response = Response::new(body);
-    *response.status_mut() = answer.status;
+    *response.status_mut() = status;
     let headers = response.headers_mut();
     let json = HeaderValue::from_static("application/json;charset=UTF-8");
     headers.insert(header::CONTENT_TYPE, json);
     headers.insert("x-mbx-used-weight", HeaderValue::from(used_weight));
     headers.insert("x-mbx-used-weight-1m", HeaderValue::from(used_weight));
-    if let Some(seconds) = answer.retry_after_secs {
+    if let Some(seconds) = retry_after_secs {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     if is_half {

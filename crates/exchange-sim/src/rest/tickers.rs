@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::api::error::ApiError;
-use crate::api::params::{Params, Symbols};
+use crate::api::params::Params;
 use crate::market::{Market, NO_TRADES};
 use crate::number;
 use crate::simulated::{SharedInstrument, lock};
@@ -16,17 +16,14 @@ fn for_each(venue: &Venue, params: &Params, make: impl Fn(&Market) -> Answer) ->
     let symbols = params.symbols()?;
     params.finish()?;
     let make = |instrument: &SharedInstrument| make(&lock(instrument).market);
-    match symbols {
-        Symbols::One(name) => make(venue.find(&name)?),
-        Symbols::Many(names) => {
-            let found = names.iter().map(|name| venue.find(name));
-            let found = found.collect::<Result<Vec<_>, _>>()?;
-            found.into_iter().map(make).collect()
-        }
-        Symbols::All => {
-            let instruments = venue.markets.instruments.values();
-            Ok(instruments.filter_map(|one| make(one).ok()).collect())
-        }
+    let Some(names) = symbols else {
+        let instruments = venue.markets.instruments.values();
+        return Ok(instruments.filter_map(|one| make(one).ok()).collect());
+    };
+    let found: Vec<_> = names.iter().map(|name| venue.find(name)).collect::<Result<_, _>>()?;
+    match (found.as_slice(), params.get("symbol")) {
+        ([one], Some(_)) => make(one),
+        _ => found.into_iter().map(make).collect(),
     }
 }
 

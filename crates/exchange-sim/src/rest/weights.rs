@@ -4,7 +4,8 @@ use crate::api::params::Params;
 
 /// The weight of a request, before it is answered; an unknown path weighs as much as a ping.
 pub fn weight(endpoint: &str, params: &Params) -> u32 {
-    let is_for_one = params.get("symbol").is_some();
+    // Parameters that are read here but not by the endpoint would count as read, so only those that matter are.
+    let is_for_one = || params.get("symbol").is_some();
     match endpoint {
         "exchangeInfo" | "account" | "allOrders" | "myTrades" => 20,
         "depth" => match params.limit(100, 5_000).unwrap_or(100) {
@@ -16,14 +17,15 @@ pub fn weight(endpoint: &str, params: &Params) -> u32 {
         "trades" => 25,
         "aggTrades" | "order" => 4,
         "klines" | "avgPrice" => 2,
-        "ticker/24hr" => match params.symbol_count() {
-            Some(0..=20) => 2,
-            Some(21..=100) => 40,
-            Some(_) | None => 80,
+        "ticker/24hr" => match params.symbols() {
+            Ok(Some(symbols)) if symbols.len() <= 20 => 2,
+            Ok(Some(symbols)) if symbols.len() <= 100 => 40,
+            Ok(_) => 80,
+            Err(_) => 2,
         },
-        "ticker/price" | "ticker/bookTicker" if is_for_one => 2,
+        "ticker/price" | "ticker/bookTicker" if is_for_one() => 2,
         "ticker/price" | "ticker/bookTicker" => 4,
-        "openOrders" if is_for_one => 6,
+        "openOrders" if is_for_one() => 6,
         "openOrders" => 80,
         _ => 1,
     }

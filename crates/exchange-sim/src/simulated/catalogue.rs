@@ -21,33 +21,23 @@ impl Listing {
     }
 }
 
-struct Row(
-    &'static str,
-    &'static str,
-    Status,
-    &'static str,
-    &'static str,
-    &'static str,
-    i128,
-);
-
 /// Base, quote, status, price, tick, step, typical order in thousandths of the quote asset. The product of tick and
 /// step has at most eight places, so that money is exact on the wire.
-const ROWS: [Row; 14] = [
-    Row("BTC", "USDT", Status::Trading, "64000", "0.01", "0.00001", 900_000),
-    Row("ETH", "USDT", Status::Trading, "3200", "0.01", "0.0001", 700_000),
-    Row("BNB", "USDT", Status::Trading, "580", "0.01", "0.001", 400_000),
-    Row("SOL", "USDT", Status::Trading, "150", "0.01", "0.001", 500_000),
-    Row("XRP", "USDT", Status::Trading, "0.55", "0.0001", "0.1", 300_000),
-    Row("DOGE", "USDT", Status::Trading, "0.12", "0.00001", "1", 250_000),
-    Row("ADA", "USDT", Status::Trading, "0.45", "0.0001", "0.1", 200_000),
-    Row("ETH", "BTC", Status::Trading, "0.05", "0.00001", "0.001", 20),
-    Row("BTC", "USDC", Status::Trading, "64000", "0.01", "0.00001", 600_000),
-    Row("LINK", "USDT", Status::Trading, "14", "0.01", "0.01", 200_000),
-    Row("PEPE", "USDT", Status::Trading, "0.00001", "0.00000001", "1", 150_000),
-    Row("AVAX", "USDT", Status::Trading, "28", "0.01", "0.01", 200_000),
-    Row("LUNA", "USDT", Status::Break, "0.5", "0.0001", "0.01", 50_000),
-    Row("XMR", "USDT", Status::Halt, "160", "0.1", "0.001", 50_000),
+const ROWS: [(&str, &str, Status, &str, &str, &str, i128); 14] = [
+    ("BTC", "USDT", Status::Trading, "64000", "0.01", "0.00001", 900_000),
+    ("ETH", "USDT", Status::Trading, "3200", "0.01", "0.0001", 700_000),
+    ("BNB", "USDT", Status::Trading, "580", "0.01", "0.001", 400_000),
+    ("SOL", "USDT", Status::Trading, "150", "0.01", "0.001", 500_000),
+    ("XRP", "USDT", Status::Trading, "0.55", "0.0001", "0.1", 300_000),
+    ("DOGE", "USDT", Status::Trading, "0.12", "0.00001", "1", 250_000),
+    ("ADA", "USDT", Status::Trading, "0.45", "0.0001", "0.1", 200_000),
+    ("ETH", "BTC", Status::Trading, "0.05", "0.00001", "0.001", 20),
+    ("BTC", "USDC", Status::Trading, "64000", "0.01", "0.00001", 600_000),
+    ("LINK", "USDT", Status::Trading, "14", "0.01", "0.01", 200_000),
+    ("PEPE", "USDT", Status::Trading, "0.00001", "0.00000001", "1", 150_000),
+    ("AVAX", "USDT", Status::Trading, "28", "0.01", "0.01", 200_000),
+    ("LUNA", "USDT", Status::Break, "0.5", "0.0001", "0.01", 50_000),
+    ("XMR", "USDT", Status::Halt, "160", "0.1", "0.001", 50_000),
 ];
 
 const BUSY_SHARE: f64 = 0.12;
@@ -55,29 +45,16 @@ const BUSY_SHARE: f64 = 0.12;
 const QUIET_SHARE: f64 = 0.002;
 
 pub fn well_known() -> Vec<Listing> {
-    ROWS.iter().map(Row::listing).collect()
-}
-
-impl Row {
-    fn listing(&self) -> Listing {
-        let Self(base, quote, status, price, tick, step, typical) = *self;
-        let min_notional = if quote == "BTC" { UNIT / 10_000 } else { 5 * UNIT };
+    let listing = |(base, quote, status, price, tick, step, typical): (&str, &str, Status, &str, &str, &str, i128)| {
+        let grid = (number::parse_price(tick).unwrap_or(1), number::parse(step).unwrap_or(1));
         Listing {
-            symbol: Symbol {
-                name: format!("{base}{quote}"),
-                base: base.to_owned(),
-                quote: quote.to_owned(),
-                status,
-                tick: number::parse_price(tick).unwrap_or(1),
-                step: number::parse(step).unwrap_or(1),
-                min_notional: Some(min_notional),
-                recorded_entry: None,
-            },
+            symbol: symbol(base, quote, status, grid),
             price: number::parse_price(price).unwrap_or(UNIT as Price),
             typical_order: typical * UNIT / 1_000,
             market_share: BUSY_SHARE,
         }
-    }
+    };
+    ROWS.into_iter().map(listing).collect()
 }
 
 /// Quiet symbols with invented names, to make the list long.
@@ -89,26 +66,26 @@ fn extra_listing(index: usize, seed: u64) -> Listing {
     const QUOTES: [&str; 3] = ["USDT", "USDC", "FDUSD"];
     let mut random = fastrand::Rng::with_seed(seed ^ 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(index as u64 + 1));
     let base = extra_base(index / QUOTES.len());
-    let quote = QUOTES[index % QUOTES.len()];
     // Prices from 0.001 to 1,000, evenly by their logarithm, of four or five digits.
     let exponent = random.i32(-3..3);
     let tick: Price = 10i64.pow((exponent + 5) as u32);
     let price = tick * random.i64(1_000..10_000);
     let step: Quantity = (UNIT * UNIT / i128::from(tick) / 10_000).clamp(1, UNIT);
+    let grid = (tick, round_step(step, tick));
     Listing {
-        symbol: Symbol {
-            name: format!("{base}{quote}"),
-            base,
-            quote: quote.to_owned(),
-            status: Status::Trading,
-            tick,
-            step: round_step(step, tick),
-            min_notional: Some(5 * UNIT),
-            recorded_entry: None,
-        },
+        symbol: symbol(&base, QUOTES[index % QUOTES.len()], Status::Trading, grid),
         price,
         typical_order: i128::from(random.u32(20..200)) * UNIT,
         market_share: QUIET_SHARE * f64::from(random.u32(1..10)),
+    }
+}
+
+fn symbol(base: &str, quote: &str, status: Status, grid: (Price, Quantity)) -> Symbol {
+    let min_notional = if quote == "BTC" { UNIT / 10_000 } else { 5 * UNIT };
+    Symbol {
+        status,
+        min_notional: Some(min_notional),
+        ..Symbol::new(&format!("{base}{quote}"), base, quote, grid)
     }
 }
 

@@ -20,17 +20,6 @@ pub struct Submitted {
     pub resting: Quantity,
 }
 
-impl Submitted {
-    /// An order that is not entered has an id all the same.
-    pub const fn none(id: OrderId) -> Self {
-        Self {
-            id,
-            trades: Vec::new(),
-            resting: 0,
-        }
-    }
-}
-
 #[derive(Debug)]
 pub struct Engine {
     queues: Queues,
@@ -66,7 +55,7 @@ impl Engine {
         self.next_action += self.flow.next_pause();
     }
 
-    pub fn next_order_id(&mut self) -> OrderId {
+    fn next_order_id(&mut self) -> OrderId {
         let id = self.next_order;
         self.next_order += 1;
         id

@@ -1,14 +1,10 @@
 //! Opens the simulated markets, with their history and after the warm-up.
 
-use std::sync::{Arc, Mutex};
-
-use indexmap::IndexMap;
-
+use super::Instrument;
 use super::catalogue::{self, Listing};
 use super::engine::Engine;
 use super::flow::{Activity, Flow};
 use super::history;
-use super::{Instrument, SharedInstrument};
 use crate::hub::Hub;
 use crate::interval::{DAY, HOUR, Millis};
 use crate::market::Market;
@@ -21,7 +17,7 @@ use crate::settings::Simulation;
 const STILL_RATE: f64 = 1.0;
 
 /// All markets as of `start`.
-pub fn open_markets(simulation: &Simulation, hub: &Hub, start: Millis) -> IndexMap<String, SharedInstrument> {
+pub fn open_markets(simulation: &Simulation, hub: &Hub, start: Millis) -> Vec<Instrument> {
     let busy = catalogue::well_known()
         .into_iter()
         .map(|listing| (listing, simulation.events_per_second, simulation.levels));
@@ -29,11 +25,7 @@ pub fn open_markets(simulation: &Simulation, hub: &Hub, start: Millis) -> IndexM
         .into_iter()
         .map(|listing| (listing, simulation.extra_events_per_second, simulation.extra_levels));
     busy.chain(extra)
-        .map(|(listing, per_second, levels)| {
-            let name = listing.symbol.name.clone();
-            let instrument = open_market(listing, simulation, per_second, levels, start, hub);
-            (name, Arc::new(Mutex::new(instrument)))
-        })
+        .map(|(listing, per_second, levels)| open_market(listing, simulation, per_second, levels, start, hub))
         .collect()
 }
 
@@ -90,9 +82,9 @@ fn fingerprint(name: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
-    use super::super::lock;
     use super::super::queues::Incoming;
     use super::*;
     use crate::faults::Faults;
@@ -236,12 +228,12 @@ mod tests {
     #[test]
     fn levels_are_the_resting_orders_on_the_grid() {
         let hub = hub();
-        for (name, instrument) in open_markets(&simulation(9), &hub, START) {
-            let Instrument { market, engine } = &mut *lock(&instrument);
-            let Some(engine) = engine else { continue };
+        for Instrument { mut market, engine } in open_markets(&simulation(9), &hub, START) {
+            let Some(mut engine) = engine else { continue };
+            let name = market.symbol.name.clone();
             let [bid, ask] = market.levels.top().map(|level| level.expect("a level").0);
             assert!(bid < ask, "{name}");
-            let symbol = &market.symbol;
+            let symbol = market.symbol.clone();
             let on_grid = |level: (i64, i128)| level.0 % symbol.tick == 0 && level.1 % symbol.step == 0;
             let mut levels = Side::BOTH.into_iter().flat_map(|side| market.levels.side(side));
             assert!(levels.all(on_grid), "{name}");
@@ -255,7 +247,7 @@ mod tests {
                     quantity,
                     rests: false,
                 };
-                let trades = engine.submit(market, &hub, &order, START).trades;
+                let trades = engine.submit(&mut market, &hub, &order, START).trades;
                 let traded: i128 = trades.iter().map(|trade| trade.quantity).sum();
                 assert_eq!((traded, market.levels.best(side)), (quantity, None), "{name}");
             }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::request::{self, Command, Refusal, Request};
+use super::request::{self, Method, Refusal, Request};
 use crate::faults::Countdown;
 use crate::hub::Subscriber;
 use crate::venue::Venue;
@@ -30,7 +30,7 @@ struct Connection {
     subscriber: Subscriber,
     streams: IndexSet<String>,
     /// When the messages of the last second came.
-    received: VecDeque<Instant>,
+    received: Vec<Instant>,
     /// Pings without an answer, oldest first.
     unanswered: VecDeque<(Bytes, Instant)>,
 }
@@ -42,7 +42,7 @@ pub async fn run(venue: Arc<Venue>, socket: WebSocket, streams: Vec<String>, com
         socket,
         subscriber,
         streams: IndexSet::new(),
-        received: VecDeque::new(),
+        received: Vec::new(),
         unanswered: VecDeque::new(),
     };
     connection.subscribe(streams);
@@ -179,14 +179,8 @@ impl Connection {
 
     fn is_over_message_limit(&mut self) -> bool {
         let now = Instant::now();
-        self.received.push_back(now);
-        while self
-            .received
-            .front()
-            .is_some_and(|time| now - *time >= Duration::from_secs(1))
-        {
-            self.received.pop_front();
-        }
+        self.received.retain(|time| now - *time < Duration::from_secs(1));
+        self.received.push(now);
         self.received.len() > self.venue.limits.inbound_per_second
     }
 
@@ -196,36 +190,37 @@ impl Connection {
             Err(refusal) => return self.send_text(refusal.json()).await,
         };
         let faults = &self.venue.markets.faults;
-        let answer = if matches!(request.command, Command::Subscribe(_)) && faults.take(&Countdown::RefusedSubscription)
-        {
-            Refusal::invalid(request.id, "refused by a fault").json()
-        } else if matches!(request.command, Command::Subscribe(_)) && faults.take(&Countdown::IgnoredSubscription) {
+        let is_subscription = request.method == Method::Subscribe;
+        if is_subscription && faults.take(&Countdown::RefusedSubscription) {
+            let refusal = Refusal::invalid(request.id, "refused by a fault");
+            return self.send_text(refusal.json()).await;
+        }
+        if is_subscription && faults.take(&Countdown::IgnoredSubscription) {
             return Ok(());
-        } else {
-            self.execute(request).unwrap_or_else(|refusal| refusal.json())
-        };
+        }
+        let answer = self.execute(request).unwrap_or_else(|refusal| refusal.json());
         self.send_text(answer).await
     }
 
     fn execute(&mut self, request: Request) -> Result<String, Refusal> {
-        let Request { id, command } = request;
+        let Request { method, params, id } = request;
         let mut result = Value::Null;
-        match command {
-            Command::Subscribe(streams) => {
-                let new = streams.iter().filter(|name| !self.streams.contains(*name)).count();
+        match method {
+            Method::Subscribe => {
+                let new = params.iter().filter(|name| !self.streams.contains(*name)).count();
                 if self.streams.len() + new > self.venue.limits.streams_per_connection {
                     return Err(Refusal::invalid(id, "too many streams on one connection"));
                 }
-                self.subscribe(streams);
+                self.subscribe(params);
             }
-            Command::Unsubscribe(streams) => {
-                for stream in streams {
+            Method::Unsubscribe => {
+                for stream in params {
                     if self.streams.shift_remove(&stream) {
                         self.venue.markets.hub.unsubscribe(&self.subscriber, &stream);
                     }
                 }
             }
-            Command::ListSubscriptions => result = json!(self.streams),
+            Method::ListSubscriptions => result = json!(self.streams),
         }
         Ok(json!({"result": result, "id": id}).to_string())
     }

@@ -9,17 +9,22 @@ use crate::markets::ALL_TICKERS;
 /// Longer than any stream's name.
 const MAX_NAME_BYTES: usize = 128;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    Subscribe(Vec<String>),
-    Unsubscribe(Vec<String>),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Method {
+    Subscribe,
+    Unsubscribe,
     ListSubscriptions,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Deserialize)]
 pub struct Request {
+    pub method: Method,
+    /// Names of streams.
+    #[serde(default)]
+    pub params: Vec<String>,
+    #[serde(default)]
     pub id: Value,
-    pub command: Command,
 }
 
 /// An error answer with the exchange's code and message.
@@ -41,51 +46,24 @@ impl Refusal {
     }
 }
 
-#[derive(Deserialize)]
-struct Raw {
-    method: Option<String>,
-    params: Option<Vec<Value>>,
-    #[serde(default)]
-    id: Value,
-}
-
 pub fn parse(text: &str) -> Result<Request, Refusal> {
-    let Raw { method, params, id } = serde_json::from_str(text).map_err(|error| Refusal {
+    let request: Request = serde_json::from_str(text).map_err(|error| Refusal {
         id: Value::Null,
         code: if error.is_data() { 2 } else { 3 },
         message: format!("Invalid {}: {error}", if error.is_data() { "request" } else { "JSON" }),
     })?;
-    match command(method.as_deref(), &params.unwrap_or_default(), &id) {
-        Ok(command) => Ok(Request { id, command }),
-        Err(reason) => Err(Refusal::invalid(id, &reason)),
-    }
-}
-
-fn command(method: Option<&str>, params: &[Value], id: &Value) -> Result<Command, String> {
-    if !matches!(id, Value::Null | Value::Number(_) | Value::String(_)) {
-        return Err("request ID must be an unsigned integer or a string".to_owned());
-    }
-    match method {
-        Some("SUBSCRIBE") => streams(params).map(Command::Subscribe),
-        Some("UNSUBSCRIBE") => streams(params).map(Command::Unsubscribe),
-        Some("LIST_SUBSCRIPTIONS") => Ok(Command::ListSubscriptions),
-        Some(method) => {
-            let method: String = method.chars().take(40).collect();
-            let known = "`SUBSCRIBE`, `UNSUBSCRIBE`, `LIST_SUBSCRIPTIONS`";
-            Err(format!("unknown variant `{method}`, expected one of {known}"))
-        }
-        None => Err("missing field `method`".to_owned()),
-    }
-}
-
-fn streams(params: &[Value]) -> Result<Vec<String>, String> {
-    if params.is_empty() {
-        return Err("no streams given".to_owned());
-    }
-    let name = |name: &Value| name.as_str().filter(|name| is_stream(name)).map(str::to_owned);
-    let names: Option<Vec<String>> = params.iter().map(name).collect();
-    // The exchange's message for a stream that does not exist.
-    names.ok_or_else(|| "invalid stream".to_owned())
+    let is_listing = request.method == Method::ListSubscriptions;
+    let reason = if !matches!(request.id, Value::Null | Value::Number(_) | Value::String(_)) {
+        "request ID must be an unsigned integer or a string"
+    } else if request.params.is_empty() && !is_listing {
+        "no streams given"
+    } else if !request.params.iter().all(|name| is_stream(name)) {
+        // The exchange's message for a stream that does not exist.
+        "invalid stream"
+    } else {
+        return Ok(request);
+    };
+    Err(Refusal::invalid(request.id, reason))
 }
 
 /// Whether the exchange has such a stream, so that nobody waits for one that never sends. Like the exchange, it accepts
@@ -106,7 +84,10 @@ mod tests {
     #[test]
     fn requests_are_parsed() {
         let request = parse(r#"{"method":"SUBSCRIBE","params":["btcusdt@trade"],"id":7}"#).expect("a request");
-        assert_eq!(request.command, Command::Subscribe(vec!["btcusdt@trade".to_owned()]));
+        assert_eq!(
+            (request.method, request.params),
+            (Method::Subscribe, vec!["btcusdt@trade".to_owned()])
+        );
         assert_eq!(request.id, json!(7));
     }
 
@@ -118,7 +99,7 @@ mod tests {
             (r#"{"method":"BUY","id":1}"#, "unknown variant `BUY`"),
             (r#"{"method":"SUBSCRIBE","params":[],"id":1}"#, "no streams given"),
             (r#"{"method":"SUBSCRIBE","params":["a\"b"],"id":1}"#, "invalid stream"),
-            (r#"{"method":"SUBSCRIBE","params":[1],"id":1}"#, "invalid stream"),
+            (r#"{"method":"SUBSCRIBE","params":[1],"id":1}"#, "invalid type: integer"),
             (
                 r#"{"method":"SUBSCRIBE","params":["not asdfads"],"id":1}"#,
                 "invalid stream",

@@ -1,24 +1,26 @@
 use super::*;
+use crate::market::tape::Trade;
 use crate::number::Quantity;
 
 const NOW: Millis = 250_000;
 
-fn trade(id: u64, time: Millis, price: Price, quantity: Quantity, buyer_is_maker: bool) -> Trade {
-    Trade {
+fn trade(id: u64, time: Millis, price: Price, quantity: Quantity, buyer_is_maker: bool) -> Aggregate {
+    let trade = Trade {
         id,
         price,
         quantity,
         time,
         buyer_is_maker,
-    }
+    };
+    Aggregate::of_trade(&trade, id)
 }
 
 fn sample() -> Candles {
     let mut candles = Candles::new(Vec::new(), Some(0));
-    candles.record(&trade(1, 60_000, 100, 2, false), 1);
-    candles.record(&trade(2, 60_500, 90, 1, true), 1);
-    candles.record(&trade(3, 119_999, 110, 3, false), 1);
-    candles.record(&trade(4, 240_000, 105, 1, true), 1);
+    candles.record(&trade(1, 60_000, 100, 2, false));
+    candles.record(&trade(2, 60_500, 90, 1, true));
+    candles.record(&trade(3, 119_999, 110, 3, false));
+    candles.record(&trade(4, 240_000, 105, 1, true));
     candles
 }
 
