@@ -1,9 +1,10 @@
 //! The exchange's clock. It starts at a given time and runs at a given pace, which a replay changes.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::interval::Millis;
+use crate::lock::lock;
 
 /// Nanoseconds since 1970.
 pub type Nanos = i64;
@@ -26,24 +27,20 @@ impl Anchor {
 }
 
 #[derive(Debug)]
-pub struct Clock(RwLock<Anchor>);
+pub struct Clock(Mutex<Anchor>);
 
 impl Clock {
     /// A pace of 0 stops the clock.
     pub fn starting_at(time: Nanos, pace: f64) -> Self {
-        Self(RwLock::new(Anchor::now(time, pace)))
-    }
-
-    fn anchor(&self) -> Anchor {
-        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+        Self(Mutex::new(Anchor::now(time, pace)))
     }
 
     pub fn set(&self, time: Nanos, pace: f64) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Anchor::now(time, pace);
+        *lock(&self.0) = Anchor::now(time, pace);
     }
 
     pub fn nanos(&self) -> Nanos {
-        let anchor = self.anchor();
+        let anchor = *lock(&self.0);
         let elapsed = anchor.real.elapsed().as_nanos() as f64 * anchor.pace;
         anchor.time.saturating_add(elapsed as Nanos)
     }
@@ -55,7 +52,7 @@ impl Clock {
     /// How long until it is `time`; `None` if the clock is stopped before it.
     pub fn until(&self, time: Nanos) -> Option<Duration> {
         let ahead = time.saturating_sub(self.nanos()).max(0);
-        let pace = self.anchor().pace;
+        let pace = lock(&self.0).pace;
         if ahead == 0 {
             return Some(Duration::ZERO);
         }

@@ -1,12 +1,13 @@
 //! Faults on demand, set in the process or posted to `/sim/faults` as JSON.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::interval::Millis;
+use crate::lock::lock;
 
 /// Queued faults of diffs; a test that needs more is not plausible.
 const MAX_QUEUED: usize = 100_000;
@@ -130,13 +131,9 @@ impl Faults {
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sets a fault; those of connections and their streams are the hub's.
     pub fn set(&self, fault: Fault) {
-        let mut pending = self.pending();
+        let mut pending = lock(&self.pending);
         match fault {
             Fault::DropConnections | Fault::LoseStreams { .. } => {}
             Fault::DropDiffs { symbol, count } => pending.queue(symbol, DiffFault::Drop, count),
@@ -179,34 +176,34 @@ impl Faults {
     }
 
     pub fn refuses_connections(&self) -> bool {
-        self.pending().refuses_connections
+        lock(&self.pending).refuses_connections
     }
 
     pub fn is_silent(&self) -> bool {
-        self.pending().is_silent
+        lock(&self.pending).is_silent
     }
 
     /// Whether nothing of a symbol, as in stream names, is sent.
     pub fn is_muted(&self, symbol: &str) -> bool {
-        self.pending().muted.contains(symbol)
+        lock(&self.pending).muted.contains(symbol)
     }
 
     pub fn skew(&self) -> Millis {
-        self.pending().skew
+        lock(&self.pending).skew
     }
 
     pub fn delay(&self) -> Duration {
-        self.pending().delay
+        lock(&self.pending).delay
     }
 
     /// Whether it goes wrong this time.
     pub fn take(&self, countdown: &Countdown) -> bool {
-        self.pending().countdowns.get_mut(countdown).is_some_and(take_one)
+        lock(&self.pending).countdowns.get_mut(countdown).is_some_and(take_one)
     }
 
     /// What happens to the next diff of a symbol, as in stream names.
     pub fn next_diff(&self, symbol: &str) -> DiffFault {
-        let mut pending = self.pending();
+        let mut pending = lock(&self.pending);
         let queues = [Some(symbol.to_owned()), None];
         let queued = queues
             .iter()
@@ -215,7 +212,7 @@ impl Faults {
     }
 
     fn draw(&self, rates: &[(DiffFault, f64); 3]) -> DiffFault {
-        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut random = lock(&self.random);
         let mut left = random.f64();
         for (fault, rate) in rates {
             if left < *rate {
@@ -227,7 +224,7 @@ impl Faults {
     }
 
     pub fn take_rejection(&self) -> Option<Rejection> {
-        let mut pending = self.pending();
+        let mut pending = lock(&self.pending);
         let (rejection, left) = pending.rejection.as_mut()?;
         let is_rejected = left.as_mut().is_none_or(take_one);
         is_rejected.then_some(*rejection)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::faults::{DiffFault, Faults};
 use crate::interval::Millis;
+use crate::lock::lock;
 
 /// Messages that may wait for a connection. Like the real exchange, this one cuts off a connection that lags further.
 pub const MAX_QUEUED: usize = 16_384;
@@ -85,19 +86,15 @@ impl Hub {
             is_combined,
             cut: CancellationToken::new(),
         };
-        self.lock_subscribers().insert(subscriber.id, subscriber.clone());
+        lock(&self.subscribers).insert(subscriber.id, subscriber.clone());
         (subscriber, queue)
     }
 
     pub fn leave<'a>(&self, subscriber: &Subscriber, streams: impl Iterator<Item = &'a String>) {
-        self.lock_subscribers().remove(&subscriber.id);
+        lock(&self.subscribers).remove(&subscriber.id);
         for stream in streams {
             self.unsubscribe(subscriber, stream);
         }
-    }
-
-    fn lock_subscribers(&self) -> MutexGuard<'_, HashMap<u64, Subscriber>> {
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_streams(&self) -> RwLockReadGuard<'_, Streams> {
@@ -181,11 +178,11 @@ impl Hub {
         }
         let text = write();
         let key = (symbol.to_owned(), kind.to_owned());
-        let held = self.lock_held().remove(&key);
+        let held = lock(&self.held).remove(&key);
         let texts = match fault {
             // A diff behind a held one is sent at once, or the held one would wait for ever.
             DiffFault::Swap if held.is_none() => {
-                self.lock_held().insert(key, text);
+                lock(&self.held).insert(key, text);
                 vec![]
             }
             DiffFault::Duplicate => vec![text.clone(), text],
@@ -197,13 +194,9 @@ impl Hub {
         }
     }
 
-    fn lock_held(&self) -> MutexGuard<'_, HashMap<(String, String), String>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends every connection without a closing handshake.
     pub fn cut_all(&self) {
-        self.lock_subscribers()
+        lock(&self.subscribers)
             .values()
             .for_each(|subscriber| subscriber.cut.cancel());
     }
@@ -211,11 +204,11 @@ impl Hub {
     /// Whether some connection's queue is more than half full.
     pub fn is_congested(&self) -> bool {
         let is_behind = |one: &Subscriber| !one.cut.is_cancelled() && one.messages.capacity() < MAX_QUEUED / 2;
-        self.lock_subscribers().values().any(is_behind)
+        lock(&self.subscribers).values().any(is_behind)
     }
 
     pub fn connections(&self) -> usize {
-        self.lock_subscribers().len()
+        lock(&self.subscribers).len()
     }
 
     pub fn connections_accepted(&self) -> u64 {

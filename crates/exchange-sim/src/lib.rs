@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Modules in reading order:
-//! - `number`, `interval`, `clock`: exact numbers, candle intervals, the exchange's clock
+//! - `lock`, `number`, `interval`, `clock`: locks, exact numbers, candle intervals, the exchange's clock
 //! - `settings`: what an exchange is started with
 //! - `faults`, `hub`: what can go wrong on demand, and how messages reach their subscribers
 //! - `market`: one symbol as clients see it: order book, trades, candles, tickers, and their stream messages
@@ -35,6 +35,7 @@ mod clock;
 mod faults;
 mod hub;
 mod interval;
+mod lock;
 mod market;
 mod markets;
 mod number;

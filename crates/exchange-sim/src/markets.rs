@@ -11,8 +11,9 @@ use crate::clock::Clock;
 use crate::faults::Faults;
 use crate::hub::Hub;
 use crate::interval::{Millis, SECOND};
+use crate::lock::lock;
 use crate::market::ticker::Ticker;
-use crate::simulated::{Instrument, SharedInstrument, lock};
+use crate::simulated::{Instrument, SharedInstrument};
 
 /// How often simulated markets move up to the clock.
 const BEAT: Duration = Duration::from_millis(10);
@@ -86,19 +87,20 @@ impl Markets {
 
     /// Sends the tickers of all symbols in which something happened in the last second.
     pub fn publish_all_tickers(&self, at: Millis) {
-        let event_time = self.hub.event_time(at);
-        let events = |event: fn(&Ticker<'_>, Millis) -> Value| {
-            let active = self.instruments.values().filter_map(|instrument| {
-                let Instrument { market, .. } = &*lock(instrument);
-                let is_shown = market.is_active && market.has_ticker();
-                is_shown.then(|| event(&market.ticker(at, self.hub.skew()), event_time))
-            });
-            let active: Vec<Value> = active.collect();
-            (!active.is_empty()).then(|| Value::Array(active).to_string())
-        };
-        self.hub
-            .publish("!miniTicker", "arr", || events(|ticker, time| ticker.mini_event(time)));
-        self.hub
-            .publish("!ticker", "arr", || events(|ticker, time| ticker.event(time)));
+        let time = self.hub.event_time(at);
+        let mini = || self.active_tickers(at, |ticker| ticker.mini_event(time));
+        self.hub.publish("!miniTicker", "arr", mini);
+        let full = || self.active_tickers(at, |ticker| ticker.event(time));
+        self.hub.publish("!ticker", "arr", full);
+    }
+
+    fn active_tickers(&self, at: Millis, event: impl Fn(&Ticker<'_>) -> Value) -> Option<String> {
+        let active = self.instruments.values().filter_map(|instrument| {
+            let market = &lock(instrument).market;
+            let is_shown = market.is_active && market.has_ticker();
+            is_shown.then(|| event(&market.ticker(at, self.hub.skew())))
+        });
+        let active: Vec<Value> = active.collect();
+        (!active.is_empty()).then(|| Value::Array(active).to_string())
     }
 }

@@ -1,7 +1,7 @@
 //! The exchange's whole state, shared by REST and streams.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::account::Accounts;
 use crate::api::error::ApiError;
 use crate::clock::Clock;
+use crate::lock::lock;
 use crate::markets::Markets;
 use crate::replay::Progress;
 use crate::settings::{Limits, Settings};
@@ -84,17 +85,17 @@ impl Venue {
             connections: hub.connections(),
             connections_accepted: hub.connections_accepted(),
             messages_sent: hub.messages_sent(),
-            ..self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            ..lock(&self.counts).clone()
         }
     }
 
     pub fn count(&self, change: impl FnOnce(&mut Counts)) {
-        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut lock(&self.counts));
     }
 
     /// Counts a new connection; returns false if there were too many.
     pub fn admit(&self) -> bool {
-        let mut connects = self.connects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connects = lock(&self.connects);
         let now = Instant::now();
         connects.retain(|time| now.duration_since(*time) < FIVE_MINUTES);
         let is_admitted = connects.len() < self.limits.connects_per_five_minutes;

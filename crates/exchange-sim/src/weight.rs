@@ -1,8 +1,9 @@
 //! Request weight per minute: 429 above the limit, 418 for clients that continue.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::interval::{MINUTE, Millis, SECOND};
+use crate::lock::lock;
 use crate::settings::Limits;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl WeightMeter {
 
     /// Charges a request; returns the verdict and what the minute has used so far.
     pub fn charge(&self, weight: u32, now: Millis) -> (Verdict, u32) {
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usage = lock(&self.usage);
         let verdict = self.judge(&mut usage, weight, now);
         (verdict, usage.used)
     }

@@ -6,6 +6,7 @@ use super::ledger::{Ledger, MyTrade, Order, State, cost};
 use super::order_request::{self, Amount, OrderRequest, TimeInForce, Type};
 use crate::api::error::ApiError;
 use crate::api::params::Params;
+use crate::lock::lock;
 use crate::market::levels::{Levels, Side};
 use crate::market::symbol::Symbol;
 use crate::market::tape::Trade;
@@ -13,7 +14,7 @@ use crate::markets::Markets;
 use crate::number::{self, Quantity, UNIT};
 use crate::simulated::engine::Submitted;
 use crate::simulated::queues::{Incoming, OrderId};
-use crate::simulated::{Instrument, SharedInstrument, lock};
+use crate::simulated::{Instrument, SharedInstrument};
 
 type Answer = Result<Value, ApiError>;
 

@@ -26,7 +26,7 @@ mod player;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -34,6 +34,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Nanos};
+use crate::lock::lock;
 use crate::markets::Markets;
 use crate::simulated::Instrument;
 pub use line::RecordingError;
@@ -64,7 +65,7 @@ pub struct Progress {
 
 impl Progress {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub fn start(&self) {

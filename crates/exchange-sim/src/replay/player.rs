@@ -14,9 +14,9 @@ use super::line::{Line, Lines, RecordingError};
 use super::{Progress, book};
 use crate::clock::Nanos;
 use crate::interval::{Millis, SECOND};
+use crate::lock::lock;
 use crate::market::publish::FAST;
 use crate::markets::Markets;
-use crate::simulated::lock;
 
 /// A client's further subscriptions may follow its first: they get the beginning too.
 const SUBSCRIBE_GRACE: Duration = Duration::from_millis(200);

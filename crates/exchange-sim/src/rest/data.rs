@@ -6,11 +6,11 @@ use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::faults::Countdown;
 use crate::interval::{Interval, Millis};
+use crate::lock::lock;
 use crate::market::candles::Range;
 use crate::market::tape::{Aggregate, Trade};
 use crate::market::{Market, NO_TRADES};
 use crate::number;
-use crate::simulated::lock;
 use crate::venue::Venue;
 
 type Answer = Result<Value, ApiError>;

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use crate::api::error::ApiError;
 use crate::api::params::Params;
+use crate::lock::lock;
 use crate::market::{Market, NO_TRADES};
 use crate::number;
-use crate::simulated::{SharedInstrument, lock};
+use crate::simulated::SharedInstrument;
 use crate::venue::Venue;
 
 type Answer = Result<Value, ApiError>;

@@ -7,7 +7,7 @@ mod history;
 mod open;
 pub mod queues;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::hub::Hub;
 use crate::interval::Millis;
@@ -32,7 +32,3 @@ impl Instrument {
 }
 
 pub type SharedInstrument = Arc<Mutex<Instrument>>;
-
-pub fn lock(instrument: &SharedInstrument) -> MutexGuard<'_, Instrument> {
-    instrument.lock().unwrap_or_else(PoisonError::into_inner)
-}
