@@ -1,6 +1,28 @@
-//! How a corpus treats its records, from any provider.
+//! What a corpus is made of, and how it treats its records, from any provider.
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Deserialize;
+use tribune_embed::Embedder;
+
+use crate::provider::Provider;
+
+/// What a corpus is made of.
+#[derive(Clone)]
+pub struct Settings {
+    /// The source's name, which is also its id scheme.
+    pub name: String,
+    pub title: String,
+    pub description: Option<String>,
+    /// The source's own folder below the data directory.
+    pub index_dir: PathBuf,
+    /// Where its records come from.
+    pub provider: Arc<dyn Provider>,
+    pub collection: Collection,
+    /// Ranks by meaning beside keywords; without one, only keyword search works.
+    pub embedder: Option<Arc<dyn Embedder>>,
+}
 
 /// The default is for plain documents.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 //! - [`provider`]: where records come from: a folder, or a provider of another crate;
 //! - [`format`](mod@format): reads files into [`format::Record`]s: Markdown, text, JSONL, CSV, or a format of another
 //!   crate;
-//! - [`collection`]: how a corpus treats its records: duplicates, counted fields, order;
+//! - [`collection`]: what a corpus is made of, and how it treats its records: duplicates, counted fields, order;
 //! - [`passage`]: the parts of a document that are ranked and quoted;
 //! - [`engine`]: indexes and ranks: tantivy and vectors, or an engine of another crate;
 //! - [`manifest`]: the keys and fingerprints in an index, so that only changes are read again;
@@ -40,15 +40,15 @@ pub mod snapshot;
 pub mod source;
 pub mod view;
 
-pub use collection::{Collection, Duplicates, Timeline, Transcripts};
+pub use collection::{Collection, Duplicates, Settings, Timeline, Transcripts};
 pub use config::embedder::{EmbedderChoice, EmbedderConfig, Embedders};
 pub use config::{Built, Environment};
 pub use embedding::{EmbedProgress, EmbedReport, EmbeddingError};
 pub use format::{FieldMap, Reading};
 pub use hash::{content_hash, stable as stable_hash};
-pub use index::{IndexError, IndexProgress, IndexReport, Indexing};
+pub use index::{IndexError, IndexProgress, IndexReport};
 pub use pool::Pool;
 pub use provider::{Folder, Limits, Provider};
 pub use query::{Condition, Filter};
 pub use search::{Legs, SearchRequest};
-pub use source::{DocumentsSource, Settings, Upkeep, follow};
+pub use source::{DocumentsSource, Features, Upkeep, follow};

@@ -40,39 +40,58 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    fn outcome(&self) -> Outcome {
-        if self.documents > 0 {
-            Outcome::Succeeded
-        } else if self.failures > 0 {
-            Outcome::Failed
-        } else if self.duplicates > 0 {
-            Outcome::Skipped
-        } else {
+    /// Nothing is indexed, and every run looks at the key again.
+    pub(crate) fn unread(fault: Fault) -> Self {
+        Self {
+            faults: vec![fault],
+            faults_in_all: 1,
+            failures: 1,
+            entangled: true,
+            ..Self::default()
+        }
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self { documents: 1.., .. } => Outcome::Succeeded,
+            Self { failures: 1.., .. } => Outcome::Failed,
+            Self { duplicates: 1.., .. } => Outcome::Skipped,
             // An empty file of rows is not an error.
-            Outcome::Succeeded
+            _ => Outcome::Succeeded,
         }
     }
 }
 
-#[derive(PartialEq, Eq)]
-enum Outcome {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// At least one document is indexed.
     Succeeded,
+    /// All documents are duplicates.
     Skipped,
+    /// No document is indexed because of an error.
     Failed,
 }
 
-/// The number of files that succeeded, were skipped or failed.
+/// The number of files by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub total_files: u64,
-    /// Files with at least one document.
     pub succeeded: u64,
-    /// Files whose documents are all duplicates.
     pub skipped: u64,
-    /// Files without a document because of an error.
     pub failed: u64,
     /// Passages added by this run.
     pub total_chunks_created: u64,
+}
+
+impl Summary {
+    pub fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Succeeded => self.succeeded += 1,
+            Outcome::Skipped => self.skipped += 1,
+            Outcome::Failed => self.failed += 1,
+        }
+    }
 }
 
 /// All keys of an index.
@@ -95,14 +114,13 @@ impl Manifest {
 
     /// The outcome of a run that added so many passages.
     pub fn summary(&self, passages_added: u64) -> Summary {
-        let count = |outcome: &Outcome| self.files.values().filter(|file| file.outcome() == *outcome).count() as u64;
-        Summary {
+        let mut summary = Summary {
             total_files: self.files.len() as u64,
-            succeeded: count(&Outcome::Succeeded),
-            skipped: count(&Outcome::Skipped),
-            failed: count(&Outcome::Failed),
             total_chunks_created: passages_added,
-        }
+            ..Summary::default()
+        };
+        self.files.values().for_each(|file| summary.count(file.outcome()));
+        summary
     }
 
     pub fn dates(&self) -> Option<(Date, Date)> {
@@ -113,27 +131,13 @@ impl Manifest {
 
     /// Field names, most frequent first.
     pub fn fields(&self) -> Vec<String> {
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for (name, count) in self.files.values().flat_map(|file| &file.fields) {
-            *counts.entry(name).or_default() += count;
-        }
-        let mut names: Vec<(&str, u64)> = counts.into_iter().collect();
-        names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        names.into_iter().map(|(name, _)| name.to_owned()).collect()
+        let fields = most_frequent(self.files.values().flat_map(|file| &file.fields));
+        fields.into_iter().map(|(name, _)| name).collect()
     }
 
     /// The values of a field with their number of documents, most frequent first.
     pub fn values(&self, field: &str) -> Vec<(String, u64)> {
-        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for (value, count) in self.files.values().filter_map(|file| file.values.get(field)).flatten() {
-            *counts.entry(value).or_default() += count;
-        }
-        let mut values: Vec<(String, u64)> = counts
-            .into_iter()
-            .map(|(value, count)| (value.to_owned(), count))
-            .collect();
-        values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        values
+        most_frequent(self.files.values().filter_map(|file| file.values.get(field)).flatten())
     }
 
     pub fn load(path: &Path) -> io::Result<Self> {
@@ -163,4 +167,14 @@ impl Manifest {
             }
         }
     }
+}
+
+fn most_frequent<'a>(counts: impl Iterator<Item = (&'a String, &'a u64)>) -> Vec<(String, u64)> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, count) in counts {
+        *sums.entry(name).or_default() += count;
+    }
+    let mut sums: Vec<(String, u64)> = sums.into_iter().map(|(name, sum)| (name.to_owned(), sum)).collect();
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+    sums
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use quick_cache::sync::Cache;
 use tribune_core::{Document, DocumentId, Hit, JsonObject};
-use tribune_embed::Embedder;
 
+use crate::collection::Settings;
 use crate::engine::{EngineError, PassageId, Result, StoredDocument, TimelineEntry, Version};
 use crate::manifest::Manifest;
 use crate::passage::{Quotable, Words, stems};
@@ -36,47 +36,26 @@ impl quick_cache::Weighter<PassageId, Arc<QuotablePassage>> for PassageBytes {
     }
 }
 
-#[derive(PartialEq, Eq, Hash)]
-struct Question {
-    text: String,
-    limit: usize,
-}
-
-/// A borrowed [`Question`], for lookups.
-#[derive(Hash)]
-struct BorrowedQuestion<'a> {
-    text: &'a str,
-    limit: usize,
-}
-
-impl quick_cache::Equivalent<Question> for BorrowedQuestion<'_> {
-    fn equivalent(&self, question: &Question) -> bool {
-        self.text == question.text && self.limit == question.limit
-    }
-}
-
 pub struct Snapshot {
-    pub(crate) source: String,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) version: Arc<dyn Version>,
-    pub(crate) embedder: Option<Arc<dyn Embedder>>,
     field_names: Vec<String>,
     passages: Cache<PassageId, Arc<QuotablePassage>, PassageBytes>,
     /// Hits by query and limit.
-    answers: Cache<Question, Arc<[Hit]>>,
+    answers: Cache<(String, usize), Arc<[Hit]>>,
     /// The order of dated documents, computed on first use.
-    pub(crate) places: OnceLock<Vec<TimelineEntry>>,
+    pub(crate) timeline: OnceLock<Vec<TimelineEntry>>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(source: &str, version: Arc<dyn Version>, embedder: Option<Arc<dyn Embedder>>) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>, version: Arc<dyn Version>) -> Self {
         Self {
-            source: source.to_owned(),
+            settings,
             field_names: version.manifest().fields(),
             version,
-            embedder,
             passages: Cache::with_weighter(10_000, CACHE_BYTES, PassageBytes),
             answers: Cache::new(CACHED_ANSWERS),
-            places: OnceLock::new(),
+            timeline: OnceLock::new(),
         }
     }
 
@@ -97,22 +76,36 @@ impl Snapshot {
 
     /// The cached answer to a query.
     pub fn cached(&self, text: &str, limit: usize) -> Option<Arc<[Hit]>> {
-        self.answers.get(&BorrowedQuestion { text, limit })
+        self.answers.get(&(text.to_owned(), limit))
     }
 
     pub(crate) fn cache(&self, text: &str, limit: usize, hits: &Arc<[Hit]>) {
-        let question = Question {
-            text: text.to_owned(),
-            limit,
-        };
-        self.answers.insert(question, hits.clone());
+        self.answers.insert((text.to_owned(), limit), hits.clone());
     }
 
     pub fn fetch(&self, key: &str) -> Result<Option<Document>> {
-        let Ok(id) = DocumentId::new(&self.source, key) else {
-            return Ok(None);
-        };
-        Ok(self.version.document(key)?.map(|stored| document(id, stored)))
+        let stored = self.version.document(key)?;
+        stored.map(|stored| self.document(key, stored)).transpose()
+    }
+
+    pub(crate) fn document(&self, key: &str, stored: StoredDocument) -> Result<Document> {
+        let midnight = |date: jiff::civil::Date| date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|day| day.timestamp());
+        Ok(Document {
+            id: self.id(key)?,
+            title: stored.title,
+            text: stored.text,
+            url: stored.url,
+            as_of: stored.date.and_then(midnight),
+            metadata: stored.fields,
+            passages: stored.passages,
+        })
+    }
+
+    fn id(&self, key: &str) -> Result<DocumentId> {
+        DocumentId::new(&self.settings.name, key).map_err(|cause| EngineError::Failed {
+            doing: "reading an id from the index",
+            cause: Box::new(cause),
+        })
     }
 
     pub fn holds(&self, key: &str) -> Result<bool> {
@@ -157,12 +150,8 @@ impl Snapshot {
             return Ok(passage);
         }
         let stored = self.version.passage(id)?;
-        let document = DocumentId::new(&self.source, &stored.key).map_err(|cause| EngineError::Failed {
-            doing: "reading an id from the index",
-            cause: Box::new(cause),
-        })?;
         let passage = Arc::new(QuotablePassage {
-            id: document,
+            id: self.id(&stored.key)?,
             title_stems: stems(&stored.title, words),
             title: stored.title,
             url: stored.url,
@@ -171,18 +160,5 @@ impl Snapshot {
         });
         self.passages.insert(id, passage.clone());
         Ok(passage)
-    }
-}
-
-fn document(id: DocumentId, stored: StoredDocument) -> Document {
-    let midnight = |date: jiff::civil::Date| date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|day| day.timestamp());
-    Document {
-        id,
-        title: stored.title,
-        text: stored.text,
-        url: stored.url,
-        as_of: stored.date.and_then(midnight),
-        metadata: stored.fields,
-        passages: stored.passages,
     }
 }

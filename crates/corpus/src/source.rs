@@ -3,40 +3,44 @@
 pub mod follow;
 mod serve;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
-use tribune_core::{Error, Result};
-use tribune_embed::Embedder;
+use tribune_core::{Document, Error, Result, Tool};
+use tribune_page::Reading;
 
-use crate::collection::Collection;
+use crate::collection::Settings;
 use crate::embedding::{EmbedProgress, EmbedReport, Embedding, EmbeddingError};
 use crate::engine::embedded::Embedded;
-use crate::engine::{Engine, VersionMark};
-use crate::index::{IndexError, IndexProgress, IndexReport, Indexing};
+use crate::engine::{self, Engine, VersionMark};
+use crate::index::{self, IndexError, IndexProgress, IndexReport};
 use crate::pool::Pool;
 use crate::provider::Provider;
 use crate::snapshot::Snapshot;
 
-/// What a corpus is made of.
-#[derive(Clone)]
-pub struct Settings {
-    /// The source's name, which is also its id scheme.
-    pub name: String,
-    pub title: String,
-    pub description: Option<String>,
-    /// The source's own folder below the data directory.
-    pub index_dir: PathBuf,
-    /// Where its records come from.
-    pub provider: Arc<dyn Provider>,
-    pub collection: Collection,
-    /// Ranks by meaning beside keywords; without one, only keyword search works.
-    pub embedder: Option<Arc<dyn Embedder>>,
+/// What a kind of source adds to its corpus.
+pub trait Features: Send + Sync {
+    fn tools(&self, _corpus: &Arc<DocumentsSource>) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    /// Tools that change the source, for administrators.
+    fn admin_tools(&self, _corpus: &Arc<DocumentsSource>) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
+
+    /// Completes the page of a document.
+    fn page(&self, reading: Reading, _document: &Document, _snapshot: &Snapshot) -> engine::Result<Reading> {
+        Ok(reading)
+    }
 }
+
+/// Plain documents.
+impl Features for () {}
 
 /// How the background task of a corpus keeps its index up to date.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,8 +56,8 @@ pub enum Upkeep {
 
 /// A searchable corpus, whatever provider its records come from.
 pub struct DocumentsSource {
-    settings: Settings,
-    indexing: Indexing,
+    settings: Arc<Settings>,
+    features: Arc<dyn Features>,
     engine: Arc<dyn Engine>,
     pool: Pool,
     upkeep: Upkeep,
@@ -85,16 +89,9 @@ impl DocumentsSource {
     }
 
     pub fn with_engine(settings: Settings, engine: Arc<dyn Engine>, pool: Pool) -> Self {
-        let indexing = Indexing {
-            source: settings.name.clone(),
-            provider: settings.provider.clone(),
-            collection: settings.collection.clone(),
-            engine: engine.clone(),
-            index_dir: settings.index_dir.clone(),
-        };
         Self {
-            settings,
-            indexing,
+            settings: Arc::new(settings),
+            features: Arc::new(()),
             engine,
             pool,
             upkeep: Upkeep::default(),
@@ -105,6 +102,12 @@ impl DocumentsSource {
             generation: AtomicU64::new(0),
             activity: Mutex::default(),
         }
+    }
+
+    #[must_use]
+    pub fn with_features(mut self, features: Arc<dyn Features>) -> Self {
+        self.features = features;
+        self
     }
 
     /// Sets what the background task does.
@@ -155,7 +158,7 @@ impl DocumentsSource {
         let Some(version) = version else {
             return Ok(false);
         };
-        let snapshot = Snapshot::new(&self.settings.name, version, self.settings.embedder.clone());
+        let snapshot = Snapshot::new(self.settings.clone(), version);
         if !same_index {
             // A whole index was committed since the last failure.
             self.activity().failure = None;
@@ -175,7 +178,7 @@ impl DocumentsSource {
         progress: &dyn Fn(IndexProgress),
     ) -> Result<IndexReport, IndexError> {
         self.activity().running = Some(IndexProgress::default());
-        let outcome = self.indexing.run(cancel, &|state| {
+        let outcome = index::run(&self.settings, &*self.engine, cancel, &|state| {
             self.activity().running = Some(state);
             progress(state);
         });

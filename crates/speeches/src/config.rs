@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tribune_core::Result;
+use tribune_core::{Result, Source};
 use tribune_corpus::config::{Identity, default_max_document_mb};
 use tribune_corpus::{Built, Collection, Duplicates, Environment, FieldMap, Reading};
 
 use crate::holdings::ToolNames;
-use crate::source::SpeechesSource;
+use crate::ingest::Incoming;
+use crate::source::Speeches;
 use crate::speech::{SpeechRules, collection, reading};
 
 /// Hosts know the tools by this name; one of several speech sources has it.
@@ -75,15 +76,18 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
     };
     let corpus = environment.corpus(identity, Arc::new(folder()?), collection)?;
     let has_known_name = is_first(&config.name, &environment.sources);
-    let names = ToolNames::for_source(if has_known_name { KNOWN_NAME } else { &config.name });
-    let mut source = SpeechesSource::new(corpus.clone(), names, rules, environment.links.clone());
-    if let Some(from) = &config.ingest_dir {
-        source = source.ingesting(environment.config_dir.join(from), Arc::new(folder()?));
-    }
-    Ok(Built {
-        source: Arc::new(source),
-        corpus: Some(corpus),
-    })
+    let incoming = match &config.ingest_dir {
+        None => None,
+        Some(from) => Some(Incoming::new(environment.config_dir.join(from), folder()?)),
+    };
+    let features = Speeches {
+        title: corpus.facts().title,
+        names: ToolNames::for_source(if has_known_name { KNOWN_NAME } else { &config.name }),
+        rules,
+        links: environment.links.clone(),
+        incoming,
+    };
+    Ok(Built::from(corpus.with_features(Arc::new(features))))
 }
 
 impl Config {

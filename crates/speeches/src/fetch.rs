@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
@@ -13,7 +14,7 @@ use tribune_core::{
 use tribune_corpus::DocumentsSource;
 
 use crate::describe;
-use crate::holdings::{Holdings, ToolNames, count_or_null, text_or_null};
+use crate::holdings::{Holdings, ToolNames, output_schema, text};
 
 const MAX_METADATA_BYTES: usize = 16_000;
 /// Ids, URLs and field names.
@@ -23,29 +24,32 @@ const OVERHEAD: usize = 8_000;
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M6%203h8l4%204v14H6zM9%2011v3M12%2011v3'/%3E%3C/svg%3E";
 
 pub(crate) struct FetchSpeech {
-    spec: ToolSpec,
-    names: ToolNames,
-    corpus: Arc<DocumentsSource>,
-    links: Links,
+    pub(crate) spec: ToolSpec,
+    pub(crate) names: ToolNames,
+    pub(crate) corpus: Arc<DocumentsSource>,
+    pub(crate) links: Links,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Speech<'a> {
     speech_id: &'a str,
     title: &'a str,
+    /// Exactly as ingested; a part of it only where next_offset is given.
     full_text: &'a str,
-    speaker: Value,
-    party: Value,
-    chamber: Value,
-    electorate: Value,
-    state: Value,
-    date: Value,
-    hansard_reference: Value,
-    topic_tags: Value,
-    word_count: Value,
-    content_hash: Value,
+    speaker: Option<String>,
+    party: Option<String>,
+    chamber: Option<String>,
+    electorate: Option<String>,
+    state: Option<String>,
+    date: Option<String>,
+    hansard_reference: Option<String>,
+    topic_tags: Vec<Value>,
+    word_count: Option<u64>,
+    /// SHA-256 of the whole text.
+    content_hash: Option<String>,
+    /// Opens for a person; cite it.
     url: String,
-    /// All other fields.
+    /// Every other field of the speech.
     metadata: JsonObject,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<usize>,
@@ -54,15 +58,6 @@ struct Speech<'a> {
 }
 
 impl FetchSpeech {
-    pub(crate) fn new(corpus: &Arc<DocumentsSource>, names: &ToolNames, links: &Links, holdings: &Holdings) -> Self {
-        Self {
-            spec: spec(names, holdings),
-            names: names.clone(),
-            corpus: corpus.clone(),
-            links: links.clone(),
-        }
-    }
-
     /// Accepts the speech's id, the document's id, or a citation.
     async fn find(&self, given: &str, cx: &CallContext) -> Result<Option<Document>> {
         let cited = Links::cited_id(given);
@@ -89,10 +84,7 @@ impl Tool for FetchSpeech {
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let given = args.get("speech_id").and_then(Value::as_str).unwrap_or_default().trim();
-        let offset = args
-            .get("offset")
-            .and_then(Value::as_f64)
-            .map_or(0, |offset| offset as usize);
+        let offset = args.get("offset").and_then(Value::as_f64).unwrap_or_default() as usize;
         let Some(document) = self.find(given, cx).await? else {
             return Err(Error::not_found(format!(
                 "Speech not found: {}. Ids come from {}: search for words of the speech, then pass on a speech_id of its results exactly as it is.",
@@ -113,7 +105,14 @@ impl Tool for FetchSpeech {
 
 fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a> {
     let mut rest = document.metadata.clone();
-    let mut take = |name: &str| text_or_null(rest.shift_remove(name).as_ref(), 500);
+    rest.shift_remove("speech_id");
+    let topic_tags = match rest.shift_remove("topic_tags") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(tags)) => tags,
+        Some(one) => vec![one],
+    };
+    let word_count = rest.shift_remove("word_count").and_then(|count| count.as_u64());
+    let mut take = |name: &str| text(rest.shift_remove(name).as_ref(), 500);
     let mut speech = Speech {
         speech_id: document.id.key(),
         title: &document.title,
@@ -125,8 +124,8 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
         state: take("state"),
         date: take("date"),
         hansard_reference: take("hansard_reference"),
-        topic_tags: json!([]),
-        word_count: Value::Null,
+        topic_tags,
+        word_count,
         content_hash: take("content_hash"),
         url: document
             .url
@@ -136,13 +135,6 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
         next_offset: None,
         total_bytes: None,
     };
-    speech.topic_tags = match rest.shift_remove("topic_tags") {
-        None | Some(Value::Null) => json!([]),
-        Some(Value::Array(tags)) => Value::Array(tags),
-        Some(one) => json!([one]),
-    };
-    speech.word_count = count_or_null(rest.shift_remove("word_count").as_ref());
-    rest.shift_remove("speech_id");
     let metadata_bytes = bound_fields(&mut rest, MAX_METADATA_BYTES);
     speech.metadata = rest;
     let start = document.text.floor_char_boundary(offset);
@@ -158,8 +150,7 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
     speech
 }
 
-fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
-    let text_or_null = json!({"type": ["string", "null"]});
+pub(crate) fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
     let search = &names.search;
     ToolSpec {
         name: names.fetch.clone(),
@@ -181,32 +172,7 @@ fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
             },
             "required": ["speech_id"],
         })),
-        output_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "speech_id": {"type": "string"},
-                "title": {"type": "string"},
-                "full_text": {"type": "string", "description": "Exactly as ingested; a part of it only where next_offset is given."},
-                "speaker": text_or_null,
-                "party": text_or_null,
-                "chamber": text_or_null,
-                "electorate": text_or_null,
-                "state": text_or_null,
-                "date": text_or_null,
-                "hansard_reference": text_or_null,
-                "topic_tags": {"type": "array"},
-                "word_count": {"type": ["integer", "null"]},
-                "content_hash": {"type": ["string", "null"], "description": "SHA-256 of the whole text."},
-                "url": {"type": "string", "description": "Opens for a person; cite it."},
-                "metadata": {"type": "object", "description": "Every other field of the speech."},
-                "next_offset": {"type": "integer"},
-                "total_bytes": {"type": "integer"},
-            },
-            "required": [
-                "speech_id", "title", "full_text", "speaker", "party", "chamber", "electorate", "state", "date",
-                "hansard_reference", "topic_tags", "word_count", "content_hash", "url", "metadata",
-            ],
-        })),
+        output_schema: output_schema::<Speech<'_>>(),
         hints: Hints::READ,
         icon: Some(ICON.to_owned()),
         display: CallDisplay {

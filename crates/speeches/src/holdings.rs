@@ -1,8 +1,11 @@
 //! What the tools know of their source: names, spellings, contents.
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
-use tribune_core::wire::clip;
-use tribune_core::{Source, SourceFacts};
+use tribune_core::wire::{clip, object};
+use tribune_core::{JsonObject, Source, SourceFacts};
 use tribune_corpus::DocumentsSource;
 
 /// The names of a source's tools.
@@ -52,23 +55,30 @@ impl Holdings {
     }
 }
 
-/// A field as text or null, because hosts check answers against the schema and files may have any type.
-pub(crate) fn text_or_null(value: Option<&Value>, max_chars: usize) -> Value {
-    let text = match value {
-        None | Some(Value::Null | Value::Object(_)) => return Value::Null,
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(items)) => {
-            let parts: Vec<String> = items
-                .iter()
-                .map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned))
-                .collect();
-            parts.join(", ")
+/// A field as text, because hosts check answers against the schema and files may have any type.
+pub(crate) fn text(value: Option<&Value>, max_chars: usize) -> Option<String> {
+    let text = match value? {
+        Value::Null | Value::Object(_) => return None,
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+            items.iter().map(text).collect::<Vec<_>>().join(", ")
         }
-        Some(scalar) => scalar.to_string(),
+        scalar => scalar.to_string(),
     };
-    Value::from(clip(&text, max_chars))
+    Some(clip(&text, max_chars).into_owned())
 }
 
-pub(crate) fn count_or_null(value: Option<&Value>) -> Value {
-    value.and_then(Value::as_u64).map_or(Value::Null, Value::from)
+/// The schema of an answer, without what hosts do not understand.
+pub(crate) fn output_schema<T: JsonSchema>() -> JsonObject {
+    let mut settings = SchemaSettings::default().for_serialize();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let plain = RecursiveTransform(|schema: &mut Schema| {
+        for keyword in ["title", "format", "additionalProperties"] {
+            schema.remove(keyword);
+        }
+    });
+    settings.transforms.push(Box::new(plain));
+    object(settings.into_generator().into_root_schema_for::<T>().to_value())
 }

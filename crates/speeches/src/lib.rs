@@ -2,8 +2,8 @@
 //!
 //! - [`config`]: `kind = "speeches"` in the configuration, and [`build`];
 //! - [`speech`]: reads speeches: rules, aliases, dates, and Hansard XML as a format;
-//! - [`source`]: the `speeches` source;
-//! - `search`, `fetch`: its two tools, with `describe` for their descriptions and `holdings` for what they contain;
+//! - [`source`]: what speeches add to their corpus;
+//! - `search`, `fetch`: the two tools, with `describe` for their descriptions and `holdings` for what they contain;
 //! - `ingest`: the tools with which administrators add speeches;
 //! - `view`: the page of a speech.
 
@@ -21,5 +21,6 @@ mod view;
 
 pub use config::{Config, build};
 pub use holdings::ToolNames;
-pub use source::SpeechesSource;
+pub use ingest::Incoming;
+pub use source::Speeches;
 pub use speech::{SpeechRules, collection, reading};

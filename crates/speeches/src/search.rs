@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::civil::Date;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes};
@@ -13,11 +14,11 @@ use tribune_core::{
 use tribune_corpus::{Condition, DocumentsSource, Filter};
 
 use crate::describe::{self, MAX_ENUMERATED};
-use crate::holdings::{Holdings, ToolNames, count_or_null, text_or_null};
+use crate::holdings::{Holdings, ToolNames, output_schema, text};
 use crate::speech::SpeechRules;
 
-const DEFAULT_LIMIT: u64 = 10;
-const MAX_LIMIT: u64 = 100;
+const DEFAULT_LIMIT: usize = 10;
+const MAX_LIMIT: usize = 100;
 const MAX_QUERY_CHARS: usize = 1000;
 const MAX_TITLE_CHARS: usize = 200;
 /// JSON syntax and field names of one speech, which is sent twice.
@@ -27,82 +28,66 @@ const ITEM_OVERHEAD: usize = 600;
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M3%204h18v12H10l-5%204v-4H3z'/%3E%3C/svg%3E";
 
 pub(crate) struct SearchSpeeches {
-    spec: ToolSpec,
-    corpus: Arc<DocumentsSource>,
-    rules: SpeechRules,
-    links: Links,
+    pub(crate) spec: ToolSpec,
+    pub(crate) corpus: Arc<DocumentsSource>,
+    pub(crate) rules: SpeechRules,
+    pub(crate) links: Links,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Answer<'a> {
+    /// Best first, each speech once, by its best passage; empty when nothing matches.
     speeches: Vec<Speech>,
+    /// How many speeches this answer has.
     total_count: usize,
     query: &'a str,
+    /// Whether something was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Speech {
     chunk_id: String,
+    /// Pass it to the fetch tool exactly as it is.
     speech_id: String,
+    /// The best passage, whole sentences, at most 500 characters.
     excerpt: String,
+    /// From 0 to 1, falling; compares within this answer only.
     relevance_score: f64,
+    /// Which passage of the speech, from 0.
     chunk_index: usize,
-    speaker: Value,
-    party: Value,
-    chamber: Value,
-    state: Value,
-    date: Value,
-    hansard_reference: Value,
+    speaker: Option<String>,
+    party: Option<String>,
+    chamber: Option<String>,
+    state: Option<String>,
+    date: Option<String>,
+    hansard_reference: Option<String>,
     title: String,
-    word_count: Value,
+    word_count: Option<u64>,
+    /// Opens at the passage for a person; cite it.
     url: String,
 }
 
 impl SearchSpeeches {
-    pub(crate) fn new(
-        corpus: &Arc<DocumentsSource>,
-        names: &ToolNames,
-        rules: &SpeechRules,
-        links: &Links,
-        holdings: &Holdings,
-    ) -> Self {
-        Self {
-            spec: spec(names, holdings),
-            corpus: corpus.clone(),
-            rules: rules.clone(),
-            links: links.clone(),
-        }
-    }
-
     fn filter(&self, args: &JsonObject) -> Result<Filter> {
         let text_of = |name: &str| {
-            args.get(name)
-                .and_then(Value::as_str)
-                .filter(|text| !text.trim().is_empty())
+            let text = args.get(name).and_then(Value::as_str);
+            text.filter(|text| !text.trim().is_empty()).map(str::to_owned)
         };
         let mut conditions = Vec::new();
         for field in ["party", "chamber"] {
-            if let Some(value) = text_of(field) {
-                conditions.push(Condition::Is {
-                    field: field.to_owned(),
-                    value: value.to_owned(),
-                });
-            }
+            conditions.extend(text_of(field).map(|value| Condition::Is {
+                field: field.to_owned(),
+                value,
+            }));
         }
-        if let Some(part) = text_of("speaker") {
-            conditions.push(Condition::Holds {
-                field: "speaker".to_owned(),
-                part: part.to_owned(),
-            });
-        }
-        let from = text_of("start_date")
-            .map(|text| self.date("start_date", text))
-            .transpose()?;
-        let until = text_of("end_date")
-            .map(|text| self.date("end_date", text))
-            .transpose()?;
+        conditions.extend(text_of("speaker").map(|part| Condition::Holds {
+            field: "speaker".to_owned(),
+            part,
+        }));
+        let date = |name: &str| text_of(name).map(|text| self.date(name, &text)).transpose();
+        let (from, until) = (date("start_date")?, date("end_date")?);
         if let (Some(from), Some(until)) = (from, until)
             && from > until
         {
@@ -141,14 +126,10 @@ impl Tool for SearchSpeeches {
                 continue;
             };
             let listed = self.spec.input_schema["properties"][name]["enum"].as_array();
-            let same = |value: &&Value| {
-                value
-                    .as_str()
-                    .is_some_and(|value| value.eq_ignore_ascii_case(given.trim()))
-            };
-            let value = listed.and_then(|listed| listed.iter().find(same)?.as_str().map(str::to_owned));
-            if let Some(value) = value.or_else(|| aliases.canonical(given).map(str::to_owned)) {
-                *given = value;
+            let mut listed = listed.into_iter().flatten().filter_map(Value::as_str);
+            let value = listed.find(|value| value.eq_ignore_ascii_case(given.trim()));
+            if let Some(value) = value.or_else(|| aliases.canonical(given)) {
+                *given = value.to_owned();
             }
         }
     }
@@ -161,11 +142,8 @@ impl Tool for SearchSpeeches {
                 self.spec.name
             )));
         }
-        let limit = args
-            .get("limit")
-            .and_then(Value::as_f64)
-            .map_or(DEFAULT_LIMIT, |limit| limit as u64);
-        let limit = usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1);
+        let limit = args.get("limit").and_then(Value::as_f64);
+        let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit as usize).clamp(1, MAX_LIMIT);
         let filter = self.filter(&args)?;
         let hits = self.corpus.find(&query, limit, filter).await?;
         let found = hits.len();
@@ -210,7 +188,7 @@ fn within_room(hits: Vec<(Hit, JsonObject)>, links: &Links) -> Vec<Speech> {
 
 fn speech(hit: Hit, fields: &JsonObject, links: &Links) -> Speech {
     // Fields come from files, so a long one must not fill the answer.
-    let short = |name: &str| text_or_null(fields.get(name), 160);
+    let short = |name: &str| text(fields.get(name), 160);
     let chunk_index = hit.passage.unwrap_or(0);
     Speech {
         chunk_id: format!("{}#{chunk_index}", hit.id.key()),
@@ -223,15 +201,14 @@ fn speech(hit: Hit, fields: &JsonObject, links: &Links) -> Speech {
         state: short("state"),
         date: short("date"),
         hansard_reference: short("hansard_reference"),
-        word_count: count_or_null(fields.get("word_count")),
+        word_count: fields.get("word_count").and_then(Value::as_u64),
         title: clip(&hit.title, MAX_TITLE_CHARS).into_owned(),
         url: links.citation(&hit.id, hit.passage),
         excerpt: hit.snippet,
     }
 }
 
-fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
-    let text_or_null = json!({"type": ["string", "null"]});
+pub(crate) fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
     ToolSpec {
         name: names.search.clone(),
         title: format!("Search {}", clip(&holdings.facts.title, 60)),
@@ -265,42 +242,7 @@ fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
             },
             "required": ["query"],
         })),
-        output_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "speeches": {
-                    "type": "array",
-                    "description": "Best first, each speech once, by its best passage; empty when nothing matches.",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "chunk_id": {"type": "string"},
-                            "speech_id": {"type": "string", "description": "Pass it to the fetch tool exactly as it is."},
-                            "excerpt": {"type": "string", "description": "The best passage, whole sentences, at most 500 characters."},
-                            "relevance_score": {"type": "number", "description": "From 0 to 1, falling; compares within this answer only."},
-                            "chunk_index": {"type": "integer", "description": "Which passage of the speech, from 0."},
-                            "speaker": text_or_null,
-                            "party": text_or_null,
-                            "chamber": text_or_null,
-                            "state": text_or_null,
-                            "date": text_or_null,
-                            "hansard_reference": text_or_null,
-                            "title": {"type": "string"},
-                            "word_count": {"type": ["integer", "null"]},
-                            "url": {"type": "string", "description": "Opens at the passage for a person; cite it."},
-                        },
-                        "required": [
-                            "chunk_id", "speech_id", "excerpt", "relevance_score", "chunk_index", "speaker", "party",
-                            "chamber", "state", "date", "hansard_reference", "title", "word_count", "url",
-                        ],
-                    },
-                },
-                "total_count": {"type": "integer", "description": "How many speeches this answer has."},
-                "query": {"type": "string"},
-                "note": {"type": "string", "description": "Whether something was left out."},
-            },
-            "required": ["speeches", "total_count", "query"],
-        })),
+        output_schema: output_schema::<Answer<'_>>(),
         // Not idempotent: results change when speeches are added.
         hints: Hints {
             idempotent: false,

@@ -1,9 +1,10 @@
 //! The page of a speech: office and seat of the speaker, reference, citation, debate.
 
-use tribune_core::{Document, JsonObject, Result};
-use tribune_corpus::DocumentsSource;
+use tribune_core::{Document, JsonObject};
+use tribune_corpus::engine::Result;
+use tribune_corpus::snapshot::Snapshot;
 use tribune_corpus::view::words::{author, cited_title, facts, long_date, sentence, text};
-use tribune_page::{Neighbour, Reading};
+use tribune_page::Reading;
 
 /// Fields that a page shows elsewhere, or that mean nothing to people.
 const SHOWN_ELSEWHERE: [&str; 14] = [
@@ -24,34 +25,27 @@ const SHOWN_ELSEWHERE: [&str; 14] = [
 ];
 
 /// Turns the page of a document into the page of a speech.
-pub(crate) fn speech(reading: Reading, document: &Document, collection: &str) -> Reading {
+pub(crate) fn speech(reading: Reading, document: &Document, collection: &str, snapshot: &Snapshot) -> Result<Reading> {
     let fields = &document.metadata;
     let date = reading.date.map(long_date);
-    Reading {
+    let debate = ["subdebate", "debate"]
+        .into_iter()
+        .find_map(|name| Some((name, fields.get(name)?)));
+    let mut groups = reading.groups;
+    if let Some((name, Some(debate))) = debate.map(|(name, debate)| (name, debate.as_str())) {
+        let others = snapshot.others_of_day(document, name, debate)?;
+        if !others.is_empty() {
+            groups.push(("In the same debate".to_owned(), others));
+        }
+    }
+    Ok(Reading {
         byline_details: byline_details(fields),
         reference: reference(fields).or(reading.reference),
         cite_as: cite_as(fields, &document.title, date, collection),
         facts: facts(fields, |name| is_shown_elsewhere(fields, name)),
+        groups,
         ..reading
-    }
-}
-
-/// Other speeches of the same debate.
-pub(crate) async fn debate(document: &Document, corpus: &DocumentsSource) -> Result<Vec<Neighbour>> {
-    let debate = ["subdebate", "debate"]
-        .into_iter()
-        .find_map(|field| Some((field, document.metadata.get(field)?)));
-    match debate.and_then(|(field, value)| Some((field, value.as_str()?))) {
-        Some((field, value)) => corpus.others_of_day(document, field, value).await,
-        None => Ok(Vec::new()),
-    }
-}
-
-pub(crate) fn with_debate(mut reading: Reading, debate: Vec<Neighbour>) -> Reading {
-    if !debate.is_empty() {
-        reading.groups.push(("In the same debate".to_owned(), debate));
-    }
-    reading
+    })
 }
 
 fn field(fields: &JsonObject, name: &str) -> Option<String> {

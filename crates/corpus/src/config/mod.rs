@@ -13,11 +13,11 @@ use serde::Deserialize;
 use tribune_core::environment::{check_range, default_title};
 use tribune_core::{Result, Source};
 
-use crate::collection::{Collection, Duplicates};
+use crate::collection::{Collection, Duplicates, Settings};
 use crate::format::{FieldMap, Reading};
 use crate::pool::Pool;
 use crate::provider::{Folder, Limits, Provider};
-use crate::source::{DocumentsSource, Settings, Upkeep};
+use crate::source::{DocumentsSource, Upkeep};
 use embedder::Embedders;
 
 /// The environment of a source with a corpus: the common one, search threads and models.
@@ -44,8 +44,9 @@ pub struct Built {
     pub corpus: Option<Arc<DocumentsSource>>,
 }
 
-impl From<Arc<DocumentsSource>> for Built {
-    fn from(corpus: Arc<DocumentsSource>) -> Self {
+impl From<DocumentsSource> for Built {
+    fn from(corpus: DocumentsSource) -> Self {
+        let corpus = Arc::new(corpus);
         Self {
             source: corpus.clone(),
             corpus: Some(corpus),
@@ -124,7 +125,7 @@ impl Environment {
         identity: Identity<'_>,
         provider: Arc<dyn Provider>,
         collection: Collection,
-    ) -> Result<Arc<DocumentsSource>> {
+    ) -> Result<DocumentsSource> {
         let name = identity.name;
         let settings = Settings {
             name: name.to_owned(),
@@ -135,7 +136,6 @@ impl Environment {
             collection,
             embedder: self.embedders.get(name, identity.embedder)?,
         };
-        let corpus = DocumentsSource::new(settings, self.pool.clone());
-        Ok(Arc::new(corpus.with_upkeep(self.upkeep)))
+        Ok(DocumentsSource::new(settings, self.pool.clone()).with_upkeep(self.upkeep))
     }
 }

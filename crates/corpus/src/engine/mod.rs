@@ -82,11 +82,6 @@ pub trait Changes {
     fn add(&mut self, entry: &Entry<'_>) -> Result<()>;
 
     fn commit(self: Box<Self>, manifest: &Manifest) -> Result<()>;
-
-    /// The cause inside the engine of an `error` it returned.
-    fn cause(self: Box<Self>, error: EngineError) -> EngineError {
-        error
-    }
 }
 
 /// How to look up a document.
@@ -185,7 +180,13 @@ pub struct StoredDocument {
     pub passages: Vec<Range<usize>>,
 }
 
-/// A document and its date.
+/// Days since 1970-01-01.
+pub fn days(date: Date) -> i64 {
+    let epoch = jiff::civil::date(1970, 1, 1);
+    i64::from(epoch.until(date).map_or(0, |span| span.get_days()))
+}
+
+/// A document and its date, in [`days`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatedDocument {
     pub document: u64,

@@ -5,43 +5,22 @@ use std::path::Path;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Contents, Draft, Format, Input, Markup, Sink, Stop, WAS_WINDOWS_1252};
+use super::{Draft, Input, Sink, Stop, WAS_WINDOWS_1252};
 
 /// One document per file, with or without front matter.
-pub(super) struct Markdown;
-
-impl Format for Markdown {
-    fn extensions(&self) -> &'static [&'static str] {
-        &["md", "markdown"]
-    }
-
-    fn contents(&self) -> Contents {
-        Contents {
-            markup: Markup::Markdown,
-            many: false,
-        }
-    }
-
-    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-        read_one(input, sink, draft)
-    }
+pub(super) fn read(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+    read_one(input, sink, draft)
 }
 
-/// One document per file.
-pub(super) struct PlainText;
-
-impl Format for PlainText {
-    fn extensions(&self) -> &'static [&'static str] {
-        &["txt", "text"]
-    }
-
-    fn contents(&self) -> Contents {
-        Contents::default()
-    }
-
-    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-        read_one(input, sink, |relative, text| Ok(plain(relative, text)))
-    }
+/// One document per file, with its first line as title.
+pub(super) fn read_plain(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+    read_one(input, sink, |relative, text| {
+        Ok(Draft {
+            place: relative.to_owned(),
+            text: Some(text.to_owned()),
+            ..Draft::default()
+        })
+    })
 }
 
 fn read_one(
@@ -63,9 +42,10 @@ fn read_one(
             sink.fault(broken.line, true, broken.problem);
             return Ok(());
         }
-        Err(broken) => {
+        Err(Broken { line, problem }) => {
             let whole = with_fields(input.relative, &decoded.text, JsonObject::new());
-            (whole, vec![broken.on_one_line()])
+            let at = line.map_or_else(String::new, |line| format!(" in line {line}"));
+            (whole, vec![problem + &at])
         }
     };
     if decoded.was_windows_1252 {
@@ -82,15 +62,6 @@ struct Broken {
     problem: String,
 }
 
-impl Broken {
-    fn on_one_line(self) -> String {
-        match self.line {
-            Some(line) => format!("{} in line {line}", self.problem),
-            None => self.problem,
-        }
-    }
-}
-
 fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
     let Some((yaml, body)) = front_matter(content) else {
         return match unclosed(content) {
@@ -105,41 +76,35 @@ fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
     if yaml.trim().is_empty() {
         return Ok(with_fields(relative, body, JsonObject::new()));
     }
-    match serde_saphyr::from_str::<Value>(yaml) {
-        Ok(Value::Object(fields)) => Ok(with_fields(relative, body, fields)),
-        Ok(_) => Err(Broken {
-            line: None,
-            problem: "the front matter is not a list of `key: value` lines".to_owned(),
-        }),
-        Err(error) => {
-            let reason = error.without_snippet().to_string();
-            // The parser counts lines from the beginning of the YAML, not of the file.
-            let reason = reason.lines().next().unwrap_or_default();
-            let reason = reason.split(" at line ").next().unwrap_or_default();
-            // The rest of the message is advice for programmers.
-            let reason = reason.split(", set ").next().unwrap_or_default();
-            Err(Broken {
-                // Plus the first line, `---`.
-                line: error.location().map(|at| at.line() + 1),
-                problem: format!("the front matter is not valid YAML ({reason})"),
-            })
+    let error = match serde_saphyr::from_str::<Value>(yaml) {
+        Ok(Value::Object(fields)) => return Ok(with_fields(relative, body, fields)),
+        Ok(_) => {
+            return Err(Broken {
+                line: None,
+                problem: "the front matter is not a list of `key: value` lines".to_owned(),
+            });
         }
-    }
-}
-
-/// Plain text, with its first line as title.
-fn plain(relative: &str, content: &str) -> Draft {
-    Draft {
-        place: relative.to_owned(),
-        text: Some(content.to_owned()),
-        ..Draft::default()
-    }
+        Err(error) => error,
+    };
+    let reason = error.without_snippet().to_string();
+    let reason = reason.lines().next().unwrap_or_default();
+    // The parser counts lines from the beginning of the YAML, not of the file.
+    let reason = reason.split(" at line ").next().unwrap_or_default();
+    // The rest of the message is advice for programmers.
+    let reason = reason.split(", set ").next().unwrap_or_default();
+    Err(Broken {
+        // Plus the first line, `---`.
+        line: error.location().map(|at| at.line() + 1),
+        problem: format!("the front matter is not valid YAML ({reason})"),
+    })
 }
 
 fn with_fields(relative: &str, body: &str, fields: JsonObject) -> Draft {
     Draft {
         place: relative.to_owned(),
-        heading: first_heading(body),
+        heading: headings(body)
+            .find(|(_, level, _)| *level == 1)
+            .map(|(_, _, title)| title.to_owned()),
         file_title: Some(file_stem(relative)),
         text: Some(body.to_owned()),
         fields,
@@ -174,12 +139,6 @@ fn front_matter(content: &str) -> Option<(&str, &str)> {
         at += line.len();
     }
     None
-}
-
-fn first_heading(body: &str) -> Option<String> {
-    headings(body)
-        .find(|(_, level, _)| *level == 1)
-        .map(|(_, _, title)| title.to_owned())
 }
 
 /// A section with its heading.

@@ -39,17 +39,51 @@ pub trait Format: Send + Sync {
     fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop>;
 }
 
+type Read = fn(&Input<'_>, &mut dyn Sink) -> Result<(), Stop>;
+
+struct BuiltIn {
+    extensions: &'static [&'static str],
+    contents: Contents,
+    read: Read,
+}
+
+impl Format for BuiltIn {
+    fn extensions(&self) -> &'static [&'static str] {
+        self.extensions
+    }
+
+    fn contents(&self) -> Contents {
+        self.contents
+    }
+
+    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+        (self.read)(input, sink)
+    }
+}
+
 /// The formats of a source, chosen by extension.
 #[derive(Clone)]
 pub struct Formats(Vec<Arc<dyn Format>>);
 
 impl Default for Formats {
     fn default() -> Self {
+        let text = |markup| Contents { markup, many: false };
+        let rows = Contents {
+            markup: Markup::Plain,
+            many: true,
+        };
+        let built_in = |extensions, contents, read: Read| -> Arc<dyn Format> {
+            Arc::new(BuiltIn {
+                extensions,
+                contents,
+                read,
+            })
+        };
         Self(vec![
-            Arc::new(markdown::Markdown),
-            Arc::new(markdown::PlainText),
-            Arc::new(rows::JsonLines),
-            Arc::new(rows::Csv),
+            built_in(&["md", "markdown"], text(Markup::Markdown), markdown::read),
+            built_in(&["txt", "text"], text(Markup::Plain), markdown::read_plain),
+            built_in(&["jsonl", "ndjson"], rows, rows::read_jsonl),
+            built_in(&["csv"], rows, rows::read_csv),
         ])
     }
 }

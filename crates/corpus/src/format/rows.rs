@@ -8,53 +8,13 @@ use std::path::Path;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Contents, Draft, Format, Input, Markup, Sink, Stop, WAS_WINDOWS_1252, too_large, windows_1252};
+use super::{Draft, Input, Sink, Stop, WAS_WINDOWS_1252, too_large, windows_1252};
 
-const ROWS: Contents = Contents {
-    markup: Markup::Plain,
-    many: true,
-};
-
-pub(super) struct JsonLines;
-
-impl Format for JsonLines {
-    fn extensions(&self) -> &'static [&'static str] {
-        &["jsonl", "ndjson"]
-    }
-
-    fn contents(&self) -> Contents {
-        ROWS
-    }
-
-    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-        jsonl(input, sink)
-    }
-}
-
-pub(super) struct Csv;
-
-impl Format for Csv {
-    fn extensions(&self) -> &'static [&'static str] {
-        &["csv"]
-    }
-
-    fn contents(&self) -> Contents {
-        ROWS
-    }
-
-    fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-        csv(input, sink)
-    }
-}
-
-fn jsonl(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let mut reader = match File::open(input.path) {
-        Ok(file) => BufReader::with_capacity(256 * 1024, file),
-        Err(error) => {
-            sink.fault(None, true, format!("cannot be opened: {error}"));
-            return Ok(());
-        }
+pub(super) fn read_jsonl(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+    let Some(file) = open(input, sink) else {
+        return Ok(());
     };
+    let mut reader = BufReader::with_capacity(256 * 1024, file);
     let max_row_bytes = input.max_document_bytes;
     let mut row = Vec::new();
     for number in 1u64.. {
@@ -69,10 +29,10 @@ fn jsonl(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
         }
         if row.len() as u64 > max_row_bytes && !row.ends_with(b"\n") {
             sink.fault(Some(number), true, too_large(max_row_bytes));
-            if skip_line(&mut reader).is_err() {
-                break;
+            match reader.skip_until(b'\n') {
+                Ok(_) => continue,
+                Err(_) => break,
             }
-            continue;
         }
         let bytes = row.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&row);
         if bytes.trim_ascii().is_empty() {
@@ -91,14 +51,15 @@ fn json_row(input: &Input<'_>, number: u64, bytes: &[u8], sink: &mut dyn Sink) -
     } else {
         serde_json::from_slice::<Value>(bytes)
     };
-    match parsed {
+    let problem = match parsed {
         Ok(Value::Object(fields)) => {
             let draft = draft(input.relative, number, fields);
             return input.give(Some(number), draft, warnings, sink);
         }
-        Ok(_) => sink.fault(Some(number), true, "is not a JSON object".to_owned()),
-        Err(error) => sink.fault(Some(number), true, format!("is not valid JSON ({error})")),
-    }
+        Ok(_) => "is not a JSON object".to_owned(),
+        Err(error) => format!("is not valid JSON ({error})"),
+    };
+    sink.fault(Some(number), true, problem);
     Ok(())
 }
 
@@ -111,30 +72,16 @@ fn draft(relative: &str, number: u64, fields: JsonObject) -> Draft {
     }
 }
 
-fn skip_line(reader: &mut impl BufRead) -> std::io::Result<()> {
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        let (used, done) = match buffer.iter().position(|&b| b == b'\n') {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), false),
-        };
-        reader.consume(used);
-        if done {
-            return Ok(());
-        }
-    }
+fn open(input: &Input<'_>, sink: &mut dyn Sink) -> Option<File> {
+    let opened = File::open(input.path);
+    opened
+        .inspect_err(|error| sink.fault(None, true, format!("cannot be opened: {error}")))
+        .ok()
 }
 
-fn csv(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-    let file = match File::open(input.path) {
-        Ok(file) => file,
-        Err(error) => {
-            sink.fault(None, true, format!("cannot be opened: {error}"));
-            return Ok(());
-        }
+pub(super) fn read_csv(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+    let Some(file) = open(input, sink) else {
+        return Ok(());
     };
     let left = Cell::new(input.max_document_bytes);
     let bounded = Bounded { file, left: &left };
@@ -203,13 +150,10 @@ fn check_columns(input: &Input<'_>, names: &[String], sink: &mut dyn Sink) -> bo
     let text = input.reading.fields.theirs("text").unwrap_or("text");
     if !names.iter().any(|name| name.eq_ignore_ascii_case(text)) {
         let found = names.join(", ");
-        sink.fault(
-            None,
-            true,
-            format!(
-                "has no column `{text}` (its columns: {found}); say which one is the text with `fields = {{ text = … }}`"
-            ),
+        let problem = format!(
+            "has no column `{text}` (its columns: {found}); say which one is the text with `fields = {{ text = … }}`"
         );
+        sink.fault(None, true, problem);
         return false;
     }
     for (at, name) in names.iter().enumerate() {
@@ -222,9 +166,8 @@ fn check_columns(input: &Input<'_>, names: &[String], sink: &mut dyn Sink) -> bo
 
 /// A warning about cells without a column, mostly because of an unquoted comma.
 fn surplus(names: &[String], row: &csv::ByteRecord) -> Option<String> {
-    let more = row.len().saturating_sub(names.len());
-    let lost = row.iter().skip(names.len()).any(|cell| !cell.trim_ascii().is_empty());
-    (more > 0 && lost).then(|| {
+    let is_lost = row.iter().skip(names.len()).any(|cell| !cell.trim_ascii().is_empty());
+    is_lost.then(|| {
         format!(
             "has {} cells for {} columns; the extra cells are ignored. Put quotes around a cell that contains a comma",
             row.len(),

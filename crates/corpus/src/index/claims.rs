@@ -104,20 +104,13 @@ fn occasion(transcripts: Transcripts, fields: &JsonObject) -> u64 {
     hash::stable(&values.join("\n"))
 }
 
-/// The file that has an id, and the reading in which it got it.
-struct Owner {
-    file: u64,
-    pass: u64,
-}
-
 pub(crate) struct Claims {
-    ids: HashMap<u64, Owner>,
+    /// The file that has an id; both hashed.
+    ids: HashMap<u64, u64>,
     texts: HashMap<u128, Vec<Holder>>,
     /// Files of the last commit that are not read again.
     unchanged: HashSet<String>,
     transcripts: Option<Transcripts>,
-    /// Counts the readings of files: a file that is read again may claim its own ids again.
-    pass: u64,
 }
 
 impl Claims {
@@ -127,12 +120,7 @@ impl Claims {
             texts: HashMap::new(),
             unchanged,
             transcripts,
-            pass: 0,
         }
-    }
-
-    pub(crate) fn next_pass(&mut self) {
-        self.pass += 1;
     }
 
     /// The file is read again, so its entries in the index no longer count.
@@ -140,21 +128,19 @@ impl Claims {
         self.unchanged.remove(file);
     }
 
-    /// Claims `key` for a document of `file`; `false` if another file has it.
+    /// A file that is read again in this run may claim its own ids again.
+    pub(crate) fn free_ids(&mut self, file: &str) {
+        let file = hash::stable(file);
+        self.ids.retain(|_, owner| *owner != file);
+    }
+
+    /// Claims `key` for a document of `file`; `false` if it is in use.
     pub(crate) fn take_id(&mut self, key: &str, file: &str, changes: &dyn Changes) -> Result<bool, EngineError> {
-        let owner = Owner {
-            file: hash::stable(file),
-            pass: self.pass,
-        };
         let id = hash::stable(key);
-        let free = self
-            .ids
-            .get(&id)
-            .is_none_or(|other| other.file == owner.file && other.pass < owner.pass);
-        if !free || self.published(&Lookup::Key(key), changes, |_| true)?.is_some() {
+        if self.ids.contains_key(&id) || self.published(&Lookup::Key(key), changes, |_| true)?.is_some() {
             return Ok(false);
         }
-        self.ids.insert(id, owner);
+        self.ids.insert(id, hash::stable(file));
         Ok(true)
     }
 

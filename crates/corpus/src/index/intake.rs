@@ -7,10 +7,11 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::DocumentId;
 
 use super::claims::{Claims, Holder, with_content_hash};
-use super::{IndexProgress, IndexReport, Indexing};
-use crate::collection::Duplicates;
+use super::{IndexProgress, IndexReport};
+use crate::collection::{Duplicates, Settings};
 use crate::engine::{Changes, EngineError, Entry};
 use crate::format::{Fault, Markup, Record, Sink, Stop};
+use crate::hash;
 use crate::manifest::{FileEntry, Manifest};
 use crate::passage::passages;
 use crate::provider::{Item, Listing};
@@ -33,7 +34,7 @@ impl From<EngineError> for RunError {
 }
 
 pub(crate) struct Run<'a> {
-    pub(crate) indexing: &'a Indexing,
+    pub(crate) settings: &'a Settings,
     pub(crate) changes: &'a mut dyn Changes,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) progress: &'a dyn Fn(IndexProgress),
@@ -45,14 +46,19 @@ impl Run<'_> {
             files: found.items.len() as u64,
             ..IndexReport::default()
         };
+        let how = format!(
+            "{} {:?}",
+            self.settings.provider.fingerprint(),
+            self.settings.collection
+        );
         let mut new = Manifest {
-            reading: self.indexing.fingerprint(),
+            reading: format!("{:016x}", hash::stable(&how)),
             ..Manifest::default()
         };
         let read_otherwise = old.reading != new.reading;
         if read_otherwise && !old.files.is_empty() {
             tracing::info!(
-                source = self.indexing.source,
+                source = self.settings.name,
                 "the reading rules have changed; reading everything again"
             );
         }
@@ -62,15 +68,7 @@ impl Run<'_> {
             keep_unreachable(old, &mut new, fault);
         }
         for fault in found.excluded {
-            // Looked at again in every run: it may become a file.
-            let entry = FileEntry {
-                faults: vec![fault.clone()],
-                faults_in_all: 1,
-                failures: 1,
-                entangled: true,
-                ..FileEntry::default()
-            };
-            new.files.insert(fault.file, entry);
+            new.files.insert(fault.file.clone(), FileEntry::unread(fault));
         }
         for item in found.items {
             match old.files.get(&item.key) {
@@ -78,8 +76,8 @@ impl Run<'_> {
                     report.files_unchanged += 1;
                     new.files.insert(item.key.clone(), entry.clone());
                 }
-                Some(entry) if let Err(problem) = self.indexing.provider.check(&item.key) => {
-                    new.files.insert(item.key.clone(), unread(entry, &item.key, &problem));
+                Some(entry) if let Err(problem) = self.settings.provider.check(&item.key) => {
+                    new.files.insert(item.key.clone(), kept(entry, &item.key, &problem));
                 }
                 _ => changed.push_back(item.key.clone()),
             }
@@ -91,7 +89,7 @@ impl Run<'_> {
             report.files_removed += u64::from(entry.documents > 0 && !read_again.contains(name.as_str()));
         }
         let unchanged = new.files.keys().cloned().collect();
-        let mut claims = Claims::new(unchanged, self.indexing.collection.transcripts);
+        let mut claims = Claims::new(unchanged, self.settings.collection.transcripts);
         let read = self.read_all(changed, &items, &mut claims, &mut new)?;
         for entry in read.iter().filter_map(|name| new.files.get(name)) {
             report.documents_read += entry.documents;
@@ -119,19 +117,17 @@ impl Run<'_> {
             let Some(item) = items.get(&name) else {
                 continue;
             };
-            claims.next_pass();
+            if read.contains(&name) {
+                claims.free_ids(&name);
+            }
             let (entry, displaced) = self.read(item, claims, &mut state)?;
             new.files.insert(name.clone(), entry);
             read.insert(name);
-            for name in displaced
-                .iter()
-                .filter_map(|name| items.get_key_value(&**name))
-                .map(|(name, _)| name)
-            {
+            for name in displaced.iter().filter(|name| items.contains_key(&***name)) {
                 self.changes.remove(name);
                 claims.read_again(name);
-                if !queue.contains(name) {
-                    queue.push_back(name.clone());
+                if !queue.iter().any(|queued| **queued == **name) {
+                    queue.push_back(name.to_string());
                     state.files_total += 1;
                 }
             }
@@ -148,7 +144,7 @@ impl Run<'_> {
         claims: &mut Claims,
         state: &mut IndexProgress,
     ) -> Result<(FileEntry, HashSet<Arc<str>>), RunError> {
-        let provider = &self.indexing.provider;
+        let provider = &self.settings.provider;
         let mut intake = Intake {
             run: self,
             file: Arc::from(item.key.as_str()),
@@ -176,19 +172,15 @@ fn keep_unreachable(old: &Manifest, new: &mut Manifest, fault: Fault) {
     let below = format!("{}/", fault.file);
     for (name, entry) in &old.files {
         if *name == fault.file || name.starts_with(&below) {
-            new.files.insert(name.clone(), unread(entry, name, &fault.problem));
+            new.files.insert(name.clone(), kept(entry, name, &fault.problem));
         }
     }
-    let entry = new.files.entry(fault.file.clone()).or_default();
-    if entry.faults.is_empty() {
-        entry.faults = vec![fault];
-        entry.faults_in_all = 1;
-        entry.failures = 1;
-    }
-    entry.entangled = true;
+    let file = fault.file.clone();
+    new.files.entry(file).or_insert_with(|| FileEntry::unread(fault));
 }
 
-fn unread(entry: &FileEntry, name: &str, problem: &str) -> FileEntry {
+/// The entry of a key whose earlier contents stay.
+fn kept(entry: &FileEntry, name: &str, problem: &str) -> FileEntry {
     let fault = Fault {
         file: name.to_owned(),
         line: None,
@@ -220,7 +212,7 @@ struct Intake<'a, 'r> {
 impl Intake<'_, '_> {
     /// Whether the document may be indexed, by the source's policy for duplicates.
     fn may_hold(&mut self, holder: &Holder, hash: &str) -> Result<bool, EngineError> {
-        let policy = self.run.indexing.collection.duplicates;
+        let policy = self.run.settings.collection.duplicates;
         let Some(rival) = self.claims.rival(holder, hash, self.run.changes)? else {
             return Ok(true);
         };
@@ -230,23 +222,22 @@ impl Intake<'_, '_> {
             return Ok(true);
         }
         let (key, file) = (&rival.key, &rival.file);
-        let place = if key.starts_with(&**file) || *file == self.file {
-            format!("`{key}`")
+        let mut problem = if key.starts_with(&**file) || *file == self.file {
+            format!("has the same text as `{key}`")
         } else {
-            format!("`{key}` in {file}")
-        };
-        let done = match policy {
-            Duplicates::Update => ", which comes later and replaces it",
-            Duplicates::Error => ", which is an error here (`duplicates = \"error\"`)",
-            Duplicates::Skip | Duplicates::Keep => "",
+            format!("has the same text as `{key}` in {file}")
         };
         self.entry.entangled = true;
         if policy == Duplicates::Error {
-            self.fault(holder.line, true, format!("has the same text as {place}{done}"));
-        } else {
-            self.entry.duplicates += 1;
-            self.note(holder.line, true, format!("has the same text as {place}{done}"));
+            problem.push_str(", which is an error here (`duplicates = \"error\"`)");
+            self.fault(holder.line, true, problem);
+            return Ok(false);
         }
+        if policy == Duplicates::Update {
+            problem.push_str(", which comes later and replaces it");
+        }
+        self.entry.duplicates += 1;
+        self.note(holder.line, true, problem);
         Ok(false)
     }
 
@@ -262,16 +253,6 @@ impl Intake<'_, '_> {
         }
     }
 
-    /// Counts the values that tool descriptions list.
-    fn count_values(&mut self, record: &Record) {
-        for name in self.run.indexing.collection.counted_fields {
-            if let Some(value) = record.fields.get(*name).and_then(|value| value.as_str()) {
-                let values = self.entry.values.entry((*name).to_owned()).or_default();
-                *values.entry(value.to_owned()).or_default() += 1;
-            }
-        }
-    }
-
     fn count(&mut self, record: &Record) {
         self.entry.documents += 1;
         if let Some(date) = record.date {
@@ -280,34 +261,34 @@ impl Intake<'_, '_> {
             entry.last_date = Some(entry.last_date.map_or(date, |last| last.max(date)));
         }
         for name in record.fields.keys() {
-            match self.entry.fields.get_mut(name) {
-                Some(count) => *count += 1,
-                None => drop(self.entry.fields.insert(name.clone(), 1)),
+            *self.entry.fields.entry(name.clone()).or_default() += 1;
+        }
+        for name in self.run.settings.collection.counted_fields {
+            if let Some(value) = record.fields.get(*name).and_then(|value| value.as_str()) {
+                let values = self.entry.values.entry((*name).to_owned()).or_default();
+                *values.entry(value.to_owned()).or_default() += 1;
             }
         }
-        self.count_values(record);
         self.state.documents += 1;
         if self.entry.documents.is_multiple_of(DOCUMENTS_BETWEEN_REPORTS) {
             (self.run.progress)(*self.state);
         }
     }
-}
 
-impl Intake<'_, '_> {
     fn take(&mut self, line: Option<u64>, mut record: Record, warnings: Vec<String>) -> Result<(), RunError> {
-        let indexing = self.run.indexing;
+        let settings = self.run.settings;
         if self.run.cancel.is_cancelled() {
             return Err(RunError::Cancelled);
         }
-        if let Err(problem) = DocumentId::new(&indexing.source, &record.key) {
+        if let Err(problem) = DocumentId::new(&settings.name, &record.key) {
             self.fault(line, true, format!("its id cannot be used: {problem}"));
             return Ok(());
         }
-        let holder = if indexing.collection.duplicates == Duplicates::Keep {
+        let holder = if settings.collection.duplicates == Duplicates::Keep {
             None
         } else {
             let hash = with_content_hash(&mut record);
-            let holder = Holder::new(&record, &hash, &self.file, line, indexing.collection.transcripts);
+            let holder = Holder::new(&record, &hash, &self.file, line, settings.collection.transcripts);
             if !self.may_hold(&holder, &hash)? {
                 return Ok(());
             }

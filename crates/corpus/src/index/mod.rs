@@ -13,28 +13,16 @@ mod intake;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use self::intake::{Run, RunError};
-use crate::collection::Collection;
+use crate::collection::Settings;
 use crate::engine::{Engine, EngineError};
 use crate::format::Fault;
-use crate::hash;
 use crate::manifest::Summary;
-use crate::provider::{Listing, Provider, ProviderError};
-
-#[derive(Clone)]
-pub struct Indexing {
-    pub source: String,
-    pub provider: Arc<dyn Provider>,
-    pub collection: Collection,
-    pub engine: Arc<dyn Engine>,
-    /// The source's own folder below the data directory.
-    pub index_dir: PathBuf,
-}
+use crate::provider::ProviderError;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexProgress {
@@ -68,8 +56,8 @@ pub struct IndexReport {
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    #[error("source `{source_name}`: {cause}")]
-    Provider { source_name: String, cause: ProviderError },
+    #[error("source `{source_name}`: {problem}")]
+    Missing { source_name: String, problem: String },
     #[error("source `{0}` is being indexed by another process; wait for it to finish or stop it")]
     Busy(String),
     #[error(
@@ -87,75 +75,57 @@ pub enum IndexError {
     },
 }
 
-impl Indexing {
-    /// Changes whenever the same contents would be indexed differently.
-    pub(crate) fn fingerprint(&self) -> String {
-        let how = format!("{} {:?}", self.provider.fingerprint(), self.collection);
-        format!("{:016x}", hash::stable(&how))
+/// Runs to the end or changes nothing.
+pub(crate) fn run(
+    settings: &Settings,
+    engine: &dyn Engine,
+    cancel: &CancellationToken,
+    progress: &dyn Fn(IndexProgress),
+) -> Result<IndexReport, IndexError> {
+    let started = Instant::now();
+    let source_name = || settings.name.clone();
+    let failed = |doing, cause| IndexError::Failed {
+        source_name: source_name(),
+        doing,
+        cause,
+    };
+    let engine_failed = |error| match error {
+        EngineError::Busy => IndexError::Busy(source_name()),
+        EngineError::DiskFull => IndexError::DiskFull {
+            source_name: source_name(),
+            dir: settings.index_dir.clone(),
+        },
+        EngineError::Failed { doing, cause } => failed(doing.into(), cause),
+    };
+    let listing = settings.provider.list().map_err(|error| match error {
+        ProviderError::Missing(problem) => IndexError::Missing {
+            source_name: source_name(),
+            problem,
+        },
+        ProviderError::Failed { doing, cause } => failed(doing.into(), cause),
+    })?;
+    let bytes = listing.items.iter().map(|item| item.bytes).sum();
+    let mut changes = engine.begin(bytes).map_err(engine_failed)?;
+    let old = changes.manifest();
+    let mut run = Run {
+        settings,
+        changes: &mut *changes,
+        cancel,
+        progress,
+    };
+    let (new, mut report) = run.files(&old, listing).map_err(|error| match error {
+        RunError::Engine(error) => engine_failed(error),
+        RunError::Cancelled => IndexError::Cancelled(source_name()),
+    })?;
+    report.committed = new != *old || changes.is_first();
+    if report.committed {
+        changes.commit(&new).map_err(engine_failed)?;
     }
-
-    /// Runs to the end or changes nothing.
-    pub fn run(&self, cancel: &CancellationToken, progress: &dyn Fn(IndexProgress)) -> Result<IndexReport, IndexError> {
-        let started = Instant::now();
-        let listing = self.list()?;
-        let bytes = listing.items.iter().map(|item| item.bytes).sum();
-        let mut changes = self.attempt(self.engine.begin(bytes))?;
-        let old = changes.manifest();
-        let mut run = Run {
-            indexing: self,
-            changes: &mut *changes,
-            cancel,
-            progress,
-        };
-        let (new, mut report) = match run.files(&old, listing) {
-            Ok(done) => done,
-            Err(RunError::Engine(error)) => return Err(self.failure(changes.cause(error))),
-            Err(RunError::Cancelled) => return Err(IndexError::Cancelled(self.source.clone())),
-        };
-        report.committed = new != *old || changes.is_first();
-        if report.committed {
-            self.attempt(changes.commit(&new))?;
-        }
-        report.documents = new.documents();
-        report.passages = new.passages();
-        report.summary = new.summary(report.passages_added);
-        report.faults = new.files.values().flat_map(|f| f.faults.iter().cloned()).collect();
-        report.faults_in_all = new.files.values().map(|f| f.faults_in_all).sum();
-        report.elapsed = started.elapsed();
-        Ok(report)
-    }
-
-    fn list(&self) -> Result<Listing, IndexError> {
-        self.provider.list().map_err(|cause| match cause {
-            ProviderError::Missing(_) => IndexError::Provider {
-                source_name: self.source.clone(),
-                cause,
-            },
-            ProviderError::Failed { doing, cause } => IndexError::Failed {
-                source_name: self.source.clone(),
-                doing: doing.into(),
-                cause,
-            },
-        })
-    }
-
-    fn attempt<T>(&self, result: Result<T, EngineError>) -> Result<T, IndexError> {
-        result.map_err(|error| self.failure(error))
-    }
-
-    fn failure(&self, error: EngineError) -> IndexError {
-        let source_name = self.source.clone();
-        match error {
-            EngineError::Busy => IndexError::Busy(source_name),
-            EngineError::DiskFull => IndexError::DiskFull {
-                source_name,
-                dir: self.index_dir.clone(),
-            },
-            EngineError::Failed { doing, cause } => IndexError::Failed {
-                source_name,
-                doing: doing.into(),
-                cause,
-            },
-        }
-    }
+    report.documents = new.documents();
+    report.passages = new.passages();
+    report.summary = new.summary(report.passages_added);
+    report.faults = new.files.values().flat_map(|f| f.faults.iter().cloned()).collect();
+    report.faults_in_all = new.files.values().map(|f| f.faults_in_all).sum();
+    report.elapsed = started.elapsed();
+    Ok(report)
 }

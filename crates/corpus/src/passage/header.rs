@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::beginning;
 use crate::format::Record;
 
 const MAX_TITLE_BYTES: usize = 500;
@@ -13,10 +14,10 @@ pub(super) fn header(record: &Record, passage: &str, section: Option<&str>) -> S
     let mut header = String::new();
     // A title made from the first words is already in the passage, and must not count twice.
     if !passage.trim_start().starts_with(record.title.trim_end_matches('…')) {
-        header.push_str(cut(&record.title, MAX_TITLE_BYTES));
+        header.push_str(beginning(&record.title, MAX_TITLE_BYTES));
     }
     let mut add = |part: &str| {
-        let part = cut(part.trim(), MAX_PART_BYTES);
+        let part = beginning(part.trim(), MAX_PART_BYTES);
         if !part.is_empty() && !header.contains(part) {
             if !header.is_empty() {
                 header.push_str(". ");
@@ -34,9 +35,4 @@ pub(super) fn header(record: &Record, passage: &str, section: Option<&str>) -> S
         add(part);
     }
     header
-}
-
-/// The beginning of a text, at a character boundary.
-fn cut(text: &str, max_bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(max_bytes)]
 }

@@ -49,3 +49,8 @@ pub fn ranked_text(header: &str, passage: &str) -> String {
     }
     format!("{header}\n{passage}")
 }
+
+/// The beginning of a text, at a character boundary.
+pub(crate) fn beginning(text: &str, max_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(max_bytes)]
+}

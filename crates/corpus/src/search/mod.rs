@@ -144,7 +144,12 @@ impl Snapshot {
             .filter(|near| near.score < floor && !found.contains(&near.document))
             .map(|near| near.document)
             .collect();
-        let weight = Weight(self.embedder.as_ref().map_or(0.5, |embedder| embedder.weight()));
+        let weight = Weight(
+            self.settings
+                .embedder
+                .as_ref()
+                .map_or(0.5, |embedder| embedder.weight()),
+        );
         let mut fused = fusion::fuse(lexical, near, weight, |passage| !self.version.has_vector(passage));
         fused.retain(|found| !weak.contains(&found.document));
         fused
@@ -152,14 +157,14 @@ impl Snapshot {
 
     /// `None` if the model fails; the search then uses keywords only.
     fn vector(&self, meaning: &str) -> Option<Vec<f32>> {
-        let embedder = self.embedder.as_ref()?;
+        let embedder = self.settings.embedder.as_ref()?;
         if meaning.trim().is_empty() {
             return None;
         }
         match embedder.embed(Role::Query, &[meaning]) {
             Ok(vectors) => vectors.into_iter().next().filter(|v| v.iter().any(|x| *x != 0.0)),
             Err(error) => {
-                tracing::warn!(source = self.source, %error, "the query could not be embedded; using keyword search only");
+                tracing::warn!(source = self.settings.name, %error, "the query could not be embedded; using keyword search only");
                 None
             }
         }

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{
-    CallContext, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts, SourceStatus,
+    CallContext, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
 use tribune_embed::Embedder;
-use tribune_page::{Neighbour, View};
+use tribune_page::View;
 
 use super::follow::{follow, log, publish_commits};
 use super::{DocumentsSource, Upkeep};
@@ -19,7 +19,6 @@ use crate::manifest::Manifest;
 use crate::query::Filter;
 use crate::search::{Legs, SearchRequest};
 use crate::snapshot::Snapshot;
-use crate::view::{Subject, day_of};
 
 impl DocumentsSource {
     /// Documents that match a query and meet conditions, best first, each with its fields.
@@ -41,17 +40,6 @@ impl DocumentsSource {
             .collect()
         };
         self.run_search(find).await
-    }
-
-    /// Other documents of the same day that have this value, in the order of the index.
-    pub async fn others_of_day(&self, document: &Document, field: &str, value: &str) -> Result<Vec<Neighbour>> {
-        let (field, value) = (field.to_owned(), value.to_owned());
-        let Some(moment) = document.as_of else {
-            return Ok(Vec::new());
-        };
-        let others =
-            move |snapshot: &Snapshot, key: &str| snapshot.others_of_day(key, day_of(moment), &field, &value).map(Some);
-        Ok(self.read_document(&document.id, others).await?.unwrap_or_default())
     }
 
     /// Reads something about a document of this source, on the pool.
@@ -125,10 +113,23 @@ impl Source for DocumentsSource {
 
     /// Documents do not change under their ids, so there is no older state to show.
     async fn view(&self, document: &Document, _cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
-        let subject = Subject::new(document, &self.settings.title, self.settings.collection.timeline);
-        let provider = self.settings.provider.clone();
-        let view = move |snapshot: &Snapshot, _: &str| snapshot.view(&subject, &*provider);
+        let features = self.features.clone();
+        let view = move |snapshot: &Snapshot, key: &str| {
+            let Some((document, reading)) = snapshot.page(key)? else {
+                return Ok(None);
+            };
+            let reading = features.page(reading, &document, snapshot)?;
+            Ok(Some(View::Reading(Box::new(reading))))
+        };
         self.read_document(&document.id, view).await
+    }
+
+    fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        self.features.tools(&self)
+    }
+
+    fn admin_tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
+        self.features.admin_tools(&self)
     }
 
     fn relates(&self) -> bool {

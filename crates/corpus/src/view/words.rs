@@ -5,8 +5,6 @@ use serde_json::Value;
 use tribune_core::JsonObject;
 use tribune_core::wire::clip;
 
-use super::Subject;
-
 const MAX_FACTS: usize = 24;
 const MAX_FACT_CHARS: usize = 280;
 const MAX_LABEL_CHARS: usize = 40;
@@ -71,12 +69,12 @@ pub fn cited_title(title: &str) -> String {
 }
 
 /// `Ann Citizen, ‘Title’, Garden notes, 12 June 2019.`, without unknown parts.
-pub(super) fn cite_as(subject: &Subject) -> String {
+pub(super) fn cite_as(fields: &JsonObject, title: &str, collection: &str, date: Option<Date>) -> String {
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(subject.author().map(|(_, name)| name));
-    parts.push(cited_title(&subject.title));
-    parts.push(subject.collection.clone());
-    parts.extend(subject.date.map(long_date));
+    parts.extend(author(fields).map(|(_, name)| name));
+    parts.push(cited_title(title));
+    parts.push(collection.to_owned());
+    parts.extend(date.map(long_date));
     sentence(&parts)
 }
 
@@ -104,19 +102,12 @@ mod tests {
     use super::*;
     use jiff::civil::date;
     use serde_json::json;
-    use tribune_core::DocumentId;
 
     #[test]
     fn citation_names_author_title_collection_and_date() {
         let cite = |fields: Value| {
-            cite_as(&Subject {
-                id: DocumentId::parse("docs:a.md").expect("an id"),
-                title: "On beans".to_owned(),
-                date: Some(date(2019, 6, 12)),
-                fields: fields.as_object().cloned().expect("fields"),
-                collection: "Garden notes".to_owned(),
-                timeline: None,
-            })
+            let fields = fields.as_object().expect("fields");
+            cite_as(fields, "On beans", "Garden notes", Some(date(2019, 6, 12)))
         };
         assert_eq!(cite(json!({})), "‘On beans’, Garden notes, 12 June 2019.");
         assert_eq!(

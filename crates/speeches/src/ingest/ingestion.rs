@@ -6,15 +6,17 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tribune_core::wire::clip;
 use tribune_core::{Error, Progress, Result};
 use tribune_corpus::format::{Record, Sink, Stop};
+use tribune_corpus::manifest::Outcome;
 use tribune_corpus::{Condition, DocumentsSource, Folder, IndexError};
 
-use super::staging::{INGESTED, Staging, same_contents};
+use super::staging::{INGESTED, Staging};
 
 const MAX_FILES: usize = 10_000;
 /// Files listed in an answer; the rest are counted.
@@ -24,39 +26,36 @@ const MAX_BUSY: Duration = Duration::from_secs(30);
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
 /// What to do with a speech whose text or id is indexed already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Policy {
+    #[default]
     Skip,
     Update,
     Error,
 }
 
-#[derive(Default, Serialize)]
+#[derive(Default, Serialize, JsonSchema)]
 pub(super) struct Summary {
     total_files: usize,
     pub(super) succeeded: usize,
     skipped: usize,
     failed: usize,
+    /// Passages that can now be found.
     total_chunks_created: u64,
     files: Vec<FileOutcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct FileOutcome {
     file: String,
+    #[schemars(with = "String", extend("enum" = ["succeeded", "skipped", "failed"]))]
     outcome: Outcome,
+    /// Why, or what was found odd.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcome {
-    Succeeded,
-    Skipped,
-    Failed,
 }
 
 impl Summary {
@@ -74,22 +73,32 @@ impl Summary {
     }
 }
 
-/// From where speeches are ingested, and into which corpus.
+/// Where administrators put new speeches, and where those go.
 #[derive(Clone)]
-pub(crate) struct Ingestion {
-    corpus: Arc<DocumentsSource>,
+pub struct Incoming {
+    /// The only folder that is read.
+    from: PathBuf,
     /// The source's own folder.
     into: Arc<Folder>,
-    /// The only folder that is read.
-    folder: PathBuf,
 }
 
-/// A file that was copied into the source's folder.
-struct Copied {
-    /// Path below the ingestion folder.
-    name: String,
-    /// Path below the source's folder.
-    target: String,
+impl Incoming {
+    /// Undoes an ingestion that was killed.
+    pub fn new(from: PathBuf, into: Folder) -> Self {
+        if let Err(error) = Staging::recover(into.path()) {
+            tracing::warn!(%error, "could not restore the files that an interrupted ingestion replaced");
+        }
+        Self {
+            from,
+            into: Arc::new(into),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Ingestion {
+    pub(crate) corpus: Arc<DocumentsSource>,
+    pub(crate) incoming: Incoming,
 }
 
 /// Why a file was not copied.
@@ -100,14 +109,6 @@ fn failed(reason: impl Into<String>) -> NotCopied {
 }
 
 impl Ingestion {
-    /// Undoes an ingestion that was killed.
-    pub(crate) fn new(corpus: Arc<DocumentsSource>, into: Arc<Folder>, folder: PathBuf) -> Self {
-        if let Err(error) = Staging::recover(into.path()) {
-            tracing::warn!(%error, "could not restore the files that an interrupted ingestion replaced");
-        }
-        Self { corpus, into, folder }
-    }
-
     /// The canonical path of what the caller names, which must be in the folder.
     pub(super) fn resolve(&self, given: &str, directory: bool) -> Result<PathBuf> {
         let shown = clip(given, 200);
@@ -116,7 +117,7 @@ impl Ingestion {
                 "`path` leads out of the ingestion folder: {shown}. Give a path below that folder, such as \"2024/may.md\"."
             ))
         };
-        let folder = self.folder.canonicalize().map_err(|e| {
+        let folder = self.incoming.from.canonicalize().map_err(|e| {
             Error::unavailable("the ingestion folder cannot be read; correct ingest_dir in the configuration")
                 .caused_by(e)
         })?;
@@ -133,17 +134,15 @@ impl Ingestion {
         if !path.starts_with(&folder) {
             return Err(outside());
         }
-        if path.is_dir() != directory {
-            let (is, other) = if directory {
-                ("a file", "file")
-            } else {
-                ("a folder", "directory")
-            };
-            return Err(Error::invalid_argument(format!(
-                "`{shown}` is {is}: call the tool for a {other} instead"
-            )));
+        match (path.is_dir(), directory) {
+            (true, false) => Err(Error::invalid_argument(format!(
+                "`{shown}` is a folder: call the tool for a directory instead"
+            ))),
+            (false, true) => Err(Error::invalid_argument(format!(
+                "`{shown}` is a file: call the tool for a file instead"
+            ))),
+            _ => Ok(path),
         }
-        Ok(path)
     }
 
     /// Blocks; not for async threads.
@@ -155,15 +154,17 @@ impl Ingestion {
         cancel: &CancellationToken,
     ) -> Result<Summary> {
         let files = self.files(path)?;
-        let mut staging = Staging::begin(self.into.path()).map_err(|e| {
+        let mut staging = Staging::begin(self.incoming.into.path()).map_err(|e| {
             Error::unavailable("the source's folder cannot be written, so nothing was ingested").caused_by(e)
         })?;
-        let folder = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
+        let folder = self.incoming.from.canonicalize();
+        let folder = folder.unwrap_or_else(|_| self.incoming.from.clone());
         let mut summary = Summary {
             total_files: files.len(),
             ..Summary::default()
         };
-        let mut copied: Vec<Copied> = Vec::new();
+        // The path below the ingestion folder, and that below the source's folder.
+        let mut copied: Vec<(String, String)> = Vec::new();
         let total = files.len() as f64;
         for (done, file) in files.iter().enumerate() {
             if cancel.is_cancelled() {
@@ -173,7 +174,7 @@ impl Ingestion {
             let name = relative(&folder, file);
             progress.report(done as f64, Some(total + 1.0), Some(&name));
             match self.copy(file, &name, policy, &mut staging) {
-                Ok(target) => copied.push(Copied { name, target }),
+                Ok(target) => copied.push((name, target)),
                 Err(NotCopied(outcome, reason)) => summary.add(&name, outcome, Some(reason)),
             }
         }
@@ -196,24 +197,19 @@ impl Ingestion {
 
     /// Every file of speeches at or below `path`. Links are not followed.
     fn files(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        let formats = &self.into.reading().formats;
-        let mut files = Vec::new();
-        for entry in walkdir::WalkDir::new(path).sort_by_file_name().into_iter().flatten() {
-            if entry.file_type().is_file() && formats.find(entry.path()).is_some() {
-                files.push(entry.into_path());
-            }
-            if files.len() > MAX_FILES {
-                return Err(Error::invalid_argument(format!(
-                    "the folder holds more than {MAX_FILES} files; ingest its subfolders one after another"
-                )));
-            }
-        }
-        if files.is_empty() {
-            return Err(Error::not_found(
+        let formats = &self.incoming.into.reading().formats;
+        let entries = walkdir::WalkDir::new(path).sort_by_file_name().into_iter().flatten();
+        let speeches = entries.filter(|entry| entry.file_type().is_file() && formats.find(entry.path()).is_some());
+        let files: Vec<PathBuf> = speeches.take(MAX_FILES + 1).map(walkdir::DirEntry::into_path).collect();
+        match files.len() {
+            0 => Err(Error::not_found(
                 "nothing to ingest there: speeches come as .md, .txt, .xml, .jsonl or .csv files",
-            ));
+            )),
+            1..=MAX_FILES => Ok(files),
+            _ => Err(Error::invalid_argument(format!(
+                "the folder holds more than {MAX_FILES} files; ingest its subfolders one after another"
+            ))),
         }
-        Ok(files)
     }
 
     /// Copies a file into the source's folder if it has anything new, and returns the target.
@@ -224,34 +220,30 @@ impl Ingestion {
         policy: Policy,
         staging: &mut Staging,
     ) -> std::result::Result<String, NotCopied> {
-        let format = self.into.reading().formats.find(file);
-        let format = format.ok_or_else(|| failed("is not a file of speeches"))?;
+        let into = &self.incoming.into;
         let mut target = format!("{INGESTED}/{name}");
-        let holder = if format.contents().many {
-            let before = self.into.path().join(&target);
-            before.exists().then(|| Holder {
-                description: if same_contents(file, &before) {
-                    "it was ingested before".to_owned()
-                } else {
-                    "another file of that name was ingested before".to_owned()
-                },
+        let holder = if self.holds_one_speech(file) {
+            let mut found = Found::default();
+            // `Found` never stops the reading.
+            let _ = into.read_file(file, &target, &mut found);
+            let record = found.record.ok_or_else(|| failed(found.faults.join("; ")))?;
+            self.holder(&record)
+        } else {
+            into.path().join(&target).exists().then(|| Holder {
+                description: "a file of that name was ingested before".to_owned(),
                 file: target.clone(),
             })
-        } else {
-            let record = self.only_record(file, &target).map_err(failed)?;
-            self.holder(&record)
         };
-        if let Some(holder) = holder {
+        if let Some(Holder { description, file }) = holder {
             match policy {
-                Policy::Skip => return Err(NotCopied(Outcome::Skipped, holder.description)),
-                Policy::Error => return Err(failed(holder.description)),
-                Policy::Update if !self.is_replaceable(&holder.file, &target) => {
+                Policy::Skip => return Err(NotCopied(Outcome::Skipped, description)),
+                Policy::Error => return Err(failed(description)),
+                Policy::Update if !self.is_replaceable(&file, &target) => {
                     return Err(failed(format!(
-                        "{}, in {}, which was not ingested and is not replaced: change it there",
-                        holder.description, holder.file
+                        "{description}, in {file}, which was not ingested and is not replaced: change it there"
                     )));
                 }
-                Policy::Update => target = holder.file,
+                Policy::Update => target = file,
             }
         }
         staging
@@ -260,11 +252,9 @@ impl Ingestion {
         Ok(target)
     }
 
-    fn only_record(&self, file: &Path, relative: &str) -> std::result::Result<Record, String> {
-        let mut found = Found::default();
-        // `Found` never stops the reading.
-        let _ = self.into.read_file(file, relative, &mut found);
-        found.record.ok_or_else(|| found.faults.join("; "))
+    fn holds_one_speech(&self, file: &Path) -> bool {
+        let format = self.incoming.into.reading().formats.find(file);
+        format.is_some_and(|format| !format.contents().many)
     }
 
     /// The document with the same text or id; `None` if nothing is indexed yet.
@@ -294,9 +284,7 @@ impl Ingestion {
     /// Replaces only ingested files: the owner's own files stay as they are.
     fn is_replaceable(&self, file: &str, target: &str) -> bool {
         let path = Path::new(file);
-        let format = self.into.reading().formats.find(path);
-        let is_one_speech = format.is_some_and(|format| !format.contents().many);
-        path.starts_with(INGESTED) && (is_one_speech || file == target)
+        path.starts_with(INGESTED) && (file == target || self.holds_one_speech(path))
     }
 
     fn update(&self) -> Result<()> {
@@ -316,28 +304,23 @@ impl Ingestion {
     }
 
     /// Reports the result of each copy, and undoes refused copies.
-    fn settle(&self, copied: &[Copied], staging: Staging, summary: &mut Summary) -> Result<()> {
+    fn settle(&self, copied: &[(String, String)], staging: Staging, summary: &mut Summary) -> Result<()> {
         let version = self.corpus.published()?;
         let mut restored = false;
-        for Copied { name, target } in copied {
-            let entry = version.manifest().files.get(target);
-            let faults = entry.iter().flat_map(|entry| &entry.faults);
-            let reasons: Vec<&str> = faults.map(|fault| fault.problem.as_str()).collect();
+        for (name, target) in copied {
+            let entry = version.manifest().files.get(target).cloned().unwrap_or_default();
+            let reasons: Vec<&str> = entry.faults.iter().map(|fault| fault.problem.as_str()).collect();
             let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-            match entry {
-                Some(entry) if entry.documents > 0 => {
-                    summary.total_chunks_created += entry.passages;
-                    summary.add(name, Outcome::Succeeded, reason);
-                    continue;
+            let (outcome, reason) = match entry.outcome() {
+                Outcome::Succeeded if entry.documents == 0 => {
+                    (Outcome::Failed, reason.or(Some("holds no speech".to_owned())))
                 }
-                // All texts of a file of rows may be duplicates.
-                Some(entry) if entry.duplicates > 0 && entry.duplicates == entry.faults_in_all => {
-                    summary.add(name, Outcome::Skipped, reason);
-                }
-                _ => {
-                    let reason = reason.unwrap_or_else(|| "holds no speech".to_owned());
-                    summary.add(name, Outcome::Failed, Some(reason));
-                }
+                outcome => (outcome, reason),
+            };
+            summary.add(name, outcome, reason);
+            if outcome == Outcome::Succeeded {
+                summary.total_chunks_created += entry.passages;
+                continue;
             }
             match staging.undo(target) {
                 Ok(previous) => restored |= previous,

@@ -9,14 +9,18 @@ mod ingestion;
 mod staging;
 
 use async_trait::async_trait;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tribune_core::wire::object;
 use tribune_core::{
     CallContext, CallDisplay, Error, ErrorKind, Hints, JsonObject, Principal, Result, Tool, ToolOutput, ToolSpec,
 };
 
+pub use ingestion::Incoming;
 pub(crate) use ingestion::Ingestion;
-use ingestion::Policy;
+use ingestion::{Policy, Summary};
+
+use crate::holdings::output_schema;
 
 pub(crate) struct IngestTool {
     spec: ToolSpec,
@@ -25,15 +29,7 @@ pub(crate) struct IngestTool {
 }
 
 impl IngestTool {
-    pub(crate) fn file(ingestion: Ingestion, name: &str) -> Self {
-        Self::new(ingestion, name, false)
-    }
-
-    pub(crate) fn directory(ingestion: Ingestion, name: &str) -> Self {
-        Self::new(ingestion, name, true)
-    }
-
-    fn new(ingestion: Ingestion, name: &str, directory: bool) -> Self {
+    pub(crate) fn new(ingestion: Ingestion, name: &str, directory: bool) -> Self {
         Self {
             spec: spec(name, directory),
             ingestion,
@@ -56,16 +52,14 @@ impl Tool for IngestTool {
             ));
         }
         let given = args.get("path").and_then(Value::as_str).unwrap_or(".").to_owned();
-        let policy = match args.get("duplicates").and_then(Value::as_str) {
-            Some("update") => Policy::Update,
-            Some("error") => Policy::Error,
-            _ => Policy::Skip,
-        };
+        let policy = args
+            .get("duplicates")
+            .and_then(|policy| Policy::deserialize(policy).ok());
         let (ingestion, directory) = (self.ingestion.clone(), self.directory);
         let (progress, cancel) = (cx.progress.clone(), cx.cancel.clone());
         let work = move || {
             let path = ingestion.resolve(&given, directory)?;
-            ingestion.run(&path, policy, &progress, &cancel)
+            ingestion.run(&path, policy.unwrap_or_default(), &progress, &cancel)
         };
         let summary = tokio::task::spawn_blocking(work)
             .await
@@ -117,30 +111,7 @@ fn spec(name: &str, directory: bool) -> ToolSpec {
             "properties": properties,
             "required": if directory { json!([]) } else { json!(["path"]) },
         })),
-        output_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "total_files": {"type": "integer"},
-                "succeeded": {"type": "integer"},
-                "skipped": {"type": "integer"},
-                "failed": {"type": "integer"},
-                "total_chunks_created": {"type": "integer", "description": "Passages that can now be found."},
-                "files": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "file": {"type": "string"},
-                            "outcome": {"type": "string", "enum": ["succeeded", "skipped", "failed"]},
-                            "reason": {"type": "string", "description": "Why, or what was found odd."},
-                        },
-                        "required": ["file", "outcome"],
-                    },
-                },
-                "note": {"type": "string"},
-            },
-            "required": ["total_files", "succeeded", "skipped", "failed", "total_chunks_created", "files"],
-        })),
+        output_schema: output_schema::<Summary>(),
         // With `update` a file may replace another.
         hints: Hints {
             read_only: false,

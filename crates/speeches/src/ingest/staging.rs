@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The folder of copies, below the source's folder.
@@ -160,24 +160,6 @@ fn copy_at_most(max_bytes: u64, from: &Path, to: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Compares two files; `false` if either cannot be read.
-pub(super) fn same_contents(one: &Path, other: &Path) -> bool {
-    let compare = || -> io::Result<bool> {
-        let (one, other) = (File::open(one)?, File::open(other)?);
-        if one.metadata()?.len() != other.metadata()?.len() {
-            return Ok(false);
-        }
-        let mut other = BufReader::new(other).bytes();
-        for byte in BufReader::new(one).bytes() {
-            if other.next().transpose()? != Some(byte?) {
-                return Ok(false);
-            }
-        }
-        Ok(other.next().is_none())
-    };
-    compare().unwrap_or(false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,17 +248,5 @@ mod tests {
         assert!(copy_at_most(3, &from, &to).is_ok());
         let error = copy_at_most(2, &from, &to).expect_err("too large");
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
-    }
-
-    #[test]
-    fn files_are_compared_by_content() {
-        let folder = Folder::new();
-        let path = |name: &str| folder.root().join(name);
-        fs::write(path("same"), "new").expect("written");
-        fs::write(path("other"), "now").expect("written");
-        assert!(same_contents(&path("new"), &path("same")));
-        assert!(!same_contents(&path("new"), &path("other")));
-        assert!(!same_contents(&path("new"), &path("newer")));
-        assert!(!same_contents(&path("new"), &path("missing")));
     }
 }

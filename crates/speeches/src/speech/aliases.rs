@@ -18,13 +18,11 @@ struct Name {
 }
 
 impl Aliases {
-    pub(super) fn built_in(offered: &[(&str, &[&str])], known: &[(&str, &[&str])]) -> Self {
+    /// From lines such as `Labor: ALP, Labour`. Names in `rare` are valid, but not offered.
+    pub(super) fn built_in(table: &str, rare: &[&str]) -> Self {
         let mut aliases = Self::default();
-        for (name, variants) in offered {
-            aliases.add(name, variants, true);
-        }
-        for (name, variants) in known {
-            aliases.add(name, variants, false);
+        for (name, variants) in table.lines().filter_map(|line| line.split_once(": ")) {
+            aliases.add(name, &variants.split(", ").collect::<Vec<_>>(), !rare.contains(&name));
         }
         aliases
     }
@@ -103,7 +101,7 @@ mod tests {
 
     #[test]
     fn variants_match_in_any_case_and_spacing() {
-        let parties = Aliases::built_in(&[("Labor", &["ALP", "Australian Labor Party"])], &[("LNP", &[])]);
+        let parties = Aliases::built_in("Labor: ALP, Australian Labor Party\nLNP: Queensland's", &["LNP"]);
         for given in ["labor", "ALP", "A.L.P.", " australian  Labor\tparty "] {
             assert_eq!(parties.canonical(given), Some("Labor"), "{given}");
         }
@@ -114,7 +112,7 @@ mod tests {
 
     #[test]
     fn configured_names_extend_and_override() {
-        let parties = Aliases::built_in(&[("Labor", &["ALP", "Labour"])], &[]).with(&table(&[
+        let parties = Aliases::built_in("Labor: ALP, Labour", &[]).with(&table(&[
             ("Labour", &[]),
             ("Labor", &["LAB"]),
             ("Pirate", &["PPAU"]),

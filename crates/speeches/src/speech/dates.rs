@@ -2,20 +2,8 @@
 
 use jiff::civil::Date;
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
+const MONTHS: &str = "January February March April May June July August September October November December";
+const WEEKDAYS: &str = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Day {
@@ -27,30 +15,26 @@ pub(super) enum Day {
     NotADate,
 }
 
-/// `28 May 2024`
-pub(super) fn long(date: Date) -> String {
-    date.strftime("%-d %B %Y").to_string()
-}
-
 /// Parses `2024-05-28` with or without a time, `20240528`, `28/05/2024`, `28 May 2024` and `Tuesday, May 28, 2024`.
 pub(super) fn day(text: &str) -> Day {
     let text = text.trim();
     if text.len() == 8 && text.bytes().all(|b| b.is_ascii_digit()) {
         return civil(&text[..4], &text[4..6], &text[6..]);
     }
+    // A time begins with `T` or a space after a date in numbers.
     let date = text.split(['T', 't', ' ']).next().unwrap_or_default();
-    for separator in ['-', '/', '.'] {
-        if let [a, b, c] = date.split(separator).collect::<Vec<_>>()[..]
-            && [a, b, c].iter().all(|part| is_number(part))
-        {
-            return match (a.len(), c.len()) {
-                (4, _) => civil(a, b, c),
-                (_, 4) => day_or_month_first(a, b, c),
-                _ => Day::NotADate,
-            };
-        }
+    let in_numbers = ['-', '/', '.'].iter().find_map(|separator| {
+        let parts: Vec<&str> = date.split(*separator).collect();
+        <[&str; 3]>::try_from(parts)
+            .ok()
+            .filter(|parts| parts.iter().all(|part| is_number(part)))
+    });
+    match in_numbers {
+        Some([year, month, day]) if year.len() == 4 => civil(year, month, day),
+        Some([a, b, year]) if year.len() == 4 => day_or_month_first(a, b, year),
+        Some(_) => Day::NotADate,
+        None => in_words(text),
     }
-    in_words(text)
 }
 
 fn is_number(part: &str) -> bool {
@@ -74,54 +58,28 @@ fn day_or_month_first(a: &str, b: &str, year: &str) -> Day {
 
 /// A day, a month's name and a year, in any order, with or without the day of the week.
 fn in_words(text: &str) -> Day {
-    let mut month = None;
+    let mut months = Vec::new();
     let mut numbers = Vec::new();
     for word in text.split([' ', ',', '-', '/', '.']).filter(|word| !word.is_empty()) {
         let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         if is_number(digits) && matches!(&word[digits.len()..], "" | "st" | "nd" | "rd" | "th") {
             numbers.push(digits);
-        } else if let Some(at) = month_of(word) {
-            if month.replace(at).is_some() {
-                return Day::NotADate;
-            }
-        } else if !is_weekday(word) {
+        } else if let Some(at) = MONTHS.split(' ').position(|month| abbreviates(word, month)) {
+            months.push((at + 1).to_string());
+        } else if !WEEKDAYS.split(' ').any(|day| abbreviates(word, day)) {
             return Day::NotADate;
         }
     }
-    let (Some(month), [a, b]) = (month, &numbers[..]) else {
-        return Day::NotADate;
-    };
-    let month = month.to_string();
-    match (a.len(), b.len()) {
-        (4, 1 | 2) => civil(a, &month, b),
-        (1 | 2, 4) => civil(b, &month, a),
+    match (&months[..], &numbers[..]) {
+        ([month], [year, day]) if year.len() == 4 && day.len() <= 2 => civil(year, month, day),
+        ([month], [day, year]) if year.len() == 4 && day.len() <= 2 => civil(year, month, day),
         _ => Day::NotADate,
     }
 }
 
-fn month_of(word: &str) -> Option<usize> {
-    let at = MONTHS.iter().position(|month| abbreviates(word, month))?;
-    Some(at + 1)
-}
-
-fn is_weekday(word: &str) -> bool {
-    let days = [
-        "Monday",
-        "Tuesday",
-        "Wednesday",
-        "Thursday",
-        "Friday",
-        "Saturday",
-        "Sunday",
-    ];
-    days.iter().any(|day| abbreviates(word, day))
-}
-
 fn abbreviates(word: &str, name: &str) -> bool {
-    word.len() >= 3
-        && name
-            .get(..word.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+    let head = name.get(..word.len());
+    word.len() >= 3 && head.is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
@@ -148,7 +106,6 @@ mod tests {
         ] {
             assert_eq!(day(text), Day::Certain(date(2024, 5, 28)), "{text}");
         }
-        assert_eq!(long(date(2024, 5, 28)), "28 May 2024");
         assert_eq!(day("3/3/2024"), Day::Certain(date(2024, 3, 3)));
     }
 

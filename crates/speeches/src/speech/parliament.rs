@@ -7,6 +7,28 @@ use super::aliases::Aliases;
 pub(super) const HOUSE: &str = "House of Representatives";
 pub(super) const SENATE: &str = "Senate";
 
+/// One name a line, then its variants. Members of Queensland's LNP sit with the Liberals or the Nationals, and a speech
+/// does not tell with which, so LNP stays LNP; it is too rare to be offered.
+const PARTIES: &str = "\
+Liberal: LIB, LP, Liberals, Liberal Party, Liberal Party of Australia
+Labor: ALP, Labour, Labor Party, Australian Labor Party
+Greens: AG, GRN, Green, The Greens, Australian Greens, The Australian Greens
+National: NATS, NAT, NP, NPA, Nationals, The Nationals, National Party, National Party of Australia
+Independent: IND
+LNP: Liberal National Party, Liberal National Party of Queensland";
+const CHAMBERS: &str = "\
+House of Representatives: REPS, HoR, House, House of Reps, The House of Representatives
+Senate: Sen, The Senate";
+const STATES: &str = "\
+NSW: New South Wales
+VIC: Victoria
+QLD: Queensland
+WA: Western Australia
+SA: South Australia
+TAS: Tasmania
+ACT: Australian Capital Territory
+NT: Northern Territory";
+
 /// The names to which speeches are normalised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpeechRules {
@@ -24,80 +46,22 @@ impl Default for SpeechRules {
 type Table = BTreeMap<String, Vec<String>>;
 
 impl SpeechRules {
-    /// The Commonwealth of Australia. Members of Queensland's LNP sit with the Liberals or the Nationals, and a speech
-    /// does not tell with which, so LNP stays LNP.
+    /// The Commonwealth of Australia.
     pub fn australia() -> Self {
         Self {
-            parties: Aliases::built_in(
-                &[
-                    (
-                        "Liberal",
-                        &["LIB", "LP", "Liberals", "Liberal Party", "Liberal Party of Australia"],
-                    ),
-                    ("Labor", &["ALP", "Labour", "Labor Party", "Australian Labor Party"]),
-                    (
-                        "Greens",
-                        &[
-                            "AG",
-                            "GRN",
-                            "Green",
-                            "The Greens",
-                            "Australian Greens",
-                            "The Australian Greens",
-                        ],
-                    ),
-                    (
-                        "National",
-                        &[
-                            "NATS",
-                            "NAT",
-                            "NP",
-                            "NPA",
-                            "Nationals",
-                            "The Nationals",
-                            "National Party",
-                            "National Party of Australia",
-                        ],
-                    ),
-                    ("Independent", &["IND", "Ind"]),
-                ],
-                &[(
-                    "LNP",
-                    &["Liberal National Party", "Liberal National Party of Queensland"],
-                )],
-            ),
-            chambers: Aliases::built_in(
-                &[
-                    (
-                        HOUSE,
-                        &["REPS", "HoR", "House", "House of Reps", "The House of Representatives"],
-                    ),
-                    (SENATE, &["Sen", "The Senate"]),
-                ],
-                &[],
-            ),
-            states: Aliases::built_in(
-                &[
-                    ("NSW", &["New South Wales"]),
-                    ("VIC", &["Victoria"]),
-                    ("QLD", &["Queensland"]),
-                    ("WA", &["Western Australia"]),
-                    ("SA", &["South Australia"]),
-                    ("TAS", &["Tasmania"]),
-                    ("ACT", &["Australian Capital Territory"]),
-                    ("NT", &["Northern Territory"]),
-                ],
-                &[],
-            ),
+            parties: Aliases::built_in(PARTIES, &["LNP"]),
+            chambers: Aliases::built_in(CHAMBERS, &[]),
+            states: Aliases::built_in(STATES, &[]),
         }
     }
 
     /// A parliament whose names are all in the configuration.
     pub fn unknown() -> Self {
+        let none = Aliases::default;
         Self {
-            parties: Aliases::default(),
-            chambers: Aliases::default(),
-            states: Aliases::default(),
+            parties: none(),
+            chambers: none(),
+            states: none(),
         }
     }
 

@@ -6,35 +6,20 @@
 use jiff::civil::Date;
 use serde_json::{Value, json};
 use tribune_core::JsonObject;
+use tribune_core::wire::clip;
 use tribune_corpus::content_hash;
 use tribune_corpus::format::{
     Draft, FieldMap, Record, Rules, as_given, take_id, take_text, title_from_text, web_address,
 };
+use tribune_corpus::view::words::{self, long_date};
 
 use super::aliases::Aliases;
 use super::dates::{self, Day};
 use super::parliament::{HOUSE, SENATE, SpeechRules};
 
 /// Known fields, in the order in which they are returned before all others.
-const KNOWN: [&str; 17] = [
-    "speech_id",
-    "speaker",
-    "party",
-    "chamber",
-    "state",
-    "electorate",
-    "date",
-    "hansard_reference",
-    "section",
-    "page",
-    "topic_tags",
-    "word_count",
-    "content_hash",
-    "debate",
-    "subdebate",
-    "summary",
-    "title",
-];
+const KNOWN: &str = "speech_id speaker party chamber state electorate date hansard_reference section page topic_tags \
+                     word_count content_hash debate subdebate summary title";
 
 impl Rules for SpeechRules {
     fn assumes_windows_1252(&self) -> bool {
@@ -108,9 +93,8 @@ impl Speech {
 
     fn date(&mut self) -> Result<Option<Date>, String> {
         let given = match self.fields.get("date") {
-            None => String::new(),
+            None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.trim().to_owned(),
-            Some(Value::Null) => String::new(),
             Some(other) => other.to_string(),
         };
         if given.is_empty() {
@@ -119,19 +103,16 @@ impl Speech {
         }
         let shown = shown(&given);
         let advice = "write it as YYYY-MM-DD, such as 2024-05-28";
-        match dates::day(&given) {
+        let problem = match dates::day(&given) {
             Day::Certain(date) => {
                 self.set("date", date.to_string().into());
                 return Ok(Some(date));
             }
             Day::Impossible => return Err(format!("the `date` {shown} is not a day of the calendar: {advice}")),
-            Day::Ambiguous => self.warn(format!(
-                "the `date` {shown} could be either of two days: indexed without one; {advice}"
-            )),
-            Day::NotADate => self.warn(format!(
-                "the `date` {shown} cannot be understood: indexed without one; {advice}"
-            )),
-        }
+            Day::Ambiguous => "could be either of two days",
+            Day::NotADate => "cannot be understood",
+        };
+        self.warn(format!("the `date` {shown} {problem}: indexed without one; {advice}"));
         self.set("date", Value::Null);
         Ok(None)
     }
@@ -208,18 +189,21 @@ impl Speech {
         if known.is_empty() {
             return;
         }
-        let states: Vec<&str> = known.offered().collect();
-        let found = format!("the `state` {} is not one of {}", shown(&given), states.join(", "));
         let done = match self.text("electorate") {
             None => "moved to `electorate`".to_owned(),
             Some(seat) if seat.eq_ignore_ascii_case(&given) => "left out, because it is the electorate".to_owned(),
             Some(seat) => format!("left out, and the electorate stays {}", shown(seat)),
         };
+        let states: Vec<&str> = known.offered().collect();
+        self.warn(format!(
+            "the `state` {} is not one of {}: {done}",
+            shown(&given),
+            states.join(", ")
+        ));
         if self.text("electorate").is_none() {
             self.fields.insert("electorate".to_owned(), given.into());
         }
         self.set("state", Value::Null);
-        self.warn(format!("{found}: {done}"));
     }
 
     /// Members of the House have electorates, senators have states.
@@ -252,16 +236,13 @@ impl Speech {
         if self.text("section").is_some() {
             return;
         }
-        let mut steps: Vec<&str> = Vec::new();
-        for step in ["debate", "subdebate"].iter().filter_map(|name| self.text(name)) {
-            if !steps.contains(&step) {
-                steps.push(step);
-            }
-        }
-        if !steps.is_empty() {
-            let section = steps.join(" › ");
-            self.set("section", section.into());
-        }
+        let steps = [self.text("debate"), self.text("subdebate")];
+        let section = match steps {
+            [Some(debate), Some(subdebate)] if debate != subdebate => format!("{debate} › {subdebate}"),
+            [Some(step), _] | [None, Some(step)] => step.to_owned(),
+            [None, None] => return,
+        };
+        self.set("section", section.into());
     }
 
     /// Topics as a list, from a list or a comma-separated text.
@@ -269,17 +250,13 @@ impl Speech {
         let given = ["topic_tags", "tags", "topics", "keywords"]
             .iter()
             .find_map(|name| self.fields.get(*name).filter(|value| !is_blank(value)));
-        let tags: Vec<String> = match given {
-            Some(Value::String(text)) => text.split([',', ';']).map(|tag| tag.trim().to_owned()).collect(),
-            Some(Value::Array(items)) => items
-                .iter()
-                .filter_map(Value::as_str)
-                .map(|tag| tag.trim().to_owned())
-                .collect(),
+        let tags: Vec<&str> = match given {
+            Some(Value::String(text)) => text.split([',', ';']).collect(),
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
             _ => return,
         };
-        let tags: Vec<String> = tags.into_iter().filter(|tag| !tag.is_empty()).collect();
-        self.set("topic_tags", json!(tags));
+        let tags = tags.into_iter().map(str::trim).filter(|tag| !tag.is_empty());
+        self.set("topic_tags", json!(tags.collect::<Vec<_>>()));
     }
 
     fn title(&mut self, heading: Option<String>, text: &str) -> String {
@@ -307,48 +284,33 @@ impl Speech {
             return;
         };
         let chamber = if chamber == HOUSE { "House" } else { chamber };
-        let mut reference = format!("{chamber} Hansard, {}", dates::long(date));
-        let page = match self.fields.get("page") {
-            Some(Value::String(page)) => page.trim().to_owned(),
-            Some(Value::Number(page)) => page.to_string(),
-            _ => String::new(),
-        };
-        if !page.is_empty() {
+        let mut reference = format!("{chamber} Hansard, {}", long_date(date));
+        if let Some(page) = self.fields.get("page").and_then(words::text) {
             reference.push_str(&format!(", p. {page}"));
         }
         self.set("hansard_reference", reference.into());
     }
 }
 
-/// Renames known fields in any spelling: `Hansard Reference` to `hansard_reference`.
+/// Renames known fields in any spelling: `Hansard Reference` to `hansard_reference`. Of two spellings of one name, the
+/// later one keeps its own.
 fn tidy_names(fields: &mut JsonObject) {
-    let odd: Vec<(String, &str)> = fields
-        .keys()
-        .filter_map(|key| {
-            let tidy = key.trim().to_lowercase().replace([' ', '-'], "_");
-            let known = KNOWN.iter().find(|name| **name == tidy)?;
-            (key != known && !fields.contains_key(*known)).then(|| (key.clone(), *known))
-        })
-        .collect();
-    for (key, known) in odd {
-        if let Some(value) = fields.shift_remove(&key)
-            && let Some(taken) = fields.insert(known.to_owned(), value)
+    let keys: Vec<String> = fields.keys().cloned().collect();
+    for key in keys {
+        let tidy = key.trim().to_lowercase().replace([' ', '-'], "_");
+        if KNOWN.split(' ').any(|known| known == tidy)
+            && !fields.contains_key(&tidy)
+            && let Some(value) = fields.shift_remove(&key)
         {
-            // If a file has two spellings of one name, the later one keeps its own.
-            let ours = fields.insert(known.to_owned(), taken);
-            fields.insert(key, ours.unwrap_or_default());
+            fields.insert(tidy, value);
         }
     }
 }
 
 /// Puts known fields first.
 fn in_order(mut fields: JsonObject) -> JsonObject {
-    let mut ordered = JsonObject::new();
-    for name in KNOWN {
-        if let Some(value) = fields.shift_remove(name) {
-            ordered.insert(name.to_owned(), value);
-        }
-    }
+    let known = KNOWN.split(' ').filter_map(|name| fields.shift_remove_entry(name));
+    let mut ordered: JsonObject = known.collect();
     ordered.extend(fields);
     ordered
 }
@@ -370,12 +332,7 @@ fn is_office(speaker: &str) -> bool {
 
 /// A value in a warning, truncated.
 fn shown(value: &str) -> String {
-    const MAX_CHARS: usize = 60;
-    if value.chars().count() <= MAX_CHARS {
-        return format!("`{value}`");
-    }
-    let cut: String = value.chars().take(MAX_CHARS).collect();
-    format!("`{cut}…`")
+    format!("`{}`", clip(value, 60))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tribune_corpus::manifest::Summary;
 use tribune_corpus::{
     Collection, DocumentsSource, Duplicates, FieldMap, Folder, IndexReport, Limits, Pool, Reading, Settings,
 };
-use tribune_speeches::{SpeechRules, SpeechesSource, ToolNames, collection, reading};
+use tribune_speeches::{SpeechRules, ToolNames, collection, reading};
 
 struct Speeches {
     dir: tempfile::TempDir,
@@ -41,16 +41,6 @@ impl Speeches {
         fs::create_dir(dir.path().join("speeches")).expect("folder");
         let source = Arc::new(source(dir.path(), reading, collection));
         Self { dir, source }
-    }
-
-    fn served(&self) -> SpeechesSource {
-        let links = Links::new("http://127.0.0.1");
-        SpeechesSource::new(
-            self.source.clone(),
-            ToolNames::for_source("hansard"),
-            SpeechRules::default(),
-            links,
-        )
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -99,7 +89,14 @@ fn source(root: &Path, reading: Reading, collection: Collection) -> DocumentsSou
         index_dir: root.join("index"),
         embedder: None,
     };
-    DocumentsSource::new(settings, Pool::start().expect("pool"))
+    let features = tribune_speeches::Speeches {
+        title: settings.title.clone(),
+        names: ToolNames::for_source("hansard"),
+        rules: SpeechRules::default(),
+        links: Links::new("http://127.0.0.1"),
+        incoming: None,
+    };
+    DocumentsSource::new(settings, Pool::start().expect("pool")).with_features(Arc::new(features))
 }
 
 fn data(name: &str) -> PathBuf {

@@ -11,7 +11,7 @@ fn key_of(id: &str) -> &str {
 async fn shown(speeches: &Speeches, key: &str) -> tribune_page::Reading {
     let document = speeches.fetch(key).await.expect("held");
     let context = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(30));
-    let view = speeches.served().view(&document, None, &context).await.expect("viewed");
+    let view = speeches.source.view(&document, None, &context).await.expect("viewed");
     match view {
         Some(View::Reading(reading)) => *reading,
         other => panic!("{key}: {other:?}"),

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tantivy::directory::error::LockError;
-use tantivy::schema::{IndexRecordOption, Term, Value};
-use tantivy::{DocSet, Index, IndexWriter, Searcher, TERMINATED, TantivyDocument, TantivyError};
+use tantivy::schema::Term;
+use tantivy::{Index, IndexWriter, Searcher, TantivyError};
 
-use super::schema::{ANALYZER, Fields, analyzer, date_of, facet_term};
-use super::version::{stored, stored_text};
+use super::schema::{ANALYZER, Fields, analyzer, facet_term};
+use super::segments::entries_with;
 use super::{attempt, entry, is_disk_full};
 use crate::engine::{Changes, EngineError, Entry, IndexedDocument, Lookup, Result};
 use crate::manifest::Manifest;
@@ -38,7 +38,7 @@ impl EmbeddedChanges {
         if let Err(error) = writer.garbage_collect_files().wait() {
             tracing::debug!(source, %error, "could not remove the leftovers of an earlier run");
         }
-        let payload = attempt("reading the index", index.load_metas())?.payload;
+        let payload = index.load_metas()?.payload;
         let manifest = match payload.as_ref().map(|name| Manifest::load(&dir.join(name))) {
             None => Manifest::default(),
             Some(Ok(manifest)) => manifest,
@@ -63,45 +63,20 @@ impl EmbeddedChanges {
         if let Some(searcher) = self.published.get() {
             return Ok(searcher);
         }
-        let reader = attempt("reading the index", self.index.reader())?;
+        let reader = self.index.reader()?;
         Ok(self.published.get_or_init(|| reader.searcher()))
     }
 
-    fn find(
-        &self,
-        searcher: &Searcher,
-        term: &Term,
-        is_wanted: &mut dyn FnMut(&IndexedDocument) -> bool,
-    ) -> tantivy::Result<Option<IndexedDocument>> {
-        for segment in searcher.segment_readers() {
-            let index = segment.inverted_index(term.field())?;
-            let Some(mut postings) = index.read_postings(term, IndexRecordOption::Basic)? else {
-                continue;
-            };
-            while postings.doc() != TERMINATED {
-                let doc = postings.doc();
-                if !segment.is_deleted(doc) {
-                    let holding = self.holding(&segment.get_store_reader(1)?.get(doc)?);
-                    if is_wanted(&holding) {
-                        return Ok(Some(holding));
-                    }
-                }
-                postings.advance();
+    /// After a worker has failed, the writer only reports that it was killed; committing returns the reason.
+    fn cause(&mut self, error: EngineError) -> EngineError {
+        match self.writer.prepare_commit() {
+            Err(cause) if is_disk_full(&cause) => EngineError::DiskFull,
+            Ok(prepared) => {
+                // Nothing of a failed run is committed.
+                drop(prepared.abort());
+                error
             }
-        }
-        Ok(None)
-    }
-
-    fn holding(&self, entry: &TantivyDocument) -> IndexedDocument {
-        IndexedDocument {
-            key: stored_text(entry, self.fields.key),
-            file: stored_text(entry, self.fields.file),
-            date: entry
-                .get_first(self.fields.day)
-                .and_then(|value| value.as_i64())
-                .and_then(date_of),
-            // Only documents of one passage have their fields on the same entry.
-            fields: stored(entry, self.fields.fields).and_then(|json| serde_json::from_str(&json).ok()),
+            Err(_) => error,
         }
     }
 }
@@ -124,7 +99,16 @@ impl Changes for EmbeddedChanges {
             Lookup::Key(key) => Term::from_field_text(self.fields.record, key),
             Lookup::Field(field, value) => facet_term(&self.fields, field, value),
         };
-        attempt("reading the index", self.find(self.published()?, &term, is_wanted))
+        for segment in self.published()?.segment_readers() {
+            for doc in entries_with(segment, &term)? {
+                let stored = segment.get_store_reader(1)?.get(doc)?;
+                let holder = entry::indexed_document(&self.fields, &stored);
+                if is_wanted(&holder) {
+                    return Ok(Some(holder));
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn remove(&mut self, file: &str) {
@@ -134,7 +118,8 @@ impl Changes for EmbeddedChanges {
     fn add(&mut self, entry: &Entry<'_>) -> Result<()> {
         let entries = attempt("writing a document's fields", entry::entries(&self.fields, entry))?;
         for entry in entries {
-            attempt("adding a document", self.writer.add_document(entry))?;
+            let added = attempt("adding a document", self.writer.add_document(entry));
+            added.map_err(|error| self.cause(error))?;
         }
         Ok(())
     }
@@ -151,19 +136,6 @@ impl Changes for EmbeddedChanges {
         attempt("committing the index", prepared.commit())?;
         Manifest::remove_others(&self.dir, &name);
         attempt("merging the index", self.writer.wait_merging_threads())
-    }
-
-    /// After a worker has failed, the writer only reports that it was killed; committing returns the reason.
-    fn cause(mut self: Box<Self>, error: EngineError) -> EngineError {
-        match self.writer.prepare_commit() {
-            Err(cause) if is_disk_full(&cause) => EngineError::DiskFull,
-            Ok(prepared) => {
-                // Nothing of a failed run is committed.
-                drop(prepared.abort());
-                error
-            }
-            Err(_) => error,
-        }
     }
 }
 

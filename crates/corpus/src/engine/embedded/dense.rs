@@ -5,13 +5,12 @@
 
 use std::collections::HashMap;
 
-use tantivy::columnar::Column;
+use tantivy::DocAddress;
 use tantivy::query::{EnableScoring, Query};
-use tantivy::{DocAddress, Searcher};
 use tribune_embed::scan::{self, ScanQuery};
 
 use super::best::{Best, BuildIdentity};
-use super::passage_id;
+use super::segments::Segments;
 use super::vectors::Vectors;
 use crate::engine::Candidate;
 
@@ -25,45 +24,40 @@ pub(super) struct Dense {
     /// The row of each entry over all segments, or none.
     row_of: Vec<u32>,
     /// The first entry of each segment.
-    bases: Vec<u32>,
+    bases: Vec<usize>,
     /// The number of passages, and of those with a vector.
     pub(super) passages: usize,
     pub(super) covered: usize,
 }
 
 impl Dense {
-    /// `contents` is the column of content hashes of each segment of `searcher`.
-    pub(super) fn new(searcher: &Searcher, contents: &[Column<u64>], vectors: Vectors) -> Self {
-        let entries: usize = searcher.segment_readers().iter().map(|s| s.max_doc() as usize).sum();
-        let rows: HashMap<u64, u32, BuildIdentity> = vectors
-            .keys
-            .iter()
-            .zip(0u32..)
-            .map(|(key, row)| (key.content, row))
-            .collect();
+    pub(super) fn new(segments: &Segments, vectors: Vectors) -> tantivy::Result<Self> {
+        let keys = vectors.keys.iter().zip(0u32..);
+        let rows: HashMap<u64, u32, BuildIdentity> = keys.map(|(key, row)| (key.content, row)).collect();
         let mut dense = Self {
-            row_of: vec![NONE; entries],
-            bases: Vec::with_capacity(searcher.segment_readers().len()),
+            row_of: Vec::new(),
+            bases: Vec::new(),
             passages: 0,
             covered: 0,
             vectors,
         };
-        let mut base = 0u32;
-        for (segment, content) in searcher.segment_readers().iter().zip(contents) {
+        for segment in segments.iter() {
+            let base = dense.row_of.len();
             dense.bases.push(base);
-            for doc in segment.doc_ids_alive() {
-                let Some(content) = content.first(doc) else {
+            dense.row_of.resize(base + segment.reader.max_doc() as usize, NONE);
+            let contents = segment.reader.fast_fields().u64("content")?;
+            for doc in segment.reader.doc_ids_alive() {
+                let Some(content) = contents.first(doc) else {
                     continue; // the record of a longer document
                 };
                 dense.passages += 1;
                 if let Some(row) = rows.get(&content) {
-                    dense.row_of[(base + doc) as usize] = *row;
+                    dense.row_of[base + doc as usize] = *row;
                     dense.covered += 1;
                 }
             }
-            base += segment.max_doc();
         }
-        dense
+        Ok(dense)
     }
 
     /// Whether enough passages have vectors to rank by them. The few others are ranked by keywords only.
@@ -72,39 +66,36 @@ impl Dense {
     }
 
     pub(super) fn has_vector(&self, address: DocAddress) -> bool {
-        self.row_of[self.entry(address)] != NONE
+        self.row(address) != NONE
     }
 
-    /// The best passage of each of the `depth` nearest documents, best first. `documents` has the column of document
-    /// hashes of each segment.
+    /// The best passage of each of the `depth` nearest documents, best first.
     pub(super) fn nearest(
         &self,
         vector: &[f32],
         depth: usize,
-        searcher: &Searcher,
-        documents: &[Column<u64>],
+        segments: &Segments,
         only: Option<&dyn Query>,
     ) -> tantivy::Result<Vec<Candidate>> {
         let scores = self.scores(vector);
         let only = only
-            .map(|query| query.weight(EnableScoring::disabled_from_searcher(searcher)))
+            .map(|query| query.weight(EnableScoring::disabled_from_searcher(&segments.searcher)))
             .transpose()?;
         let mut best = Best::new(depth);
-        for (number, (segment, column)) in (0u32..).zip(searcher.segment_readers().iter().zip(documents)) {
-            let base = self.bases[number as usize] as usize;
-            let rows = &self.row_of[base..base + segment.max_doc() as usize];
+        for (segment, base) in segments.iter().zip(&self.bases) {
+            let rows = &self.row_of[*base..base + segment.reader.max_doc() as usize];
             let mut consider = |doc: u32, row: u32| {
                 // Most passages end here, so that the document is looked up only for the rest.
                 if row == NONE || scores[row as usize] < best.least() {
                     return;
                 }
-                if let Some(document) = column.first(doc) {
-                    best.offer(document, scores[row as usize], passage_id(DocAddress::new(number, doc)));
+                if let Some(document) = segment.documents.first(doc) {
+                    best.offer(document, scores[row as usize], segment.passage(doc));
                 }
             };
             match &only {
                 None => (0u32..).zip(rows).for_each(|(doc, row)| consider(doc, *row)),
-                Some(weight) => weight.for_each_no_score(segment, &mut |docs| {
+                Some(weight) => weight.for_each_no_score(segment.reader, &mut |docs| {
                     docs.iter().for_each(|doc| consider(*doc, rows[*doc as usize]));
                 })?,
             }
@@ -113,26 +104,16 @@ impl Dense {
     }
 
     /// The mean of the vectors of entries, if they have any.
-    pub(super) fn mean(&self, entries: &[DocAddress]) -> Option<Vec<f32>> {
-        let dimensions = self.vectors.dimensions();
-        let mut mean = vec![0.0f32; dimensions];
-        let mut any = false;
-        for address in entries {
-            let row = self.row_of[self.entry(*address)];
-            if row == NONE {
-                continue;
-            }
-            any = true;
+    pub(super) fn mean(&self, entries: impl Iterator<Item = DocAddress>) -> Option<Vec<f32>> {
+        let mut mean = vec![0.0f32; self.vectors.dimensions];
+        for row in entries.map(|entry| self.row(entry)).filter(|row| *row != NONE) {
             for (sum, value) in mean.iter_mut().zip(self.vectors.vector(row as usize)) {
                 *sum += value;
             }
         }
         let length = mean.iter().map(|value| value * value).sum::<f32>().sqrt();
-        if !any || length == 0.0 {
-            return None;
-        }
         mean.iter_mut().for_each(|value| *value /= length);
-        Some(mean)
+        (length > 0.0).then_some(mean)
     }
 
     /// The cosine of every row with `vector`.
@@ -175,7 +156,7 @@ impl Dense {
         }
     }
 
-    fn entry(&self, address: DocAddress) -> usize {
-        (self.bases[address.segment_ord as usize] + address.doc_id) as usize
+    fn row(&self, address: DocAddress) -> u32 {
+        self.row_of[self.bases[address.segment_ord as usize] + address.doc_id as usize]
     }
 }

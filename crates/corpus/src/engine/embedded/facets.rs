@@ -3,76 +3,63 @@
 use std::collections::{HashMap, HashSet};
 
 use tantivy::query::{AllQuery, EnableScoring, Query};
-use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocSet, TERMINATED, TantivyDocument};
 use tribune_core::JsonObject;
 
 use super::filter;
-use super::schema::{facet_prefix, folded};
-use super::version::{EmbeddedVersion, stored_fields, stored_text};
+use super::schema::{Fields, folded};
+use super::segments::Segments;
+use crate::engine::PassageId;
 use crate::query::Filter;
 
 /// The most values that are counted.
 const MAX_FACETS: usize = 1_000;
 
-impl EmbeddedVersion {
-    /// Counts each document once per value, however many passages it has.
-    pub(super) fn count_values(&self, field: &str, filter: &Filter) -> tantivy::Result<Vec<(String, u64)>> {
-        let matching = filter::query(filter, &self.searcher, &self.fields)?.unwrap_or_else(|| Box::new(AllQuery));
-        let matching = matching.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
-        let prefix = facet_prefix(field);
-        // By folded value: one of its passages, and the documents.
-        let mut values: HashMap<String, (DocAddress, HashSet<u64>)> = HashMap::new();
-        for (segment, (reader, documents)) in (0u32..).zip(self.searcher.segment_readers().iter().zip(&self.documents))
-        {
-            let mut matches: HashSet<u32> = HashSet::new();
-            matching.for_each_no_score(reader, &mut |docs| matches.extend(docs))?;
-            let index = reader.inverted_index(self.fields.facet)?;
-            let mut terms = index.terms().range().ge(prefix.as_bytes()).into_stream()?;
-            while terms.advance() {
-                let Some(value) = terms.key().strip_prefix(prefix.as_bytes()) else {
-                    break;
-                };
-                let value = String::from_utf8_lossy(value).into_owned();
-                let mut postings = index.read_postings_from_terminfo(terms.value(), IndexRecordOption::Basic)?;
-                while postings.doc() != TERMINATED {
-                    let doc = postings.doc();
-                    if !reader.is_deleted(doc)
-                        && matches.contains(&doc)
-                        && let Some(document) = documents.first(doc)
-                        && (values.len() < MAX_FACETS || values.contains_key(&value))
-                    {
-                        let at = DocAddress::new(segment, doc);
-                        let (_, held) = values.entry(value.clone()).or_insert_with(|| (at, HashSet::new()));
-                        held.insert(document);
-                    }
-                    postings.advance();
+/// A value's documents, each once however many passages it has, and one of their passages.
+pub(super) struct Counted {
+    pub(super) documents: HashSet<u64>,
+    pub(super) passage: PassageId,
+}
+
+/// The values, folded, in documents that meet a filter.
+pub(super) fn count(
+    segments: &Segments,
+    fields: &Fields,
+    field: &str,
+    filter: &Filter,
+) -> tantivy::Result<HashMap<String, Counted>> {
+    let matching = filter::query(filter, segments, fields)?.unwrap_or_else(|| Box::new(AllQuery));
+    let matching = matching.weight(EnableScoring::disabled_from_searcher(&segments.searcher))?;
+    let mut values: HashMap<String, Counted> = HashMap::new();
+    for segment in segments.iter() {
+        let mut matches: HashSet<u32> = HashSet::new();
+        matching.for_each_no_score(segment.reader, &mut |docs| matches.extend(docs))?;
+        segment.each_value(fields, field, |value, info| {
+            for doc in segment.entries_of(fields, info)?.filter(|doc| matches.contains(doc)) {
+                if let Some(document) = segment.documents.first(doc)
+                    && (values.len() < MAX_FACETS || values.contains_key(value))
+                {
+                    let counted = values.entry(value.to_owned()).or_insert_with(|| Counted {
+                        documents: HashSet::new(),
+                        passage: segment.passage(doc),
+                    });
+                    counted.documents.insert(document);
                 }
             }
-        }
-        let mut counted = Vec::with_capacity(values.len());
-        for (value, (at, documents)) in values {
-            counted.push((self.spelling(field, &value, at)?, documents.len() as u64));
-        }
-        counted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Ok(counted)
+            Ok(())
+        })?;
     }
+    Ok(values)
+}
 
-    /// A folded value in the spelling of a document.
-    fn spelling(&self, field: &str, value: &str, at: DocAddress) -> tantivy::Result<String> {
-        let entry: TantivyDocument = self.searcher.doc(at)?;
-        let fields = match self.record(&stored_text(&entry, self.fields.key))? {
-            Some(record) => stored_fields(&record, self.fields.fields),
-            None => JsonObject::new(),
-        };
-        let given = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(field));
-        let spelled = given.and_then(|(_, given)| match given {
-            serde_json::Value::Array(items) => items
-                .iter()
-                .filter_map(|item| item.as_str())
-                .find(|item| folded(item) == value),
-            single => single.as_str(),
-        });
-        Ok(spelled.unwrap_or(value).to_owned())
-    }
+/// A folded value in the spelling of a document.
+pub(super) fn spelling(stored: &JsonObject, field: &str, value: &str) -> Option<String> {
+    let (_, given) = stored.iter().find(|(name, _)| name.eq_ignore_ascii_case(field))?;
+    let given = match given {
+        serde_json::Value::Array(items) => {
+            let mut texts = items.iter().filter_map(|item| item.as_str());
+            texts.find(|item| folded(item) == value)
+        }
+        single => single.as_str(),
+    };
+    given.map(str::to_owned)
 }

@@ -1,21 +1,21 @@
 //! Conditions as tantivy queries that do not score.
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use jiff::civil::Date;
+use tantivy::Term;
 use tantivy::query::{AllQuery, BooleanQuery, EmptyQuery, Query, RangeQuery, TermQuery, TermSetQuery};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{Searcher, Term};
 
 use super::schema::{Fields, days, facet_prefix, facet_term, folded};
+use super::segments::Segments;
 use crate::query::{Condition, Filter};
 
 /// `None` if there are no conditions.
-pub(super) fn query(filter: &Filter, searcher: &Searcher, fields: &Fields) -> tantivy::Result<Option<Box<dyn Query>>> {
-    let mut parts: Vec<Box<dyn Query>> = Vec::with_capacity(filter.0.len());
-    for part in &filter.0 {
-        parts.push(condition(part, searcher, fields)?);
-    }
+pub(super) fn query(filter: &Filter, segments: &Segments, fields: &Fields) -> tantivy::Result<Option<Box<dyn Query>>> {
+    let parts = filter.0.iter().map(|part| condition(part, segments, fields));
+    let mut parts = parts.collect::<tantivy::Result<Vec<_>>>()?;
     Ok(match parts.len() {
         0 => None,
         1 => parts.pop(),
@@ -25,7 +25,7 @@ pub(super) fn query(filter: &Filter, searcher: &Searcher, fields: &Fields) -> ta
 
 pub(super) fn condition(
     condition: &Condition,
-    searcher: &Searcher,
+    segments: &Segments,
     fields: &Fields,
 ) -> tantivy::Result<Box<dyn Query>> {
     Ok(match condition {
@@ -33,7 +33,7 @@ pub(super) fn condition(
             facet_term(fields, field, value),
             IndexRecordOption::Basic,
         )),
-        Condition::Holds { field, part } => values_holding(searcher, fields, field, part)?,
+        Condition::Holds { field, part } => values_holding(segments, fields, field, part)?,
         Condition::Days { from, until } => {
             let term = |date: &Date| Term::from_field_i64(fields.day, days(*date));
             let bound = |date: &Option<Date>| date.as_ref().map(term).map_or(Bound::Unbounded, Bound::Included);
@@ -60,59 +60,29 @@ fn range(from: Bound<Term>, until: Bound<Term>) -> Box<dyn Query> {
 
 /// The parts of a name without titles: "Hon. Katter, Bob MP" is katter and bob.
 fn name_parts(name: &str) -> Vec<String> {
-    const TITLES: [&str; 16] = [
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "dr",
-        "prof",
-        "sir",
-        "dame",
-        "hon",
-        "the",
-        "honourable",
-        "senator",
-        "sen",
-        "mp",
-        "member",
-        "minister",
-    ];
-    let folded = folded(name);
+    const TITLES: &str = "mr mrs ms miss dr prof sir dame hon the honourable senator sen mp member minister";
     let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
-    let words: Vec<String> = folded
-        .split_whitespace()
-        .map(bare)
+    let words = folded(name).split_whitespace().map(bare).collect::<Vec<_>>();
+    let (titles, names): (Vec<_>, Vec<_>) = words
+        .into_iter()
         .filter(|word| !word.is_empty())
-        .collect();
-    let names: Vec<String> = words
-        .iter()
-        .filter(|word| !TITLES.contains(&word.as_str()))
-        .cloned()
-        .collect();
-    if names.is_empty() { words } else { names }
+        .partition(|word| TITLES.split(' ').any(|title| title == word));
+    if names.is_empty() { titles } else { names }
 }
 
 /// Every value of the field that contains `part`. A corpus has far fewer names than passages.
-fn values_holding(searcher: &Searcher, fields: &Fields, field: &str, part: &str) -> tantivy::Result<Box<dyn Query>> {
+fn values_holding(segments: &Segments, fields: &Fields, field: &str, part: &str) -> tantivy::Result<Box<dyn Query>> {
     let wanted = name_parts(part);
     let prefix = facet_prefix(field);
-    let mut terms = Vec::new();
-    for segment in searcher.segment_readers() {
-        let index = segment.inverted_index(fields.facet)?;
-        let mut values = index.terms().range().ge(prefix.as_bytes()).into_stream()?;
-        while values.advance() {
-            let Some(value) = values.key().strip_prefix(prefix.as_bytes()) else {
-                break;
-            };
-            let value = String::from_utf8_lossy(value);
+    let mut terms = BTreeSet::new();
+    for segment in segments.iter() {
+        segment.each_value(fields, field, |value, _| {
             if wanted.iter().all(|part| value.contains(part.as_str())) {
-                terms.push(Term::from_field_text(fields.facet, &format!("{prefix}{value}")));
+                terms.insert(Term::from_field_text(fields.facet, &format!("{prefix}{value}")));
             }
-        }
+            Ok(())
+        })?;
     }
-    terms.sort_unstable();
-    terms.dedup();
     if terms.is_empty() || wanted.is_empty() {
         return Ok(Box::new(EmptyQuery));
     }

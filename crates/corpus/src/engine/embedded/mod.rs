@@ -1,8 +1,9 @@
 //! The built-in engine: tantivy, and vectors in files.
 //!
-//! - `schema`: the fields of an index; `entry` fills them from a record;
+//! - `schema`: the fields of an index; `entry` writes and reads them;
 //! - `changes`: an atomic change of the index;
-//! - `version`: one published version, read by `lexical` (words) and `dense` (vectors), with `best` documents;
+//! - `version`: one published version, ranked by `lexical` (words) and `dense` (vectors), with `best` documents;
+//! - `segments`: its segments, and the entries with a value;
 //! - `filter`: conditions as queries; `facets`: counted values; `timeline`: dated documents in order;
 //! - `vectors`: vectors on disk, by the hash of their text.
 //!
@@ -17,15 +18,18 @@ mod facets;
 mod filter;
 mod lexical;
 mod schema;
+mod segments;
 mod timeline;
 mod vectors;
 mod version;
 
+use std::error::Error;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tantivy::DocAddress;
+use tantivy::{DocAddress, TantivyError};
 use tribune_embed::Embedder;
 
 pub use self::schema::EnglishWords;
@@ -75,16 +79,15 @@ impl Engine for Embedded {
 
     fn open(&self) -> Result<Option<Arc<dyn Version>>> {
         let opened = version::EmbeddedVersion::open(&self.source, &self.dir, self.model.as_ref());
-        let version = attempt("opening the index", opened)?;
-        Ok(version.map(|version| Arc::new(version) as Arc<dyn Version>))
+        Ok(match attempt("opening the index", opened)? {
+            Some(version) => Some(Arc::new(version)),
+            None => None,
+        })
     }
 
     fn begin(&self, bytes: u64) -> Result<Box<dyn Changes>> {
-        Ok(Box::new(changes::EmbeddedChanges::begin(
-            &self.source,
-            &self.dir,
-            bytes,
-        )?))
+        let changes = changes::EmbeddedChanges::begin(&self.source, &self.dir, bytes)?;
+        Ok(Box::new(changes))
     }
 
     fn vectors(&self) -> Result<Option<Box<dyn VectorWriter>>> {
@@ -122,34 +125,43 @@ fn address(PassageId(id): PassageId) -> DocAddress {
     DocAddress::new((id >> 32) as u32, (id & u64::from(u32::MAX)) as u32)
 }
 
+impl From<TantivyError> for EngineError {
+    fn from(cause: TantivyError) -> Self {
+        failed("reading the index", cause)
+    }
+}
+
+impl From<io::Error> for EngineError {
+    fn from(cause: io::Error) -> Self {
+        failed("reading the index", cause)
+    }
+}
+
 fn attempt<T, E>(doing: &'static str, result: std::result::Result<T, E>) -> Result<T>
 where
-    E: std::error::Error + Send + Sync + 'static,
+    E: Error + Send + Sync + 'static,
 {
-    result.map_err(|cause| {
-        if is_disk_full(&cause) {
-            EngineError::DiskFull
-        } else {
-            EngineError::Failed {
-                doing,
-                cause: Box::new(cause),
-            }
-        }
-    })
+    result.map_err(|cause| failed(doing, cause))
+}
+
+fn failed(doing: &'static str, cause: impl Error + Send + Sync + 'static) -> EngineError {
+    if is_disk_full(&cause) {
+        return EngineError::DiskFull;
+    }
+    EngineError::Failed {
+        doing,
+        cause: Box::new(cause),
+    }
 }
 
 /// Once a worker is gone, tantivy reports its failed write only as text, so both are checked.
-fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if error
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|e| e.kind() == std::io::ErrorKind::StorageFull)
-        {
-            return true;
-        }
-        cause = error.source();
-    }
+fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
+    let is_storage_full = |error: &(dyn Error + 'static)| {
+        let io = error.downcast_ref::<io::Error>();
+        io.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
+    };
     let text = format!("{error} {error:?}");
-    text.contains("No space left on device") || text.contains("StorageFull")
+    std::iter::successors(Some(error), |&error| error.source()).any(is_storage_full)
+        || text.contains("No space left on device")
+        || text.contains("StorageFull")
 }

@@ -12,6 +12,7 @@ use tantivy::tokenizer::{
     AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer, TokenStream,
 };
 
+pub(super) use crate::engine::days;
 use crate::passage::Words;
 
 /// Changes when older indexes can no longer be read; part of the folder's name.
@@ -107,17 +108,11 @@ pub(super) fn analyzer() -> TextAnalyzer {
 }
 
 /// The words of an index as the analyser makes them.
-pub struct EnglishWords(TextAnalyzer);
+pub struct EnglishWords(pub(super) TextAnalyzer);
 
 impl Default for EnglishWords {
     fn default() -> Self {
         Self(analyzer())
-    }
-}
-
-impl EnglishWords {
-    pub(super) fn new(analyzer: TextAnalyzer) -> Self {
-        Self(analyzer)
     }
 }
 
@@ -134,12 +129,6 @@ pub(super) fn date_of(day: i64) -> Option<jiff::civil::Date> {
     jiff::civil::date(1970, 1, 1).checked_add(day).ok()
 }
 
-/// Days since 1970-01-01.
-pub(crate) fn days(date: jiff::civil::Date) -> i64 {
-    let epoch = jiff::civil::date(1970, 1, 1);
-    i64::from(epoch.until(date).map_or(0, |span| span.get_days()))
-}
-
 /// Longer values cannot be filtered by.
 pub(super) const MAX_FACET_BYTES: usize = 120;
 
@@ -151,9 +140,9 @@ pub(super) fn folded(value: &str) -> String {
         .build();
     let joined = value.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut folded = String::with_capacity(joined.len());
-    tantivy::tokenizer::TokenStream::process(&mut analyzer.token_stream(&joined), &mut |token| {
-        folded.push_str(&token.text);
-    });
+    analyzer
+        .token_stream(&joined)
+        .process(&mut |token| folded.push_str(&token.text));
     folded
 }
 

@@ -1,85 +1,64 @@
-//! DatedDocument documents in order: by series, day and page.
+//! Dated documents in order: by series, day and page.
 
 use std::collections::{HashMap, HashSet};
 
 use tantivy::columnar::Column;
-use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, DocSet, Searcher, SegmentReader, TERMINATED};
 
-use super::passage_id;
-use super::schema::{Fields, facet_prefix};
+use super::schema::Fields;
+use super::segments::{Segment, Segments};
 use crate::collection::Timeline;
 use crate::engine::TimelineEntry;
 
-pub(super) fn places(
-    searcher: &Searcher,
-    documents: &[Column<u64>],
-    fields: &Fields,
-    timeline: Timeline,
-) -> tantivy::Result<Vec<TimelineEntry>> {
-    let mut series = Series::default();
+pub(super) fn entries(segments: &Segments, fields: &Fields, timeline: Timeline) -> tantivy::Result<Vec<TimelineEntry>> {
+    let mut numbers = HashMap::new();
     let page = timeline.page.map(|field| format!("numbers.{field}"));
     let mut known: HashSet<u64> = HashSet::new();
-    let mut places = Vec::new();
-    for (segment, (reader, documents)) in (0u32..).zip(searcher.segment_readers().iter().zip(documents)) {
-        let days: Column<i64> = reader.fast_fields().i64("day")?;
+    let mut entries = Vec::new();
+    for segment in segments.iter() {
+        let days = segment.reader.fast_fields().i64("day")?;
         let pages: Option<Column<f64>> = match &page {
-            Some(page) => reader.fast_fields().column_opt(page)?,
+            Some(page) => segment.reader.fast_fields().column_opt(page)?,
             None => None,
         };
-        let series_of = match timeline.series {
-            Some(field) => series.by_entry(reader, fields, field)?,
+        let series = match timeline.series {
+            Some(field) => series_by_entry(segment, fields, field, &mut numbers)?,
             None => Vec::new(),
         };
-        let mut last = None;
-        for doc in reader.doc_ids_alive() {
-            // Passages of a document are mostly adjacent; the records of longer documents have no ordinal.
-            let Some(document) = documents.first(doc).filter(|document| last != Some(*document)) else {
-                continue;
-            };
-            last = Some(document);
-            if let Some(day) = days.first(doc)
+        for doc in segment.reader.doc_ids_alive() {
+            if let Some(document) = segment.documents.first(doc)
+                && let Some(day) = days.first(doc)
                 && known.insert(document)
             {
-                places.push(TimelineEntry {
-                    series: series_of.get(doc as usize).copied().unwrap_or_default(),
+                let page = pages.as_ref().and_then(|pages| pages.first(doc));
+                entries.push(TimelineEntry {
+                    series: series.get(doc as usize).copied().unwrap_or_default(),
                     day,
-                    page: pages
-                        .as_ref()
-                        .and_then(|pages| pages.first(doc))
-                        .map_or(0, |page| page as u32),
-                    passage: passage_id(DocAddress::new(segment, doc)),
+                    page: page.map_or(0, |page| page as u32),
+                    passage: segment.passage(doc),
                     document,
                 });
             }
         }
     }
-    places.sort_unstable();
-    Ok(places)
+    entries.sort_unstable();
+    Ok(entries)
 }
 
-/// A number per series, the same in all segments.
-#[derive(Default)]
-struct Series(HashMap<Vec<u8>, u16>);
-
-impl Series {
-    /// The series of each entry of a segment.
-    fn by_entry(&mut self, reader: &SegmentReader, fields: &Fields, field: &str) -> tantivy::Result<Vec<u16>> {
-        let prefix = facet_prefix(field);
-        let index = reader.inverted_index(fields.facet)?;
-        let mut values = index.terms().range().ge(prefix.as_bytes()).into_stream()?;
-        let mut series_of = vec![0; reader.max_doc() as usize];
-        while values.advance() && values.key().starts_with(prefix.as_bytes()) {
-            let next = u16::try_from(self.0.len() + 1).unwrap_or(u16::MAX);
-            let series = *self.0.entry(values.key().to_owned()).or_insert(next);
-            let mut postings = index.read_postings_from_terminfo(values.value(), IndexRecordOption::Basic)?;
-            while postings.doc() != TERMINATED {
-                if let Some(of) = series_of.get_mut(postings.doc() as usize) {
-                    *of = series;
-                }
-                postings.advance();
-            }
+/// The series of each entry of a segment. `numbers` has the number of each series, the same in all segments.
+fn series_by_entry(
+    segment: Segment<'_>,
+    fields: &Fields,
+    field: &str,
+    numbers: &mut HashMap<String, u16>,
+) -> tantivy::Result<Vec<u16>> {
+    let mut series = vec![0; segment.reader.max_doc() as usize];
+    segment.each_value(fields, field, |value, info| {
+        let next = u16::try_from(numbers.len() + 1).unwrap_or(u16::MAX);
+        let number = *numbers.entry(value.to_owned()).or_insert(next);
+        for doc in segment.entries_of(fields, info)? {
+            series[doc as usize] = number;
         }
-        Ok(series_of)
-    }
+        Ok(())
+    })?;
+    Ok(series)
 }

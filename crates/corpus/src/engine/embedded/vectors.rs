@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 use tribune_embed::Embedder;
 use tribune_embed::scan::Rows;
 
-use self::writer::VectorWriter;
+use self::writer::{StoredRows, VectorWriter};
 
 /// The content hash and the scale of one row.
 const KEY_BYTES: usize = 12;
+const TOO_SHORT: &str = "the vector file is shorter than its commit says";
 const KEEP_OTHER_MODELS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The commit file.
@@ -80,23 +81,28 @@ impl VectorStore {
     }
 
     pub(super) fn open(&self, embedder: &dyn Embedder) -> io::Result<Option<Vectors>> {
-        let Some(commit) = self.commit(embedder)? else {
-            return Ok(None);
-        };
-        if commit.rows == 0 {
-            return Ok(None);
+        match self.commit(embedder)? {
+            Some(commit) if commit.rows > 0 => self.vectors(commit).map(Some),
+            _ => Ok(None),
         }
-        let keys = read_exactly(&self.file(commit.generation, "keys"), commit.rows * KEY_BYTES)?;
+    }
+
+    fn vectors(&self, commit: Commit) -> io::Result<Vectors> {
         let rows = File::open(self.file(commit.generation, "rows"))?;
-        let bytes = commit.rows * commit.dimensions;
-        if rows.metadata()?.len() < bytes as u64 {
-            return Err(io::Error::other("the vector file is shorter than its commit says"));
+        if rows.metadata()?.len() < (commit.rows * commit.dimensions) as u64 {
+            return Err(io::Error::other(TOO_SHORT));
         }
-        Ok(Some(Vectors {
-            keys: keys.chunks_exact(KEY_BYTES).map(Key::unpacked).collect(),
+        Ok(Vectors {
+            keys: self.keys(&commit)?,
             rows: map(&rows)?,
-            commit,
-        }))
+            dimensions: commit.dimensions,
+        })
+    }
+
+    fn keys(&self, commit: &Commit) -> io::Result<Vec<Key>> {
+        let mut keys = vec![0; commit.rows * KEY_BYTES];
+        File::open(self.file(commit.generation, "keys"))?.read_exact(&mut keys)?;
+        Ok(keys.as_chunks().0.iter().map(Key::unpacked).collect())
     }
 
     /// Opens the store for writing. One writer at a time, across processes; the system releases the lock of a killed
@@ -113,19 +119,25 @@ impl VectorStore {
             Err(fs::TryLockError::WouldBlock) => return Ok(None),
             Err(fs::TryLockError::Error(error)) => return Err(error),
         }
-        let commit = match self.commit(embedder) {
-            Ok(Some(commit)) => commit,
-            Ok(None) => self.fresh(embedder, 1),
-            Err(error) => {
-                tracing::warn!(%error, "the vectors cannot be read; building them again");
-                self.fresh(embedder, self.unused_generation())
-            }
+        let fresh = |generation| Commit {
+            model: embedder.name().to_owned(),
+            fingerprint: embedder.fingerprint().to_owned(),
+            dimensions: embedder.dimensions(),
+            generation,
+            rows: 0,
         };
-        let mut writer = VectorWriter::open(self.clone(), commit, lock).or_else(|(error, lock)| {
-            tracing::warn!(%error, "the vectors cannot be read; building them again");
-            let fresh = self.fresh(embedder, self.unused_generation());
-            VectorWriter::open(self.clone(), fresh, lock).map_err(|(error, _)| error)
-        })?;
+        let commit = self.commit(embedder).map(|commit| commit.unwrap_or_else(|| fresh(1)));
+        let rows = commit
+            .and_then(|commit| StoredRows::open(self, commit))
+            .or_else(|error| {
+                tracing::warn!(%error, "the vectors cannot be read; building them again");
+                StoredRows::open(self, fresh(self.unused_generation()))
+            })?;
+        let mut writer = VectorWriter {
+            store: self.clone(),
+            rows,
+            _lock: lock,
+        };
         writer.remove_other_generations();
         Ok(Some(writer))
     }
@@ -135,16 +147,6 @@ impl VectorStore {
         let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.split_once('.')?.0.parse::<u64>().ok());
         1 + numbers.max().unwrap_or(0)
-    }
-
-    fn fresh(&self, embedder: &dyn Embedder, generation: u64) -> Commit {
-        Commit {
-            model: embedder.name().to_owned(),
-            fingerprint: embedder.fingerprint().to_owned(),
-            dimensions: embedder.dimensions(),
-            generation,
-            rows: 0,
-        }
     }
 
     /// Removes stores of other models that have not been used for long. A recent one may still be in use, and people
@@ -182,11 +184,10 @@ impl Key {
         bytes
     }
 
-    fn unpacked(bytes: &[u8]) -> Self {
-        let four = |at: usize| -> [u8; 4] { [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]] };
+    fn unpacked(&[a, b, c, d, e, f, g, h, scale @ ..]: &[u8; KEY_BYTES]) -> Self {
         Self {
-            content: u64::from(u32::from_le_bytes(four(0))) | (u64::from(u32::from_le_bytes(four(4))) << 32),
-            scale: f32::from_le_bytes(four(8)),
+            content: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            scale: f32::from_le_bytes(scale),
         }
     }
 }
@@ -195,7 +196,7 @@ impl Key {
 pub(super) struct Vectors {
     pub(super) keys: Vec<Key>,
     rows: Mmap,
-    pub(super) commit: Commit,
+    pub(super) dimensions: usize,
 }
 
 impl Vectors {
@@ -203,13 +204,9 @@ impl Vectors {
         self.keys.len()
     }
 
-    pub(super) fn dimensions(&self) -> usize {
-        self.commit.dimensions
-    }
-
     /// The bytes of rows `from..to`.
     pub(super) fn rows(&self, from: usize, to: usize) -> Rows<'_> {
-        let dimensions = self.dimensions();
+        let dimensions = self.dimensions;
         Rows {
             records: &self.rows[from * dimensions..to * dimensions],
             stride: dimensions,
@@ -221,15 +218,9 @@ impl Vectors {
     /// The vector of a row.
     pub(super) fn vector(&self, row: usize) -> impl Iterator<Item = f32> {
         let scale = self.keys[row].scale;
-        let bytes = &self.rows[row * self.dimensions()..(row + 1) * self.dimensions()];
+        let bytes = &self.rows[row * self.dimensions..(row + 1) * self.dimensions];
         bytes.iter().map(move |byte| scale * f32::from(byte.cast_signed()))
     }
-}
-
-fn read_exactly(path: &Path, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut read = vec![0; bytes];
-    File::open(path)?.read_exact(&mut read)?;
-    Ok(read)
 }
 
 #[allow(unsafe_code)]

@@ -1,70 +1,40 @@
 //! Names of speakers.
 
-/// A speaker, as the transcript describes them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Talker {
-    /// `Evans, Sen Christopher`
-    pub(super) indexed: String,
-    /// `Senator CHRIS EVANS`
-    pub(super) displayed: String,
-    pub(super) id: String,
-    pub(super) electorate: String,
-    pub(super) party: String,
-    pub(super) role: String,
-    pub(super) page: String,
-    pub(super) time: String,
-    pub(super) in_government: String,
-    pub(super) first_speech: String,
-}
+use super::elements::Values;
 
-impl Talker {
-    /// Stores the value of an element in `<talker>`.
-    pub(super) fn keep(&mut self, name: &str, role: &str, value: String) {
-        let place = match (name, role) {
-            ("name", "display") => &mut self.displayed,
-            ("name", _) => &mut self.indexed,
-            ("name.id", _) => &mut self.id,
-            ("electorate", _) => &mut self.electorate,
-            ("party", _) => &mut self.party,
-            ("role", _) => &mut self.role,
-            ("page.no", _) => &mut self.page,
-            ("time.stamp", _) => &mut self.time,
-            ("in.gov", _) => &mut self.in_government,
-            ("first.speech", _) => &mut self.first_speech,
-            _ => return,
-        };
-        *place = value;
-    }
+/// The name as `<name role="display">` shows it: `Senator CHRIS EVANS`. That of `<name>` is `Evans, Sen Christopher`.
+pub(super) const DISPLAYED: &str = "name display";
 
+/// A speaker, by the values in `<talker>`.
+impl Values {
     /// `Christopher Evans`, in reading order.
-    pub(super) fn name(&self) -> String {
-        if self.indexed.is_empty() {
-            self.displayed.clone()
-        } else {
-            in_reading_order(&self.indexed)
+    pub(super) fn full_name(&self) -> String {
+        match self.get("name") {
+            "" => self.get(DISPLAYED).to_owned(),
+            indexed => in_reading_order(indexed),
         }
     }
 
     /// The name shown before the words.
     pub(super) fn label(&self) -> String {
-        if self.displayed.is_empty() {
-            in_reading_order(&self.indexed)
-        } else {
-            self.displayed.clone()
+        match self.get(DISPLAYED) {
+            "" => in_reading_order(self.get("name")),
+            displayed => displayed.to_owned(),
         }
     }
 
     /// Whether a name in the text is this person: `Mr MORRISON:` is `Morrison, Scott, MP`.
     pub(super) fn answers_to(&self, name: &str) -> bool {
-        let family = self.indexed.split(',').next().unwrap_or_default().trim().to_lowercase();
+        let family = self.get("name").split(',').next().unwrap_or_default();
+        let family = family.trim().to_lowercase();
         !family.is_empty() && name.to_lowercase().contains(&family)
     }
 
-    pub(super) fn is(&self, other: &Self) -> bool {
-        if self.id.is_empty() || other.id.is_empty() {
-            return self.indexed == other.indexed;
+    pub(super) fn is_same_person(&self, other: &Self) -> bool {
+        match (self.get("name.id"), other.get("name.id")) {
+            ("", _) | (_, "") => self.get("name") == other.get("name"),
+            (one, other) => one.eq_ignore_ascii_case(other),
         }
-        self.id.eq_ignore_ascii_case(&other.id)
     }
 }
 

@@ -3,27 +3,17 @@
 use serde_json::Value;
 use tribune_core::JsonObject;
 
+use super::elements::Values;
 use super::talk::Turn;
-
-/// The header of a transcript.
-#[derive(Default)]
-pub(super) struct Sitting {
-    pub(super) date: String,
-    pub(super) chamber: String,
-    pub(super) parliament: String,
-    pub(super) session: String,
-    pub(super) period: String,
-}
 
 /// A debate or subdebate.
 pub(super) struct Heading {
     pub(super) depth: usize,
-    pub(super) title: String,
-    pub(super) page: String,
+    pub(super) values: Values,
 }
 
-/// The fields of a turn, under the names of speeches.
-pub(super) fn fields(sitting: &Sitting, headings: &[Heading], turn: &Turn, venue: &str, is_senate: bool) -> JsonObject {
+/// The fields of a turn, under the names of speeches. `session` has the values of the transcript's header.
+pub(super) fn fields(session: &Values, headings: &[Heading], turn: &Turn, venue: &str, is_senate: bool) -> JsonObject {
     let mut fields = JsonObject::new();
     let mut put = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -31,30 +21,28 @@ pub(super) fn fields(sitting: &Sitting, headings: &[Heading], turn: &Turn, venue
         }
     };
     let talker = &turn.talker;
-    put("speaker", &talker.name());
-    if talker.name() != talker.indexed {
-        put("speaker_as_given", &talker.indexed);
+    let (name, indexed) = (talker.full_name(), talker.get("name"));
+    put("speaker", &name);
+    if name != indexed {
+        put("speaker_as_given", indexed);
     }
-    put("speaker_id", &talker.id);
-    put("party", &talker.party);
-    put("role", &talker.role);
+    put("speaker_id", talker.get("name.id"));
+    put("party", talker.get("party"));
+    put("role", talker.get("role"));
     put("kind", turn.kind.name());
-    put("chamber", &sitting.chamber);
+    put("chamber", session.get("chamber"));
     put("venue", venue);
-    put("date", &sitting.date);
-    put("time", clock(&talker.time));
-    put("parliament_no", &sitting.parliament);
-    put("session_no", &sitting.session);
-    put("period_no", &sitting.period);
+    put("date", session.get("date"));
+    put("time", clock(talker.get("time.stamp")));
+    put("parliament_no", session.get("parliament.no"));
+    put("session_no", session.get("session.no"));
+    put("period_no", session.get("period.no"));
     // A senator's electorate is a state.
     let seat = if is_senate { "state" } else { "electorate" };
-    put(seat, &talker.electorate);
+    put(seat, talker.get("electorate"));
 
-    let titles: Vec<&str> = headings
-        .iter()
-        .map(|h| h.title.as_str())
-        .filter(|t| !t.is_empty())
-        .collect();
+    let titles = headings.iter().map(|heading| heading.values.get("title"));
+    let titles: Vec<&str> = titles.filter(|title| !title.is_empty()).collect();
     put("title", titles.get(1).or(titles.first()).unwrap_or(&""));
     put("section", &titles.join(" › "));
     for (name, title) in ["debate", "subdebate", "subdebate_2", "subdebate_3"]
@@ -63,19 +51,16 @@ pub(super) fn fields(sitting: &Sitting, headings: &[Heading], turn: &Turn, venue
     {
         put(name, title);
     }
-    let pages = headings.iter().rev().map(|heading| heading.page.as_str());
-    let page = std::iter::once(talker.page.as_str())
-        .chain(pages)
+    let nearest = std::iter::once(talker).chain(headings.iter().rev().map(|heading| &heading.values));
+    let page = nearest
+        .map(|values| values.get("page.no"))
         .find(|page| !page.is_empty());
     if let Some(page) = page {
         let page = page.parse::<u64>().map_or_else(|_| Value::from(page), Value::from);
         fields.insert("page".to_owned(), page);
     }
-    for (name, flag) in [
-        ("in_government", &talker.in_government),
-        ("first_speech", &talker.first_speech),
-    ] {
-        if !flag.is_empty() {
+    for (name, element) in [("in_government", "in.gov"), ("first_speech", "first.speech")] {
+        if let Some(flag) = talker.0.get(element) {
             fields.insert(name.to_owned(), Value::from(flag == "1"));
         }
     }

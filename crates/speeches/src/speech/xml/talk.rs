@@ -3,7 +3,7 @@
 //! The speaker's own words are plain paragraphs, before and after an interruption. Interjections stay in place, as
 //! paragraphs that begin with a name: `Mr Yarrowby: What about the keepers?`
 
-use super::names::Talker;
+use super::elements::Values;
 
 /// The kind of a turn, from an element or from a name marked in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) kind: Kind,
-    pub(super) talker: Talker,
+    pub(super) talker: Values,
     pub(super) line: u64,
     /// Its number in the file.
     pub(super) number: u64,
@@ -82,7 +82,7 @@ impl Turn {
     pub(super) fn new(kind: Kind, line: u64, number: u64) -> Self {
         Self {
             kind,
-            talker: Talker::default(),
+            talker: Values::default(),
             line,
             number,
             paragraphs: Vec::new(),
@@ -112,7 +112,7 @@ impl Turn {
             Kind::Noted | Kind::Interjection => false,
             kind if fresh && kind == self.kind => true,
             _ if mark.id.is_empty() => self.talker.answers_to(&mark.name),
-            _ => mark.id.eq_ignore_ascii_case(&self.talker.id),
+            _ => mark.id.eq_ignore_ascii_case(self.talker.get("name.id")),
         };
         let words = one_line(after_preamble(&paragraph.raw[mark.end..]));
         if mark.kind == Kind::Noted {
@@ -139,7 +139,7 @@ impl Turn {
             return;
         }
         self.fresh = false;
-        if within.talker.is(&self.talker) {
+        if within.talker.is_same_person(&self.talker) {
             self.push(text, false);
         } else {
             let text = if fresh {
@@ -209,7 +209,7 @@ fn after_preamble(text: &str) -> &str {
 }
 
 /// Collapses indentation and line breaks.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -1,14 +1,15 @@
 //! Follows the events of the XML parser, and gives each finished turn to the sink.
 
 use quick_xml::Reader;
-use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use tribune_corpus::format::{Draft, Input, Sink, Stop, too_large};
 
 use super::bytes::Counted;
-use super::elements::{html_entity, is_block, is_heading, is_value};
-use super::sitting::{self, Heading, Sitting};
-use super::talk::{Kind, Mark, Paragraph, Turn};
+use super::elements::{Values, is_block, is_heading, is_value};
+use super::names::DISPLAYED;
+use super::sitting::{self, Heading};
+use super::talk::{Kind, Mark, Paragraph, Turn, one_line};
 use crate::speech::aliases::Aliases;
 use crate::speech::parliament::SENATE;
 
@@ -30,7 +31,8 @@ pub(super) struct Transcript<'a> {
     chambers: &'a Aliases,
     sink: &'a mut dyn Sink,
     open: Vec<Open>,
-    sitting: Sitting,
+    /// The values of the transcript's header.
+    session: Values,
     headings: Vec<Heading>,
     /// Open turns: a speech, and an interjection in it.
     turns: Vec<(usize, Turn)>,
@@ -58,7 +60,7 @@ impl<'a> Transcript<'a> {
             chambers,
             sink,
             open: Vec::new(),
-            sitting: Sitting::default(),
+            session: Values::default(),
             headings: Vec::new(),
             turns: Vec::new(),
             paragraph: None,
@@ -142,8 +144,7 @@ impl<'a> Transcript<'a> {
         } else if is_heading(&name) {
             self.headings.push(Heading {
                 depth,
-                title: String::new(),
-                page: String::new(),
+                values: Values::default(),
             });
         } else if is_block(&name) {
             self.flush();
@@ -216,7 +217,7 @@ impl<'a> Transcript<'a> {
     fn reference(&mut self, reference: &BytesRef<'_>, line: u64) {
         if let Ok(Some(character)) = reference.resolve_char_ref() {
             self.text(character.encode_utf8(&mut [0; 4]));
-        } else if let Some(known) = resolve_predefined_entity(reference).or_else(|| html_entity(reference)) {
+        } else if let Some(known) = resolve_html5_entity(reference) {
             self.text(known);
         } else {
             let name: String = reference.chars().take(40).collect();
@@ -254,13 +255,15 @@ impl<'a> Transcript<'a> {
             return;
         };
         let value = match span.class.as_str() {
-            "HPS-Electorate" => &mut turn.talker.electorate,
-            "HPS-MinisterialTitles" => &mut turn.talker.role,
-            "HPS-Time" => &mut turn.talker.time,
+            "HPS-Electorate" => "electorate",
+            "HPS-MinisterialTitles" => "role",
+            "HPS-Time" => "time.stamp",
             _ => return,
         };
-        if value.is_empty() && mark.kind == turn.kind {
-            marked.trim_matches([':', '(', ')', ' ']).clone_into(value);
+        let marked = marked.trim_matches([':', '(', ')', ' ']);
+        if mark.kind == turn.kind && !marked.is_empty() {
+            let values = &mut turn.talker.0;
+            values.entry(value.to_owned()).or_insert_with(|| marked.to_owned());
         }
         mark.end = end;
     }
@@ -282,34 +285,18 @@ impl<'a> Transcript<'a> {
 
     /// The meaning of a value depends on its parent.
     fn store_value(&mut self, open: &Open) {
-        let value = std::mem::take(&mut self.value);
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-        if value.is_empty() {
-            return;
-        }
+        let value = one_line(&std::mem::take(&mut self.value));
         let parent = self.open.last().map_or("", |parent| parent.name.as_str());
-        match (parent, open.name.as_str()) {
-            ("session.header", "date") => self.sitting.date = value,
-            ("session.header", "chamber") => self.sitting.chamber = value,
-            ("session.header", "parliament.no") => self.sitting.parliament = value,
-            ("session.header", "session.no") => self.sitting.session = value,
-            ("session.header", "period.no") => self.sitting.period = value,
-            ("debateinfo" | "subdebateinfo", "title") => {
-                if let Some(heading) = self.headings.last_mut() {
-                    heading.title = value;
-                }
-            }
-            ("debateinfo" | "subdebateinfo", "page.no") => {
-                if let Some(heading) = self.headings.last_mut() {
-                    heading.page = value;
-                }
-            }
-            ("talker", name) => {
-                if let Some((_, turn)) = self.turns.last_mut() {
-                    turn.talker.keep(name, &open.class, value);
-                }
-            }
-            _ => {}
+        let values = match parent {
+            "session.header" => Some(&mut self.session),
+            "debateinfo" | "subdebateinfo" => self.headings.last_mut().map(|heading| &mut heading.values),
+            "talker" => self.turns.last_mut().map(|(_, turn)| &mut turn.talker),
+            _ => None,
+        };
+        if let Some(values) = values.filter(|_| !value.is_empty()) {
+            let is_displayed = open.name == "name" && open.class == "display";
+            let name = if is_displayed { DISPLAYED } else { &open.name };
+            values.0.insert(name.to_owned(), value);
         }
     }
 
@@ -327,14 +314,14 @@ impl<'a> Transcript<'a> {
         let draft = Draft {
             place: format!("{}#{}", self.input.relative, turn.number),
             text: Some(turn.paragraphs.join("\n\n")),
-            fields: sitting::fields(&self.sitting, &self.headings, &turn, self.venue(), self.is_senate()),
+            fields: sitting::fields(&self.session, &self.headings, &turn, self.venue(), self.is_senate()),
             ..Draft::default()
         };
         self.input.give(line, draft, Vec::new(), self.sink)
     }
 
     fn is_senate(&self) -> bool {
-        self.chambers.canonical(&self.sitting.chamber) == Some(SENATE)
+        self.chambers.canonical(self.session.get("chamber")) == Some(SENATE)
     }
 
     /// The House also sits in a second chamber.
