@@ -226,10 +226,7 @@ impl DocumentsSource {
         activity.embedding = None;
         activity.embedding_failure = match &outcome {
             Ok(_) | Err(EmbeddingError::Busy(_) | EmbeddingError::Cancelled(_)) => None,
-            Err(error) => Some(match std::error::Error::source(error) {
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
-            }),
+            Err(error) => Some(follow::with_cause(error)),
         };
         drop(activity);
         let report = outcome?;

@@ -1,7 +1,7 @@
 //! `[embedder]`: the model for vector search.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 use tribune_core::{Error, Result, Secret};
@@ -33,25 +33,25 @@ pub enum Kind {
 
 impl EmbedderConfig {
     pub fn choice(self, config_dir: &Path) -> Result<EmbedderChoice> {
-        let required = |value: Option<String>, message: &str| value.ok_or_else(|| Error::invalid_argument(message));
         Ok(match self.kind {
             Kind::Minilm => EmbedderChoice::MiniLm,
             Kind::Static => EmbedderChoice::Static,
             Kind::None => EmbedderChoice::None,
-            Kind::Folder => EmbedderChoice::Folder(config_dir.join(self.path.ok_or_else(|| {
-                Error::invalid_argument(
-                    "[embedder] kind = \"folder\" needs `path`: the folder of a sentence-transformer model",
-                )
-            })?)),
+            Kind::Folder => {
+                let path = required(
+                    self.path,
+                    "folder",
+                    "`path`: the folder of a sentence-transformer model",
+                )?;
+                EmbedderChoice::Folder(config_dir.join(path))
+            }
             Kind::Api => EmbedderChoice::Api {
                 url: required(
                     self.url,
-                    "[embedder] kind = \"api\" needs `url`: an OpenAI-compatible address such as \"https://api.openai.com/v1\"",
+                    "api",
+                    "`url`: an OpenAI-compatible address such as \"https://api.openai.com/v1\"",
                 )?,
-                model: required(
-                    self.model,
-                    "[embedder] kind = \"api\" needs `model`: the endpoint's name for its model",
-                )?,
+                model: required(self.model, "api", "`model`: the endpoint's name for its model")?,
                 api_key: self
                     .api_key
                     .map(|text| Secret::parse("embedder.api_key", &text, config_dir))
@@ -60,6 +60,10 @@ impl EmbedderConfig {
             },
         })
     }
+}
+
+fn required<T>(value: Option<T>, kind: &str, what: &str) -> Result<T> {
+    value.ok_or_else(|| Error::invalid_argument(format!("[embedder] kind = \"{kind}\" needs {what}")))
 }
 
 /// A choice of model, checked but not loaded.
@@ -132,31 +136,31 @@ impl EmbedderChoice {
     }
 }
 
-/// A loaded model by its choice; `None` if loading failed.
-type LoadedModel = (EmbedderChoice, Option<Arc<dyn Embedder>>);
-
 /// The models of all sources. Each is loaded once, on first use.
 pub struct Embedders {
     default: EmbedderChoice,
-    loaded: Mutex<Vec<LoadedModel>>,
+    loaded: Mutex<Loaded>,
+}
+
+#[derive(Default)]
+struct Loaded {
+    /// By choice; `None` if loading failed.
+    models: Vec<(EmbedderChoice, Option<Arc<dyn Embedder>>)>,
     /// Sources whose model could not be loaded.
-    without_model: Mutex<Vec<String>>,
+    without_model: Vec<String>,
 }
 
 impl Embedders {
     pub fn new(default: EmbedderChoice) -> Self {
-        Self {
-            default,
-            loaded: Mutex::default(),
-            without_model: Mutex::default(),
-        }
+        let loaded = Mutex::default();
+        Self { default, loaded }
     }
 
     /// The model for a source; `setting` is its `embedder`. If an endpoint fails, the source has keyword search only.
     pub fn get(&self, source: &str, setting: Option<&str>) -> Result<Option<Arc<dyn Embedder>>> {
         let choice = EmbedderChoice::of_source(source, setting, &self.default)?;
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = loaded.iter().find(|(known, _)| *known == choice);
+        let mut loaded = self.loaded();
+        let known = loaded.models.iter().find(|(known, _)| *known == choice);
         let model = match known {
             Some((_, model)) => model.clone(),
             None => {
@@ -167,21 +171,23 @@ impl Embedders {
                     }
                     other => other?,
                 };
-                loaded.push((choice.clone(), model.clone()));
+                loaded.models.push((choice.clone(), model.clone()));
                 model
             }
         };
         if model.is_none() && choice != EmbedderChoice::None {
-            let mut without = self.without_model.lock().unwrap_or_else(PoisonError::into_inner);
-            without.push(source.to_owned());
+            loaded.without_model.push(source.to_owned());
         }
         Ok(model)
     }
 
     /// Whether a source's model could not be loaded.
     pub fn lacks_model(&self, source: &str) -> bool {
-        let without = self.without_model.lock().unwrap_or_else(PoisonError::into_inner);
-        without.iter().any(|name| name == source)
+        self.loaded().without_model.iter().any(|name| name == source)
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,84 +4,61 @@
 //! beat either leg alone on all of them, where fusing by rank lost to keyword search on two
 //! (docs/retrieval.md).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::engine::{Candidate, PassageId};
 
 /// Documents per leg.
 pub(crate) const DEPTH: usize = 500;
 
-/// The weight of the vector leg, from 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Weight(pub(crate) f32);
-
-/// The union of both rankings, best first, scored from 0 to 1. A document whose passage is `unseen`, because it has
-/// no vector yet, keeps its keyword score.
+/// The union of both rankings, best first, scored from 0 to 1; `weight` is that of the vector leg. A document whose
+/// passage is `unseen`, because it has no vector yet, keeps its keyword score.
 pub(crate) fn fuse(
     lexical: &[Candidate],
     dense: &[Candidate],
-    Weight(weight): Weight,
+    weight: f32,
     unseen: impl Fn(PassageId) -> bool,
 ) -> Vec<Candidate> {
-    struct Both {
-        lexical: Option<(f32, PassageId)>,
-        dense: Option<(f32, PassageId)>,
-    }
-    let mut documents: HashMap<u64, Both> = HashMap::with_capacity(lexical.len() + dense.len());
-    let mut order: Vec<u64> = Vec::with_capacity(lexical.len() + dense.len());
-    for (normal, ranked) in normalised(lexical).zip(lexical) {
-        order.push(ranked.document);
-        let both = Both {
-            lexical: Some((normal, ranked.passage)),
-            dense: None,
-        };
-        documents.insert(ranked.document, both);
-    }
-    for (normal, ranked) in normalised(dense).zip(dense) {
-        let both = documents.entry(ranked.document).or_insert_with(|| {
-            order.push(ranked.document);
-            Both {
-                lexical: None,
-                dense: None,
-            }
-        });
-        both.dense = Some((normal, ranked.passage));
-    }
-    let mut fused: Vec<Candidate> = order
-        .into_iter()
-        .filter_map(|document| {
-            let both = documents.get(&document)?;
-            let lexical = both.lexical.map_or(0.0, |(score, _)| score * (1.0 - weight));
-            let dense = both.dense.map_or(0.0, |(score, _)| score * weight);
-            let (score, passage) = match (both.lexical, both.dense) {
-                (Some((score, passage)), None) if unseen(passage) => (score, passage),
+    let near: HashMap<u64, Candidate> = normalised(dense).map(|found| (found.document, found)).collect();
+    let found: HashSet<u64> = lexical.iter().map(|found| found.document).collect();
+    let by_words = normalised(lexical).map(|found| match near.get(&found.document) {
+        Some(near) => {
+            let (words, meaning) = (found.score * (1.0 - weight), near.score * weight);
+            Candidate {
+                score: words + meaning,
                 // The quoted passage is the one that the leg with the greater weight found.
-                (Some((_, passage)), Some((_, other))) => {
-                    (lexical + dense, if lexical >= dense { passage } else { other })
-                }
-                (Some((_, passage)), None) | (None, Some((_, passage))) => (lexical + dense, passage),
-                (None, None) => return None,
-            };
-            Some(Candidate {
-                document,
-                score,
-                passage,
-            })
-        })
-        .collect();
+                passage: if words >= meaning { found.passage } else { near.passage },
+                ..found
+            }
+        }
+        None if unseen(found.passage) => found,
+        None => found.scaled(1.0 - weight),
+    });
+    let by_meaning = normalised(dense).filter(|near| !found.contains(&near.document));
+    let mut fused: Vec<Candidate> = by_words.chain(by_meaning.map(|near| near.scaled(weight))).collect();
     // Stable: among equal scores, the order of keyword search stays.
     fused.sort_by(|a, b| b.score.total_cmp(&a.score));
     fused
 }
 
 /// Scales scores to 0–1 between the lowest and the best; 1 if all are equal.
-fn normalised(ranked: &[Candidate]) -> impl Iterator<Item = f32> {
+fn normalised(ranked: &[Candidate]) -> impl Iterator<Item = Candidate> {
     let best = ranked.first().map_or(0.0, |r| r.score);
     let least = ranked.last().map_or(0.0, |r| r.score);
     let span = best - least;
-    ranked
-        .iter()
-        .map(move |r| if span > 0.0 { (r.score - least) / span } else { 1.0 })
+    ranked.iter().map(move |found| Candidate {
+        score: if span > 0.0 { (found.score - least) / span } else { 1.0 },
+        ..*found
+    })
+}
+
+impl Candidate {
+    fn scaled(self, factor: f32) -> Self {
+        Self {
+            score: self.score * factor,
+            ..self
+        }
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +86,7 @@ mod tests {
         let fused = fuse(
             &leg(&[(1, 9.0), (2, 8.0), (3, 1.0)]),
             &leg(&[(4, 0.9), (2, 0.8), (5, 0.1)]),
-            Weight(0.5),
+            0.5,
             |_| false,
         );
         assert_eq!(order(&fused), [2, 1, 4, 3, 5]);
@@ -120,7 +97,7 @@ mod tests {
     fn document_without_vector_keeps_its_keyword_score() {
         let lexical = leg(&[(1, 9.0), (2, 8.0), (3, 1.0)]);
         let dense = leg(&[(2, 0.9), (3, 0.1)]);
-        let fused = fuse(&lexical, &dense, Weight(0.5), |passage| passage == PassageId(1));
+        let fused = fuse(&lexical, &dense, 0.5, |passage| passage == PassageId(1));
         assert_eq!((fused[0].document, fused[0].score), (1, 1.0));
     }
 
@@ -136,7 +113,7 @@ mod tests {
                 leg.dedup_by_key(|(document, _)| *document);
                 leg.sort_by(|x, y| y.1.total_cmp(&x.1));
             }
-            let fused = fuse(&leg(&a), &leg(&b), Weight(weight), |_| false);
+            let fused = fuse(&leg(&a), &leg(&b), weight, |_| false);
             prop_assert!(fused.iter().all(|r| (0.0..=1.0001).contains(&r.score)));
             prop_assert!(fused.windows(2).all(|pair| pair[0].score >= pair[1].score));
         }

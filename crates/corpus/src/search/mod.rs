@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tribune_core::Hit;
 use tribune_embed::{Embedder, Role};
 
-use self::fusion::{DEPTH, Weight};
+use self::fusion::DEPTH;
 use crate::engine::{Candidate, Leg, Ranking, Result};
 use crate::passage::{Quotable, stems};
 use crate::query::{self, Clause, Demand, Filter, Want};
@@ -144,12 +144,11 @@ impl Snapshot {
             .filter(|near| near.score < floor && !found.contains(&near.document))
             .map(|near| near.document)
             .collect();
-        let weight = Weight(
-            self.settings
-                .embedder
-                .as_ref()
-                .map_or(0.5, |embedder| embedder.weight()),
-        );
+        let weight = self
+            .settings
+            .embedder
+            .as_ref()
+            .map_or(0.5, |embedder| embedder.weight());
         let mut fused = fusion::fuse(lexical, near, weight, |passage| !self.version.has_vector(passage));
         fused.retain(|found| !weak.contains(&found.document));
         fused
@@ -230,11 +229,8 @@ fn coverage(words: f32, cosine: Option<f32>) -> f32 {
 fn relative(mut found: Vec<Candidate>) -> Vec<Candidate> {
     let best = found.first().map_or(1.0, |ranked| ranked.score);
     for ranked in &mut found {
-        ranked.score = if best > 0.0 {
-            (ranked.score / best).clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
+        let share = if best > 0.0 { ranked.score / best } else { 0.0 };
+        ranked.score = share.clamp(0.0, 1.0);
     }
     found
 }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tribune_core::Source;
 
@@ -52,7 +52,8 @@ pub async fn follow(corpus: Arc<DocumentsSource>, watch: bool, cancel: Cancellat
         listener,
         reported: Reported::default(),
         retry_at: (!watch).then(Instant::now),
-        embedding: None,
+        embedding: JoinSet::new(),
+        running: None,
         embedded: None,
         next_embedding: Instant::now(),
     };
@@ -60,7 +61,7 @@ pub async fn follow(corpus: Arc<DocumentsSource>, watch: bool, cancel: Cancellat
         tokio::select! {
             biased;
             () = cancel.cancelled() => break,
-            outcome = finished(&mut follower.embedding) => follower.embedding_ended(outcome),
+            Some(outcome) = follower.embedding.join_next() => follower.embedding_ended(outcome),
             () = update_due(&follower.corpus, watch, follower.retry_at) => follower.update().await,
         }
     }
@@ -112,46 +113,27 @@ pub fn log(source: &str, event: Event<'_>) {
                 "indexed"
             );
         }
-        Event::Failed(problem) => tracing::error!(source, "{problem}"),
         Event::Embedding(state) if state.done == 0 && state.total > 0 => {
-            tracing::info!(
-                source,
-                passages = state.total,
-                "building vectors; keyword search works meanwhile"
-            );
+            let passages = state.total;
+            tracing::info!(source, passages, "building vectors; keyword search works meanwhile");
         }
         Event::Embedding(_) => {}
         Event::Embedded(report) if report.embedded == 0 => {}
         Event::Embedded(report) => {
-            tracing::info!(
-                source,
-                model = report.model,
-                passages = report.embedded,
-                ms = report.elapsed.as_millis() as u64,
-                "embedded"
-            );
+            let ms = report.elapsed.as_millis() as u64;
+            tracing::info!(source, model = report.model, passages = report.embedded, ms, "embedded");
         }
-        Event::EmbeddingFailed(problem) => tracing::error!(source, "{problem}"),
+        Event::Failed(problem) | Event::EmbeddingFailed(problem) => tracing::error!(source, "{problem}"),
     }
 }
 
 /// Waits until the corpus should be updated.
 async fn update_due(corpus: &DocumentsSource, watch: bool, retry_at: Option<Instant>) {
-    let retry = async {
-        match retry_at {
-            Some(at) => tokio::time::sleep_until(at.into()).await,
-            None => std::future::pending().await,
-        }
-    };
-    let changed = async {
-        match watch {
-            true => corpus.provider().changed().await,
-            false => std::future::pending().await,
-        }
-    };
+    let retry = async { tokio::time::sleep_until(retry_at.unwrap_or_else(Instant::now).into()).await };
     tokio::select! {
-        () = retry => {}
-        () = changed => {}
+        () = retry, if retry_at.is_some() => {}
+        () = corpus.provider().changed(), if watch => {}
+        else => std::future::pending().await,
     }
 }
 
@@ -162,12 +144,17 @@ struct Follower {
     reported: Reported,
     /// When to update again because another process was indexing.
     retry_at: Option<Instant>,
-    embedding: Option<Embedding>,
+    /// At most one run.
+    embedding: JoinSet<Embedded>,
+    /// The version of the index that vectors are being built for.
+    running: Option<(u64, CancellationToken)>,
     /// The version of the index that has all vectors.
     embedded: Option<u64>,
     /// The earliest time to embed again after a failure.
     next_embedding: Instant,
 }
+
+type Embedded = Result<Option<EmbedReport>, EmbeddingError>;
 
 /// Reports that are still true, so that they are not repeated.
 #[derive(Default)]
@@ -178,68 +165,41 @@ struct Reported {
     embedding_failure: Option<String>,
 }
 
-/// A running embedding task.
-struct Embedding {
-    generation: u64,
-    cancel: CancellationToken,
-    run: JoinHandle<Result<Option<EmbedReport>, EmbeddingError>>,
-}
-
-type Embedded = Result<Result<Option<EmbedReport>, EmbeddingError>, tokio::task::JoinError>;
-
-async fn finished(embedding: &mut Option<Embedding>) -> Embedded {
-    match embedding {
-        Some(embedding) => (&mut embedding.run).await,
-        None => std::future::pending().await,
-    }
-}
-
 impl Follower {
     async fn update(&mut self) {
         self.retry_at = None;
         let (corpus, cancel, listener) = (self.corpus.clone(), self.cancel.clone(), self.listener.clone());
         let run = move || corpus.update(&cancel, &|state| listener(corpus.name(), Event::Indexing(state)));
-        let outcome = match tokio::task::spawn_blocking(run).await {
-            Ok(outcome) => outcome.map_err(Some),
-            Err(_) => Err(None),
-        };
-        if let Err(Some(IndexError::Busy(_))) = &outcome {
-            self.retry_at = Some(Instant::now() + BUSY_PAUSE);
+        match tokio::task::spawn_blocking(run).await {
+            Ok(Ok(report)) => self.report_update(&report),
+            // Another process does the same work, or this one stops: not a failure.
+            Ok(Err(error @ (IndexError::Busy(_) | IndexError::Cancelled(_)))) => {
+                let is_busy = matches!(error, IndexError::Busy(_));
+                self.retry_at = is_busy.then(|| Instant::now() + BUSY_PAUSE);
+                self.report(Event::Unchanged);
+            }
+            Ok(Err(error)) => self.report_failure(with_cause(&error)),
+            Err(_) => {
+                self.report_failure("indexing failed unexpectedly; the previous index keeps serving".to_owned());
+            }
         }
-        self.report_outcome(outcome);
         self.start_embedding_if_needed().await;
     }
 
-    /// The error is `None` if the run panicked.
-    fn report_outcome(&mut self, outcome: Result<IndexReport, Option<IndexError>>) {
-        match outcome {
-            Ok(report) => self.report_update(&report),
-            // Another process does the same work, or this one stops: not a failure.
-            Err(Some(IndexError::Busy(_) | IndexError::Cancelled(_))) => self.report(Event::Unchanged),
-            Err(error) => {
-                let problem = error.as_ref().map_or_else(
-                    || "indexing failed unexpectedly; the previous index keeps serving".to_owned(),
-                    |error| with_cause(error),
-                );
-                if self.reported.failure.as_ref() != Some(&problem) {
-                    self.report(Event::Failed(&problem));
-                    self.reported.failure = Some(problem);
-                } else {
-                    self.report(Event::Unchanged);
-                }
-            }
+    fn report_failure(&mut self, problem: String) {
+        if self.reported.failure.as_ref() == Some(&problem) {
+            self.report(Event::Unchanged);
+        } else {
+            self.report(Event::Failed(&problem));
+            self.reported.failure = Some(problem);
         }
     }
 
     fn report_update(&mut self, report: &IndexReport) {
         let lines: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
-        let fresh: Vec<&Fault> = report
-            .faults
-            .iter()
-            .zip(&lines)
-            .filter(|(_, line)| !self.reported.faults.contains(*line))
-            .map(|(fault, _)| fault)
-            .collect();
+        let numbered = report.faults.iter().zip(&lines);
+        let fresh = numbered.filter(|(_, line)| !self.reported.faults.contains(*line));
+        let fresh: Vec<&Fault> = fresh.map(|(fault, _)| fault).collect();
         // A recovery is reported too.
         if report.committed || !self.reported.any || self.reported.failure.is_some() {
             self.report(Event::Indexed(report, &fresh));
@@ -254,7 +214,7 @@ impl Follower {
     /// Starts to build vectors if the published version lacks some.
     async fn start_embedding_if_needed(&mut self) {
         let generation = self.corpus.generation();
-        let running = self.embedding.as_ref().map(|embedding| embedding.generation);
+        let running = self.running.as_ref().map(|(generation, _)| *generation);
         if !self.corpus.has_model()
             || generation == 0
             || self.embedded == Some(generation)
@@ -270,20 +230,15 @@ impl Follower {
         let cancel = self.cancel.child_token();
         let (corpus, stop, listener) = (self.corpus.clone(), cancel.clone(), self.listener.clone());
         let run = move || corpus.embed(&stop, &|state| listener(corpus.name(), Event::Embedding(state)));
-        self.embedding = Some(Embedding {
-            generation,
-            cancel,
-            run: tokio::task::spawn_blocking(run),
-        });
+        self.embedding.spawn_blocking(run);
+        self.running = Some((generation, cancel));
     }
 
-    fn embedding_ended(&mut self, outcome: Embedded) {
-        let Some(Embedding { generation, .. }) = self.embedding.take() else {
-            return;
-        };
+    fn embedding_ended(&mut self, outcome: Result<Embedded, JoinError>) {
+        let generation = self.running.take().map(|(generation, _)| generation);
         let failure = match outcome {
             Ok(Ok(report)) => {
-                self.embedded = Some(generation);
+                self.embedded = generation;
                 self.reported.embedding_failure = None;
                 if let Some(report) = report {
                     self.report(Event::Embedded(&report));
@@ -304,9 +259,10 @@ impl Follower {
 
     /// Vectors that are already built stay.
     async fn stop_embedding(&mut self) {
-        if let Some(embedding) = &self.embedding {
-            embedding.cancel.cancel();
-            let outcome = finished(&mut self.embedding).await;
+        if let Some((_, cancel)) = &self.running {
+            cancel.cancel();
+        }
+        if let Some(outcome) = self.embedding.join_next().await {
             self.embedding_ended(outcome);
         }
     }
@@ -317,7 +273,7 @@ impl Follower {
 }
 
 /// An error with its cause, on one line.
-fn with_cause(error: &dyn std::error::Error) -> String {
+pub(super) fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

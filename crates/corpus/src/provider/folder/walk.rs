@@ -21,56 +21,48 @@ pub(super) fn walk(root: &Path, formats: &Formats) -> Listing {
         let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
         Some(parts?.join("/"))
     };
+    let fault = |path: &Path, problem: String| Fault {
+        file: relative_to_root(path).unwrap_or_else(|| path.to_string_lossy().into_owned()),
+        line: None,
+        problem,
+        skipped: true,
+    };
     let entries = walkdir::WalkDir::new(root).sort_by_file_name().into_iter();
     for entry in entries.filter_entry(|entry| !hidden(entry)) {
-        let fault = |path: &Path, problem: String| Fault {
-            file: relative_to_root(path).unwrap_or_else(|| path.to_string_lossy().into_owned()),
-            line: None,
-            problem,
-            skipped: true,
-        };
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                let path = error.path().unwrap_or(root).to_owned();
                 let problem = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                let path = error.path().unwrap_or(root);
                 found
                     .unreachable
-                    .push(fault(&path, format!("cannot be read: {problem}")));
+                    .push(fault(path, format!("cannot be read: {problem}")));
                 continue;
             }
         };
         let path = entry.path();
-        let is_linked_folder = entry.path_is_symlink() && entry.depth() > 0 && path.is_dir();
-        if is_linked_folder {
-            let problem = "is a link to a folder; only real folders are read".to_owned();
-            found.excluded.push(fault(path, problem));
+        let is_link = entry.path_is_symlink() && entry.depth() > 0;
+        let is_document = formats.find(path).is_some();
+        if is_link && (is_document || path.is_dir()) {
+            let problem = match path.is_dir() {
+                true => "is a link to a folder; only real folders are read",
+                false => "is a link; only real files are indexed",
+            };
+            found.excluded.push(fault(path, problem.to_owned()));
             continue;
         }
-        if formats.find(path).is_none() {
+        if !is_document {
             continue;
         }
-        if entry.path_is_symlink() && entry.depth() > 0 {
-            found
-                .excluded
-                .push(fault(path, "is a link; only real files are indexed".to_owned()));
-            continue;
-        }
-        let metadata = match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_file() => metadata,
-            Ok(_) => continue,
-            Err(error) => {
-                found.unreachable.push(fault(path, format!("cannot be read: {error}")));
-                continue;
-            }
-        };
-        match relative_to_root(path) {
-            Some(key) => found.items.push(Item {
+        match (std::fs::metadata(path), relative_to_root(path)) {
+            (Err(error), _) => found.unreachable.push(fault(path, format!("cannot be read: {error}"))),
+            (Ok(metadata), _) if !metadata.is_file() => {}
+            (Ok(_), None) => found.excluded.push(fault(path, "its name is not UTF-8".to_owned())),
+            (Ok(metadata), Some(key)) => found.items.push(Item {
                 key,
                 fingerprint: fingerprint(&metadata),
                 bytes: metadata.len(),
             }),
-            None => found.excluded.push(fault(path, "its name is not UTF-8".to_owned())),
         }
     }
     found
