@@ -150,7 +150,8 @@ impl Embedding<'_> {
     fn submit(&self, batch: &[(u64, PassageId)], sender: mpsc::Sender<BatchResult>) -> Result<(), EmbeddingError> {
         let mut texts = Vec::with_capacity(batch.len());
         for (content, passage) in batch {
-            texts.push((*content, self.text(*passage)?));
+            let stored = self.attempt(self.version.passage(*passage))?;
+            texts.push((*content, ranked_text(&stored.header, &stored.text)));
         }
         let embedder = self.embedder.clone();
         self.pool.background(move || {
@@ -161,11 +162,6 @@ impl Embedding<'_> {
             drop(sender.send(outcome.ok().map(|outcome| outcome.map(keyed))));
         });
         Ok(())
-    }
-
-    fn text(&self, passage: PassageId) -> Result<String, EmbeddingError> {
-        let stored = self.attempt(self.version.passage(passage))?;
-        Ok(ranked_text(&stored.header, &stored.text))
     }
 
     fn source(&self) -> String {

@@ -27,6 +27,21 @@ pub(crate) struct QuotablePassage {
     pub(crate) ordinal: Option<usize>,
 }
 
+impl QuotablePassage {
+    pub(crate) fn hit(&self, snippet: String, score: f32, coverage: f32) -> Hit {
+        Hit {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            snippet,
+            url: self.url.clone(),
+            passage: self.ordinal,
+            score,
+            coverage,
+            metadata: None,
+        }
+    }
+}
+
 #[derive(Clone)]
 struct PassageBytes;
 

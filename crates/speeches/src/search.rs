@@ -7,7 +7,7 @@ use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes};
+use tribune_core::wire::{MAX_WIRE_BYTES, clip, object};
 use tribune_core::{
     CallContext, CallDisplay, Error, Hints, Hit, JsonObject, Links, Result, Tool, ToolOutput, ToolSpec,
 };
@@ -21,8 +21,6 @@ const DEFAULT_LIMIT: usize = 10;
 const MAX_LIMIT: usize = 100;
 const MAX_QUERY_CHARS: usize = 1000;
 const MAX_TITLE_CHARS: usize = 200;
-/// JSON syntax and field names of one speech, which is sent twice.
-const ITEM_OVERHEAD: usize = 600;
 
 /// A speech bubble.
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Cpath%20d='M3%204h18v12H10l-5%204v-4H3z'/%3E%3C/svg%3E";
@@ -169,14 +167,9 @@ fn within_room(hits: Vec<(Hit, JsonObject)>, links: &Links) -> Vec<Speech> {
     let mut speeches = Vec::with_capacity(hits.len());
     for (hit, fields) in hits {
         let speech = speech(hit, &fields, links);
-        let parts = [
-            &speech.chunk_id,
-            &speech.speech_id,
-            &speech.excerpt,
-            &speech.title,
-            &speech.url,
-        ];
-        let takes = parts.iter().map(|part| wire_bytes(part)).sum::<usize>() + ITEM_OVERHEAD;
+        let json = serde_json::to_string(&speech).unwrap_or_default();
+        // Sent twice, the second time as a string.
+        let takes = json.len() * 2 + json.matches(['"', '\\']).count();
         if takes > room {
             break;
         }

@@ -11,12 +11,14 @@ use crate::engine::{Candidate, PassageId};
 /// Documents per leg.
 pub(crate) const DEPTH: usize = 500;
 
-/// The union of both rankings, best first, scored from 0 to 1; `weight` is that of the vector leg. A document whose
-/// passage is `unseen`, because it has no vector yet, keeps its keyword score.
+/// The union of both rankings, best first, scored from 0 to 1; `weight` is that of the vector leg. A document without a
+/// word of the query needs a cosine of at least `floor`. One whose passage is `unseen`, because it has no vector yet,
+/// keeps its keyword score.
 pub(crate) fn fuse(
     lexical: &[Candidate],
     dense: &[Candidate],
     weight: f32,
+    floor: f32,
     unseen: impl Fn(PassageId) -> bool,
 ) -> Vec<Candidate> {
     let near: HashMap<u64, Candidate> = normalised(dense).map(|found| (found.document, found)).collect();
@@ -34,8 +36,11 @@ pub(crate) fn fuse(
         None if unseen(found.passage) => found,
         None => found.scaled(1.0 - weight),
     });
-    let by_meaning = normalised(dense).filter(|near| !found.contains(&near.document));
-    let mut fused: Vec<Candidate> = by_words.chain(by_meaning.map(|near| near.scaled(weight))).collect();
+    let near_enough = normalised(dense).zip(dense).filter(|(_, near)| near.score >= floor);
+    let by_meaning = near_enough.filter(|(_, near)| !found.contains(&near.document));
+    let mut fused: Vec<Candidate> = by_words
+        .chain(by_meaning.map(|(near, _)| near.scaled(weight)))
+        .collect();
     // Stable: among equal scores, the order of keyword search stays.
     fused.sort_by(|a, b| b.score.total_cmp(&a.score));
     fused
@@ -87,6 +92,7 @@ mod tests {
             &leg(&[(1, 9.0), (2, 8.0), (3, 1.0)]),
             &leg(&[(4, 0.9), (2, 0.8), (5, 0.1)]),
             0.5,
+            -1.0,
             |_| false,
         );
         assert_eq!(order(&fused), [2, 1, 4, 3, 5]);
@@ -97,7 +103,7 @@ mod tests {
     fn document_without_vector_keeps_its_keyword_score() {
         let lexical = leg(&[(1, 9.0), (2, 8.0), (3, 1.0)]);
         let dense = leg(&[(2, 0.9), (3, 0.1)]);
-        let fused = fuse(&lexical, &dense, 0.5, |passage| passage == PassageId(1));
+        let fused = fuse(&lexical, &dense, 0.5, -1.0, |passage| passage == PassageId(1));
         assert_eq!((fused[0].document, fused[0].score), (1, 1.0));
     }
 
@@ -113,7 +119,7 @@ mod tests {
                 leg.dedup_by_key(|(document, _)| *document);
                 leg.sort_by(|x, y| y.1.total_cmp(&x.1));
             }
-            let fused = fuse(&leg(&a), &leg(&b), weight, |_| false);
+            let fused = fuse(&leg(&a), &leg(&b), weight, -1.0, |_| false);
             prop_assert!(fused.iter().all(|r| (0.0..=1.0001).contains(&r.score)));
             prop_assert!(fused.windows(2).all(|pair| pair[0].score >= pair[1].score));
         }

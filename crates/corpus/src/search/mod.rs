@@ -6,7 +6,7 @@
 mod fusion;
 mod related;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tribune_core::Hit;
@@ -76,16 +76,9 @@ impl Snapshot {
             let cosine = cosines
                 .as_ref()
                 .map(|cosines| cosines.get(&candidate.document).copied().unwrap_or(0.0));
-            hits.push(Hit {
-                id: passage.id.clone(),
-                title: passage.title.clone(),
-                snippet: quote(&passage.text, &wanted, sense.as_ref()),
-                url: passage.url.clone(),
-                passage: passage.ordinal,
-                score: candidate.score,
-                coverage: coverage(passage.text.coverage(&passage.title_stems, &wanted), cosine),
-                metadata: None,
-            });
+            let words = passage.text.coverage(&passage.title_stems, &wanted);
+            let snippet = quote(&passage.text, &wanted, sense.as_ref());
+            hits.push(passage.hit(snippet, candidate.score, coverage(words, cosine)));
         }
         Ok(hits)
     }
@@ -132,26 +125,16 @@ impl Snapshot {
     }
 
     fn fused(&self, lexical: &[Candidate], near: &[Candidate]) -> Vec<Candidate> {
-        // A low cosine is not enough for a document without a word of the query.
-        let found: HashSet<u64> = lexical.iter().map(|found| found.document).collect();
-        let floor = if found.is_empty() {
-            MIN_COSINE_OF_UNKNOWN
-        } else {
-            MIN_COSINE
+        let floor = match lexical {
+            [] => MIN_COSINE_OF_UNKNOWN,
+            _ => MIN_COSINE,
         };
-        let weak: HashSet<u64> = near
-            .iter()
-            .filter(|near| near.score < floor && !found.contains(&near.document))
-            .map(|near| near.document)
-            .collect();
-        let weight = self
-            .settings
-            .embedder
-            .as_ref()
-            .map_or(0.5, |embedder| embedder.weight());
-        let mut fused = fusion::fuse(lexical, near, weight, |passage| !self.version.has_vector(passage));
-        fused.retain(|found| !weak.contains(&found.document));
-        fused
+        let weight = match &self.settings.embedder {
+            Some(embedder) => embedder.weight(),
+            None => 0.5,
+        };
+        let unseen = |passage| !self.version.has_vector(passage);
+        fusion::fuse(lexical, near, weight, floor, unseen)
     }
 
     /// `None` if the model fails; the search then uses keywords only.

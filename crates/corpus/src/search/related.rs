@@ -42,16 +42,7 @@ impl Snapshot {
         let mut hits = Vec::with_capacity(limit);
         for candidate in found.into_iter().filter(|found| found.document != itself).take(limit) {
             let passage = self.passage(candidate.passage, &mut *words)?;
-            hits.push(Hit {
-                id: passage.id.clone(),
-                title: passage.title.clone(),
-                snippet: passage.text.quote(&[]),
-                url: passage.url.clone(),
-                passage: passage.ordinal,
-                score: candidate.score.clamp(0.0, 1.0),
-                coverage: 0.0,
-                metadata: None,
-            });
+            hits.push(passage.hit(passage.text.quote(&[]), candidate.score.clamp(0.0, 1.0), 0.0));
         }
         Ok(Some(hits))
     }

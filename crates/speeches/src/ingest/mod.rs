@@ -70,15 +70,15 @@ impl Tool for IngestTool {
 }
 
 fn spec(name: &str, directory: bool) -> ToolSpec {
-    let (what, title) = if directory {
+    let (what, title, example) = if directory {
         (
             "every speech file of a folder, and of the folders in it,",
             "Ingest a folder of speeches",
+            "2024",
         )
     } else {
-        ("the speeches of one file", "Ingest a file of speeches")
+        ("the speeches of one file", "Ingest a file of speeches", "2024/may.md")
     };
-    let example = if directory { "2024" } else { "2024/may.md" };
     let mut properties = json!({
         "path": {
             "type": "string",

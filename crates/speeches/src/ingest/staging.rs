@@ -70,18 +70,15 @@ impl Staging {
         fs::rename(part, to)
     }
 
-    /// Hard-links the file, so that `to` is never missing. Only the first replaced file of an ingestion is kept.
+    /// Copies the file, so that `to` is never missing. Only the first replaced file of an ingestion is kept.
     fn set_aside(&self, to: &Path, previous: &Path) -> io::Result<()> {
         if previous.exists() {
             return Ok(());
         }
         create_parent(previous)?;
-        // Some file systems have no hard links.
-        fs::hard_link(to, previous).or_else(|_| {
-            let part = part_of(previous);
-            copy(to, &part)?;
-            fs::rename(part, previous)
-        })
+        let part = part_of(previous);
+        copy(to, &part)?;
+        fs::rename(part, previous)
     }
 
     /// Restores what was at `target` before; `true` if there was a file.

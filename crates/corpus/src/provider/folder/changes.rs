@@ -131,16 +131,15 @@ impl Changes {
     }
 
     fn due(&self) -> Instant {
-        let timed = self.next_look.min(self.next_rescan_or_never());
+        let timed = self
+            .next_rescan()
+            .map_or(self.next_look, |rescan| rescan.min(self.next_look));
         self.quiet_at().map_or(timed, |quiet| quiet.min(timed))
     }
 
-    fn next_rescan_or_never(&self) -> Instant {
-        match self.root {
-            // Nothing to scan; `look` notices when the folder is back.
-            Root::Gone => self.next_look,
-            _ => self.next_rescan,
-        }
+    /// `None` if there is nothing to scan; `look` notices when the folder is back.
+    fn next_rescan(&self) -> Option<Instant> {
+        (!matches!(self.root, Root::Gone)).then_some(self.next_rescan)
     }
 
     fn rescan_every(&self) -> Duration {
@@ -167,7 +166,7 @@ impl Changes {
             self.next_look = now;
             return Some(Cause::Event);
         }
-        if self.next_rescan_or_never() <= now && !matches!(self.root, Root::Gone) {
+        if self.next_rescan().is_some_and(|at| at <= now) {
             self.next_rescan = now + self.rescan_every();
             return Some(Cause::Rescan);
         }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use tribune_corpus::format::windows_1252;
+use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -48,38 +48,23 @@ pub(super) fn encoding(path: &Path) -> io::Result<Encoding> {
     }
 }
 
-/// The file's bytes as UTF-8.
-pub(super) struct Utf8 {
-    file: File,
-    encoding: Encoding,
-}
-
-impl Read for Utf8 {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.encoding != Encoding::Windows1252 {
-            return self.file.read(buffer);
-        }
-        // No character of Windows-1252 takes more than three bytes of UTF-8.
-        let mut bytes = vec![0; (buffer.len() / 3).max(1)];
-        let read = self.file.read(&mut bytes)?;
-        let text = windows_1252(&bytes[..read]);
-        buffer[..text.len()].copy_from_slice(text.as_bytes());
-        Ok(text.len())
-    }
-}
-
-/// Counts lines, and returns at most the allowed number of bytes.
+/// Decodes to UTF-8, counts lines, and returns at most the allowed number of bytes.
 pub(super) struct Counted {
-    reader: BufReader<Utf8>,
+    reader: BufReader<DecodeReaderBytes<File, Vec<u8>>>,
     pub(super) line: u64,
     left: u64,
 }
 
 impl Counted {
     pub(super) fn open(path: &Path, encoding: Encoding) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let mut decoder = DecodeReaderBytesBuilder::new();
+        if encoding == Encoding::Windows1252 {
+            decoder.encoding(Some(encoding_rs::WINDOWS_1252));
+        } else {
+            decoder.bom_sniffing(false);
+        }
         Ok(Self {
-            reader: BufReader::with_capacity(CHUNK_BYTES, Utf8 { file, encoding }),
+            reader: BufReader::with_capacity(CHUNK_BYTES, decoder.build(File::open(path)?)),
             line: 1,
             left: 0,
         })
