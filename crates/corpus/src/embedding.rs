@@ -116,11 +116,8 @@ impl Embedding<'_> {
             let result = match results.recv_timeout(CANCEL_CHECK_INTERVAL) {
                 Ok(result) => result,
                 // A stop must not wait for a slow endpoint; a local batch ends soon and is kept.
-                Err(mpsc::RecvTimeoutError::Timeout) if self.cancel.is_cancelled() && self.embedder.is_remote() => {
-                    break;
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => continue,
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(_) if self.cancel.is_cancelled() && self.embedder.is_remote() => break,
+                Err(_) => continue,
             };
             in_flight -= 1;
             let vectors = result

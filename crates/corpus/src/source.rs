@@ -3,7 +3,6 @@
 pub mod follow;
 mod serve;
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -121,10 +120,6 @@ impl DocumentsSource {
         &self.settings.provider
     }
 
-    pub fn index_dir(&self) -> &Path {
-        &self.settings.index_dir
-    }
-
     /// Whether passages are ranked by meaning too, and so need vectors.
     pub fn has_model(&self) -> bool {
         self.settings.embedder.is_some()
@@ -234,10 +229,6 @@ impl DocumentsSource {
             tracing::warn!(source = self.settings.name, %error, "the new vectors cannot be opened yet");
         }
         Ok(Some(report))
-    }
-
-    pub fn pool(&self) -> &Pool {
-        &self.pool
     }
 
     fn activity(&self) -> std::sync::MutexGuard<'_, Activity> {

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tribune_core::wire::clip;
 use tribune_core::{Error, Progress, Result};
 use tribune_corpus::format::{Record, Sink, Stop};
 use tribune_corpus::manifest::Outcome;
-use tribune_corpus::{Condition, DocumentsSource, Folder, IndexError};
+use tribune_corpus::{Condition, DocumentsSource, Duplicates, Folder, IndexError};
 
 use super::staging::{INGESTED, Staging};
 
@@ -24,16 +24,6 @@ const MAX_LISTED: usize = 100;
 /// How long to wait for another indexing run.
 const MAX_BUSY: Duration = Duration::from_secs(30);
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
-
-/// What to do with a speech whose text or id is indexed already.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Policy {
-    #[default]
-    Skip,
-    Update,
-    Error,
-}
 
 #[derive(Default, Serialize, JsonSchema)]
 pub(super) struct Summary {
@@ -145,11 +135,11 @@ impl Ingestion {
         }
     }
 
-    /// Blocks; not for async threads.
+    /// `policy` is for speeches whose text or id is indexed already. Blocks; not for async threads.
     pub(super) fn run(
         &self,
         path: &Path,
-        policy: Policy,
+        policy: Duplicates,
         progress: &Progress,
         cancel: &CancellationToken,
     ) -> Result<Summary> {
@@ -217,7 +207,7 @@ impl Ingestion {
         &self,
         file: &Path,
         name: &str,
-        policy: Policy,
+        policy: Duplicates,
         staging: &mut Staging,
     ) -> std::result::Result<String, NotCopied> {
         let into = &self.incoming.into;
@@ -236,14 +226,14 @@ impl Ingestion {
         };
         if let Some(Holder { description, file }) = holder {
             match policy {
-                Policy::Skip => return Err(NotCopied(Outcome::Skipped, description)),
-                Policy::Error => return Err(failed(description)),
-                Policy::Update if !self.is_replaceable(&file, &target) => {
+                Duplicates::Skip | Duplicates::Keep => return Err(NotCopied(Outcome::Skipped, description)),
+                Duplicates::Error => return Err(failed(description)),
+                Duplicates::Update if !self.is_replaceable(&file, &target) => {
                     return Err(failed(format!(
                         "{description}, in {file}, which was not ingested and is not replaced: change it there"
                     )));
                 }
-                Policy::Update => target = file,
+                Duplicates::Update => target = file,
             }
         }
         staging

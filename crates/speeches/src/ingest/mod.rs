@@ -18,7 +18,9 @@ use tribune_core::{
 
 pub use ingestion::Incoming;
 pub(crate) use ingestion::Ingestion;
-use ingestion::{Policy, Summary};
+use ingestion::Summary;
+
+use tribune_corpus::Duplicates;
 
 use crate::holdings::output_schema;
 
@@ -54,12 +56,12 @@ impl Tool for IngestTool {
         let given = args.get("path").and_then(Value::as_str).unwrap_or(".").to_owned();
         let policy = args
             .get("duplicates")
-            .and_then(|policy| Policy::deserialize(policy).ok());
+            .and_then(|policy| Duplicates::deserialize(policy).ok());
         let (ingestion, directory) = (self.ingestion.clone(), self.directory);
         let (progress, cancel) = (cx.progress.clone(), cx.cancel.clone());
         let work = move || {
             let path = ingestion.resolve(&given, directory)?;
-            ingestion.run(&path, policy.unwrap_or_default(), &progress, &cancel)
+            ingestion.run(&path, policy.unwrap_or(Duplicates::Skip), &progress, &cancel)
         };
         let summary = tokio::task::spawn_blocking(work)
             .await

@@ -84,23 +84,19 @@ impl Staging {
     /// Restores what was at `target` before; `true` if there was a file.
     pub(super) fn undo(&self, target: &str) -> io::Result<bool> {
         let to = self.root.join(target);
-        match fs::rename(self.previous(target), &to) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            Err(_) if self.created.contains(target) => match fs::remove_file(to) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(false),
-            },
-            Err(_) => Ok(false),
+        if unless_missing(fs::rename(self.previous(target), &to))?.is_some() {
+            return Ok(true);
         }
+        if self.created.contains(target) {
+            unless_missing(fs::remove_file(to))?;
+        }
+        Ok(false)
     }
 
     /// Discards replaced files that were not restored.
     pub(super) fn finish(self) {
         let previous = self.root.join(INGESTED).join(PREVIOUS);
-        if let Err(error) = fs::remove_dir_all(&previous)
-            && error.kind() != io::ErrorKind::NotFound
-        {
+        if let Err(error) = unless_missing(fs::remove_dir_all(&previous)) {
             tracing::warn!(%error, folder = %previous.display(), "could not remove replaced files");
         }
     }
@@ -126,9 +122,14 @@ fn restore_previous(root: &Path) -> io::Result<()> {
             fs::rename(entry.path(), to)?;
         }
     }
-    match fs::remove_dir_all(previous) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    unless_missing(fs::remove_dir_all(previous)).map(drop)
+}
+
+/// `None` if there is no such file.
+fn unless_missing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
     }
 }
 

@@ -84,10 +84,6 @@ impl Folder {
         &self.reading
     }
 
-    pub fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
     /// Reads a file at any path as if it were at `relative` in this folder.
     pub fn read_file(&self, path: &Path, relative: &str, sink: &mut dyn Sink) -> Result<(), Stop> {
         let input = Input {

@@ -40,6 +40,11 @@ impl Format for HansardXml {
         }
     }
 
+    /// 2: every HTML entity is resolved.
+    fn version(&self) -> u32 {
+        2
+    }
+
     fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
         read(input, &self.chambers, sink)
     }
