@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use jiff::Timestamp;
 use quick_cache::sync::Cache;
 use tribune_core::{Document, DocumentId, Hit, JsonObject};
 
@@ -54,6 +55,10 @@ impl quick_cache::Weighter<PassageId, Arc<QuotablePassage>> for PassageBytes {
 pub struct Snapshot {
     pub(crate) settings: Arc<Settings>,
     pub(crate) version: Arc<dyn Version>,
+    /// When the version was committed.
+    pub(crate) committed: Option<Timestamp>,
+    /// Grows with every version of the index, but not when only vectors were added.
+    pub(crate) generation: u64,
     field_names: Vec<String>,
     passages: Cache<PassageId, Arc<QuotablePassage>, PassageBytes>,
     /// Hits by query and limit.
@@ -63,11 +68,18 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn new(settings: Arc<Settings>, version: Arc<dyn Version>) -> Self {
+    pub(crate) fn new(
+        settings: Arc<Settings>,
+        version: Arc<dyn Version>,
+        committed: Option<Timestamp>,
+        generation: u64,
+    ) -> Self {
         Self {
             settings,
             field_names: version.manifest().fields(),
             version,
+            committed,
+            generation,
             passages: Cache::with_weighter(10_000, CACHE_BYTES, PassageBytes),
             answers: Cache::new(CACHED_ANSWERS),
             timeline: OnceLock::new(),

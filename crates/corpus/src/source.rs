@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{Document, Error, Result, Tool};
 use tribune_page::Reading;
@@ -63,11 +62,7 @@ pub struct DocumentsSource {
     current: ArcSwapOption<Snapshot>,
     /// Which version `current` is; locked while a new one is opened, so that only one caller opens it.
     opened: Mutex<Option<VersionMark>>,
-    /// When `current` was committed.
-    committed: ArcSwapOption<Timestamp>,
     revision: AtomicU64,
-    /// Grows with every version of the index, but not when only vectors were added.
-    generation: AtomicU64,
     /// Progress or failure of the last indexing run, for the operator.
     activity: Mutex<Activity>,
 }
@@ -96,9 +91,7 @@ impl DocumentsSource {
             upkeep: Upkeep::default(),
             current: ArcSwapOption::empty(),
             opened: Mutex::new(None),
-            committed: ArcSwapOption::empty(),
             revision: AtomicU64::new(0),
-            generation: AtomicU64::new(0),
             activity: Mutex::default(),
         }
     }
@@ -127,7 +120,7 @@ impl DocumentsSource {
 
     /// Which version of the index is published, not counting added vectors.
     pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        self.current.load().as_ref().map_or(0, |current| current.generation)
     }
 
     /// Progress of the embedding run in this process, if there is one.
@@ -148,20 +141,17 @@ impl DocumentsSource {
             Error::unavailable(format!("the index of `{}` cannot be opened", self.settings.name)).caused_by(e)
         })?;
         let same_index = opened.is_some_and(|opened| opened.index == mark.index);
-        self.committed.store(mark.committed.map(Arc::new));
         *opened = Some(mark);
         let Some(version) = version else {
             return Ok(false);
         };
-        let snapshot = Snapshot::new(self.settings.clone(), version);
+        let generation = self.generation() + u64::from(!same_index);
+        let snapshot = Snapshot::new(self.settings.clone(), version, mark.committed, generation);
         if !same_index {
             // A whole index was committed since the last failure.
             self.activity().failure = None;
         }
         self.current.store(Some(Arc::new(snapshot)));
-        if !same_index {
-            self.generation.fetch_add(1, Ordering::Release);
-        }
         self.revision.fetch_add(1, Ordering::Release);
         Ok(true)
     }

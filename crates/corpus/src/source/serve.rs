@@ -153,7 +153,7 @@ impl Source for DocumentsSource {
     }
 
     fn updated(&self) -> Option<Timestamp> {
-        self.committed.load().as_deref().copied()
+        self.current.load().as_ref()?.committed
     }
 
     fn status(&self) -> SourceStatus {

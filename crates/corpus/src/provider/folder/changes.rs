@@ -28,13 +28,11 @@ const UNWATCHED_RESCAN_INTERVAL: Duration = Duration::from_secs(2);
 /// Scans take at most one part in this many of the time.
 const RESCAN_SHARE: u32 = 20;
 
-/// Why the folder should be scanned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cause {
-    /// The watcher reported a change, or the folder was replaced.
-    Event,
-    /// The interval has passed.
-    Rescan,
+/// A scan of the folder.
+pub(super) struct Scan {
+    pub(super) took: Duration,
+    /// A hash of what it found.
+    pub(super) found: u64,
 }
 
 pub(super) struct Changes {
@@ -50,7 +48,9 @@ pub(super) struct Changes {
     next_rescan: Instant,
     /// When to try to start a watcher again.
     next_watch: Instant,
-    last_scan_took: Duration,
+    last_scan: Option<Scan>,
+    /// Whether the next scan is one at intervals, without an event.
+    is_rescan: bool,
 }
 
 /// The state of the path.
@@ -90,34 +90,37 @@ impl Changes {
             next_look: now,
             next_rescan: now,
             next_watch: now,
-            last_scan_took: Duration::ZERO,
+            last_scan: None,
+            is_rescan: false,
         }
     }
 
     /// Waits until the folder should be scanned. May be dropped and called again at any time.
-    pub(super) async fn next(&mut self) -> Cause {
+    pub(super) async fn next(&mut self) {
         loop {
             let due = self.due();
             tokio::select! {
                 () = self.signal.changed.notified() => self.note(Instant::now()),
                 () = sleep_until(due) => {
-                    if let Some(why) = self.at(Instant::now()).await {
-                        return why;
+                    if self.is_due_at(Instant::now()).await {
+                        return;
                     }
                 }
             }
         }
     }
 
-    /// Records that the folder was scanned, and how long it took.
-    pub(super) fn scanned(&mut self, took: Duration) {
-        self.last_scan_took = took;
+    /// Records that the folder was scanned.
+    pub(super) fn scanned(&mut self, scan: Scan) {
+        let before = self.last_scan.replace(scan);
+        let has_changed = before
+            .zip(self.last_scan.as_ref())
+            .is_some_and(|(before, now)| before.found != now.found);
+        if std::mem::take(&mut self.is_rescan) && has_changed {
+            // The watcher has not reported it.
+            self.signal.lost.store(true, Ordering::Release);
+        }
         self.next_rescan = Instant::now() + self.rescan_every();
-    }
-
-    /// The watcher missed a change, so it is restarted.
-    pub(super) fn missed_change(&mut self) {
-        self.signal.lost.store(true, Ordering::Release);
     }
 
     fn note(&mut self, now: Instant) {
@@ -147,30 +150,31 @@ impl Changes {
             Root::Unwatched { .. } => UNWATCHED_RESCAN_INTERVAL,
             _ => RESCAN_INTERVAL,
         };
-        least.max(self.last_scan_took * RESCAN_SHARE)
+        least.max(self.last_scan.as_ref().map_or(Duration::ZERO, |scan| scan.took) * RESCAN_SHARE)
     }
 
-    /// Returns the cause of a scan that is due.
-    async fn at(&mut self, now: Instant) -> Option<Cause> {
+    /// Whether a scan is due.
+    async fn is_due_at(&mut self, now: Instant) -> bool {
+        self.is_rescan = false;
         if self.next_look <= now {
             let other = self.look().await;
             self.next_look = Instant::now() + CHECK_INTERVAL;
             if other {
                 self.pending = None;
-                return Some(Cause::Event);
+                return true;
             }
         }
         if self.quiet_at().is_some_and(|at| at <= now) {
             self.pending = None;
             // The event may have been the removal of the folder itself.
             self.next_look = now;
-            return Some(Cause::Event);
+            return true;
         }
-        if self.next_rescan().is_some_and(|at| at <= now) {
+        self.is_rescan = self.next_rescan().is_some_and(|at| at <= now);
+        if self.is_rescan {
             self.next_rescan = now + self.rescan_every();
-            return Some(Cause::Rescan);
         }
-        None
+        self.is_rescan
     }
 
     /// Checks that the watched folder is still at the path. `true` if it has changed.

@@ -11,12 +11,12 @@ mod walk;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use async_trait::async_trait;
 
-use self::changes::{Cause, Changes};
+use self::changes::{Changes, Scan};
 use super::{Item, Listing, Provider, ProviderError};
 use crate::format::{Contents, Input, Reading, Sink, Stop};
 
@@ -42,19 +42,8 @@ pub struct Folder {
     /// Tribune's own files, if they are below the folder: changes there are ignored.
     ignored: Option<PathBuf>,
     changes: tokio::sync::Mutex<Option<Changes>>,
-    scans: Mutex<Scans>,
-}
-
-/// Results of scans, for deciding when to scan again.
-#[derive(Default)]
-struct Scans {
-    last: Option<u64>,
-    /// The duration of the last scan, until `changed` has used it.
-    took: Option<Duration>,
-    /// The cause of the next scan.
-    cause: Option<Cause>,
-    /// A rescan found a change that the watcher did not report.
-    missed_change: bool,
+    /// The last scan, until `changed` has used it.
+    scan: Mutex<Option<Scan>>,
 }
 
 impl Folder {
@@ -65,7 +54,7 @@ impl Folder {
             limits,
             ignored: None,
             changes: tokio::sync::Mutex::default(),
-            scans: Mutex::default(),
+            scan: Mutex::default(),
         }
     }
 
@@ -102,20 +91,8 @@ impl Folder {
         self.path.join(key)
     }
 
-    fn scans(&self) -> std::sync::MutexGuard<'_, Scans> {
-        self.scans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_scan(&self, items: &[Item], took: Duration) {
-        let mut hasher = DefaultHasher::new();
-        for item in items {
-            (&item.key, &item.fingerprint).hash(&mut hasher);
-        }
-        let mut scans = self.scans();
-        let found = Some(hasher.finish());
-        scans.missed_change |= scans.cause.take() == Some(Cause::Rescan) && scans.last.is_some() && scans.last != found;
-        scans.last = found;
-        scans.took = Some(took);
+    fn scan(&self) -> MutexGuard<'_, Option<Scan>> {
+        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,7 +117,14 @@ impl Provider for Folder {
             });
         }
         let listing = walk::walk(&self.path, &self.reading.formats);
-        self.note_scan(&listing.items, started.elapsed());
+        let mut found = DefaultHasher::new();
+        for item in &listing.items {
+            (&item.key, &item.fingerprint).hash(&mut found);
+        }
+        *self.scan() = Some(Scan {
+            took: started.elapsed(),
+            found: found.finish(),
+        });
         Ok(listing)
     }
 
@@ -164,17 +148,10 @@ impl Provider for Folder {
         let mut changes = self.changes.lock().await;
         let changes = changes
             .get_or_insert_with(|| Changes::new(&self.path, self.ignored.as_deref(), self.reading.formats.clone()));
-        {
-            let mut scans = self.scans();
-            if let Some(took) = scans.took.take() {
-                changes.scanned(took);
-            }
-            if std::mem::take(&mut scans.missed_change) {
-                changes.missed_change();
-            }
+        if let Some(scan) = self.scan().take() {
+            changes.scanned(scan);
         }
-        let cause = changes.next().await;
-        self.scans().cause = Some(cause);
+        changes.next().await;
     }
 
     fn origin(&self) -> Option<String> {

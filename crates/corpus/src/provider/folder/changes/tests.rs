@@ -75,7 +75,7 @@ async fn replaced_folder_is_watched_again() {
     std::fs::rename(&docs, dir.path().join("away")).expect("moved");
     std::fs::create_dir(&docs).expect("made again");
     assert!(changes.look().await, "the same name and another folder");
-    changes.missed_change();
+    changes.signal.lost.store(true, Ordering::Release);
     assert!(changes.look().await, "made again after a loss");
     std::fs::write(docs.join("a.md"), "alpha").expect("written");
     wait_for_event(&changes).await;
