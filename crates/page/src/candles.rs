@@ -1,13 +1,13 @@
 //! Candles over time, with volume below. Rising candles are hollow, falling ones are filled.
 
-use crate::model::{Candle, Candles, Width};
+use crate::model::{Candle, Candles};
 use jiff::Timestamp;
 
 use crate::Element;
-use crate::chart::{Anchor, Chart, Mark, Slot, Tag, Word, empty_panel};
+use crate::chart::{Chart, Mark, Slot, Tag, Word, empty_panel, marks, time_marks};
 use crate::number;
 use crate::scale::Scale;
-use crate::svg::{HEIGHT, Path, WIDTH};
+use crate::svg::Path;
 use crate::time::{self, Window};
 
 /// Shares of the height: prices, a gap, then volume.
@@ -21,18 +21,36 @@ pub fn candles(shown: &Candles, slot: Slot<'_>) -> Element {
     let Some(sketch) = Sketch::new(&drawable) else {
         return empty_panel(format!("There are no candles of {} to draw.", shown.interval));
     };
-    let most_times = if slot.width == Width::Whole { 10 } else { 6 };
-    let rows = sketch.price_marks().into_iter().chain(sketch.volume_mark()).collect();
-    Chart {
+    let mut chart = Chart {
         shapes: sketch.shapes(&drawable),
-        words: sketch.volume_word(&shown.volume_unit).into_iter().collect(),
-        rows,
-        columns: sketch.time_marks(drawable.len().min(most_times)),
-        tags: vec![sketch.last_tag(shown.price_places)],
-        legend: None,
+        rows: marks(sketch.prices.ticks(5), true, number::fixed, |price| {
+            sketch.height_of(price)
+        }),
+        columns: time_marks(sketch.window, drawable.len().min(slot.choose(10, 6)), |at| {
+            sketch.middle_of(at)
+        }),
+        tags: vec![Tag {
+            at: sketch.height_of(sketch.last),
+            label: number::fixed(sketch.last, shown.price_places),
+            class: "last",
+        }],
         caption: caption(shown, &drawable),
+        ..Chart::default()
+    };
+    if let Some(volume) = sketch.volume {
+        chart.rows.push(Mark {
+            at: VOLUME_BEGINS,
+            label: number::compact(volume),
+            has_line: false,
+        });
+        chart.words.push(Word {
+            x: 0.0,
+            y: VOLUME_BEGINS,
+            text: format!("Volume, {}", shown.volume_unit),
+            anchor: "start",
+        });
     }
-    .draw(slot)
+    chart.draw(slot)
 }
 
 fn is_drawable(candle: &Candle) -> bool {
@@ -78,7 +96,7 @@ impl Sketch {
     }
 
     fn height_of(&self, price: f64) -> f64 {
-        (1.0 - self.prices.share(price)) * self.floor()
+        self.prices.from_top(price) * self.floor()
     }
 
     fn middle_of(&self, at: Timestamp) -> f64 {
@@ -87,8 +105,7 @@ impl Sketch {
 
     fn shapes(&self, candles: &[Candle]) -> Vec<Element> {
         let (rose, fell): (Vec<&Candle>, Vec<&Candle>) = candles.iter().partition(|candle| candle.close >= candle.open);
-        let mut last = Path::default();
-        last.horizontal(self.height_of(self.last) * HEIGHT);
+        let last = Path::default().horizontal(self.height_of(self.last));
         let parts = [
             self.volumes(&rose).element("volume rise"),
             self.volumes(&fell).element("volume fall"),
@@ -102,83 +119,34 @@ impl Sketch {
     }
 
     fn wicks(&self, candles: &[&Candle]) -> Path {
-        let mut path = Path::default();
-        for candle in candles {
-            let x = self.middle_of(candle.opened) * WIDTH;
+        candles.iter().fold(Path::default(), |path, candle| {
             let (high, low) = (self.height_of(candle.high), self.height_of(candle.low));
-            path.vertical(x, high * HEIGHT, low * HEIGHT);
-        }
-        path
+            path.vertical(self.middle_of(candle.opened), high, low)
+        })
     }
 
     fn bodies(&self, candles: &[&Candle]) -> Path {
-        let mut path = Path::default();
-        let width = self.slot * BODY * WIDTH;
-        for candle in candles {
+        candles.iter().fold(Path::default(), |path, candle| {
             let (open, close) = (self.height_of(candle.open), self.height_of(candle.close));
-            let left = self.middle_of(candle.opened) * WIDTH - width / 2.0;
-            path.rectangle(left, open.min(close) * HEIGHT, width, (open - close).abs() * HEIGHT);
-        }
-        path
+            self.bar(path, candle, open.min(close), (open - close).abs())
+        })
     }
 
     fn volumes(&self, candles: &[&Candle]) -> Path {
-        let mut path = Path::default();
         let Some(largest) = self.volume else {
-            return path;
+            return Path::default();
         };
-        let width = self.slot * BODY * WIDTH;
-        for candle in candles.iter().filter(|candle| candle.volume > 0.0) {
-            let height = (candle.volume / largest).clamp(0.0, 1.0) * (1.0 - VOLUME_BEGINS) * HEIGHT;
-            let left = self.middle_of(candle.opened) * WIDTH - width / 2.0;
-            path.rectangle(left, HEIGHT - height, width, height);
-        }
-        path
-    }
-
-    fn price_marks(&self) -> Vec<Mark> {
-        let ticks = self.prices.ticks(5);
-        let mark = |price: &f64| Mark {
-            at: self.height_of(*price),
-            label: number::fixed(*price, ticks.places),
-            has_line: true,
-        };
-        ticks.values.iter().map(mark).collect()
-    }
-
-    fn volume_mark(&self) -> Option<Mark> {
-        self.volume.map(|volume| Mark {
-            at: VOLUME_BEGINS,
-            label: number::compact(volume),
-            has_line: false,
+        let traded = candles.iter().filter(|candle| candle.volume > 0.0);
+        traded.fold(Path::default(), |path, candle| {
+            let height = (candle.volume / largest).clamp(0.0, 1.0) * (1.0 - VOLUME_BEGINS);
+            self.bar(path, candle, 1.0 - height, height)
         })
     }
 
-    fn volume_word(&self, unit: &str) -> Option<Word> {
-        self.volume.map(|_| Word {
-            x: 0.0,
-            y: VOLUME_BEGINS,
-            text: format!("Volume, {unit}"),
-            anchor: Anchor::Start,
-        })
-    }
-
-    fn time_marks(&self, most: usize) -> Vec<Mark> {
-        let ticks = self.window.ticks(most).into_iter();
-        let mark = |(at, label)| Mark {
-            at: self.middle_of(at),
-            label,
-            has_line: true,
-        };
-        ticks.map(mark).filter(|mark| mark.at <= 1.0).collect()
-    }
-
-    fn last_tag(&self, places: usize) -> Tag {
-        Tag {
-            at: self.height_of(self.last),
-            label: number::fixed(self.last, places),
-            class: "last",
-        }
+    /// A rectangle as wide as a candle's body.
+    fn bar(&self, path: Path, candle: &Candle, top: f64, height: f64) -> Path {
+        let width = self.slot * BODY;
+        path.rectangle(self.middle_of(candle.opened) - width / 2.0, top, width, height)
     }
 }
 
@@ -213,22 +181,22 @@ fn caption(shown: &Candles, candles: &[Candle]) -> String {
     let count = candles.len();
     let what = if count == 1 { "candle" } else { "candles" };
     let span = time::span(first.opened, last.opened);
-    let mut caption = format!(
-        "{count} {what} of {}, opened {span}: first price {}, last {}{change}, high {}, low {} {}; {volume}. Hollow candles rose, filled ones fell",
+    let end = if last.is_open { "; the last is unfinished" } else { "" };
+    format!(
+        "{count} {what} of {}, opened {span}: first price {}, last {}{change}, high {}, low {} {}; {volume}. Hollow candles rose, filled ones fell{end}.",
         shown.interval,
         price(first.open),
         price(last.close),
         price(high),
         price(low),
         shown.price_unit,
-    );
-    caption.push_str(if last.is_open { "; the last is unfinished." } else { "." });
-    caption
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Width;
 
     fn candle(index: i64, prices: [f64; 4], volume: f64) -> Candle {
         let [open, high, low, close] = prices;

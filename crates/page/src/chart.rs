@@ -1,9 +1,12 @@
 //! What all charts share. The plot is stretched to its container; lines keep their width, and labels, which are placed
 //! beside the plot at percentages, keep their size. So a chart is readable on a phone and on a large screen.
 
-use crate::model::Width;
+use jiff::Timestamp;
 
-use crate::svg::{HEIGHT, Path, WIDTH, percent};
+use crate::model::Width;
+use crate::scale::Ticks;
+use crate::svg::{HEIGHT, Path, WIDTH, coordinate, percent};
+use crate::time::Window;
 use crate::{Element, Node};
 
 /// The panel in which content is drawn.
@@ -14,6 +17,16 @@ pub struct Slot<'a> {
     pub width: Width,
 }
 
+impl Slot<'_> {
+    /// How many labels have room below a chart.
+    pub fn choose(self, if_whole: usize, if_half: usize) -> usize {
+        match self.width {
+            Width::Whole => if_whole,
+            Width::Half => if_half,
+        }
+    }
+}
+
 /// A labelled value on an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
@@ -21,6 +34,27 @@ pub struct Mark {
     pub at: f64,
     pub label: String,
     pub has_line: bool,
+}
+
+/// A mark for each round value: `label` gets the value and its decimal places, `at` places it.
+pub fn marks(ticks: Ticks, has_line: bool, label: impl Fn(f64, usize) -> String, at: impl Fn(f64) -> f64) -> Vec<Mark> {
+    let mark = |value| Mark {
+        at: at(value),
+        label: label(value, ticks.places),
+        has_line,
+    };
+    ticks.values.iter().copied().map(mark).collect()
+}
+
+/// A mark for each round time that is inside the chart.
+pub fn time_marks(window: Window, most: usize, at: impl Fn(Timestamp) -> f64) -> Vec<Mark> {
+    let mark = |(moment, label)| Mark {
+        at: at(moment),
+        label,
+        has_line: true,
+    };
+    let marks = window.ticks(most).into_iter().map(mark);
+    marks.filter(|mark| mark.at <= 1.0).collect()
 }
 
 /// A highlighted value on the right axis.
@@ -37,14 +71,8 @@ pub struct Word {
     pub x: f64,
     pub y: f64,
     pub text: String,
-    pub anchor: Anchor,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Anchor {
-    Start,
-    Middle,
-    End,
+    /// `start`, `middle` or `end`.
+    pub anchor: &'static str,
 }
 
 /// The parts of a chart.
@@ -81,10 +109,9 @@ impl Chart {
             .children(grid(&rows, &self.columns))
             .children(self.shapes);
         let words = (!self.words.is_empty()).then(|| layer("words").children(self.words.into_iter().map(word)));
-        let kind = if slot.width == Width::Whole {
-            "chart whole"
-        } else {
-            "chart"
+        let kind = match slot.width {
+            Width::Whole => "chart whole",
+            Width::Half => "chart",
         };
         let sides = Element::new("div")
             .class(kind)
@@ -111,27 +138,19 @@ fn layer(class: &'static str) -> Element {
 }
 
 fn grid(rows: &[Mark], columns: &[Mark]) -> Option<Element> {
-    let mut path = Path::default();
-    for row in rows.iter().filter(|row| row.has_line) {
-        path.horizontal(row.at * HEIGHT);
-    }
-    for column in columns.iter().filter(|column| column.has_line) {
-        path.vertical(column.at * WIDTH, 0.0, HEIGHT);
-    }
+    let rows = rows.iter().filter(|row| row.has_line);
+    let path = rows.fold(Path::default(), |path, row| path.horizontal(row.at));
+    let columns = columns.iter().filter(|column| column.has_line);
+    let path = columns.fold(path, |path, column| path.vertical(column.at, 0.0, 1.0));
     path.element("grid")
 }
 
 fn word(word: Word) -> Element {
-    let anchor = match word.anchor {
-        Anchor::Start => "start",
-        Anchor::Middle => "middle",
-        Anchor::End => "end",
-    };
     Element::new("text")
         .with("x", percent(word.x))
         .with("y", percent(word.y))
         .with("dy", "-0.4em")
-        .with("text-anchor", anchor)
+        .with("text-anchor", word.anchor)
         .text(word.text)
 }
 
@@ -150,10 +169,7 @@ fn right_side(rows: &[Mark], tags: Vec<Tag>) -> Element {
             .text(row.label.clone())
     });
     layer("right")
-        .with(
-            "width",
-            format!("{}em", crate::svg::coordinate(longest as f64 * 0.56 + 1.3)),
-        )
+        .with("width", format!("{}em", coordinate(longest as f64 * 0.56 + 1.3)))
         .children(marks)
         .children(tags.iter().map(tag_element))
 }

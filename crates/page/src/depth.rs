@@ -1,29 +1,37 @@
 //! Cumulative depth as steps on both sides of the mid price.
 
-use crate::model::{DepthChart, Width};
+use crate::model::DepthChart;
 
 use crate::Element;
-use crate::chart::{Anchor, Chart, Mark, Slot, Word, empty_panel};
+use crate::chart::{Chart, Slot, Word, empty_panel, marks};
 use crate::number;
 use crate::scale::Scale;
 use crate::svg::{HEIGHT, Path, WIDTH};
 
 type Level = (f64, f64);
 
+/// Levels that are closer to each other look like one.
+const CLOSEST_ACROSS: f64 = 1.0 / WIDTH;
+const CLOSEST_DOWN: f64 = 1.0 / HEIGHT;
+
 pub fn depth(shown: &DepthChart, slot: Slot<'_>) -> Element {
     let (bids, asks) = (drawable(&shown.bids), drawable(&shown.asks));
     let Some(sketch) = Sketch::new(&bids, &asks) else {
         return empty_panel("The book has no levels to draw.");
     };
-    let is_wide = slot.width == Width::Whole;
+    let at_price = |price| sketch.prices.share(price);
     Chart {
         shapes: sketch.shapes(&bids, &asks),
         words: sketch.words(shown),
-        rows: sketch.quantity_marks(),
-        columns: sketch.price_marks(if is_wide { 9 } else { 5 }),
-        tags: Vec::new(),
-        legend: None,
+        rows: marks(
+            sketch.quantities.ticks(5),
+            true,
+            |quantity, _| number::compact(quantity),
+            |quantity| sketch.quantities.from_top(quantity),
+        ),
+        columns: marks(sketch.prices.ticks(slot.choose(9, 5)), false, number::fixed, at_price),
         caption: caption(shown, &bids, &asks),
+        ..Chart::default()
     }
     .draw(slot)
 }
@@ -56,17 +64,8 @@ impl Sketch {
         })
     }
 
-    fn x(&self, price: f64) -> f64 {
-        self.prices.share(price) * WIDTH
-    }
-
-    fn y(&self, quantity: f64) -> f64 {
-        (1.0 - self.quantities.share(quantity)) * HEIGHT
-    }
-
     fn shapes(&self, bids: &[Level], asks: &[Level]) -> Vec<Element> {
-        let mut middle = Path::default();
-        middle.vertical(self.x(self.middle), 0.0, HEIGHT);
+        let middle = Path::default().vertical(self.prices.share(self.middle), 0.0, 1.0);
         let parts = [
             self.steps(bids).element("side bids"),
             self.steps(asks).element("side asks"),
@@ -77,50 +76,29 @@ impl Sketch {
 
     /// Each level adds its quantity at its price. The line drops after the last level, because what follows is unknown.
     fn steps(&self, side: &[Level]) -> Path {
-        let mut path = Path::default();
         let Some((best, _)) = side.first() else {
-            return path;
+            return Path::default();
         };
-        path.move_to(self.x(*best), HEIGHT);
-        for (x, y) in self.visible(side) {
-            path.horizontal_to(x);
-            path.vertical_to(y);
-        }
-        path.vertical_to(HEIGHT);
-        path
+        let start = Path::default().move_to(self.prices.share(*best), 1.0);
+        let steps = self.visible(side).into_iter();
+        steps
+            .fold(start, |path, (x, y)| path.horizontal_to(x).vertical_to(y))
+            .vertical_to(1.0)
     }
 
     /// The levels' positions, without those too close to the previous one.
     fn visible(&self, side: &[Level]) -> Vec<(f64, f64)> {
         let mut kept: Vec<(f64, f64)> = Vec::new();
         for (index, (price, quantity)) in side.iter().enumerate() {
-            let (x, y) = (self.x(*price), self.y(*quantity));
-            let is_visible = |(last_x, last_y): &(f64, f64)| (x - last_x).abs() > 1.0 || (y - last_y).abs() > 1.0;
+            let (x, y) = (self.prices.share(*price), self.quantities.from_top(*quantity));
+            let is_visible = |(last_x, last_y): &(f64, f64)| {
+                (x - last_x).abs() > CLOSEST_ACROSS || (y - last_y).abs() > CLOSEST_DOWN
+            };
             if index + 1 == side.len() || kept.last().is_none_or(is_visible) {
                 kept.push((x, y));
             }
         }
         kept
-    }
-
-    fn quantity_marks(&self) -> Vec<Mark> {
-        let ticks = self.quantities.ticks(5);
-        let mark = |quantity: &f64| Mark {
-            at: self.y(*quantity) / HEIGHT,
-            label: number::compact(*quantity),
-            has_line: true,
-        };
-        ticks.values.iter().map(mark).collect()
-    }
-
-    fn price_marks(&self, about: usize) -> Vec<Mark> {
-        let ticks = self.prices.ticks(about);
-        let mark = |price: &f64| Mark {
-            at: self.prices.share(*price),
-            label: number::fixed(*price, ticks.places),
-            has_line: false,
-        };
-        ticks.values.iter().map(mark).collect()
     }
 
     /// Labels for both sides.
@@ -132,12 +110,12 @@ impl Sketch {
             anchor,
         };
         let middle = number::fixed(self.middle, shown.price_places);
-        let mut words = vec![word(0.5, &middle, Anchor::Middle)];
+        let mut words = vec![word(0.5, &middle, "middle")];
         if !shown.bids.is_empty() {
-            words.push(word(0.02, "Bids", Anchor::Start));
+            words.push(word(0.02, "Bids", "start"));
         }
         if !shown.asks.is_empty() {
-            words.push(word(0.98, "Asks", Anchor::End));
+            words.push(word(0.98, "Asks", "end"));
         }
         words
     }
@@ -163,6 +141,7 @@ fn caption(shown: &DepthChart, bids: &[Level], asks: &[Level]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Width;
 
     const SLOT: Slot<'_> = Slot {
         key: "depth",

@@ -1,13 +1,13 @@
 //! Lines over time, with gaps for unknown values.
 
-use crate::model::{Line, Lines, Width};
+use crate::model::{Line, Lines};
 use jiff::Timestamp;
 
 use crate::Element;
-use crate::chart::{Chart, Mark, Slot, Tag, empty_panel, spaced};
+use crate::chart::{Chart, Slot, Tag, empty_panel, marks, spaced, time_marks};
 use crate::number;
 use crate::scale::Scale;
-use crate::svg::{HEIGHT, Path, WIDTH};
+use crate::svg::Path;
 use crate::time::{self, Window};
 
 /// Line styles, which differ by dashes and by colour; repeated after the last.
@@ -26,15 +26,16 @@ pub fn lines(shown: &Lines, slot: Slot<'_>) -> Element {
     let Some(sketch) = Sketch::new(shown) else {
         return empty_panel("No data yet for this period.");
     };
-    let is_wide = slot.width == Width::Whole;
     Chart {
         shapes: sketch.shapes(shown),
-        words: Vec::new(),
-        rows: sketch.value_marks(),
-        columns: sketch.time_marks(if is_wide { 10 } else { 6 }),
+        rows: marks(sketch.values.ticks(4), true, number::fixed, |value| {
+            sketch.values.from_top(value)
+        }),
+        columns: time_marks(sketch.window, slot.choose(10, 6), |at| sketch.window.share(at)),
         tags: sketch.tags(shown),
         legend: (shown.lines.len() > 1).then(|| legend(shown)),
         caption: caption(shown),
+        ..Chart::default()
     }
     .draw(slot)
 }
@@ -46,7 +47,7 @@ struct Sketch {
 
 impl Sketch {
     fn new(shown: &Lines) -> Option<Self> {
-        let known = || shown.lines.iter().flat_map(known);
+        let known = || shown.lines.iter().flat_map(|line| known(&line.points));
         let values = Scale::over(known().map(|(_, value)| value))?;
         let given = shown.range.and_then(|(low, high)| Scale::over([low, high]));
         let moments = || shown.lines.iter().flat_map(|line| &line.points).map(|(at, _)| *at);
@@ -56,84 +57,41 @@ impl Sketch {
         })
     }
 
-    fn y(&self, value: f64) -> f64 {
-        (1.0 - self.values.share(value)) * HEIGHT
-    }
-
     fn shapes(&self, shown: &Lines) -> Vec<Element> {
         let lines = shown.lines.iter().enumerate();
         let drawn = lines.flat_map(|(index, line)| {
-            let (connected, alone): (Vec<_>, Vec<_>) = runs(line).into_iter().partition(|run| run.len() > 1);
+            // Single points between two gaps become dots.
+            let (connected, alone): (Vec<Run>, Vec<Run>) = runs(line).into_iter().partition(|run| run.len() > 1);
+            let connected = connected.iter().fold(Path::default(), |path, run| {
+                path.through(thinned(run).into_iter().map(|point| self.place(point)))
+            });
+            let dots = alone.iter().flatten().fold(Path::default(), |path, point| {
+                let (x, y) = self.place(*point);
+                path.dot(x, y)
+            });
             let (line, dot) = STYLES[index % STYLES.len()];
-            [self.connected(&connected).element(line), self.dots(&alone).element(dot)]
+            [connected.element(line), dots.element(dot)]
         });
         self.zero().into_iter().chain(drawn.flatten()).collect()
     }
 
     /// A line at zero if the scale crosses it.
     fn zero(&self) -> Option<Element> {
-        if self.values.low() >= 0.0 || self.values.high() <= 0.0 {
-            return None;
-        }
-        let mut path = Path::default();
-        path.horizontal(self.y(0.0));
-        path.element("zero")
+        let is_crossed = self.values.low() < 0.0 && self.values.high() > 0.0;
+        let path = Path::default().horizontal(self.values.from_top(0.0));
+        is_crossed.then(|| path.element("zero")).flatten()
     }
 
     fn place(&self, (at, value): (Timestamp, f64)) -> (f64, f64) {
-        (self.window.share(at) * WIDTH, self.y(value))
-    }
-
-    fn connected(&self, runs: &[Run]) -> Path {
-        let mut path = Path::default();
-        for run in runs {
-            for (index, point) in thinned(run).into_iter().enumerate() {
-                let (x, y) = self.place(point);
-                if index == 0 {
-                    path.move_to(x, y);
-                } else {
-                    path.line_to(x, y);
-                }
-            }
-        }
-        path
-    }
-
-    /// Single points between two gaps.
-    fn dots(&self, runs: &[Run]) -> Path {
-        let mut path = Path::default();
-        for point in runs.iter().flatten() {
-            let (x, y) = self.place(*point);
-            path.dot(x, y);
-        }
-        path
-    }
-
-    fn value_marks(&self) -> Vec<Mark> {
-        let ticks = self.values.ticks(4);
-        let mark = |value: &f64| Mark {
-            at: self.y(*value) / HEIGHT,
-            label: number::fixed(*value, ticks.places),
-            has_line: true,
-        };
-        ticks.values.iter().map(mark).collect()
-    }
-
-    fn time_marks(&self, most: usize) -> Vec<Mark> {
-        let mark = |(at, label)| Mark {
-            at: self.window.share(at),
-            label,
-            has_line: true,
-        };
-        self.window.ticks(most).into_iter().map(mark).collect()
+        (self.window.share(at), self.values.from_top(value))
     }
 
     fn tags(&self, shown: &Lines) -> Vec<Tag> {
         let lines = shown.lines.iter().enumerate().take(MOST_TAGS);
         let tag = |(index, line): (usize, &Line)| {
-            let (_, value) = known(line).last()?;
+            let (_, value) = known(&line.points).last()?;
             Some(Tag {
-                at: self.y(value) / HEIGHT,
+                at: self.values.from_top(value),
                 label: number::fixed(value, shown.places),
                 class: style(index),
             })
@@ -146,9 +104,9 @@ fn style(index: usize) -> &'static str {
     STYLES[index % STYLES.len()].0
 }
 
-fn known(line: &Line) -> impl DoubleEndedIterator<Item = (Timestamp, f64)> {
+fn known(points: &[(Timestamp, Option<f64>)]) -> impl DoubleEndedIterator<Item = (Timestamp, f64)> {
     let value = |(at, value): &(Timestamp, Option<f64>)| Some((*at, value.filter(|value| value.is_finite())?));
-    line.points.iter().filter_map(value)
+    points.iter().filter_map(value)
 }
 
 /// Consecutive known values.
@@ -157,11 +115,8 @@ type Run = Vec<(Timestamp, f64)>;
 fn runs(line: &Line) -> Vec<Run> {
     let is_known = |point: &(Timestamp, Option<f64>)| point.1.is_some_and(f64::is_finite);
     let runs = line.points.chunk_by(|a, b| is_known(a) && is_known(b));
-    let values = |run: &[(Timestamp, Option<f64>)]| -> Vec<_> {
-        let known = run.iter().filter(|point| is_known(point));
-        known.filter_map(|(at, value)| Some((*at, (*value)?))).collect()
-    };
-    runs.map(values).filter(|run| !run.is_empty()).collect()
+    let runs = runs.map(|run| known(run).collect::<Run>());
+    runs.filter(|run| !run.is_empty()).collect()
 }
 
 /// The visible part of a run: the lowest and highest point of every column, and the ends.
@@ -185,13 +140,11 @@ fn thinned(run: &[(Timestamp, f64)]) -> Vec<(Timestamp, f64)> {
 
 fn legend(shown: &Lines) -> Element {
     let entry = |(index, line): (usize, &Line)| {
-        let mut path = Path::default();
-        path.move_to(0.0, 5.0);
-        path.horizontal_to(28.0);
+        let stroke = Element::new("path").class(style(index)).with("d", "M0 5H28");
         let swatch = Element::new("svg")
             .with("viewBox", "0 0 28 10")
             .with("aria-hidden", "true")
-            .children(path.element(style(index)));
+            .child(stroke);
         Element::new("li").child(swatch).text(line.label.clone())
     };
     let entries = shown.lines.iter().enumerate().map(entry);
@@ -204,41 +157,31 @@ fn caption(shown: &Lines) -> String {
         (Some(from), Some(to)) => time::span(from, to),
         _ => String::new(),
     };
-    let unit = if shown.unit.is_empty() {
-        String::new()
-    } else {
-        format!(" {}", shown.unit)
+    let unit = match shown.unit.as_str() {
+        "" => String::new(),
+        unit => format!(" {unit}"),
     };
     let value = |value: f64| number::fixed(value, shown.places);
     let line = |line: &Line| {
-        let values = || known(line).map(|(_, value)| value);
-        let Some((_, last)) = known(line).last() else {
+        let values = || known(&line.points).map(|(_, value)| value);
+        let Some(last) = values().last() else {
             return format!("{}: no data", line.label);
         };
-        let (low, high) = (
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(f64::NEG_INFINITY, f64::max),
-        );
-        format!(
-            "{}: last {}{unit}, from {} to {}",
-            line.label,
-            value(last),
-            value(low),
-            value(high)
-        )
+        let low = values().fold(f64::INFINITY, f64::min);
+        let high = values().fold(f64::NEG_INFINITY, f64::max);
+        let (last, low, high) = (value(last), value(low), value(high));
+        format!("{}: last {last}{unit}, from {low} to {high}", line.label)
     };
     let lines: Vec<String> = shown.lines.iter().map(line).collect();
-    let gaps = if has_gaps(shown) { " Gaps: no data." } else { "" };
+    let has_gaps = shown.lines.iter().any(|line| runs(line).len() > 1);
+    let gaps = if has_gaps { " Gaps: no data." } else { "" };
     format!("{}; {span}.{gaps}", lines.join("; "))
-}
-
-fn has_gaps(shown: &Lines) -> bool {
-    shown.lines.iter().any(|line| runs(line).len() > 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Width;
 
     fn line(values: &[Option<f64>]) -> Line {
         let at = |index: usize| Timestamp::from_second(index as i64).expect("in range");

@@ -1,12 +1,12 @@
 //! Volume by price, as bars from the left; the value area is darker, and the point of control is marked.
 
-use crate::model::{ProfileBin, ProfileChart, Width};
+use crate::model::{ProfileBin, ProfileChart};
 
 use crate::Element;
-use crate::chart::{Anchor, Chart, Mark, Slot, Tag, Word, empty_panel};
+use crate::chart::{Chart, Slot, Tag, Word, empty_panel, marks};
 use crate::number;
 use crate::scale::Scale;
-use crate::svg::{HEIGHT, Path, WIDTH};
+use crate::svg::{HEIGHT, Path};
 
 /// Length of the longest bar as a share of the width; the rest is for labels.
 const LONGEST: f64 = 0.86;
@@ -16,15 +16,22 @@ pub fn profile(shown: &ProfileChart, slot: Slot<'_>) -> Element {
     let Some(sketch) = Sketch::new(&bins) else {
         return empty_panel("Nothing was traded in the window, so there is no volume by price.");
     };
-    let is_wide = slot.width == Width::Whole;
+    let at_volume = |volume| sketch.volumes.share(volume) * LONGEST;
     Chart {
         shapes: sketch.shapes(shown, &bins),
         words: sketch.words(shown),
-        rows: sketch.price_marks(),
-        columns: sketch.volume_marks(if is_wide { 8 } else { 5 }),
+        rows: marks(sketch.prices.ticks(6), true, number::fixed, |price| {
+            sketch.prices.from_top(price)
+        }),
+        columns: marks(
+            sketch.volumes.ticks(slot.choose(8, 5)),
+            false,
+            |volume, _| number::compact(volume),
+            at_volume,
+        ),
         tags: sketch.tags(shown),
-        legend: None,
         caption: caption(shown, &bins),
+        ..Chart::default()
     }
     .draw(slot)
 }
@@ -35,19 +42,16 @@ fn is_drawable(bin: &ProfileBin) -> bool {
 
 struct Sketch {
     prices: Scale,
-    /// The largest volume.
-    volume: f64,
+    /// From zero to the largest volume.
+    volumes: Scale,
 }
 
 impl Sketch {
     fn new(bins: &[ProfileBin]) -> Option<Self> {
         let prices = Scale::over(bins.iter().flat_map(|bin| [bin.from, bin.to]))?;
         let volume = bins.iter().map(|bin| bin.volume).fold(0.0, f64::max);
-        (volume > 0.0).then_some(Self { prices, volume })
-    }
-
-    fn y(&self, price: f64) -> f64 {
-        (1.0 - self.prices.share(price)) * HEIGHT
+        let volumes = Scale::over([0.0, volume]).filter(|_| volume > 0.0)?;
+        Some(Self { prices, volumes })
     }
 
     fn shapes(&self, shown: &ProfileChart, bins: &[ProfileBin]) -> Vec<Element> {
@@ -58,72 +62,45 @@ impl Sketch {
                 .is_some_and(|(low, high)| (low..=high).contains(&middle))
         };
         let (inside, outside): (Vec<&ProfileBin>, Vec<&ProfileBin>) = bins.iter().partition(is_inside);
+        let value_area = shown.value_area.map(|(low, high)| {
+            let top = self.prices.from_top(high);
+            Path::default().rectangle(0.0, top, 1.0, (self.prices.from_top(low) - top).max(0.0))
+        });
+        let line = |price| self.height_of(price).map(|height| Path::default().horizontal(height));
         let parts = [
-            self.value_area(shown).and_then(|path| path.element("value-area")),
+            value_area.and_then(|path| path.element("value-area")),
             self.bars(&outside).element("bars outside"),
             self.bars(&inside).element("bars inside"),
-            self.level(shown.poc).and_then(|path| path.element("poc")),
-            self.level(shown.last_price).and_then(|path| path.element("last")),
+            line(shown.poc).and_then(|path| path.element("poc")),
+            line(shown.last_price).and_then(|path| path.element("last")),
         ];
         parts.into_iter().flatten().collect()
     }
 
-    fn value_area(&self, shown: &ProfileChart) -> Option<Path> {
-        let (low, high) = shown.value_area?;
-        let mut path = Path::default();
-        let top = self.y(high);
-        path.rectangle(0.0, top, WIDTH, (self.y(low) - top).max(0.0));
-        Some(path)
-    }
-
     fn bars(&self, bins: &[&ProfileBin]) -> Path {
-        let mut path = Path::default();
-        for bin in bins.iter().filter(|bin| bin.volume > 0.0) {
-            let (top, bottom) = (self.y(bin.from.max(bin.to)), self.y(bin.from.min(bin.to)));
+        let traded = bins.iter().filter(|bin| bin.volume > 0.0);
+        traded.fold(Path::default(), |path, bin| {
+            let top = self.prices.from_top(bin.from.max(bin.to));
+            let height = self.prices.from_top(bin.from.min(bin.to)) - top;
             // A thin gap between bars if there is room.
-            let gap = ((bottom - top) * 0.12).min(2.0);
-            let length = bin.volume / self.volume * LONGEST * WIDTH;
-            path.rectangle(0.0, top + gap / 2.0, length, bottom - top - gap);
-        }
-        path
+            let gap = (height * 0.12).min(2.0 / HEIGHT);
+            let length = self.volumes.share(bin.volume) * LONGEST;
+            path.rectangle(0.0, top + gap / 2.0, length, height - gap)
+        })
     }
 
-    fn level(&self, price: Option<f64>) -> Option<Path> {
+    /// The position of a price from the top; `None` if it is outside.
+    fn height_of(&self, price: Option<f64>) -> Option<f64> {
         let price = price.filter(|price| self.prices.contains(*price))?;
-        let mut path = Path::default();
-        path.horizontal(self.y(price));
-        Some(path)
-    }
-
-    fn price_marks(&self) -> Vec<Mark> {
-        let ticks = self.prices.ticks(6);
-        let mark = |price: &f64| Mark {
-            at: self.y(*price) / HEIGHT,
-            label: number::fixed(*price, ticks.places),
-            has_line: true,
-        };
-        ticks.values.iter().map(mark).collect()
-    }
-
-    fn volume_marks(&self, about: usize) -> Vec<Mark> {
-        let Some(volumes) = Scale::over([0.0, self.volume]) else {
-            return Vec::new();
-        };
-        let mark = |volume: f64| Mark {
-            at: volumes.share(volume) * LONGEST,
-            label: number::compact(volume),
-            has_line: false,
-        };
-        volumes.ticks(about).values.into_iter().map(mark).collect()
+        Some(self.prices.from_top(price))
     }
 
     fn tags(&self, shown: &ProfileChart) -> Vec<Tag> {
         let marked = [(shown.poc, "poc"), (shown.last_price, "last")];
         let tag = |(price, class): (Option<f64>, &'static str)| {
-            let price = price.filter(|price| self.prices.contains(*price))?;
             Some(Tag {
-                at: self.y(price) / HEIGHT,
-                label: number::fixed(price, shown.price_places),
+                at: self.height_of(price)?,
+                label: number::fixed(price?, shown.price_places),
                 class,
             })
         };
@@ -132,23 +109,18 @@ impl Sketch {
 
     /// Labels on the lines, combined if both lines are at the same height.
     fn words(&self, shown: &ProfileChart) -> Vec<Word> {
-        let marked = [(shown.poc, "POC"), (shown.last_price, "Last")];
-        let height = |price: Option<f64>| {
-            let price = price.filter(|price| self.prices.contains(*price))?;
-            Some(self.y(price) / HEIGHT)
-        };
         let word = |y, text: &str| Word {
             x: 0.985,
             y,
             text: text.to_owned(),
-            anchor: Anchor::End,
+            anchor: "end",
         };
-        match (height(shown.poc), height(shown.last_price)) {
+        match (self.height_of(shown.poc), self.height_of(shown.last_price)) {
             (Some(poc), Some(last)) if (poc - last).abs() < 0.05 => vec![word(poc.min(last), "POC, last")],
-            _ => marked
-                .into_iter()
-                .filter_map(|(price, text)| Some(word(height(price)?, text)))
-                .collect(),
+            (poc, last) => {
+                let poc = poc.map(|height| word(height, "POC"));
+                poc.into_iter().chain(last.map(|height| word(height, "Last"))).collect()
+            }
         }
     }
 }
@@ -173,6 +145,7 @@ fn caption(shown: &ProfileChart, bins: &[ProfileBin]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Width;
 
     /// Prices from 10 to 30 over 400 units; the longest bar takes 860 of 1000.
     #[test]

@@ -72,6 +72,11 @@ impl Scale {
         (((value.clamp(self.low, self.high)) - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
+    /// The same from the top of a chart, where the high end is.
+    pub fn from_top(self, value: f64) -> f64 {
+        1.0 - self.share(value)
+    }
+
     /// About as many round values as wanted, in steps of 1, 2 or 5 times a power of ten.
     pub fn ticks(self, about: usize) -> Ticks {
         let wanted = (self.high - self.low) / about.clamp(1, 20) as f64;

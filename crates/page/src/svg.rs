@@ -1,6 +1,6 @@
 //! Coordinates and paths. Any input gives numbers that a browser can read.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use crate::Element;
 
@@ -12,18 +12,9 @@ const FARTHEST: f64 = 1e6;
 
 /// At most one decimal place: a tenth of a thousandth of a chart's width is less than a pixel.
 pub fn coordinate(value: f64) -> String {
-    let tenths = if value.is_finite() {
-        (value.clamp(-FARTHEST, FARTHEST) * 10.0).round() as i64
-    } else {
-        0
-    };
-    let sign = if tenths < 0 { "-" } else { "" };
-    let (whole, tenth) = (tenths.abs() / 10, tenths.abs() % 10);
-    if tenth == 0 {
-        format!("{sign}{whole}")
-    } else {
-        format!("{sign}{whole}.{tenth}")
-    }
+    let value = if value.is_finite() { value } else { 0.0 };
+    let tenths = (value.clamp(-FARTHEST, FARTHEST) * 10.0).round() as i64;
+    (tenths as f64 / 10.0).to_string()
 }
 
 /// A share from 0 to 1 as a percentage of the container.
@@ -32,62 +23,81 @@ pub fn percent(share: f64) -> String {
     format!("{}%", coordinate(share * 100.0))
 }
 
-/// The outline of any number of shapes with the same style, as one element.
+/// The outline of any number of shapes with the same style, as one element. Positions and lengths are shares of the box.
 #[derive(Debug, Default)]
 pub struct Path(String);
 
 impl Path {
-    pub fn move_to(&mut self, x: f64, y: f64) {
-        self.step('M', x, y);
+    #[must_use]
+    pub fn move_to(self, x: f64, y: f64) -> Self {
+        self.step(format_args!("M{} {}", across(x), down(y)))
     }
 
-    pub fn line_to(&mut self, x: f64, y: f64) {
-        self.step('L', x, y);
+    /// A line from point to point.
+    #[must_use]
+    pub fn through(self, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let mut points = points.into_iter();
+        let Some((x, y)) = points.next() else { return self };
+        points.fold(self.move_to(x, y), |path, (x, y)| {
+            path.step(format_args!("L{} {}", across(x), down(y)))
+        })
     }
 
     /// A horizontal line to `x`.
-    pub fn horizontal_to(&mut self, x: f64) {
-        let _ = write!(self.0, "H{}", coordinate(x));
+    #[must_use]
+    pub fn horizontal_to(self, x: f64) -> Self {
+        self.step(format_args!("H{}", across(x)))
     }
 
     /// A vertical line to `y`.
-    pub fn vertical_to(&mut self, y: f64) {
-        let _ = write!(self.0, "V{}", coordinate(y));
+    #[must_use]
+    pub fn vertical_to(self, y: f64) -> Self {
+        self.step(format_args!("V{}", down(y)))
     }
 
     /// A horizontal line through the whole box.
-    pub fn horizontal(&mut self, y: f64) {
-        self.move_to(0.0, y);
-        self.horizontal_to(WIDTH);
+    #[must_use]
+    pub fn horizontal(self, y: f64) -> Self {
+        self.move_to(0.0, y).horizontal_to(1.0)
     }
 
     /// A vertical line at `x`.
-    pub fn vertical(&mut self, x: f64, from: f64, to: f64) {
-        self.move_to(x, from);
-        self.vertical_to(to);
+    #[must_use]
+    pub fn vertical(self, x: f64, from: f64, to: f64) -> Self {
+        self.move_to(x, from).vertical_to(to)
     }
 
     /// A line of length zero, which round line ends turn into a dot.
-    pub fn dot(&mut self, x: f64, y: f64) {
-        self.move_to(x, y);
-        self.0.push_str("h0");
+    #[must_use]
+    pub fn dot(self, x: f64, y: f64) -> Self {
+        self.move_to(x, y).step(format_args!("h0"))
     }
 
-    pub fn rectangle(&mut self, x: f64, y: f64, width: f64, height: f64) {
-        let (wide, high) = (coordinate(width), coordinate(height));
-        self.move_to(x, y);
-        let _ = write!(self.0, "h{wide}v{high}h{}z", coordinate(-width));
+    #[must_use]
+    pub fn rectangle(self, x: f64, y: f64, width: f64, height: f64) -> Self {
+        let (right, left) = (across(width), across(-width));
+        self.move_to(x, y)
+            .step(format_args!("h{right}v{}h{left}z", down(height)))
     }
 
-    /// Writing to a string cannot fail.
-    fn step(&mut self, command: char, x: f64, y: f64) {
-        let _ = write!(self.0, "{command}{} {}", coordinate(x), coordinate(y));
+    fn step(mut self, step: fmt::Arguments<'_>) -> Self {
+        // Writing to a string cannot fail.
+        let _ = self.0.write_fmt(step);
+        self
     }
 
     /// `None` if nothing was drawn.
     pub fn element(self, class: &'static str) -> Option<Element> {
         (!self.0.is_empty()).then(|| Element::new("path").class(class).with("d", self.0))
     }
+}
+
+fn across(share: f64) -> String {
+    coordinate(share * WIDTH)
+}
+
+fn down(share: f64) -> String {
+    coordinate(share * HEIGHT)
 }
 
 #[cfg(test)]
@@ -114,12 +124,11 @@ mod tests {
 
     #[test]
     fn path_is_one_element() {
-        let mut path = Path::default();
-        path.rectangle(1.0, 2.0, 3.25, 4.0);
-        path.move_to(0.0, 0.0);
-        path.line_to(10.0, 0.55);
-        path.vertical(5.0, 0.0, 9.5);
-        path.horizontal(7.0);
+        let path = Path::default()
+            .rectangle(0.001, 0.005, 0.0033, 0.01)
+            .through([(0.0, 0.0), (0.01, 0.0015)])
+            .vertical(0.005, 0.0, 0.02375)
+            .horizontal(0.0175);
         let element = path.element("rise").expect("something was drawn");
         assert_eq!(
             element.to_string(),

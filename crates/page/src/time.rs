@@ -21,29 +21,11 @@ const DAY: i64 = 24 * HOUR;
 const MONDAY: i64 = 4 * DAY;
 
 /// Tick steps that divide the next larger unit.
-const STEPS: [i64; 22] = [
-    SECOND,
-    2 * SECOND,
-    5 * SECOND,
-    10 * SECOND,
-    15 * SECOND,
-    30 * SECOND,
-    MINUTE,
-    2 * MINUTE,
-    5 * MINUTE,
-    10 * MINUTE,
-    15 * MINUTE,
-    30 * MINUTE,
-    HOUR,
-    2 * HOUR,
-    3 * HOUR,
-    6 * HOUR,
-    12 * HOUR,
-    DAY,
-    2 * DAY,
-    3 * DAY,
-    7 * DAY,
-    14 * DAY,
+const STEPS: [(i64, &[i64]); 4] = [
+    (SECOND, &[1, 2, 5, 10, 15, 30]),
+    (MINUTE, &[1, 2, 5, 10, 15, 30]),
+    (HOUR, &[1, 2, 3, 6, 12]),
+    (DAY, &[1, 2, 3, 7, 14]),
 ];
 /// Longer steps, in months.
 const LONG_STEPS: [i64; 14] = [1, 3, 6, 12, 24, 60, 120, 240, 600, 1200, 6000, 12_000, 60_000, 120_000];
@@ -72,8 +54,11 @@ impl Window {
     /// At most about `most` round times with their labels.
     pub fn ticks(self, most: usize) -> Vec<(Timestamp, String)> {
         let wanted = self.millis() / i64::try_from(most.clamp(1, 20)).unwrap_or(1);
-        match STEPS.iter().find(|step| **step >= wanted) {
-            Some(step) => self.even_ticks(*step),
+        let mut steps = STEPS
+            .iter()
+            .flat_map(|(unit, counts)| counts.iter().map(move |count| unit * count));
+        match steps.find(|step| *step >= wanted) {
+            Some(step) => self.even_ticks(step),
             None => self.month_ticks(wanted),
         }
     }
@@ -93,24 +78,15 @@ impl Window {
         let wanted = wanted / MONTH;
         let longest = LONG_STEPS[LONG_STEPS.len() - 1];
         let step = LONG_STEPS.into_iter().find(|step| *step >= wanted).unwrap_or(longest);
-        let Some(mut date) = self.first_year(step / 12) else {
+        let Some(first) = self.first_year(step / 12) else {
             return Vec::new();
         };
-        let mut ticks = Vec::new();
-        for _ in 0..200 {
-            let Some(at) = midnight(date).filter(|at| at.as_millisecond() <= self.to) else {
-                break;
-            };
-            if at.as_millisecond() >= self.from {
-                let label = if date.month() == 1 { "%Y" } else { "%b" };
-                ticks.push((at, date.strftime(label).to_string()));
-            }
-            let Ok(next) = date.checked_add(step.months()) else {
-                break;
-            };
-            date = next;
-        }
-        ticks
+        let moments = first.series(step.months()).take(200).map_while(midnight);
+        moments
+            .take_while(|at| at.as_millisecond() <= self.to)
+            .filter(|at| at.as_millisecond() >= self.from)
+            .map(|at| (at, month_label(at)))
+            .collect()
     }
 
     /// The start of the last year at or before the window, in steps of `step` years.
@@ -123,8 +99,12 @@ impl Window {
 }
 
 fn midnight(date: Date) -> Option<Timestamp> {
-    let midnight = date.to_zoned(TimeZone::UTC).ok()?;
-    Some(midnight.timestamp())
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+fn month_label(at: Timestamp) -> String {
+    let is_january = at.to_zoned(TimeZone::UTC).month() == 1;
+    at.strftime(if is_january { "%Y" } else { "%b" }).to_string()
 }
 
 /// The date at midnight, else the time.

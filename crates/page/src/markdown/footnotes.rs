@@ -31,7 +31,8 @@ impl Footnotes {
         Element::new("sup").child(link.text(number.to_string()))
     }
 
-    pub(super) fn add(&mut self, number: usize, text: Vec<Node>) {
+    pub(super) fn add(&mut self, label: &str, text: Vec<Node>) {
+        let number = self.number(label);
         self.texts.push((number, text));
     }
 

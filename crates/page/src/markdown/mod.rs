@@ -7,7 +7,7 @@ mod table;
 
 use std::ops::Range;
 
-use pulldown_cmark::{Alignment, Event, HeadingLevel, LinkType, Options, Parser, Tag};
+use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag};
 
 use self::footnotes::Footnotes;
 use self::links::{Anchors, Target, outside, target};
@@ -37,7 +37,7 @@ pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
         source: text,
         marks: Marks::new(text, cited),
         first_level: first_level(&events),
-        frames: vec![Frame::new(Kind::Root, 0..text.len())],
+        frames: vec![Frame::new(None, 0..text.len())],
         too_deep: 0,
         anchors: Anchors::default(),
         footnotes: Footnotes::default(),
@@ -69,46 +69,22 @@ fn first_level(events: &[(Event<'_>, Range<usize>)]) -> usize {
     events.iter().filter_map(level).min().unwrap_or(1)
 }
 
-/// The kind of an open element.
-enum Kind {
-    Root,
-    /// A block or inline element without special handling.
-    Simple(&'static str),
-    Heading(HeadingLevel),
-    Html,
-    Code,
-    Item {
-        is_task: bool,
-    },
-    List {
-        first: Option<u64>,
-    },
-    Table(Vec<Alignment>),
-    Head,
-    Row,
-    Cell,
-    Link {
-        address: String,
-        kind: LinkType,
-    },
-    Image {
-        address: String,
-    },
-    Footnote(usize),
-}
-
-struct Frame {
-    kind: Kind,
+/// An open element; the first is the text itself and has no tag.
+struct Frame<'a> {
+    tag: Option<Tag<'a>>,
     at: Range<usize>,
     pieces: Vec<Piece>,
+    /// Whether it is a list item with a checkbox.
+    is_task: bool,
 }
 
-impl Frame {
-    const fn new(kind: Kind, at: Range<usize>) -> Self {
+impl<'a> Frame<'a> {
+    const fn new(tag: Option<Tag<'a>>, at: Range<usize>) -> Self {
         Self {
-            kind,
+            tag,
             at,
             pieces: Vec::new(),
+            is_task: false,
         }
     }
 }
@@ -117,15 +93,15 @@ struct Builder<'a> {
     source: &'a str,
     marks: Marks,
     first_level: usize,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'a>>,
     /// Open elements that were not created because they are nested too deep.
     too_deep: usize,
     anchors: Anchors,
     footnotes: Footnotes,
 }
 
-impl Builder<'_> {
-    fn take(&mut self, event: Event<'_>, at: Range<usize>) {
+impl<'a> Builder<'a> {
+    fn take(&mut self, event: Event<'a>, at: Range<usize>) {
         match event {
             Event::Start(_) if self.too_deep > 0 || self.frames.len() > MAX_DEPTH => self.too_deep += 1,
             Event::Start(tag) => self.open(tag, at),
@@ -148,84 +124,61 @@ impl Builder<'_> {
         }
     }
 
-    fn open(&mut self, tag: Tag<'_>, at: Range<usize>) {
-        let kind = match tag {
-            Tag::Paragraph => Kind::Simple("p"),
-            Tag::Heading { level, .. } => Kind::Heading(level),
-            Tag::BlockQuote(_) => Kind::Simple("blockquote"),
-            Tag::CodeBlock(_) => Kind::Code,
-            Tag::HtmlBlock => Kind::Html,
-            Tag::List(first) => Kind::List { first },
-            Tag::Item => Kind::Item { is_task: false },
-            Tag::FootnoteDefinition(label) => Kind::Footnote(self.footnotes.number(&label)),
-            Tag::Table(columns) => Kind::Table(columns),
-            Tag::TableHead => Kind::Head,
-            Tag::TableRow => Kind::Row,
-            Tag::TableCell => Kind::Cell,
-            Tag::Emphasis => Kind::Simple("em"),
-            Tag::Strong => Kind::Simple("strong"),
-            Tag::Strikethrough => Kind::Simple("del"),
-            Tag::Link {
-                dest_url, link_type, ..
-            } => Kind::Link {
-                address: dest_url.into_string(),
-                kind: link_type,
-            },
-            Tag::Image { dest_url, .. } => Kind::Image {
-                address: dest_url.into_string(),
-            },
-            _ => Kind::Simple("div"),
-        };
-        self.frames.push(Frame::new(kind, at));
+    fn open(&mut self, tag: Tag<'a>, at: Range<usize>) {
+        // Notes are numbered in the order in which they are first seen.
+        if let Tag::FootnoteDefinition(label) = &tag {
+            self.footnotes.number(label);
+        }
+        self.frames.push(Frame::new(Some(tag), at));
     }
 
     fn close(&mut self) {
-        // The first frame is the text itself and is never closed by an event.
-        let Some(frame) = self.frames.pop_if(|frame| !matches!(frame.kind, Kind::Root)) else {
+        // The first frame is never closed by an event.
+        let Some(frame) = self.frames.pop_if(|frame| frame.tag.is_some()) else {
             return;
         };
-        let Frame { kind, at, pieces } = frame;
-        let plain_text = matches!(kind, Kind::Heading(_)).then(|| heading_text(&self.source[at.clone()]));
-        let inner = nodes(pieces);
-        match kind {
-            Kind::Root => {}
-            Kind::Simple(name @ ("p" | "blockquote" | "div")) => {
-                self.block(Element::new(name).children(inner), &at);
-            }
-            Kind::Simple(name) => self.add(Element::new(name).children(inner)),
-            Kind::Heading(level) => {
-                let anchor = self.anchors.name(&plain_text.unwrap_or_default());
+        let (at, inner) = (frame.at, nodes(frame.pieces));
+        match frame.tag {
+            None => {}
+            Some(Tag::Paragraph) => self.block(Element::new("p").children(inner), &at),
+            Some(Tag::BlockQuote(_)) => self.block(Element::new("blockquote").children(inner), &at),
+            Some(Tag::Emphasis) => self.add(Element::new("em").children(inner)),
+            Some(Tag::Strong) => self.add(Element::new("strong").children(inner)),
+            Some(Tag::Strikethrough) => self.add(Element::new("del").children(inner)),
+            Some(Tag::Heading { level, .. }) => {
+                let anchor = self.anchors.name(heading_text(&self.source[at.clone()]));
                 let heading = Element::new(self.heading(level)).with("id", anchor).children(inner);
                 self.block(heading, &at);
             }
-            Kind::Item { is_task: true } => self.block_with("li", "task", inner, &at),
-            Kind::Item { is_task: false } => self.block(Element::new("li").children(inner), &at),
-            Kind::Html => self.block_with("p", "source", inner, &at),
-            Kind::Code => {
+            Some(Tag::Item) if frame.is_task => self.block_with("li", "task", inner, &at),
+            Some(Tag::Item) => self.block(Element::new("li").children(inner), &at),
+            Some(Tag::HtmlBlock) => self.block_with("p", "source", inner, &at),
+            Some(Tag::CodeBlock(_)) => {
                 let code = Element::new("code").children(inner);
                 // It can be wider than the page, so it is focusable for scrolling.
                 self.block(Element::new("pre").with("tabindex", "0").child(code), &at);
             }
-            Kind::List { first: None } => self.block(Element::new("ul").children(inner), &at),
-            Kind::List { first: Some(first) } => {
-                let list = Element::new("ol");
-                let list = if first == 1 {
-                    list
-                } else {
-                    list.with("start", first.to_string())
+            Some(Tag::List(first)) => {
+                let list = match first {
+                    None => Element::new("ul"),
+                    Some(1) => Element::new("ol"),
+                    Some(first) => Element::new("ol").with("start", first.to_string()),
                 };
                 self.block(list.children(inner), &at);
             }
-            Kind::Table(_) => {
+            Some(Tag::Table(_)) => {
                 let is_cited = self.is_cited_whole(&at);
                 self.add(table::table(inner.collect(), is_cited));
             }
-            Kind::Head => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
-            Kind::Row => self.add(Element::new("tr").children(inner)),
-            Kind::Cell => self.cell(inner.collect()),
-            Kind::Link { address, kind } => self.link(&address, kind, inner.collect()),
-            Kind::Image { address } => self.image(&address, inner.collect()),
-            Kind::Footnote(number) => self.footnotes.add(number, inner.collect()),
+            Some(Tag::TableHead) => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
+            Some(Tag::TableRow) => self.add(Element::new("tr").children(inner)),
+            Some(Tag::TableCell) => self.cell(inner.collect()),
+            Some(Tag::Link {
+                dest_url, link_type, ..
+            }) => self.link(&dest_url, link_type, inner.collect()),
+            Some(Tag::Image { dest_url, .. }) => self.image(&dest_url, inner.collect()),
+            Some(Tag::FootnoteDefinition(label)) => self.footnotes.add(&label, inner.collect()),
+            Some(_) => self.block(Element::new("div").children(inner), &at),
         }
     }
 
@@ -234,24 +187,15 @@ impl Builder<'_> {
         while self.frames.len() > 1 {
             self.close();
         }
-        let mut all: Vec<Node> = self
-            .frames
-            .pop()
-            .map(|root| nodes(root.pieces).collect())
-            .unwrap_or_default();
+        let root = self.frames.pop().map(|root| root.pieces).unwrap_or_default();
+        let mut all: Vec<Node> = nodes(root).collect();
         all.extend(self.footnotes.section());
         (all, self.marks)
     }
 
-    /// The content of the innermost open element; the root is always there.
-    fn pieces(&mut self) -> Option<&mut Vec<Piece>> {
-        self.frames.last_mut().map(|frame| &mut frame.pieces)
-    }
-
     fn add(&mut self, node: impl Into<Node>) {
-        let node = node.into();
-        if let Some(pieces) = self.pieces() {
-            pieces.push(Piece::Plain(node));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.pieces.push(Piece::Plain(node.into()));
         }
     }
 
@@ -272,9 +216,11 @@ impl Builder<'_> {
             Some(offset) if !text.is_empty() => at.start + ticks + offset..at.start + ticks + offset + text.len(),
             _ => at.clone(),
         };
-        self.frames.push(Frame::new(Kind::Simple("code"), at));
+        self.frames.push(Frame::new(None, at));
         self.text(text, &inner);
-        self.close();
+        if let Some(code) = self.frames.pop() {
+            self.add(Element::new("code").children(nodes(code.pieces)));
+        }
     }
 
     /// An inline node.
@@ -306,13 +252,9 @@ impl Builder<'_> {
 
     /// A checkbox, which replaces the list marker.
     fn task(&mut self, done: bool, at: &Range<usize>) {
-        let item = self
-            .frames
-            .iter_mut()
-            .rev()
-            .find(|frame| matches!(frame.kind, Kind::Item { .. }));
-        if let Some(item) = item {
-            item.kind = Kind::Item { is_task: true };
+        let mut open = self.frames.iter_mut().rev();
+        if let Some(item) = open.find(|frame| matches!(frame.tag, Some(Tag::Item))) {
+            item.is_task = true;
         }
         self.text(if done { "☑ " } else { "☐ " }, at);
     }
@@ -328,7 +270,9 @@ impl Builder<'_> {
     }
 
     fn is_within_link(&self) -> bool {
-        self.frames.iter().any(|frame| matches!(frame.kind, Kind::Link { .. }))
+        self.frames
+            .iter()
+            .any(|frame| matches!(frame.tag, Some(Tag::Link { .. })))
     }
 
     fn link(&mut self, address: &str, kind: LinkType, inner: Vec<Node>) {
@@ -370,17 +314,17 @@ impl Builder<'_> {
         let mut above = self.frames.iter().rev();
         let row = above.next();
         let column = row.map_or(0, |row| row.pieces.len());
-        let alignment = above.find_map(|frame| match &frame.kind {
-            Kind::Table(columns) => columns.get(column).copied(),
+        let alignment = above.find_map(|frame| match &frame.tag {
+            Some(Tag::Table(columns)) => columns.get(column).copied(),
             _ => None,
         });
-        let is_head = row.is_some_and(|row| matches!(row.kind, Kind::Head));
+        let is_head = row.is_some_and(|row| matches!(row.tag, Some(Tag::TableHead)));
         self.add(table::cell(is_head, alignment, inner));
     }
 }
 
 /// The first line of a heading, without markup.
-fn heading_text(heading: &str) -> String {
+fn heading_text(heading: &str) -> &str {
     let line = heading.trim().lines().next().unwrap_or_default();
-    line.trim_matches('#').trim().to_owned()
+    line.trim_matches('#').trim()
 }
