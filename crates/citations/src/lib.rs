@@ -23,9 +23,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use tribune_core::{Clock, Document, DocumentId, Error, Result};
+use tribune_core::{Cited, Clock, DocumentId, Error, Result};
 
-use record::{Draft, RecordIn};
+use record::{Draft, Record};
 use segment::{Span, Writer};
 pub use token::Token;
 
@@ -52,19 +52,6 @@ pub struct Limits {
     pub keep: Duration,
     /// The largest number of records; at least one.
     pub most: usize,
-}
-
-/// The result of looking a record up.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Lookup {
-    Found {
-        document: Box<Document>,
-        frozen_at: Timestamp,
-    },
-    /// The record existed and was dropped.
-    Expired { kept_for: Duration },
-    /// There was never such a record of this document.
-    Unknown,
 }
 
 /// All records of a folder. Calls block on the disk: async code uses [`records::Records`].
@@ -153,13 +140,14 @@ impl Citations {
     }
 
     /// The record of a document. Fails only if the record exists and cannot be read.
-    pub fn lookup(&self, id: &DocumentId, token: &str) -> Result<Lookup> {
+    pub fn lookup(&self, id: &DocumentId, token: &str) -> Result<Cited> {
         let Some(token) = Token::parse(token) else {
-            return Ok(Lookup::Unknown);
+            return Ok(Cited::Unknown);
         };
-        let expired = Lookup::Expired {
-            kept_for: self.limits.keep,
-        };
+        let expired = Cited::Expired(format!(
+            "What is cited of the market is kept for {} days, and as many as there is room for; this record is gone.",
+            self.limits.keep.as_secs() / 86_400
+        ));
         if token.age(self.clock.now()) > self.limits.keep {
             return Ok(expired);
         }
@@ -172,7 +160,7 @@ impl Citations {
                 Some(location) => *location,
                 // Older than all records: it was dropped for newer ones.
                 None if state.index.keys().next().is_some_and(|oldest| token < *oldest) => return Ok(expired),
-                None => return Ok(Lookup::Unknown),
+                None => return Ok(Cited::Unknown),
             }
         };
         let record = match segment::read(&segment::path(&self.dir, location.segment), location.span) {
@@ -181,16 +169,16 @@ impl Citations {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(expired),
             Err(e) => return Err(damaged().caused_by(e)),
         };
-        let record: RecordIn = serde_json::from_str(&record).map_err(|e| damaged().caused_by(e))?;
+        let record: Record<'_> = serde_json::from_str(&record).map_err(|e| damaged().caused_by(e))?;
         if record.token != token.to_string() {
             return Err(damaged());
         }
-        if record.id != *id {
-            return Ok(Lookup::Unknown);
+        if *record.id != *id {
+            return Ok(Cited::Unknown);
         }
-        Ok(Lookup::Found {
+        Ok(Cited::Kept {
             document: Box::new(record.into()),
-            frozen_at: token.frozen_at(),
+            at: token.frozen_at(),
         })
     }
 

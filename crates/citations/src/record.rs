@@ -1,5 +1,7 @@
 //! A document as a record, and back.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -27,38 +29,29 @@ impl Draft {
     }
 }
 
-/// A document as it is stored. Borrowed to write, owned to read.
-#[derive(Serialize)]
-struct RecordOut<'a> {
-    id: &'a DocumentId,
-    title: &'a str,
-    text: &'a str,
-    url: Option<&'a str>,
-    as_of: Option<Timestamp>,
-    metadata: &'a JsonObject,
-    passages: Vec<(usize, usize)>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct RecordIn {
+/// A document as it is stored, after its token. Borrowed to write, owned to read.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Record<'a> {
+    #[serde(skip_serializing)]
     pub(super) token: String,
-    pub(super) id: DocumentId,
-    title: String,
-    text: String,
-    url: Option<String>,
+    pub(super) id: Cow<'a, DocumentId>,
+    title: Cow<'a, str>,
+    text: Cow<'a, str>,
+    url: Option<Cow<'a, str>>,
     as_of: Option<Timestamp>,
-    metadata: JsonObject,
+    metadata: Cow<'a, JsonObject>,
     passages: Vec<(usize, usize)>,
 }
 
 fn body(document: &Document) -> Result<String> {
-    let record = RecordOut {
-        id: &document.id,
-        title: &document.title,
-        text: &document.text,
-        url: document.url.as_deref(),
+    let record = Record {
+        token: String::new(),
+        id: Cow::Borrowed(&document.id),
+        title: document.title.as_str().into(),
+        text: document.text.as_str().into(),
+        url: document.url.as_deref().map(Cow::from),
         as_of: document.as_of,
-        metadata: &document.metadata,
+        metadata: Cow::Borrowed(&document.metadata),
         passages: document.passages.iter().map(|range| (range.start, range.end)).collect(),
     };
     let body = serde_json::to_string(&record)
@@ -72,17 +65,17 @@ fn body(document: &Document) -> Result<String> {
     Ok(body)
 }
 
-impl From<RecordIn> for Document {
-    fn from(record: RecordIn) -> Self {
-        let text = record.text;
+impl From<Record<'_>> for Document {
+    fn from(record: Record<'_>) -> Self {
+        let text = record.text.into_owned();
         let passages = record.passages.into_iter().map(|(start, end)| start..end);
         Self {
             passages: passages.filter(|range| text.get(range.clone()).is_some()).collect(),
-            id: record.id,
-            title: record.title,
-            url: record.url,
+            id: record.id.into_owned(),
+            title: record.title.into_owned(),
+            url: record.url.map(Cow::into_owned),
             as_of: record.as_of,
-            metadata: record.metadata,
+            metadata: record.metadata.into_owned(),
             text,
         }
     }

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tribune_core::{Cited, Document, DocumentId, Environment, Error, Links, Result};
 
 use crate::record::Draft;
-use crate::{Citations, Limits, Lookup, Token};
+use crate::{Citations, Limits, Token};
 
 /// Jobs that may wait for the disk; further answers cite the current page.
 const MAX_WAITING: usize = 1_024;
@@ -18,7 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Records {
     /// Without a store, answers cite the current page.
     store: Option<Store>,
-    keep: Duration,
     links: Links,
 }
 
@@ -44,31 +43,29 @@ impl Records {
                 .map(Arc::new)
         };
         let citations = environment.keeps_citations.then(open).flatten();
-        Self::new(citations, limits.keep, environment.links.clone())
+        Self::new(citations, environment.links.clone())
     }
 
     /// Starts the thread that writes, which ends with the last clone.
-    pub fn new(citations: Option<Arc<Citations>>, keep: Duration, links: Links) -> Self {
-        Self {
-            store: citations.and_then(Store::start),
-            keep,
-            links,
-        }
+    pub fn new(citations: Option<Arc<Citations>>, links: Links) -> Self {
+        let store = citations.and_then(Store::start);
+        Self { store, links }
     }
 
     /// Stores the document as it is now and returns its permalink.
     pub async fn cite(&self, document: &Document) -> String {
-        let tokens = self.freeze(std::slice::from_ref(document)).await;
-        self.address(document, tokens.first())
+        // One document has one address.
+        self.cite_all(std::slice::from_ref(document)).await.remove(0)
     }
 
     /// The same for several documents at once.
     pub async fn cite_all(&self, documents: &[Document]) -> Vec<String> {
         let tokens = self.freeze(documents).await;
-        let cited = documents.iter().enumerate();
-        cited
-            .map(|(at, document)| self.address(document, tokens.get(at)))
-            .collect()
+        let address = |(at, document): (usize, &Document)| match tokens.get(at) {
+            Some(record) => self.links.record(&document.id, &record.to_string()),
+            None => self.links.citation(&document.id, None),
+        };
+        documents.iter().enumerate().map(address).collect()
     }
 
     /// The tokens of all documents, or none if they cannot be stored.
@@ -81,34 +78,15 @@ impl Records {
             .unwrap_or_default()
     }
 
-    fn address(&self, document: &Document, record: Option<&Token>) -> String {
-        match record {
-            Some(record) => self.links.record(&document.id, &record.to_string()),
-            None => self.links.citation(&document.id, None),
-        }
-    }
-
     pub async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
         let Some(store) = &self.store else {
             return Ok(None);
         };
-        Ok(Some(match store.lookup(id, record).await? {
-            Lookup::Found {
-                mut document,
-                frozen_at,
-            } => {
-                document.url = Some(self.links.record(id, record));
-                Cited::Kept {
-                    document,
-                    at: frozen_at,
-                }
-            }
-            Lookup::Expired { .. } => Cited::Expired(format!(
-                "What is cited of the market is kept for {} days, and as many as there is room for; this record is gone.",
-                self.keep.as_secs() / 86_400
-            )),
-            Lookup::Unknown => Cited::Unknown,
-        }))
+        let mut cited = store.lookup(id, record).await?;
+        if let Cited::Kept { document, .. } = &mut cited {
+            document.url = Some(self.links.record(id, record));
+        }
+        Ok(Some(cited))
     }
 }
 
@@ -149,7 +127,7 @@ impl Store {
         }
     }
 
-    async fn lookup(&self, id: &DocumentId, record: &str) -> Result<Lookup> {
+    async fn lookup(&self, id: &DocumentId, record: &str) -> Result<Cited> {
         let (citations, id, record) = (self.citations.clone(), id.clone(), record.to_owned());
         tokio::task::spawn_blocking(move || citations.lookup(&id, &record))
             .await

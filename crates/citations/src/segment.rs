@@ -54,59 +54,30 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<(Token, PathBuf)>> {
 /// process was killed.
 pub(super) fn scan(path: &Path, mut found: impl FnMut(Token, Span)) -> io::Result<()> {
     let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    let mut line = Line::default();
+    let (mut line, mut offset) = (Vec::new(), 0);
+    let mut begins_line = true;
     loop {
-        let chunk = file.fill_buf()?;
-        if chunk.is_empty() {
+        line.clear();
+        // Of a longer line, only a part is in memory at a time.
+        let length = file.by_ref().take(MAX_RECORD_BYTES as u64).read_until(b'\n', &mut line)?;
+        if length == 0 {
             return Ok(());
         }
-        let end = chunk.iter().position(|byte| *byte == b'\n');
-        line.take(&chunk[..end.unwrap_or(chunk.len())]);
-        let used = end.map_or(chunk.len(), |end| end + 1);
-        file.consume(used);
-        if end.is_some() {
-            if let Some((token, span)) = line.record() {
-                found(token, span);
-            }
-            line = Line::after(&line);
+        let record = line.strip_suffix(b"\n").filter(|_| begins_line);
+        if let Some((record, token)) = record.and_then(|record| Some((record, token(record)?))) {
+            let length = record.len();
+            found(token, Span { offset, length });
         }
+        begins_line = line.ends_with(b"\n");
+        offset += length as u64;
     }
 }
 
-/// The part of a line that identifies its record.
-#[derive(Default)]
-struct Line {
-    offset: u64,
-    length: usize,
-    head: Vec<u8>,
-    last: Option<u8>,
-}
-
-impl Line {
-    fn after(before: &Self) -> Self {
-        Self {
-            offset: before.offset + before.length as u64 + 1,
-            ..Self::default()
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        let room = (BEFORE_TOKEN.len() + TOKEN_LENGTH).saturating_sub(self.head.len());
-        self.head.extend(bytes.iter().take(room));
-        self.length += bytes.len();
-        self.last = bytes.last().copied().or(self.last);
-    }
-
-    fn record(&self) -> Option<(Token, Span)> {
-        let token = self.head.strip_prefix(BEFORE_TOKEN)?;
-        let token = Token::parse(std::str::from_utf8(token).ok()?)?;
-        let whole = self.last == Some(b'}') && self.length < MAX_RECORD_BYTES;
-        let span = Span {
-            offset: self.offset,
-            length: self.length,
-        };
-        whole.then_some((token, span))
-    }
+/// The token of a line that is a whole record.
+fn token(line: &[u8]) -> Option<Token> {
+    let token = line.strip_prefix(BEFORE_TOKEN)?.get(..TOKEN_LENGTH)?;
+    let token = Token::parse(std::str::from_utf8(token).ok()?)?;
+    line.ends_with(b"}").then_some(token)
 }
 
 /// Whether a process is writing the file.

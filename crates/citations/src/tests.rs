@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use tempfile::TempDir;
+use tribune_core::Document;
 
 use super::segment::MAX_RECORD_BYTES;
 use super::*;
@@ -100,20 +101,21 @@ fn document(id: &str, price: &str) -> Document {
 fn found(citations: &Citations, document: &Document, token: Token) -> bool {
     let looked = citations.lookup(&document.id, &token.to_string()).expect("readable");
     match looked {
-        Lookup::Found {
-            document: frozen,
-            frozen_at,
-        } => *frozen == *document && frozen_at == token.frozen_at(),
+        Cited::Kept { document: frozen, at } => *frozen == *document && at == token.frozen_at(),
         _ => false,
     }
 }
 
-fn looked(citations: &Citations, id: &str, token: &str) -> Lookup {
+fn looked(citations: &Citations, id: &str, token: &str) -> Cited {
     let id = DocumentId::parse(id).expect("an id");
     citations.lookup(&id, token).expect("readable")
 }
 
-const EXPIRED: Lookup = Lookup::Expired { kept_for: HOUR };
+fn expired() -> Cited {
+    let sentence =
+        "What is cited of the market is kept for 0 days, and as many as there is room for; this record is gone.";
+    Cited::Expired(sentence.to_owned())
+}
 
 #[test]
 fn record_is_exact_also_after_a_restart() {
@@ -259,12 +261,12 @@ fn records_expire_and_say_so() {
     place.wait(HOUR);
     assert!(found(&citations, &ticker, token));
     place.wait(Duration::from_millis(1));
-    assert_eq!(looked(&citations, "ticker:BTCUSDT", &token.to_string()), EXPIRED);
+    assert_eq!(looked(&citations, "ticker:BTCUSDT", &token.to_string()), expired());
     citations.freeze(&document("ticker:BTCUSDT", "2")).expect("frozen");
     assert_eq!(place.files().len(), 1, "the old segment is deleted");
     drop(citations);
     let citations = place.open(100);
-    assert_eq!(looked(&citations, "ticker:BTCUSDT", &token.to_string()), EXPIRED);
+    assert_eq!(looked(&citations, "ticker:BTCUSDT", &token.to_string()), expired());
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn oldest_records_and_files_are_dropped() {
             if at >= 84 {
                 assert!(found(citations, ticker, *token), "{at}");
             } else {
-                assert_eq!(looked(citations, "ticker:BTCUSDT", &token.to_string()), EXPIRED, "{at}");
+                assert_eq!(looked(citations, "ticker:BTCUSDT", &token.to_string()), expired(), "{at}");
             }
         }
     };
@@ -300,8 +302,8 @@ fn hostile_tokens_find_nothing() {
     let citations = place.open(100);
     let ticker = document("ticker:BTCUSDT", "1");
     let token = citations.freeze(&ticker).expect("frozen").to_string();
-    assert_eq!(looked(&citations, "ticker:ETHUSDT", &token), Lookup::Unknown);
-    assert_eq!(looked(&citations, "ticker:btcusdt", &token), Lookup::Unknown);
+    assert_eq!(looked(&citations, "ticker:ETHUSDT", &token), Cited::Unknown);
+    assert_eq!(looked(&citations, "ticker:btcusdt", &token), Cited::Unknown);
     let upper = token.to_uppercase();
     let path = format!("../{token}");
     let future = Token::new(Timestamp::from_millisecond(START * 2).expect("a moment"), 7).to_string();
@@ -318,14 +320,14 @@ fn hostile_tokens_find_nothing() {
     ] {
         assert_eq!(
             looked(&citations, "ticker:BTCUSDT", hostile),
-            Lookup::Unknown,
+            Cited::Unknown,
             "{hostile:?}"
         );
     }
     let long = "0".repeat(1_000_000);
-    assert_eq!(looked(&citations, "ticker:BTCUSDT", &long), Lookup::Unknown);
+    assert_eq!(looked(&citations, "ticker:BTCUSDT", &long), Cited::Unknown);
     // Older than anything kept: it may have been.
-    assert_eq!(looked(&citations, "ticker:BTCUSDT", "0000000000000"), EXPIRED);
+    assert_eq!(looked(&citations, "ticker:BTCUSDT", "0000000000000"), expired());
 }
 
 #[test]
@@ -405,7 +407,7 @@ fn damaged_record_fails_and_missing_file_is_expired() {
     fs::write(&file, &whole[..10]).expect("written");
     assert!(citations.lookup(&ticker.id, &token).is_err());
     fs::remove_file(&file).expect("removed");
-    assert_eq!(looked(&citations, "ticker:BTCUSDT", &token), EXPIRED);
+    assert_eq!(looked(&citations, "ticker:BTCUSDT", &token), expired());
 }
 
 #[test]
@@ -421,7 +423,7 @@ fn too_long_document_is_refused() {
     let token = citations.freeze(&ticker).expect("frozen");
     // A passage that is no piece of the text is not given back.
     let looked = looked(&citations, "ticker:BTCUSDT", &token.to_string());
-    assert!(matches!(looked, Lookup::Found { document, .. } if document.passages.is_empty()));
+    assert!(matches!(looked, Cited::Kept { document, .. } if document.passages.is_empty()));
 }
 
 #[test]
@@ -476,7 +478,7 @@ async fn slow_disk_blocks_no_async_thread() {
     let place = Scene::new();
     let citations = Arc::new(place.open(100));
     let links = tribune_core::Links::new("http://tribune.test");
-    let records = records::Records::new(Some(citations.clone()), HOUR, links);
+    let records = records::Records::new(Some(citations.clone()), links);
     let ticker = document("ticker:BTCUSDT", "1");
     let disk = citations.lock();
     let mut citing = Box::pin(records.cite(&ticker));

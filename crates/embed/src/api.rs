@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::blocking::{Client, Response};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::json;
@@ -60,10 +60,10 @@ pub struct Api {
     url: Url,
     /// The URL without its query, which may hold secrets.
     shown_url: String,
-    key: Option<HeaderValue>,
     settings: Settings,
     client: OnceLock<Client>,
-    learnt_dimensions: OnceLock<usize>,
+    /// Configured, or learnt from the first answer.
+    dimensions: OnceLock<usize>,
     /// When the last query failed; `None` after a success.
     query_failed_at: Mutex<Option<Instant>>,
 }
@@ -90,7 +90,7 @@ enum Failure {
 
 impl Api {
     /// Checks the settings without a request.
-    pub fn new(mut settings: Settings) -> Result<Self, EmbedError> {
+    pub fn new(settings: Settings) -> Result<Self, EmbedError> {
         let invalid = |what: String| EmbedError::Endpoint(what);
         let base = settings.base_url.trim_end_matches('/');
         let url = Url::parse(&format!("{base}/embeddings"))
@@ -111,16 +111,13 @@ impl Api {
         {
             return Err(invalid(format!("dimensions must be from 1 to {MAX_DIMENSIONS}")));
         }
-        let key = match settings.key.take() {
-            Some(key) => {
-                let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
-                    invalid("the key of the embeddings endpoint has characters that HTTP headers do not allow".into())
-                })?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-            None => None,
-        };
+        if let Some(key) = &settings.key
+            && HeaderValue::from_str(key).is_err()
+        {
+            return Err(invalid(
+                "the key of the embeddings endpoint has characters that HTTP headers do not allow".into(),
+            ));
+        }
         let mut hash = Sha256::new();
         for part in [base, &settings.model, &format!("{:?}", settings.dimensions)] {
             hash.update((part.len() as u64).to_le_bytes());
@@ -131,10 +128,9 @@ impl Api {
             fingerprint: short_hex(hash),
             shown_url: format!("{}{}", url.origin().ascii_serialization(), url.path()),
             url,
-            key,
+            dimensions: settings.dimensions.map(OnceLock::from).unwrap_or_default(),
             settings,
             client: OnceLock::new(),
-            learnt_dimensions: OnceLock::new(),
             query_failed_at: Mutex::new(None),
         })
     }
@@ -205,8 +201,8 @@ impl Api {
             .header(ACCEPT, "application/json")
             .timeout(timeout)
             .body(body.to_string());
-        if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, key.clone());
+        if let Some(key) = &self.settings.key {
+            request = request.bearer_auth(key);
         }
         let transient = |what: String| Failure::Transient {
             error: self.error(&what),
@@ -219,22 +215,22 @@ impl Api {
         let Some(answer) = answer else {
             return Err(Failure::Permanent(self.error("the answer is larger than 64 MiB")));
         };
-        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        if status.is_success() {
+            return self.vectors(&answer, texts.len()).map_err(Failure::Permanent);
+        }
+        let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let more = match is_refused {
             // Without the endpoint's message, because some repeat the key in it.
-            return Err(Failure::Permanent(
-                self.error(&format!("it answered {status}; check the key")),
-            ));
-        }
-        if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-            let error = self.error(&format!("it answered {status}{}", self.quoted(&answer)));
-            return Err(Failure::Transient { error, wait });
-        }
-        if !status.is_success() {
-            return Err(Failure::Permanent(
-                self.error(&format!("it answered {status}{}", self.quoted(&answer))),
-            ));
-        }
-        self.vectors(&answer, texts.len()).map_err(Failure::Permanent)
+            true => "; check the key".to_owned(),
+            false => self.quoted(&answer),
+        };
+        let error = self.error(&format!("it answered {status}{more}"));
+        Err(
+            match status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+                true => Failure::Transient { error, wait },
+                false => Failure::Permanent(error),
+            },
+        )
     }
 
     fn vectors(&self, answer: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -262,10 +258,7 @@ impl Api {
         if !(1..=MAX_DIMENSIONS).contains(&found) {
             return Err(self.error(&format!("it sent a vector of {found} dimensions")));
         }
-        let expected = self
-            .settings
-            .dimensions
-            .unwrap_or_else(|| *self.learnt_dimensions.get_or_init(|| found));
+        let expected = *self.dimensions.get_or_init(|| found);
         if found != expected {
             return Err(self.error(&format!(
                 "it sent a vector of {found} dimensions instead of {expected}; check the model and its dimensions"
@@ -276,16 +269,9 @@ impl Api {
 
     /// The message in an error answer, unless it contains the key.
     fn quoted(&self, answer: &[u8]) -> String {
-        let message = serde_json::from_slice::<serde_json::Value>(answer).ok();
-        let message = message
-            .as_ref()
-            .and_then(|value| value.pointer("/error/message")?.as_str());
-        let key = self
-            .key
-            .as_ref()
-            .and_then(|key| key.to_str().ok()?.strip_prefix("Bearer "));
-        match message {
-            Some(message) if !key.is_some_and(|key| message.contains(key)) => {
+        let answer: serde_json::Value = serde_json::from_slice(answer).unwrap_or_default();
+        match answer.pointer("/error/message").and_then(serde_json::Value::as_str) {
+            Some(message) if !self.settings.key.as_ref().is_some_and(|key| message.contains(key)) => {
                 format!(": {}", message.chars().take(MAX_QUOTED_CHARS).collect::<String>())
             }
             _ => String::new(),
@@ -308,10 +294,7 @@ impl Embedder for Api {
 
     /// 0 until the first answer, unless configured.
     fn dimensions(&self) -> usize {
-        self.settings
-            .dimensions
-            .or_else(|| self.learnt_dimensions.get().copied())
-            .unwrap_or_default()
+        self.dimensions.get().copied().unwrap_or_default()
     }
 
     fn batch(&self) -> usize {

@@ -33,25 +33,27 @@ pub fn static_table() -> Result<Arc<dyn Embedder>, EmbedError> {
         "/../../models/static-minilm-256/table.safetensors"
     ));
     static LOADED: OnceLock<Arc<StaticTable>> = OnceLock::new();
-    if let Some(loaded) = LOADED.get() {
-        return Ok(loaded.clone());
-    }
-    let loaded = Arc::new(StaticTable::parse(
-        "static-minilm-256 (built in)",
-        Cow::Borrowed(TABLE),
-    )?);
-    Ok(LOADED.get_or_init(|| loaded).clone())
+    loaded(&LOADED, || {
+        StaticTable::parse("static-minilm-256 (built in)", Cow::Borrowed(TABLE))
+    })
 }
 
 /// The sentence encoder. Loaded on first use.
 pub fn built_in() -> Result<Arc<dyn Embedder>, EmbedError> {
     static LOADED: OnceLock<Arc<Sentence>> = OnceLock::new();
-    if let Some(loaded) = LOADED.get() {
+    loaded(&LOADED, load)
+}
+
+/// Two first callers may both load it; one copy is dropped.
+fn loaded<E: Embedder + 'static>(
+    cell: &OnceLock<Arc<E>>,
+    load: impl FnOnce() -> Result<E, EmbedError>,
+) -> Result<Arc<dyn Embedder>, EmbedError> {
+    if let Some(loaded) = cell.get() {
         return Ok(loaded.clone());
     }
-    // Two first callers may both load it; one copy is dropped.
     let loaded = Arc::new(load()?);
-    Ok(LOADED.get_or_init(|| loaded).clone())
+    Ok(cell.get_or_init(|| loaded).clone())
 }
 
 fn load() -> Result<Sentence, EmbedError> {

@@ -67,15 +67,9 @@ pub fn load(folder: &Path) -> Result<Sentence, EmbedError> {
 
 pub(crate) fn assemble(name: String, files: Files) -> Result<Sentence, EmbedError> {
     let config = Config::parse(&files.config)?;
-    let Settings {
-        pooling,
-        max_tokens,
-        prompts,
-    } = files.settings;
-    let max_tokens = max_tokens
-        .unwrap_or(MAX_TOKENS)
-        .min(config.max_tokens())
-        .min(MAX_TOKENS);
+    let Settings { pooling, prompts, .. } = files.settings;
+    let longest = config.max_tokens().min(MAX_TOKENS);
+    let max_tokens = files.settings.max_tokens.unwrap_or(longest).min(longest);
     if max_tokens < 3 {
         return Err(EmbedError::model(format!(
             "the model allows texts of {max_tokens} tokens; at least 3 are needed"
@@ -156,12 +150,12 @@ fn model_file(folder: &Path) -> Result<ModelFile, EmbedError> {
             return Ok(ModelFile::Onnx(bytes));
         }
     }
-    if let [only] = with_extension(folder, "safetensors")?.as_slice() {
+    if let [only] = with_extension(folder, "safetensors").as_slice() {
         return Ok(ModelFile::SafeTensors(Cow::Owned(read(only, MAX_MODEL_BYTES)?)));
     }
     let onnx = folder.join("onnx");
     for folder in [folder, &onnx] {
-        if let [only] = with_extension(folder, "onnx")?.as_slice() {
+        if let [only] = with_extension(folder, "onnx").as_slice() {
             return Ok(ModelFile::Onnx(read(only, MAX_MODEL_BYTES)?));
         }
     }
@@ -171,19 +165,12 @@ fn model_file(folder: &Path) -> Result<ModelFile, EmbedError> {
     )))
 }
 
-fn with_extension(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, EmbedError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => {
-            let path = folder.to_owned();
-            return Err(EmbedError::Read { path, source });
-        }
-    };
-    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
-    Ok(paths
+fn with_extension(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
         .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .collect())
+        .collect()
 }
 
 fn settings(folder: &Path) -> Result<Settings, EmbedError> {
@@ -309,13 +296,9 @@ fn read_optional(path: &Path, most: u64) -> Result<Option<Vec<u8>>, EmbedError> 
 }
 
 fn json_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
-    let Some(bytes) = read_optional(path, MAX_FILE_BYTES)? else {
-        return Ok(None);
-    };
-    let parsed = serde_json::from_slice(&bytes);
-    parsed
-        .map(Some)
-        .map_err(|error| EmbedError::model(format!("{}: {error}", path.display())))
+    let bytes = read_optional(path, MAX_FILE_BYTES)?;
+    let parsed = bytes.map(|bytes| serde_json::from_slice(&bytes)).transpose();
+    parsed.map_err(|error| EmbedError::model(format!("{}: {error}", path.display())))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::model::{Amount, Badge, Board, Content, Headline, Hrefs, Panel, Tone, 
 use crate::candles::candles;
 use crate::chart::{Slot, empty_panel, spaced};
 use crate::depth::depth;
-use crate::figures::{amount, figures, sign, tone_class};
+use crate::figures::{amount, figures, sign, toned};
 use crate::ladder::ladder;
 use crate::lines::lines;
 use crate::markdown::markdown;
@@ -58,8 +58,7 @@ fn head(board: &Board) -> Element {
 }
 
 pub fn badge(badge: &Badge) -> Element {
-    let class = tone_class(badge.tone).map_or("badge".to_owned(), |tone| format!("badge {tone}"));
-    let element = Element::new("span").class(class);
+    let element = Element::new("span").class(toned("badge", badge.tone));
     match &badge.meaning {
         Some(meaning) => element
             .with("title", meaning.clone())
@@ -84,9 +83,8 @@ fn headline(shown: &Headline) -> Element {
 }
 
 fn change(by: &Amount, tone: Tone) -> Element {
-    let class = tone_class(tone).map_or("change".to_owned(), |tone| format!("change {tone}"));
     Element::new("span")
-        .class(class)
+        .class(toned("change", tone))
         .children(sign(tone))
         .children(amount(by))
 }
@@ -99,14 +97,8 @@ fn age(shown: &Headline) -> Option<Element> {
             .text(time::second(at))
     });
     let old = shown.age_ms.map(freshness).as_ref().map(badge);
-    if as_of.is_none() && old.is_none() {
-        return None;
-    }
-    Some(
-        Element::new("p")
-            .class("age")
-            .children(spaced(old.into_iter().chain(as_of))),
-    )
+    let parts = spaced(old.into_iter().chain(as_of));
+    (!parts.is_empty()).then(|| Element::new("p").class("age").children(parts))
 }
 
 /// An age as a badge.

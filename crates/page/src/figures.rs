@@ -15,10 +15,7 @@ pub fn figures(shown: &[Figure]) -> Element {
 }
 
 fn figure(figure: &Figure) -> Element {
-    let value = Element::new("dd").class(match tone_class(figure.tone) {
-        Some(tone) => format!("value {tone}"),
-        None => "value".to_owned(),
-    });
+    let value = Element::new("dd").class(toned("value", figure.tone));
     let value = match &figure.value {
         Some(known) => value.children(marker(figure.tone, &known.text)).children(amount(known)),
         None => value.child(Element::new("span").class("soft").text("unknown")),
@@ -59,32 +56,35 @@ pub fn marker(tone: Tone, text: &str) -> Vec<Node> {
 
 /// A glyph, and a word for screen readers.
 pub fn sign(tone: Tone) -> Vec<Node> {
-    let (glyph, word) = match tone {
-        Tone::Plain => return Vec::new(),
-        Tone::Good => ("✓", "good: "),
-        Tone::Warning => ("!", "warning: "),
-        Tone::Bad => ("✕", "bad: "),
-        Tone::Simulated => ("~", "simulated: "),
-        Tone::Up => ("▲", "up: "),
-        Tone::Down => ("▼", "down: "),
+    let Some((word, glyph)) = word_and_glyph(tone) else {
+        return Vec::new();
     };
     let glyph = Element::new("span")
         .class("sign")
         .with("aria-hidden", "true")
         .text(glyph);
-    let word = Element::new("span").class("unseen").text(word);
+    let word = Element::new("span").class("unseen").text(format!("{word}: "));
     vec![glyph.into(), word.into()]
 }
 
-pub fn tone_class(tone: Tone) -> Option<&'static str> {
+/// The classes of an element that shows a tone.
+pub fn toned(class: &str, tone: Tone) -> String {
+    match word_and_glyph(tone) {
+        Some((word, _)) => format!("{class} {word}"),
+        None => class.to_owned(),
+    }
+}
+
+/// The word is also the class.
+fn word_and_glyph(tone: Tone) -> Option<(&'static str, &'static str)> {
     match tone {
         Tone::Plain => None,
-        Tone::Good => Some("good"),
-        Tone::Warning => Some("warning"),
-        Tone::Bad => Some("bad"),
-        Tone::Simulated => Some("simulated"),
-        Tone::Up => Some("up"),
-        Tone::Down => Some("down"),
+        Tone::Good => Some(("good", "✓")),
+        Tone::Warning => Some(("warning", "!")),
+        Tone::Bad => Some(("bad", "✕")),
+        Tone::Simulated => Some(("simulated", "~")),
+        Tone::Up => Some(("up", "▲")),
+        Tone::Down => Some(("down", "▼")),
     }
 }
 

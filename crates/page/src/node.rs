@@ -13,6 +13,7 @@ pub enum Node {
 }
 
 /// An element with attributes and children. Names come from this program, never from a document.
+#[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Element {
     name: &'static str,
@@ -29,32 +30,31 @@ impl Element {
         }
     }
 
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Sets an attribute. Never for `style` or `on…`: the pages' policy refuses both.
-    #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         debug_assert!(name != "style" && !name.starts_with("on"), "{name}");
         self.attributes.push((name, value.into()));
         self
     }
 
-    #[must_use]
     pub fn class(self, class: impl Into<Cow<'static, str>>) -> Self {
         self.with("class", class)
     }
 
-    #[must_use]
     pub fn text(mut self, text: impl Into<Cow<'static, str>>) -> Self {
         self.push(Node::Text(text.into()));
         self
     }
 
-    #[must_use]
     pub fn child(mut self, child: impl Into<Node>) -> Self {
         self.push(child);
         self
     }
 
-    #[must_use]
     pub fn children<N: Into<Node>>(mut self, children: impl IntoIterator<Item = N>) -> Self {
         children.into_iter().for_each(|child| self.push(child));
         self

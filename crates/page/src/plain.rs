@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::marks::{Marks, Piece, nodes};
+use crate::marks::Marks;
 use crate::{Element, Node};
 
 /// Paragraphs of a text, separated by blank lines. Line breaks and spaces are kept.
@@ -36,16 +36,16 @@ pub(crate) fn paragraphs(text: &str, start: usize, marks: &mut Marks) -> Vec<Nod
 }
 
 fn paragraph(text: &str, lines: &[Range<usize>], marks: &mut Marks) -> Node {
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut nodes = Vec::new();
     let mut end_before: Option<usize> = None;
     for line in lines {
         if let Some(end) = end_before {
-            marks.add_rewritten(&mut pieces, "\n", &(end..line.start));
+            marks.add_rewritten(&mut nodes, "\n", &(end..line.start));
         }
-        marks.add_exact(&mut pieces, &text[line.clone()], line.start);
+        marks.add_exact(&mut nodes, &text[line.clone()], line.start);
         end_before = Some(line.end);
     }
     let all = lines.first().map_or(0, |line| line.start)..lines.last().map_or(0, |line| line.end);
     let class = if marks.cover(&all) { "lines cited" } else { "lines" };
-    Element::new("p").class(class).children(nodes(pieces)).into()
+    Element::new("p").class(class).children(nodes).into()
 }

@@ -24,17 +24,16 @@ pub fn percent(share: f64) -> String {
 }
 
 /// The outline of any number of shapes with the same style, as one element. Positions and lengths are shares of the box.
+#[must_use]
 #[derive(Debug, Default)]
 pub struct Path(String);
 
 impl Path {
-    #[must_use]
     pub fn move_to(self, x: f64, y: f64) -> Self {
         self.step(format_args!("M{} {}", across(x), down(y)))
     }
 
     /// A line from point to point.
-    #[must_use]
     pub fn through(self, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let mut points = points.into_iter();
         let Some((x, y)) = points.next() else { return self };
@@ -44,36 +43,30 @@ impl Path {
     }
 
     /// A horizontal line to `x`.
-    #[must_use]
     pub fn horizontal_to(self, x: f64) -> Self {
         self.step(format_args!("H{}", across(x)))
     }
 
     /// A vertical line to `y`.
-    #[must_use]
     pub fn vertical_to(self, y: f64) -> Self {
         self.step(format_args!("V{}", down(y)))
     }
 
     /// A horizontal line through the whole box.
-    #[must_use]
     pub fn horizontal(self, y: f64) -> Self {
         self.move_to(0.0, y).horizontal_to(1.0)
     }
 
     /// A vertical line at `x`.
-    #[must_use]
     pub fn vertical(self, x: f64, from: f64, to: f64) -> Self {
         self.move_to(x, from).vertical_to(to)
     }
 
     /// A line of length zero, which round line ends turn into a dot.
-    #[must_use]
     pub fn dot(self, x: f64, y: f64) -> Self {
         self.move_to(x, y).step(format_args!("h0"))
     }
 
-    #[must_use]
     pub fn rectangle(self, x: f64, y: f64, width: f64, height: f64) -> Self {
         let (right, left) = (across(width), across(-width));
         self.move_to(x, y)

@@ -3,7 +3,7 @@
 use crate::model::{Cell, Column, Hrefs, Table};
 
 use crate::chart::{Slot, empty_panel};
-use crate::figures::{marker, tone_class};
+use crate::figures::{marker, toned};
 use crate::number::grouped;
 use crate::svg::percent;
 use crate::{Element, Node, time};
@@ -50,11 +50,7 @@ fn row(cells: &[Cell], columns: &[Column], hrefs: Hrefs<'_>) -> Element {
 }
 
 fn cell(cell: &Cell, is_number: bool, is_first: bool, hrefs: Hrefs<'_>) -> Element {
-    let mut class = String::from(if is_number { "number" } else { "words" });
-    if let Some(tone) = tone_class(cell.tone) {
-        class.push(' ');
-        class.push_str(tone);
-    }
+    let mut class = toned(if is_number { "number" } else { "words" }, cell.tone);
     let bar = cell.share.map(bar);
     if bar.is_some() {
         class.push_str(" barred");

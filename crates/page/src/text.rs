@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::FromPrimitive;
 
+use crate::time;
+
 pub fn capitalised(words: &str) -> String {
     let mut letters = words.chars();
     match letters.next() {
@@ -80,8 +82,7 @@ pub fn age(millis: u64) -> String {
 
 /// `2026-01-02 03:04:05`, in UTC.
 pub fn time_of(millis: i64) -> Option<String> {
-    let time = Timestamp::from_millisecond(millis).ok()?;
-    Some(time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+    Timestamp::from_millisecond(millis).ok().map(time::second)
 }
 
 pub fn finite(text: &str) -> Option<f64> {

@@ -224,7 +224,7 @@ mod tests {
     #[tokio::test]
     async fn startup_ends_by_the_given_clock() {
         let clock = Arc::new(ManualClock::at(0));
-        let records = Records::new(None, Duration::from_secs(60), Links::new("http://tribune.test"));
+        let records = Records::new(None, Links::new("http://tribune.test"));
         let cache = Arc::new(MemoryCache::new(clock.clone()));
         let reports = Reports::new(cache, records, Arc::new(fixture::FewNames), None, clock.clone());
         assert!(!reports.is_starting(), "it does not run yet");

@@ -20,18 +20,13 @@ pub(crate) struct Statement {
 
 impl Statement {
     pub(crate) fn new(sql: &'static str) -> Self {
-        Self {
-            sql: Cow::Borrowed(sql),
-            values: Vec::new(),
-        }
+        Self::composed(sql, Vec::new())
     }
 
     /// SQL composed from constants; it must contain no external text.
-    pub(crate) fn composed(sql: String, values: Vec<Value>) -> Self {
-        Self {
-            sql: Cow::Owned(sql),
-            values,
-        }
+    pub(crate) fn composed(sql: impl Into<Cow<'static, str>>, values: Vec<Value>) -> Self {
+        let sql = sql.into();
+        Self { sql, values }
     }
 
     #[must_use]

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "connections live in real time")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::OnceCell;
@@ -22,7 +22,7 @@ pub(crate) enum Location {
 
 enum OpenDatabase {
     Sqlite(Sqlite),
-    Postgres(Postgres),
+    Postgres(Arc<Postgres>),
 }
 
 pub(crate) struct Database {
@@ -87,7 +87,7 @@ impl Database {
         }
         let opened = match &self.location {
             Location::Sqlite(location) => Sqlite::open(location).await.map(OpenDatabase::Sqlite),
-            Location::Postgres(location) => Postgres::open(location).await.map(OpenDatabase::Postgres),
+            Location::Postgres(location) => Postgres::open(location).await.map(|opened| OpenDatabase::Postgres(Arc::new(opened))),
         };
         opened.inspect_err(|failure| self.remember(failure))
     }
@@ -99,7 +99,7 @@ impl Database {
     }
 
     fn remember(&self, failure: &Error) {
-        let cause = std::error::Error::source(failure).map(ToString::to_string);
+        let cause = error::cause(failure);
         tracing::warn!(cause, "the database could not be opened: {failure}");
         let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Some((Instant::now(), error::copy(failure)));

@@ -3,70 +3,72 @@
 //! The message says what to do and may be shown to any caller. The database's address and its own message go into the
 //! cause, for the log and the command line. Neither ever contains a password.
 
-use sqlx::error::{DatabaseError, ErrorKind as Violation};
-use tribune_core::{Error, ErrorKind};
+use sqlx::error::DatabaseError;
+use tribune_core::Error;
 
-/// Why a change was not made.
+/// Why a statement or a change failed.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    pub(crate) reason: Reason,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
     /// A concurrent change was in the way; a retry may succeed.
-    Conflict(Error),
+    Conflict,
     /// The connection was lost before an answer arrived.
-    ConnectionLost(Error),
-    Failed(Error),
+    ConnectionLost,
+    Other,
 }
 
 impl Failure {
-    pub(crate) const fn error(&self) -> &Error {
-        match self {
-            Self::Conflict(error) | Self::ConnectionLost(error) | Self::Failed(error) => error,
-        }
-    }
-
-    pub(crate) fn into_error(self) -> Error {
-        match self {
-            Self::Conflict(error) | Self::ConnectionLost(error) | Self::Failed(error) => error,
-        }
-    }
-
     /// For a commit: if the connection was lost, it is unknown whether it succeeded.
     pub(crate) fn outcome_unknown_if_lost(self) -> Self {
-        match self {
-            Self::ConnectionLost(error) => Self::Failed(unknown_outcome(cause(&error))),
-            known => known,
+        match self.reason {
+            Reason::ConnectionLost => unknown_outcome(cause(&self.error).unwrap_or_default()).into(),
+            _ => self,
         }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        failure.error
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Failed(error)
+        let reason = Reason::Other;
+        Self { error, reason }
     }
 }
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
         let code = error.as_database_error().map(code).unwrap_or_default();
-        let collided = matches!(&*code, "40001" | "40P01") || is_busy(&code);
-        let broke_off = is_broken_connection(&error) || ends_connection(&code);
-        let error = explain(error);
-        if collided {
-            Self::Conflict(error)
-        } else if broke_off {
-            Self::ConnectionLost(error)
+        let reason = if matches!(&*code, "40001" | "40P01") || matches!(sqlite_code(&code), Some(5 | 6)) {
+            Reason::Conflict
+        } else if is_broken_connection(&error) || ends_connection(&code) {
+            Reason::ConnectionLost
         } else {
-            Self::Failed(error)
-        }
+            Reason::Other
+        };
+        let error = explain(error);
+        Self { error, reason }
     }
 }
 
 /// An error while using a database.
-pub(crate) fn explain(error: sqlx::Error) -> Error {
+fn explain(error: sqlx::Error) -> Error {
     let explained = match &error {
-        sqlx::Error::Database(cause) if cause.kind() == Violation::UniqueViolation => {
+        sqlx::Error::Database(cause) if cause.is_unique_violation() => {
             Error::invalid_argument("this id is taken: use another one")
         }
-        sqlx::Error::Database(cause) => using(&**cause),
+        sqlx::Error::Database(cause) => advice(&**cause).unwrap_or_else(|| {
+            Error::internal("the database refused the request, which is a bug; the log has the details")
+        }),
         broken if is_broken_connection(broken) => unavailable("the connection to the database was lost"),
         _ => Error::internal("invalid database request, which is a bug; the log has the details"),
     };
@@ -76,7 +78,9 @@ pub(crate) fn explain(error: sqlx::Error) -> Error {
 /// An error while opening a database. Always `Unavailable`: the next attempt may succeed.
 pub(crate) fn explain_opening(place: &str, error: sqlx::Error) -> Error {
     let explained = match &error {
-        sqlx::Error::Database(cause) => opening(&**cause),
+        sqlx::Error::Database(cause) => advice(&**cause).unwrap_or_else(|| {
+            Error::unavailable(format!("the database refused the connection: {}", cause.message()))
+        }),
         _ => unavailable("the database cannot be reached"),
     };
     explained.caused_by(format!("{place}: {error}"))
@@ -104,15 +108,16 @@ pub(crate) fn closed() -> Error {
     Error::unavailable("the database is closed because Tribune is stopping; retry when it runs again")
 }
 
-fn cause(error: &Error) -> String {
-    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+/// The database's own message.
+pub(crate) fn cause(error: &Error) -> Option<String> {
+    std::error::Error::source(error).map(ToString::to_string)
 }
 
 /// A copy for each caller that shares the failure.
 pub(crate) fn copy(error: &Error) -> Error {
     let copy = Error::new(error.kind(), error.message());
-    match std::error::Error::source(error) {
-        Some(cause) => copy.caused_by(cause.to_string()),
+    match cause(error) {
+        Some(cause) => copy.caused_by(cause),
         None => copy,
     }
 }
@@ -133,38 +138,24 @@ fn ends_connection(code: &str) -> bool {
     code.starts_with("08") || matches!(code, "57P01" | "57P02" | "57P05")
 }
 
-/// Whether another SQLite connection holds the lock.
-fn is_busy(code: &str) -> bool {
-    code.len() < 5 && code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
-}
-
 fn code(error: &dyn DatabaseError) -> String {
     error.code().unwrap_or_default().into_owned()
 }
 
-fn using(error: &dyn DatabaseError) -> Error {
-    match advice(error) {
-        Some(advice) => advice,
-        None => Error::new(
-            ErrorKind::Internal,
-            "the database refused the request, which is a bug; the log has the details",
-        ),
-    }
+/// SQLite's codes are numbers, PostgreSQL's have five characters.
+fn sqlite_code(code: &str) -> Option<i32> {
+    let code = Some(code).filter(|code| code.len() < 5)?;
+    Some(code.parse::<i32>().ok()? & 0xff)
 }
 
-fn opening(error: &dyn DatabaseError) -> Error {
-    advice(error)
-        .unwrap_or_else(|| Error::unavailable(format!("the database refused the connection: {}", error.message())))
-}
-
-/// What an operator can do. SQLite's codes are numbers, PostgreSQL's have five characters.
+/// What an operator can do.
 fn advice(error: &dyn DatabaseError) -> Option<Error> {
     let code = code(error);
-    let message = match code.parse::<i32>() {
-        Ok(number) if code.len() < 5 => sqlite_advice(number & 0xff)?,
-        _ => postgres_advice(&code)?,
+    let message = match sqlite_code(&code) {
+        Some(code) => sqlite_advice(code),
+        None => postgres_advice(&code),
     };
-    Some(Error::unavailable(message))
+    message.map(Error::unavailable)
 }
 
 fn sqlite_advice(code: i32) -> Option<&'static str> {

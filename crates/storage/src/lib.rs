@@ -1,6 +1,11 @@
 //! Users' tasks, conversations and API tokens, in SQLite or PostgreSQL.
 //!
-//! [`contract`] has the traits and their types. Both databases also guarantee:
+//! Every method about a user's data takes the owner first and touches only that owner's rows; another user's id is answered
+//! like an id that does not exist. A write returns only when it would survive the process being killed. Errors have the kind
+//! `Unavailable` when the database cannot be reached or is busy, `InvalidArgument` when it cannot store or look up what it is
+//! given (text with a NUL character, an id that is taken), and `Internal` otherwise.
+//!
+//! Both databases also guarantee:
 //!
 //! - times are truncated to the microsecond;
 //! - text with a NUL character is an invalid argument, because PostgreSQL cannot store it;
@@ -30,7 +35,6 @@
 mod address;
 pub mod config;
 mod connection;
-pub mod contract;
 mod conversations;
 mod database;
 mod error;
@@ -54,19 +58,26 @@ use crate::conversations::Conversations;
 use crate::database::{Database, Location};
 use crate::postgres::PostgresLocation;
 use crate::sqlite::SqliteLocation;
-use crate::tasks::Tasks;
-use crate::tokens::Tokens;
 
 pub use config::Config;
-pub use contract::{
-    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Page, Priority, Role,
-    StoredAnswer, Task, TaskChanges, TaskCursor, TaskFilter, TaskPage, TaskSort, TaskStore, Token, TokenStore,
+pub use conversations::{
+    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Role, StoredAnswer,
 };
+pub use tasks::{Priority, Task, TaskChanges, TaskCursor, TaskFilter, TaskPage, TaskSort, Tasks};
+pub use tokens::{Token, Tokens};
 
 pub const MAX_PAGE: usize = 1_000;
 pub const MAX_KEY_BYTES: usize = 512;
 pub const MAX_WORDS: usize = 256;
 pub const MAX_WORD_BYTES: usize = 10_000;
+
+/// Some of a longer list, and where the rest begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T, C> {
+    pub items: Vec<T>,
+    /// `None` when these are the last.
+    pub next: Option<C>,
+}
 
 /// Which database holds the data.
 #[derive(Clone, PartialEq, Eq)]
@@ -109,16 +120,19 @@ impl Store {
         self.database.read(Statement::new("SELECT 1")).await.map(drop)
     }
 
-    pub fn tasks(&self) -> Arc<dyn TaskStore> {
-        Arc::new(Tasks::new(Arc::clone(&self.database)))
+    pub fn tasks(&self) -> Tasks {
+        let database = Arc::clone(&self.database);
+        Tasks { database }
     }
 
     pub fn conversations(&self) -> Arc<dyn ConversationStore> {
-        Arc::new(Conversations::new(Arc::clone(&self.database)))
+        let database = Arc::clone(&self.database);
+        Arc::new(Conversations { database })
     }
 
-    pub fn tokens(&self) -> Arc<dyn TokenStore> {
-        Arc::new(Tokens::new(Arc::clone(&self.database)))
+    pub fn tokens(&self) -> Tokens {
+        let database = Arc::clone(&self.database);
+        Tokens { database }
     }
 
     /// Returns when running changes are done and the connections closed. Later uses fail.

@@ -11,7 +11,7 @@ use tribune_core::{Error, ErrorKind, Result};
 
 use crate::address;
 use crate::connection::{Connection, Statement, Write};
-use crate::error::{self, Failure};
+use crate::error::{self, Failure, Reason};
 use crate::migrate::migrate;
 use crate::pool::{ConnectionPool, Permit};
 use crate::value::Row;
@@ -76,9 +76,7 @@ impl PostgresLocation {
     }
 }
 
-pub(crate) struct Postgres(Arc<Shared>);
-
-struct Shared {
+pub(crate) struct Postgres {
     place: PostgresLocation,
     pool: ConnectionPool<PgConnection>,
 }
@@ -86,38 +84,33 @@ struct Shared {
 impl Postgres {
     pub(crate) async fn open(place: &PostgresLocation) -> Result<Self> {
         let mut connection = place.connect().await?;
-        let migrated = timeout(TIMEOUT, migrate(&mut Connection::Postgres(&mut connection))).await;
-        match migrated {
-            Ok(migrated) => migrated.map_err(Failure::into_error)?,
-            Err(_) => return Err(error::timed_out(&place.name)),
-        }
-        Ok(Self(Arc::new(Shared {
+        timeout(TIMEOUT, migrate(&mut Connection::Postgres(&mut connection)))
+            .await
+            .map_err(|_| error::timed_out(&place.name))??;
+        Ok(Self {
             place: place.clone(),
             pool: ConnectionPool::new(CONNECTIONS, connection),
-        })))
+        })
     }
 
     pub(crate) async fn read(&self, statement: Statement) -> Result<Vec<Row>> {
-        let shared = &*self.0;
-        shared.in_time(shared.read(statement)).await
+        self.in_time(self.read_with_retry(statement)).await
     }
 
     /// In its own task, so that a caller who goes away leaves a complete change or none.
-    pub(crate) async fn write<W: Write>(&self, write: W) -> Result<W::Output> {
-        let shared = Arc::clone(&self.0);
-        let task = tokio::spawn(async move { shared.write(&write).await });
+    pub(crate) async fn write<W: Write>(self: &Arc<Self>, write: W) -> Result<W::Output> {
+        let this = Arc::clone(self);
+        let task = tokio::spawn(async move { this.write_to_the_end(&write).await });
         task.await
             .map_err(|error| Error::internal("a change to the database failed unexpectedly").caused_by(error))?
     }
 
     pub(crate) async fn close(&self) {
-        for connection in self.0.pool.close(TIMEOUT).await {
+        for connection in self.pool.close(TIMEOUT).await {
             let _ = timeout(CONNECT_TIMEOUT, connection.close()).await;
         }
     }
-}
 
-impl Shared {
     async fn in_time<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         match timeout(TIMEOUT, work).await {
             Ok(outcome) => outcome,
@@ -136,16 +129,16 @@ impl Shared {
     }
 
     /// Retried on a new connection if an old one is broken: reading twice does no harm.
-    async fn read(&self, statement: Statement) -> Result<Vec<Row>> {
+    async fn read_with_retry(&self, statement: Statement) -> Result<Vec<Row>> {
         let (permit, connection) = self.acquire().await?;
         let rows = match self.fetch(&permit, connection, statement.clone()).await {
-            Err(Failure::ConnectionLost(_)) => {
+            Err(failure) if failure.reason == Reason::ConnectionLost => {
                 let connection = self.place.connect().await?;
                 self.fetch(&permit, connection, statement).await
             }
             outcome => outcome,
         };
-        rows.map_err(Failure::into_error)
+        Ok(rows?)
     }
 
     async fn fetch(
@@ -160,7 +153,7 @@ impl Shared {
     }
 
     /// Without a connection nothing can have changed; after that, a timeout leaves the outcome unknown.
-    async fn write<W: Write>(&self, write: &W) -> Result<W::Output> {
+    async fn write_to_the_end<W: Write>(&self, write: &W) -> Result<W::Output> {
         let (permit, connection) = self.in_time(self.acquire()).await?;
         match timeout(TIMEOUT, self.change(&permit, connection, write)).await {
             Ok(outcome) => outcome,
@@ -183,17 +176,17 @@ impl Shared {
         let mut attempt = 1;
         let outcome = loop {
             match transact(write, &mut Connection::Postgres(&mut connection)).await {
-                Err(Failure::Conflict(_)) if attempt < ATTEMPTS => attempt += 1,
+                Err(failure) if failure.reason == Reason::Conflict && attempt < ATTEMPTS => attempt += 1,
                 outcome => break outcome,
             }
         };
         self.release(permit, connection, outcome.as_ref().err());
-        outcome.map_err(Failure::into_error)
+        Ok(outcome?)
     }
 
     /// Reuses the connection unless the failure may have broken it.
     fn release(&self, permit: &Permit<'_, PgConnection>, connection: PgConnection, failure: Option<&Failure>) {
-        match failure.map(|failure| failure.error().kind()) {
+        match failure.map(|failure| failure.error.kind()) {
             None | Some(ErrorKind::InvalidArgument | ErrorKind::NotFound) => permit.release(connection),
             Some(ErrorKind::Unavailable) => drop(self.pool.drain()),
             Some(_) => {}

@@ -1,26 +1,32 @@
-//! API tokens.
+//! API tokens. Only their SHA-256 is stored.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::contract::{Token, TokenStore};
-use async_trait::async_trait;
 use jiff::Timestamp;
-use tribune_core::Result;
+use tribune_core::{Result, UserId};
 
 use crate::check_key;
 use crate::connection::Statement;
 use crate::database::Database;
 use crate::value::Row;
 
-pub(crate) struct Tokens {
-    database: Arc<Database>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Short, public, and part of the token itself: identifies it in lists and when it is revoked.
+    pub id: String,
+    pub user: UserId,
+    /// A description by its creator.
+    pub label: Option<String>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub last_used: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
 }
 
-impl Tokens {
-    pub(crate) fn new(database: Arc<Database>) -> Self {
-        Self { database }
-    }
+/// The tokens of all users. Its methods take no owner: they find the owner.
+#[derive(Clone)]
+pub struct Tokens {
+    pub(crate) database: Arc<Database>,
 }
 
 macro_rules! columns {
@@ -29,9 +35,8 @@ macro_rules! columns {
     };
 }
 
-#[async_trait]
-impl TokenStore for Tokens {
-    async fn add(&self, token: &Token, sha256: [u8; 32]) -> Result<()> {
+impl Tokens {
+    pub async fn add(&self, token: &Token, sha256: [u8; 32]) -> Result<()> {
         check_key("the id of a token", &token.id)?;
         let statement = Statement::new(concat!(
             "INSERT INTO tokens (sha256, ",
@@ -49,18 +54,21 @@ impl TokenStore for Tokens {
         self.database.write(statement).await.map(drop)
     }
 
-    async fn find(&self, sha256: [u8; 32]) -> Result<Option<Token>> {
+    /// Includes revoked and expired tokens; the caller decides.
+    pub async fn find(&self, sha256: [u8; 32]) -> Result<Option<Token>> {
         let statement = Statement::new(concat!("SELECT ", columns!(), " FROM tokens WHERE sha256 = $1"));
         let row = self.database.read_one(statement.bind(hex(sha256))).await?;
         row.as_ref().map(token).transpose()
     }
 
-    async fn list(&self) -> Result<Vec<Token>> {
+    /// All tokens in order of creation.
+    pub async fn list(&self) -> Result<Vec<Token>> {
         let statement = Statement::new(concat!("SELECT ", columns!(), " FROM tokens ORDER BY created_at, id"));
         self.database.read(statement).await?.iter().map(token).collect()
     }
 
-    async fn revoke(&self, id: &str, now: Timestamp) -> Result<Option<Token>> {
+    /// Returns the revoked token; a second revocation keeps the first time. `None` if the id is unknown.
+    pub async fn revoke(&self, id: &str, now: Timestamp) -> Result<Option<Token>> {
         let statement = Statement::new(concat!(
             "UPDATE tokens SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1 RETURNING ",
             columns!()
@@ -69,7 +77,8 @@ impl TokenStore for Tokens {
         row.as_ref().map(token).transpose()
     }
 
-    async fn record_use(&self, id: &str, at: Timestamp) -> Result<()> {
+    /// Records a use; an earlier time than the recorded one changes nothing.
+    pub async fn record_use(&self, id: &str, at: Timestamp) -> Result<()> {
         let statement =
             Statement::new("UPDATE tokens SET last_used = $2 WHERE id = $1 AND (last_used IS NULL OR last_used < $2)");
         self.database.write(statement.bind(id).bind(at)).await.map(drop)
@@ -89,10 +98,5 @@ fn token(row: &Row) -> Result<Token> {
 }
 
 fn hex(sha256: [u8; 32]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in sha256 {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    sha256.iter().map(|byte| format!("{byte:02x}")).collect()
 }

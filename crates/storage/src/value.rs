@@ -4,7 +4,6 @@
 //! characters, so that people can read and type it. A time is microseconds since 1970, truncated. A day is the number of
 //! its digits, `20261116`. A priority is its rank, 0 for the most urgent. Lists of texts are JSON.
 
-use crate::contract::{Priority, Role};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sqlx::postgres::{PgRow, Postgres};
@@ -41,14 +40,11 @@ fn day_number(date: Date) -> i64 {
 }
 
 fn date(day_number: i64) -> Result<Date> {
-    let (year, rest) = (day_number.div_euclid(10_000), day_number.rem_euclid(10_000));
-    let parts = (i16::try_from(year), i8::try_from(rest / 100), i8::try_from(rest % 100));
-    match parts {
-        (Ok(year), Ok(month), Ok(day)) => {
-            Date::new(year, month, day).map_err(|error| unreadable("a day").caused_by(error))
-        }
-        _ => Err(unreadable("a day")),
-    }
+    let year = i16::try_from(day_number.div_euclid(10_000)).ok();
+    let rest = day_number.rem_euclid(10_000);
+    // Both parts have two digits.
+    let date = year.and_then(|year| Date::new(year, (rest / 100) as i8, (rest % 100) as i8).ok());
+    date.ok_or_else(|| unreadable("a day"))
 }
 
 pub(crate) fn unreadable(what: &str) -> Error {
@@ -87,15 +83,6 @@ impl From<Uuid> for Value {
     }
 }
 
-impl From<Role> for Value {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::User => "user".into(),
-            Role::Assistant => "assistant".into(),
-        }
-    }
-}
-
 impl From<i64> for Value {
     fn from(number: i64) -> Self {
         Self::Integer(Some(number))
@@ -123,17 +110,6 @@ impl From<Date> for Value {
 impl From<Option<Date>> for Value {
     fn from(date: Option<Date>) -> Self {
         Self::Integer(date.map(day_number))
-    }
-}
-
-impl From<Priority> for Value {
-    fn from(priority: Priority) -> Self {
-        let place = match priority {
-            Priority::High => 0,
-            Priority::Medium => 1,
-            Priority::Low => 2,
-        };
-        Self::Integer(Some(place))
     }
 }
 
@@ -194,23 +170,17 @@ impl Row {
     pub(crate) fn texts(&self, column: &'static str) -> Result<Vec<String>> {
         serde_json::from_str(&self.text(column)?).map_err(|error| unreadable("a list").caused_by(error))
     }
+}
 
-    pub(crate) fn priority(&self, column: &'static str) -> Result<Priority> {
-        match self.integer(column)? {
-            0 => Ok(Priority::High),
-            1 => Ok(Priority::Medium),
-            2 => Ok(Priority::Low),
-            _ => Err(unreadable("a priority")),
+/// The rows that hold something: an outer join without a match gives one without an id.
+pub(crate) fn with_id(rows: &[Row]) -> Result<Vec<&Row>> {
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        if row.maybe_text("id")?.is_some() {
+            found.push(row);
         }
     }
-
-    pub(crate) fn role(&self, column: &'static str) -> Result<Role> {
-        match self.text(column)?.as_str() {
-            "user" => Ok(Role::User),
-            "assistant" => Ok(Role::Assistant),
-            _ => Err(unreadable("a role")),
-        }
-    }
+    Ok(found)
 }
 
 /// A list of texts as it is stored.

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use tribune_page::{Amount, Badge, Board, Content, Figure, Panel, Tone, Width};
+use tribune_page::parts::panel;
+use tribune_page::time::minute;
+use tribune_page::{Amount, Badge, Board, Content, Figure, Tone, Width};
 use tribune_storage::{Priority, Task};
 
 use crate::view;
@@ -11,30 +13,19 @@ use crate::view;
 /// `now` says what is overdue: days are those of UTC, for the server knows no other place.
 pub fn board(task: &Task, now: Timestamp) -> Board {
     let description = task.description.as_ref().filter(|text| !text.trim().is_empty());
-    let description = description.map(|text| Panel {
-        key: "description",
-        title: "Description".to_owned(),
-        note: None,
-        width: Width::Whole,
-        content: Content::Markdown(text.clone()),
+    let description = description.map(|text| {
+        let text = Content::Markdown(text.clone());
+        panel("description", "Description", Width::Whole, text)
     });
-    let facts = Panel {
-        key: "facts",
-        title: "Facts".to_owned(),
-        note: None,
-        width: Width::Whole,
-        content: Content::Figures(facts(task, now)),
-    };
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let facts = Content::Figures(facts(task, today));
+    let facts = panel("facts", "Facts", Width::Whole, facts);
     Board {
         title: task.title.clone(),
-        badges: badges(task, today(now)),
+        badges: badges(task, today),
         panels: description.into_iter().chain([facts]).collect(),
         ..Board::default()
     }
-}
-
-fn today(now: Timestamp) -> Date {
-    now.to_zoned(TimeZone::UTC).date()
 }
 
 fn is_overdue(task: &Task, today: Date) -> bool {
@@ -65,16 +56,15 @@ fn badge(label: &str, tone: Tone, meaning: &str) -> Badge {
     }
 }
 
-fn facts(task: &Task, now: Timestamp) -> Vec<Figure> {
+fn facts(task: &Task, today: Date) -> Vec<Figure> {
     let words = |label: &str, text: String| Figure::new(label, Amount::plain(text));
     let due = match task.due_date {
         Some(due) => Figure {
-            tone: if is_overdue(task, today(now)) {
-                Tone::Bad
-            } else {
-                Tone::Plain
+            tone: match is_overdue(task, today) {
+                true => Tone::Bad,
+                false => Tone::Plain,
             },
-            note: task.completed_at.is_none().then(|| days(today(now), due)).flatten(),
+            note: days(today, due).filter(|_| task.completed_at.is_none()),
             ..words("Due", due.to_string())
         },
         None => Figure::unknown("Due", "no day is set"),
@@ -82,9 +72,9 @@ fn facts(task: &Task, now: Timestamp) -> Vec<Figure> {
     let mut facts = vec![due];
     facts.extend(task.category.clone().map(|category| words("Category", category)));
     facts.extend((!task.tags.is_empty()).then(|| words("Tags", task.tags.join(", "))));
-    facts.push(words("Added", written(task.created_at)));
-    facts.push(words("Changed", written(task.updated_at)));
-    facts.extend(task.completed_at.map(|at| words("Completed", written(at))));
+    facts.push(words("Added", minute(task.created_at)));
+    facts.push(words("Changed", minute(task.updated_at)));
+    facts.extend(task.completed_at.map(|at| words("Completed", minute(at))));
     facts
 }
 
@@ -98,10 +88,6 @@ fn days(today: Date, due: Date) -> Option<String> {
         days if days > 0 => format!("in {days} days"),
         days => format!("{} days ago", days.unsigned_abs()),
     })
-}
-
-fn written(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
 #[cfg(test)]

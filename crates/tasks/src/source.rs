@@ -13,7 +13,7 @@ use tribune_core::{
     SourceStatus, Tool, UserId,
 };
 use tribune_page::View;
-use tribune_storage::{Task, TaskFilter, TaskStore};
+use tribune_storage::{Task, TaskFilter};
 use uuid::Uuid;
 
 use crate::tools::{self, Tasks};
@@ -33,25 +33,18 @@ const CHECK_EVERY: Duration = Duration::from_secs(5);
 pub struct TasksSource {
     tasks: Tasks,
     /// Where the database is, for the operator.
-    origin: Option<String>,
+    origin: String,
     /// Why the database cannot be used, as of the last check.
     unavailable: Mutex<Option<String>>,
 }
 
 impl TasksSource {
-    pub fn new(store: Arc<dyn TaskStore>, links: Links, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(store: tribune_storage::Tasks, origin: String, links: Links, clock: Arc<dyn Clock>) -> Self {
         Self {
             tasks: Tasks { store, links, clock },
-            origin: None,
+            origin,
             unavailable: Mutex::default(),
         }
-    }
-
-    /// Names the database to the operator.
-    #[must_use]
-    pub fn with_origin(mut self, origin: String) -> Self {
-        self.origin = Some(origin);
-        self
     }
 
     /// Reads a task that does not exist, so that readiness reflects whether the database answers.
@@ -179,7 +172,7 @@ impl Source for TasksSource {
     }
 
     fn origin(&self) -> Option<String> {
-        self.origin.clone()
+        Some(self.origin.clone())
     }
 
     /// Checks the database until it is stopped.
@@ -226,58 +219,19 @@ fn metadata(task: &Task, links: &Links) -> JsonObject {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
-    use std::task::{Context, Poll, Waker};
     use std::time::{Duration, Instant};
 
-    use tribune_core::{Error, Principal, SystemClock};
-    use tribune_storage::{Priority, TaskChanges, TaskCursor, TaskPage};
+    use tribune_core::{Principal, SystemClock};
+    use tribune_storage::{Backend, Priority, Store};
 
     use super::*;
-
-    /// One task of one user.
-    struct One(UserId, Task);
-
-    #[async_trait]
-    impl TaskStore for One {
-        async fn get(&self, owner: &UserId, id: Uuid) -> Result<Option<Task>> {
-            let is_own = *owner == self.0 && id == self.1.id;
-            Ok(is_own.then(|| self.1.clone()))
-        }
-        async fn add(&self, _: &UserId, _: &Task) -> Result<()> {
-            Err(Error::internal("not asked for"))
-        }
-        async fn list(&self, _: &UserId, _: &TaskFilter, _: usize, _: Option<TaskCursor>) -> Result<TaskPage> {
-            Err(Error::internal("not asked for"))
-        }
-        async fn update(&self, _: &UserId, _: Uuid, _: &TaskChanges, _: Timestamp) -> Result<Option<Task>> {
-            Err(Error::internal("not asked for"))
-        }
-        async fn complete(&self, _: &UserId, _: Uuid, _: Option<bool>, _: Timestamp) -> Result<Option<Task>> {
-            Err(Error::internal("not asked for"))
-        }
-        async fn delete(&self, _: &UserId, _: Uuid) -> Result<Option<Task>> {
-            Err(Error::internal("not asked for"))
-        }
-        async fn find(&self, _: &UserId, _: &[String], _: usize) -> Result<Vec<Task>> {
-            Err(Error::internal("not asked for"))
-        }
-    }
-
-    /// Of a store that never waits.
-    fn at_once<T>(future: impl Future<Output = T>) -> T {
-        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(value) => value,
-            Poll::Pending => panic!("it waits"),
-        }
-    }
 
     fn user(name: &str) -> UserId {
         UserId::new(name).expect("a name")
     }
 
-    #[test]
-    fn a_page_of_a_task_is_its_owners_alone() {
+    #[tokio::test]
+    async fn a_page_of_a_task_is_its_owners_alone() {
         let at = Timestamp::UNIX_EPOCH;
         let task = Task {
             id: Uuid::from_u128(7),
@@ -291,17 +245,22 @@ mod tests {
             updated_at: at,
             completed_at: None,
         };
-        let store = Arc::new(One(user("ann"), task));
-        let source = TasksSource::new(store, Links::new("http://tribune.test"), Arc::new(SystemClock));
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::new(Backend::Sqlite(folder.path().join("tribune.db"))).expect("a store");
+        store.tasks().add(&user("ann"), &task).await.expect("stored");
+        let links = Links::new("http://tribune.test");
+        let source = TasksSource::new(store.tasks(), String::new(), links, Arc::new(SystemClock));
         let call = |principal| CallContext::new(principal, Instant::now() + Duration::from_secs(1));
         let own = call(Principal::User(user("ann")));
         let id = view::document_id(Uuid::from_u128(7));
-        let document = at_once(source.fetch(&id, &own)).expect("a store").expect("a task");
-        let seen_by = |cx: &CallContext| at_once(source.view(&document, None, cx)).expect("a store");
-        assert!(matches!(seen_by(&own), Some(View::Board(board)) if board.title == "Water the tomatoes"));
+        let document = source.fetch(&id, &own).await.expect("a store").expect("a task");
+        let seen = source.view(&document, None, &own).await.expect("a store");
+        assert!(matches!(seen, Some(View::Board(board)) if board.title == "Water the tomatoes"));
         // Whoever else has got hold of the document sees nothing by it.
         for other in [Principal::User(user("bob")), Principal::Local, Principal::Anonymous] {
-            assert_eq!(seen_by(&call(other)), None);
+            let seen = source.view(&document, None, &call(other)).await.expect("a store");
+            assert_eq!(seen, None);
         }
+        store.close().await;
     }
 }

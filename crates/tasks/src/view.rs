@@ -1,12 +1,10 @@
 //! A task as answers show it.
 
-use jiff::Timestamp;
-use jiff::civil::Date;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_core::wire::object;
 use tribune_core::{DocumentId, JsonObject, Links};
-use tribune_storage::{Priority, Task};
+use tribune_storage::Task;
 use uuid::Uuid;
 
 /// What ids begin with.
@@ -14,34 +12,17 @@ pub const SCHEME: &str = "task";
 
 #[derive(Debug, Serialize)]
 pub struct TaskView<'a> {
-    pub id: Uuid,
-    pub title: &'a str,
-    pub description: Option<&'a str>,
-    pub status: &'static str,
-    pub priority: Priority,
-    pub category: Option<&'a str>,
-    pub tags: &'a [String],
-    pub due_date: Option<Date>,
-    pub created_at: Timestamp,
-    pub updated_at: Timestamp,
-    pub completed_at: Option<Timestamp>,
-    pub url: String,
+    #[serde(flatten)]
+    task: &'a Task,
+    status: &'static str,
+    url: String,
 }
 
 impl<'a> TaskView<'a> {
     pub fn of(task: &'a Task, links: &Links) -> Self {
         Self {
-            id: task.id,
-            title: &task.title,
-            description: task.description.as_deref(),
+            task,
             status: status(task),
-            priority: task.priority,
-            category: task.category.as_deref(),
-            tags: &task.tags,
-            due_date: task.due_date,
-            created_at: task.created_at,
-            updated_at: task.updated_at,
-            completed_at: task.completed_at,
             url: links.citation(&document_id(task.id), None),
         }
     }

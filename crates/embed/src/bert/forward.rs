@@ -44,10 +44,8 @@ impl Encoder {
         scratch.projected.resize(tokens * self.hidden * 3, 0.0);
         let mut rows = scratch.hidden.chunks_exact_mut(self.hidden);
         for sequence in sequences {
-            for (&token, (row, position)) in sequence
-                .iter()
-                .zip(rows.by_ref().zip(self.positions.chunks_exact(self.hidden)))
-            {
+            let positions = self.positions.chunks_exact(self.hidden);
+            for (&token, (row, position)) in sequence.iter().zip(rows.by_ref().zip(positions)) {
                 let token = token as usize;
                 let word = &self.words.values[token * self.hidden..][..self.hidden];
                 let scale = self.words.scales[token];
@@ -56,13 +54,7 @@ impl Encoder {
                 }
             }
         }
-        layer_norm(
-            self.level,
-            &mut scratch.hidden,
-            &self.norm.gain,
-            &self.norm.bias,
-            self.epsilon,
-        );
+        layer_norm(self.level, &mut scratch.hidden, &self.norm);
     }
 
     /// Query, key and value of every token.
@@ -87,14 +79,8 @@ impl Encoder {
                     heads: self.heads,
                     hidden: self.hidden,
                 };
-                attend(
-                    self.level,
-                    head,
-                    here,
-                    target,
-                    self.distances.as_deref(),
-                    &mut scratch.attention,
-                );
+                let distances = self.distances.as_deref();
+                attend(self.level, head, here, target, distances, &mut scratch.attention);
             }
             (projected, context) = (after, rest);
         }
@@ -117,20 +103,13 @@ impl Encoder {
             wide.resize(count * layer.up.outputs(), 0.0);
             activations.fill(level, context, self.hidden);
             linear(level, activations, &layer.attention_out, narrow);
-            add_layer_norm(
-                level,
-                rows,
-                narrow,
-                &layer.attention_norm.gain,
-                &layer.attention_norm.bias,
-                self.epsilon,
-            );
+            add_layer_norm(level, rows, narrow, &layer.attention_norm);
             activations.fill(level, rows, self.hidden);
             linear(level, activations, &layer.up, wide);
             gelu(level, wide);
             activations.fill(level, wide, layer.up.outputs());
             linear(level, activations, &layer.down, narrow);
-            add_layer_norm(level, rows, narrow, &layer.norm.gain, &layer.norm.bias, self.epsilon);
+            add_layer_norm(level, rows, narrow, &layer.norm);
         }
     }
 }

@@ -3,14 +3,13 @@
 use super::Config;
 use super::config::Architecture;
 use crate::EmbedError;
-use crate::simd::{Level, Weights};
+use crate::simd::{Level, Norm, Weights};
 use crate::weights::{ByteMatrix, Tensor, Tensors};
 
 pub struct Encoder {
     pub(super) level: Level,
     pub(super) hidden: usize,
     pub(super) heads: usize,
-    pub(super) epsilon: f32,
     pub(super) words: ByteMatrix,
     /// Position embeddings, with the embedding of token type 0 added.
     pub(super) positions: Vec<f32>,
@@ -28,11 +27,6 @@ pub(super) struct Layer {
     pub(super) up: Weights,
     pub(super) down: Weights,
     pub(super) norm: Norm,
-}
-
-pub(super) struct Norm {
-    pub(super) gain: Vec<f32>,
-    pub(super) bias: Vec<f32>,
 }
 
 /// The tensor names of a layer, by architecture.
@@ -91,6 +85,7 @@ struct Reader<'a> {
     tensors: &'a dyn Tensors,
     prefix: String,
     hidden: usize,
+    epsilon: f32,
 }
 
 impl Encoder {
@@ -107,18 +102,17 @@ impl Encoder {
             tensors,
             prefix: words[..words.len() - WORDS.len()].to_owned(),
             hidden: config.hidden,
+            epsilon: config.epsilon,
         };
-        let distances = match config.architecture {
-            Architecture::MpNet => {
-                let name = "encoder.relative_attention_bias.weight";
-                Some(reader.floats(name, DISTANCE_BUCKETS * config.heads)?)
-            }
-            _ => None,
-        };
+        let mut distances = None;
         let names = match config.architecture {
             Architecture::Bert | Architecture::Roberta => BERT,
             Architecture::DistilBert => DISTILBERT,
-            Architecture::MpNet => MPNET,
+            Architecture::MpNet => {
+                let name = "encoder.relative_attention_bias.weight";
+                distances = Some(reader.floats(name, DISTANCE_BUCKETS * config.heads)?);
+                MPNET
+            }
         };
         let words = reader.tensor(WORDS)?.into_bytes(WORDS)?;
         if words.columns != config.hidden {
@@ -131,7 +125,6 @@ impl Encoder {
             level: Level::best(),
             hidden: config.hidden,
             heads: config.heads,
-            epsilon: config.epsilon,
             words,
             positions: reader.positions(config)?,
             norm: reader.norm("embeddings.LayerNorm")?,
@@ -192,6 +185,7 @@ impl Reader<'_> {
         Ok(Norm {
             gain: self.floats(&format!("{name}.weight"), self.hidden)?,
             bias: self.floats(&format!("{name}.bias"), self.hidden)?,
+            epsilon: self.epsilon,
         })
     }
 

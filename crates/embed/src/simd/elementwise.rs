@@ -4,6 +4,13 @@ use super::{Kind, Level};
 
 const LANES: usize = 16;
 
+/// A layer norm over rows of as many values as `gain` has.
+pub struct Norm {
+    pub gain: Vec<f32>,
+    pub bias: Vec<f32>,
+    pub epsilon: f32,
+}
+
 macro_rules! at_every_level {
     ($(#[$doc:meta])* $name:ident = $body:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?) => {
         $(#[$doc])*
@@ -34,12 +41,12 @@ at_every_level!(
     quantise = quantise_body(values: &[f32], into: &mut [u8]) -> (f32, f32)
 );
 at_every_level!(
-    /// Layer norm of each row of `gain.len()` values.
-    layer_norm = layer_norm_body(rows: &mut [f32], gain: &[f32], bias: &[f32], epsilon: f32)
+    /// Layer norm of each row.
+    layer_norm = layer_norm_body(rows: &mut [f32], norm: &Norm)
 );
 at_every_level!(
     /// Replaces `rows` by the layer norm of `rows + added`.
-    add_layer_norm = add_layer_norm_body(rows: &mut [f32], added: &[f32], gain: &[f32], bias: &[f32], epsilon: f32)
+    add_layer_norm = add_layer_norm_body(rows: &mut [f32], added: &[f32], norm: &Norm)
 );
 at_every_level!(
     /// Replaces each row of `width` values by `exp(scale · (value - maximum))`, and writes the row sums to `sums`.
@@ -125,30 +132,31 @@ fn quantise_body<const FUSED: bool>(values: &[f32], into: &mut [u8]) -> (f32, f3
 }
 
 #[inline(always)]
-fn layer_norm_body<const FUSED: bool>(rows: &mut [f32], gain: &[f32], bias: &[f32], epsilon: f32) {
-    for row in rows.chunks_exact_mut(gain.len()) {
-        normalise::<FUSED>(row, gain, bias, epsilon);
+fn layer_norm_body<const FUSED: bool>(rows: &mut [f32], norm: &Norm) {
+    for row in rows.chunks_exact_mut(norm.gain.len()) {
+        normalise::<FUSED>(row, norm);
     }
 }
 
 #[inline(always)]
-fn add_layer_norm_body<const FUSED: bool>(rows: &mut [f32], added: &[f32], gain: &[f32], bias: &[f32], epsilon: f32) {
-    for (row, added) in rows.chunks_exact_mut(gain.len()).zip(added.chunks_exact(gain.len())) {
+fn add_layer_norm_body<const FUSED: bool>(rows: &mut [f32], added: &[f32], norm: &Norm) {
+    let width = norm.gain.len();
+    for (row, added) in rows.chunks_exact_mut(width).zip(added.chunks_exact(width)) {
         for (value, &added) in row.iter_mut().zip(added) {
             *value += added;
         }
-        normalise::<FUSED>(row, gain, bias, epsilon);
+        normalise::<FUSED>(row, norm);
     }
 }
 
 #[inline(always)]
-fn normalise<const FUSED: bool>(row: &mut [f32], gain: &[f32], bias: &[f32], epsilon: f32) {
+fn normalise<const FUSED: bool>(row: &mut [f32], norm: &Norm) {
     let count = row.len() as f32;
     let mean = fold(row, 0.0, |a, b| a + b, |a, b| a + b) / count;
     let square = |sum: f32, value: f32| fma::<FUSED>(value - mean, value - mean, sum);
     let variance = fold(row, 0.0, square, |a, b| a + b) / count;
-    let inverse = 1.0 / (variance + epsilon).sqrt();
-    for ((value, &gain), &bias) in row.iter_mut().zip(gain).zip(bias) {
+    let inverse = 1.0 / (variance + norm.epsilon).sqrt();
+    for ((value, &gain), &bias) in row.iter_mut().zip(&norm.gain).zip(&norm.bias) {
         *value = fma::<FUSED>((*value - mean) * inverse, gain, bias);
     }
 }
@@ -252,7 +260,12 @@ mod tests {
     fn layer_norm_centres_and_scales() {
         for level in Level::available() {
             let mut row = spread(1.0, 20.0, 20);
-            add_layer_norm(level, &mut row, &[5.0; 20], &[2.0; 20], &[1.0; 20], 1e-12);
+            let norm = Norm {
+                gain: vec![2.0; 20],
+                bias: vec![1.0; 20],
+                epsilon: 1e-12,
+            };
+            add_layer_norm(level, &mut row, &[5.0; 20], &norm);
             let mean = row.iter().sum::<f32>() / 20.0;
             let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / 20.0;
             assert!(

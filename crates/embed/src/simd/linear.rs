@@ -101,18 +101,27 @@ impl Activations {
     }
 }
 
-/// Writes the outputs of the layer to `out`, row by row.
-pub fn linear(level: Level, activations: &Activations, weights: &Weights, out: &mut [f32]) {
-    let rows = activations.rows();
+/// Panics unless activations and result fit the weights, and all parts of the weights fit each other.
+pub(super) fn check(activations: &Activations, weights: &Weights, out: &[f32]) {
+    let (rows, stride) = (activations.rows(), weights.stride());
+    let padded = weights.outputs.next_multiple_of(BLOCK);
     assert_eq!(
         activations.width, weights.inputs,
         "activations of another width than the layer's inputs"
     );
+    assert!(activations.values.len() == rows * stride && activations.mins.len() == rows);
+    assert!(weights.outputs > 0 && weights.packed.len() == padded * stride);
+    assert!(weights.scales.len() == padded && weights.offsets.len() == padded && weights.bias.len() == padded);
     assert_eq!(
         out.len(),
         rows * weights.outputs,
         "room for other outputs than the layer's"
     );
+}
+
+/// Writes the outputs of the layer to `out`, row by row.
+pub fn linear(level: Level, activations: &Activations, weights: &Weights, out: &mut [f32]) {
+    check(activations, weights, out);
     match level.0 {
         Kind::Portable => portable::linear(activations, weights, out),
         #[cfg(target_arch = "x86_64")]

@@ -13,7 +13,7 @@ mod x86;
 
 use std::sync::OnceLock;
 
-pub use elementwise::{add_layer_norm, exp_rows, gelu, layer_norm, quantise};
+pub use elementwise::{Norm, add_layer_norm, exp_rows, gelu, layer_norm, quantise};
 pub use linear::{Activations, Weights, linear};
 pub use matmul::{Matrix, matmul};
 pub use scan::{Rows, dots};

@@ -3,7 +3,7 @@
 use super::{Kind, Level, portable};
 
 /// Queries are padded with zeros to whole registers.
-pub(super) const LANES: usize = 64;
+const LANES: usize = 64;
 
 /// Rows of signed bytes in records of `stride` bytes, each row `offset` bytes into its record.
 #[derive(Clone, Copy)]
@@ -20,8 +20,8 @@ impl Rows<'_> {
     }
 }
 
-/// Writes the dot product of `query` with each row to `out`.
-pub fn dots(level: Level, query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
+/// Panics unless each row is inside its record, and query and result fit the rows.
+pub(super) fn check(query: &[i8], rows: Rows<'_>, out: &[i32]) {
     assert!(
         rows.offset + rows.dimensions <= rows.stride,
         "a row is longer than its record"
@@ -32,6 +32,11 @@ pub fn dots(level: Level, query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
         rows.dimensions.next_multiple_of(LANES),
         "a query of other dimensions than the rows"
     );
+}
+
+/// Writes the dot product of `query` with each row to `out`.
+pub fn dots(level: Level, query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
+    check(query, rows, out);
     match level.0 {
         Kind::Portable => {
             for (record, out) in rows.records.chunks_exact(rows.stride).zip(out) {

@@ -4,9 +4,9 @@
 
 use std::arch::x86_64::*;
 
-use super::linear::{Activations, BLOCK, GROUP, Weights};
+use super::linear::{self, Activations, BLOCK, GROUP, Weights};
 use super::matmul::{LANES, Matrix, check};
-use super::scan::Rows;
+use super::scan::{self, Rows};
 
 pub fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
@@ -41,19 +41,8 @@ pub fn with_avx512<T>(work: impl FnOnce() -> T) -> T {
     unsafe { inside(work) }
 }
 
-/// Checks the bounds that the loops of `linear` rely on.
-fn check_linear(activations: &Activations, weights: &Weights, out: &[f32]) {
-    let padded = weights.outputs.next_multiple_of(BLOCK);
-    assert!(weights.stride().is_multiple_of(GROUP) && weights.outputs > 0);
-    assert_eq!(weights.packed.len(), padded * weights.stride());
-    assert!(weights.scales.len() == padded && weights.offsets.len() == padded && weights.bias.len() == padded);
-    assert_eq!(activations.values.len(), activations.rows() * weights.stride());
-    assert_eq!(activations.mins.len(), activations.rows());
-    assert_eq!(out.len(), activations.rows() * weights.outputs);
-}
-
 pub fn linear_avx512(activations: &Activations, weights: &Weights, out: &mut [f32]) {
-    check_linear(activations, weights, out);
+    linear::check(activations, weights, out);
     // SAFETY: the AVX-512 level exists only if `has_avx512` is true.
     unsafe { linear_512(activations, weights, out) }
 }
@@ -134,7 +123,7 @@ fn linear_tile_512<const ROWS: usize>(
 }
 
 pub fn linear_avx2(activations: &Activations, weights: &Weights, out: &mut [f32]) {
-    check_linear(activations, weights, out);
+    linear::check(activations, weights, out);
     // SAFETY: the AVX2 level exists only if `has_avx2` is true.
     unsafe { linear_256(activations, weights, out) }
 }
@@ -286,13 +275,6 @@ matmul_of!(
     _mm256_loadu_ps, _mm256_storeu_ps, _mm256_set1_ps, _mm256_fmadd_ps, [2 x 4, 3 x 3, 4 x 2, 6 x 1]
 );
 
-/// Checks the bounds that the loops of `dots` rely on.
-fn check_dots(query: &[i8], rows: Rows<'_>, out: &[i32]) {
-    assert!(rows.offset + rows.dimensions <= rows.stride);
-    assert_eq!(out.len(), rows.records.len() / rows.stride);
-    assert_eq!(query.len(), rows.dimensions.next_multiple_of(64));
-}
-
 pub fn dots_avx512(query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
     /// A row's bytes become unsigned by adding 128, which adds 128 times the sum of the query to the product.
     #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
@@ -321,7 +303,7 @@ pub fn dots_avx512(query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
             *out = _mm512_reduce_add_epi32(sums) - excess;
         }
     }
-    check_dots(query, rows, out);
+    scan::check(query, rows, out);
     // SAFETY: the AVX-512 level exists only if `has_avx512` is true.
     unsafe { work(query, rows, out) }
 }
@@ -348,7 +330,7 @@ pub fn dots_avx2(query: &[i8], rows: Rows<'_>, out: &mut [i32]) {
             *out = lanes.iter().sum::<i32>() + super::portable::dot(&query[whole..], &row[whole..]);
         }
     }
-    check_dots(query, rows, out);
+    scan::check(query, rows, out);
     // SAFETY: the AVX2 level exists only if `has_avx2` is true.
     unsafe { work(query, rows, out) }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::protobuf::{Fields, Malformed, Value, packed};
+use super::protobuf::{Fields, Value, packed};
 use crate::EmbedError;
 
 pub const FLOAT: u64 = 1;
@@ -42,25 +42,21 @@ pub struct Stored {
 }
 
 pub fn read(bytes: &[u8]) -> Result<Graph, EmbedError> {
-    let mut graph = Graph::default();
-    let mut found = false;
-    let mut walk = || -> Result<(), Malformed> {
-        for field in Fields::of(bytes, 0..bytes.len()) {
-            if let (7, Value::Bytes(range)) = field? {
-                found = true;
-                graph.add(bytes, range)?;
-            }
+    parse(bytes).ok_or_else(|| EmbedError::model("not an ONNX file, or one that is cut short"))
+}
+
+fn parse(bytes: &[u8]) -> Option<Graph> {
+    let mut found = None;
+    for field in Fields::of(bytes, 0..bytes.len()) {
+        if let (7, Value::Bytes(range)) = field? {
+            found.get_or_insert_with(Graph::default).add(bytes, range)?;
         }
-        Ok(())
-    };
-    match walk() {
-        Ok(()) if found => Ok(graph),
-        _ => Err(EmbedError::model("not an ONNX file, or one that is cut short")),
     }
+    found
 }
 
 impl Graph {
-    fn add(&mut self, bytes: &[u8], range: Range<usize>) -> Result<(), Malformed> {
+    fn add(&mut self, bytes: &[u8], range: Range<usize>) -> Option<()> {
         for field in Fields::of(bytes, range) {
             match field? {
                 (1, Value::Bytes(range)) => self.nodes.push(node(bytes, range)?),
@@ -71,7 +67,7 @@ impl Graph {
                 _ => {}
             }
         }
-        Ok(())
+        Some(())
     }
 }
 
@@ -79,7 +75,7 @@ fn text(bytes: &[u8], range: Range<usize>) -> String {
     String::from_utf8_lossy(&bytes[range]).into_owned()
 }
 
-fn node(bytes: &[u8], range: Range<usize>) -> Result<Node, Malformed> {
+fn node(bytes: &[u8], range: Range<usize>) -> Option<Node> {
     let mut node = Node::default();
     for field in Fields::of(bytes, range) {
         match field? {
@@ -91,10 +87,10 @@ fn node(bytes: &[u8], range: Range<usize>) -> Result<Node, Malformed> {
             _ => {}
         }
     }
-    Ok(node)
+    Some(node)
 }
 
-fn attribute(bytes: &[u8], range: Range<usize>, node: &mut Node) -> Result<(), Malformed> {
+fn attribute(bytes: &[u8], range: Range<usize>, node: &mut Node) -> Option<()> {
     let mut name = String::new();
     let mut number = 0;
     for field in Fields::of(bytes, range) {
@@ -108,19 +104,18 @@ fn attribute(bytes: &[u8], range: Range<usize>, node: &mut Node) -> Result<(), M
     if name == "transB" {
         node.transposed = number == 1;
     }
-    Ok(())
+    Some(())
 }
 
-fn tensor(bytes: &[u8], range: Range<usize>) -> Result<(String, Stored), Malformed> {
+fn tensor(bytes: &[u8], range: Range<usize>) -> Option<(String, Stored)> {
     let mut name = String::new();
     let mut stored = Stored::default();
-    let length = |number: u64| usize::try_from(number).map_err(|_| Malformed);
     for field in Fields::of(bytes, range) {
         match field? {
-            (1, Value::Number(number)) => stored.shape.push(length(number)?),
+            (1, Value::Number(number)) => stored.shape.push(usize::try_from(number).ok()?),
             (1, Value::Bytes(range)) => {
                 for number in packed(bytes, range)? {
-                    stored.shape.push(length(number)?);
+                    stored.shape.push(usize::try_from(number).ok()?);
                 }
             }
             (2, Value::Number(kind)) => stored.kind = kind,
@@ -133,5 +128,5 @@ fn tensor(bytes: &[u8], range: Range<usize>) -> Result<(String, Stored), Malform
             _ => {}
         }
     }
-    Ok((name, stored))
+    Some((name, stored))
 }

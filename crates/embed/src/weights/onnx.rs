@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
 
 use super::graph::{self, Graph, Node, Stored};
 use super::half::{from_bf16, from_f16};
@@ -25,19 +24,20 @@ pub struct Onnx {
     producers: HashMap<String, usize>,
 }
 
-/// A constant, with its quantisation step if it was quantised.
+/// A constant.
 struct Array {
     shape: Vec<usize>,
     values: Vec<f32>,
-    step: Step,
+    /// If it was quantised: the steps that values are multiples of.
+    steps: Option<(Along, Vec<f32>)>,
 }
 
-#[derive(Clone)]
-enum Step {
-    Unknown,
-    All(f32),
-    Rows(Vec<f32>),
-    Columns(Vec<f32>),
+/// What has one number each: the whole array, a row, or a column.
+#[derive(Clone, Copy)]
+enum Along {
+    Whole,
+    Rows,
+    Columns,
 }
 
 impl Onnx {
@@ -74,10 +74,7 @@ impl Onnx {
             None => Ok(None),
         };
         Ok(match node.operation.as_str() {
-            "Constant" => match &node.tensor {
-                Some(stored) => Some(self.read(name, stored)?),
-                None => None,
-            },
+            "Constant" => node.tensor.as_ref().map(|stored| self.read(name, stored)).transpose()?,
             "Cast" | "Identity" => input(0)?,
             "Mul" => match (input(0)?, input(1)?) {
                 (Some(a), Some(b)) if a.values.len() >= b.values.len() => Some(a.scaled(&b, name)?),
@@ -99,16 +96,16 @@ impl Onnx {
             return Err(fault("is in another file; export the model as a single file"));
         }
         let raw = &self.bytes[stored.raw.clone()];
-        let numbers = |range: &Range<usize>| floats(&self.bytes[range.clone()]);
-        let (values, step) = match stored.kind {
-            graph::FLOAT if !stored.floats.is_empty() => (numbers(&stored.floats), Step::Unknown),
-            graph::FLOAT => (floats(raw), Step::Unknown),
-            graph::FLOAT16 => (halves(raw, from_f16), Step::Unknown),
-            graph::BFLOAT16 => (halves(raw, from_bf16), Step::Unknown),
-            graph::INT8 if raw.is_empty() => (integers(&stored.numbers), Step::All(1.0)),
-            graph::UINT8 if raw.is_empty() => (integers(&stored.numbers), Step::All(1.0)),
-            graph::INT8 => (raw.iter().map(|&byte| f32::from(byte as i8)).collect(), Step::All(1.0)),
-            graph::UINT8 => (raw.iter().map(|&byte| f32::from(byte)).collect(), Step::All(1.0)),
+        let values = match stored.kind {
+            graph::FLOAT if !stored.floats.is_empty() => floats(&self.bytes[stored.floats.clone()]),
+            graph::FLOAT => floats(raw),
+            graph::FLOAT16 => halves(raw, from_f16),
+            graph::BFLOAT16 => halves(raw, from_bf16),
+            graph::INT8 | graph::UINT8 if raw.is_empty() => {
+                stored.numbers.iter().map(|&number| number as i64 as f32).collect()
+            }
+            graph::INT8 => raw.iter().map(|&byte| f32::from(byte as i8)).collect(),
+            graph::UINT8 => raw.iter().map(|&byte| f32::from(byte)).collect(),
             other => return Err(fault(&format!("is of the unsupported type {other}"))),
         };
         let count = stored
@@ -118,10 +115,11 @@ impl Onnx {
         if count != Some(values.len()) {
             return Err(fault("does not have the size of its shape"));
         }
+        let is_integer = matches!(stored.kind, graph::INT8 | graph::UINT8);
         Ok(Array {
             shape: stored.shape.clone(),
             values,
-            step,
+            steps: is_integer.then(|| (Along::Whole, vec![1.0])),
         })
     }
 
@@ -155,18 +153,15 @@ impl Onnx {
             return Ok(None);
         };
         let is_product = |name: &str| self.producer(name).is_some_and(|node| node.operation != "Mul");
-        let (product, scale) = if is_product(first) {
-            (first, second)
-        } else {
-            (second, first)
+        let (product, scale) = match is_product(first) {
+            true => (first, second),
+            false => (second, first),
         };
         if let Some(constant) = self.constant(scale)? {
             return Ok(Some((product.clone(), Some(constant))));
         }
-        let Some(producer) = self.producer(scale).filter(|node| node.operation == "Mul") else {
-            return Ok(None);
-        };
-        for input in &producer.inputs {
+        let factors = self.producer(scale).filter(|node| node.operation == "Mul");
+        for input in factors.into_iter().flat_map(|node| &node.inputs) {
             if let Some(constant) = self.constant(input)? {
                 return Ok(Some((product.clone(), Some(constant))));
             }
@@ -182,15 +177,9 @@ impl Onnx {
             return Ok(None);
         };
         if node.operation == "MatMulInteger" {
-            let zero = match node.inputs.get(3) {
-                Some(zero) => self.constant(zero)?,
-                None => None,
-            };
-            matrix = matrix.minus(zero, name)?;
-            match scale {
-                Some(scale) => matrix = matrix.scaled(&scale, name)?,
-                None => return Err(EmbedError::model(format!("the ONNX tensor {name} has no scale"))),
-            }
+            let zero = node.inputs.get(3).map(|zero| self.constant(zero)).transpose()?;
+            let scale = scale.ok_or_else(|| no_scale(name))?;
+            matrix = matrix.minus(zero.flatten(), name)?.scaled(&scale, name)?;
         }
         // Only `Gemm` with `transB` stores one row per output.
         Ok(Some(if node.transposed { matrix } else { matrix.transposed() }))
@@ -229,16 +218,9 @@ impl Onnx {
         }
         let operations = ["MatMul", "Gemm", "MatMulInteger"];
         let wanted = |node: &&Node| node.name.contains(&path) && operations.contains(&node.operation.as_str());
-        match self
-            .graph
-            .nodes
-            .iter()
-            .find(wanted)
-            .and_then(|node| node.outputs.first())
-        {
-            Some(output) => self.matrix_before(output),
-            None => Ok(None),
-        }
+        let found = self.graph.nodes.iter().find(wanted);
+        let output = found.and_then(|node| node.outputs.first());
+        output.map_or(Ok(None), |output| self.matrix_before(output))
     }
 }
 
@@ -260,7 +242,7 @@ impl Tensors for Onnx {
             return Ok(None);
         };
         let Some(scale) = self.constant(&format!("{name}_scale"))? else {
-            return Err(EmbedError::model(format!("the ONNX tensor {name} has no scale")));
+            return Err(no_scale(name));
         };
         let zero = self.constant(&format!("{name}_zero_point"))?;
         Ok(Some(values.minus(zero, name)?.scaled(&scale, name)?.into_tensor()))
@@ -278,63 +260,51 @@ impl Tensors for Onnx {
     }
 }
 
-fn integers(numbers: &[u64]) -> Vec<f32> {
-    numbers.iter().map(|&number| number as i64 as f32).collect()
+fn no_scale(name: &str) -> EmbedError {
+    EmbedError::model(format!("the ONNX tensor {name} has no scale"))
 }
 
 impl Array {
-    /// Multiplies by one factor, one per column, or one per row.
-    fn scaled(mut self, factors: &Self, name: &str) -> Result<Self, EmbedError> {
+    /// Combines each value with one of the operands: the only one, that of its row, or that of its column.
+    fn combine(&mut self, operands: &Self, operation: fn(f32, f32) -> f32) -> Option<Along> {
         let columns = self.shape.last().copied().unwrap_or(1).max(1);
         let rows = self.values.len() / columns;
-        let was_integer = matches!(self.step, Step::All(1.0));
-        let per_row = factors.shape.last() == Some(&1) || factors.values.len() != columns;
-        let steps = factors.values.as_slice();
-        self.step = match steps {
-            &[factor] => {
-                self.values.iter_mut().for_each(|value| *value *= factor);
-                Step::All(factor)
-            }
-            _ if steps.len() == rows && per_row => {
-                let pairs = self.values.chunks_exact_mut(columns).zip(steps);
-                pairs.for_each(|(row, factor)| row.iter_mut().for_each(|value| *value *= factor));
-                Step::Rows(steps.to_vec())
-            }
-            _ if steps.len() == columns => {
-                for row in self.values.chunks_exact_mut(columns) {
-                    row.iter_mut().zip(steps).for_each(|(value, factor)| *value *= factor);
-                }
-                Step::Columns(steps.to_vec())
-            }
-            _ => {
-                return Err(EmbedError::model(format!(
-                    "the scale of the ONNX tensor {name} does not fit it"
-                )));
-            }
+        let may_be_rows = operands.shape.last() == Some(&1) || operands.values.len() != columns;
+        let along = match operands.values.len() {
+            1 => Along::Whole,
+            count if count == rows && may_be_rows => Along::Rows,
+            count if count == columns => Along::Columns,
+            _ => return None,
         };
-        if !was_integer {
-            self.step = Step::Unknown;
+        for (row, values) in self.values.chunks_exact_mut(columns).enumerate() {
+            for (column, value) in values.iter_mut().enumerate() {
+                let operand = match along {
+                    Along::Whole => 0,
+                    Along::Rows => row,
+                    Along::Columns => column,
+                };
+                *value = operation(*value, operands.values[operand]);
+            }
         }
+        Some(along)
+    }
+
+    fn scaled(mut self, factors: &Self, name: &str) -> Result<Self, EmbedError> {
+        let along = self.combine(factors, |value, factor| value * factor);
+        let along =
+            along.ok_or_else(|| EmbedError::model(format!("the scale of the ONNX tensor {name} does not fit it")))?;
+        let was_integer = matches!(&self.steps, Some((Along::Whole, steps)) if *steps == [1.0]);
+        self.steps = was_integer.then(|| (along, factors.values.clone()));
         Ok(self)
     }
 
-    /// Subtracts the zero point: one, or one per column.
+    /// Subtracts the zero point.
     fn minus(mut self, zero: Option<Self>, name: &str) -> Result<Self, EmbedError> {
-        let columns = self.shape.last().copied().unwrap_or(1).max(1);
-        let zeros = zero.map(|zero| zero.values).unwrap_or_default();
-        match zeros.as_slice() {
-            [] => {}
-            &[zero] => self.values.iter_mut().for_each(|value| *value -= zero),
-            zeros if zeros.len() == columns => {
-                for row in self.values.chunks_exact_mut(columns) {
-                    row.iter_mut().zip(zeros).for_each(|(value, zero)| *value -= zero);
-                }
-            }
-            _ => {
-                return Err(EmbedError::model(format!(
-                    "the zero point of the ONNX tensor {name} does not fit it"
-                )));
-            }
+        let zero = zero.filter(|zero| !zero.values.is_empty());
+        if zero.is_some_and(|zero| self.combine(&zero, |value, zero| value - zero).is_none()) {
+            return Err(EmbedError::model(format!(
+                "the zero point of the ONNX tensor {name} does not fit it"
+            )));
         }
         Ok(self)
     }
@@ -349,23 +319,23 @@ impl Array {
                 values[column * rows + row] = value;
             }
         }
-        let step = match self.step {
-            Step::Rows(steps) => Step::Columns(steps),
-            Step::Columns(steps) => Step::Rows(steps),
-            other => other,
-        };
+        let steps = self.steps.map(|(along, steps)| match along {
+            Along::Whole => (along, steps),
+            Along::Rows => (Along::Columns, steps),
+            Along::Columns => (Along::Rows, steps),
+        });
         Self {
             shape: vec![columns, rows],
             values,
-            step,
+            steps,
         }
     }
 
     /// Returns quantised values to int8 if that is exact.
     fn into_tensor(self) -> Tensor {
-        let steps = match (&self.step, self.shape.as_slice()) {
-            (Step::All(step), &[rows, _]) => Some(vec![*step; rows]),
-            (Step::Rows(steps), [_, _]) => Some(steps.clone()),
+        let steps = match (self.steps, self.shape.as_slice()) {
+            (Some((Along::Whole, steps)), &[rows, _]) => Some(vec![steps[0]; rows]),
+            (Some((Along::Rows, steps)), [_, _]) => Some(steps),
             _ => None,
         };
         let columns = self.shape.last().copied().unwrap_or_default();

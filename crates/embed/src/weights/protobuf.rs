@@ -10,11 +10,8 @@ pub enum Value {
     Fixed,
 }
 
-/// The message ends within a field, or has an unknown wire type.
-#[derive(Debug)]
-pub struct Malformed;
-
-/// Iterates over the fields of a message; ends after a malformed one.
+/// Iterates over the fields of a message. Ends after a malformed field, which is `None`: the message ends within it, or its
+/// wire type is unknown.
 pub struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -71,7 +68,7 @@ impl<'a> Fields<'a> {
 }
 
 impl Iterator for Fields<'_> {
-    type Item = Result<(u64, Value), Malformed>;
+    type Item = Option<(u64, Value)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.end {
@@ -81,18 +78,18 @@ impl Iterator for Fields<'_> {
         if field.is_none() {
             self.at = self.end;
         }
-        Some(field.ok_or(Malformed))
+        Some(field)
     }
 }
 
 /// The numbers of a packed field.
-pub fn packed(bytes: &[u8], range: Range<usize>) -> Result<Vec<u64>, Malformed> {
+pub fn packed(bytes: &[u8], range: Range<usize>) -> Option<Vec<u64>> {
     let mut fields = Fields::of(bytes, range);
     let mut numbers = Vec::new();
     while fields.at < fields.end {
-        numbers.push(fields.number().ok_or(Malformed)?);
+        numbers.push(fields.number()?);
     }
-    Ok(numbers)
+    Some(numbers)
 }
 
 #[cfg(test)]

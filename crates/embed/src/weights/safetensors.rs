@@ -100,22 +100,18 @@ impl Tensors for SafeTensors {
             "F16" => Values::Floats(halves(bytes, from_f16)),
             "BF16" => Values::Floats(halves(bytes, from_bf16)),
             "I8" => {
-                let scales = self
-                    .entries
-                    .get(&format!("{name}.scale"))
-                    .filter(|entry| entry.dtype == "F32");
-                let scales = scales.map(|entry| floats(self.bytes_of(entry)));
                 let rows = entry.shape.first().copied().unwrap_or_default();
-                match scales {
-                    Some(scales) if scales.len() == rows => Values::Bytes {
-                        values: self.slice(entry),
-                        scales,
-                    },
-                    _ => {
-                        return Err(EmbedError::model(format!(
-                            "tensor {name} is in bytes and needs {name}.scale with {rows} floats"
-                        )));
-                    }
+                let scales = self.entries.get(&format!("{name}.scale"));
+                let scales =
+                    scales.filter(|scales| scales.dtype == "F32" && scales.shape.iter().product::<usize>() == rows);
+                let scales = scales.ok_or_else(|| {
+                    EmbedError::model(format!(
+                        "tensor {name} is in bytes and needs {name}.scale with {rows} floats"
+                    ))
+                })?;
+                Values::Bytes {
+                    values: self.slice(entry),
+                    scales: floats(self.bytes_of(scales)),
                 }
             }
             other => {

@@ -77,11 +77,7 @@ impl Bench {
             most: 1_000,
         };
         let citations = Citations::open(folder.path().to_owned(), limits, Arc::new(SystemClock)).expect("a folder");
-        let records = Records::new(
-            Some(Arc::new(citations)),
-            limits.keep,
-            Links::new("http://tribune.test"),
-        );
+        let records = Records::new(Some(Arc::new(citations)), Links::new("http://tribune.test"));
         let rest = rest::Settings {
             base_url: exchange.rest_url(),
             timeout: Duration::from_secs(20),

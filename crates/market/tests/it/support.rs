@@ -57,7 +57,7 @@ impl MarketSettings {
         };
         let citations = Citations::open(folder.path().to_owned(), limits, Arc::new(SystemClock)).expect("a folder");
         let links = Links::new("http://tribune.test");
-        let records = Records::new(Some(Arc::new(citations)), self.keep_citations, links);
+        let records = Records::new(Some(Arc::new(citations)), links);
         let settings = market::Settings {
             rest: self.rest,
             feed: self.feed,

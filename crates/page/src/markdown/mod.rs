@@ -11,7 +11,7 @@ use pulldown_cmark::{Event, HeadingLevel, LinkType, Options, Parser, Tag};
 
 use self::footnotes::Footnotes;
 use self::links::{Anchors, Target, outside, target};
-use crate::marks::{Marks, Piece, nodes};
+use crate::marks::Marks;
 use crate::plain::paragraphs;
 use crate::{Element, Node};
 
@@ -73,7 +73,7 @@ fn first_level(events: &[(Event<'_>, Range<usize>)]) -> usize {
 struct Frame<'a> {
     tag: Option<Tag<'a>>,
     at: Range<usize>,
-    pieces: Vec<Piece>,
+    inner: Vec<Node>,
     /// Whether it is a list item with a checkbox.
     is_task: bool,
 }
@@ -83,7 +83,7 @@ impl<'a> Frame<'a> {
         Self {
             tag,
             at,
-            pieces: Vec::new(),
+            inner: Vec::new(),
             is_task: false,
         }
     }
@@ -137,7 +137,7 @@ impl<'a> Builder<'a> {
         let Some(frame) = self.frames.pop_if(|frame| frame.tag.is_some()) else {
             return;
         };
-        let (at, inner) = (frame.at, nodes(frame.pieces));
+        let (at, inner) = (frame.at, frame.inner);
         match frame.tag {
             None => {}
             Some(Tag::Paragraph) => self.block(Element::new("p").children(inner), &at),
@@ -168,16 +168,16 @@ impl<'a> Builder<'a> {
             }
             Some(Tag::Table(_)) => {
                 let is_cited = self.is_cited_whole(&at);
-                self.add(table::table(inner.collect(), is_cited));
+                self.add(table::table(inner, is_cited));
             }
             Some(Tag::TableHead) => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
             Some(Tag::TableRow) => self.add(Element::new("tr").children(inner)),
-            Some(Tag::TableCell) => self.cell(inner.collect()),
+            Some(Tag::TableCell) => self.cell(inner),
             Some(Tag::Link {
                 dest_url, link_type, ..
-            }) => self.link(&dest_url, link_type, inner.collect()),
-            Some(Tag::Image { dest_url, .. }) => self.image(&dest_url, inner.collect()),
-            Some(Tag::FootnoteDefinition(label)) => self.footnotes.add(&label, inner.collect()),
+            }) => self.link(&dest_url, link_type, inner),
+            Some(Tag::Image { dest_url, .. }) => self.image(&dest_url, inner),
+            Some(Tag::FootnoteDefinition(label)) => self.footnotes.add(&label, inner),
             Some(_) => self.block(Element::new("div").children(inner), &at),
         }
     }
@@ -187,24 +187,23 @@ impl<'a> Builder<'a> {
         while self.frames.len() > 1 {
             self.close();
         }
-        let root = self.frames.pop().map(|root| root.pieces).unwrap_or_default();
-        let mut all: Vec<Node> = nodes(root).collect();
+        let mut all = self.frames.pop().map(|root| root.inner).unwrap_or_default();
         all.extend(self.footnotes.section());
         (all, self.marks)
     }
 
     fn add(&mut self, node: impl Into<Node>) {
         if let Some(frame) = self.frames.last_mut() {
-            frame.pieces.push(Piece::Plain(node.into()));
+            frame.inner.push(node.into());
         }
     }
 
     fn text(&mut self, text: &str, at: &Range<usize>) {
         let Some(frame) = self.frames.last_mut() else { return };
         if self.source.get(at.clone()) == Some(text) {
-            self.marks.add_exact(&mut frame.pieces, text, at.start);
+            self.marks.add_exact(&mut frame.inner, text, at.start);
         } else {
-            self.marks.add_rewritten(&mut frame.pieces, text, at);
+            self.marks.add_rewritten(&mut frame.inner, text, at);
         }
     }
 
@@ -219,7 +218,7 @@ impl<'a> Builder<'a> {
         self.frames.push(Frame::new(None, at));
         self.text(text, &inner);
         if let Some(code) = self.frames.pop() {
-            self.add(Element::new("code").children(nodes(code.pieces)));
+            self.add(Element::new("code").children(code.inner));
         }
     }
 
@@ -227,7 +226,7 @@ impl<'a> Builder<'a> {
     fn node(&mut self, node: impl Into<Node>, at: &Range<usize>) {
         let is_cited = self.marks.cover(at);
         if let Some(frame) = self.frames.last_mut() {
-            self.marks.add_node(&mut frame.pieces, node.into(), is_cited);
+            self.marks.add_node(&mut frame.inner, node.into(), is_cited);
         }
     }
 
@@ -236,7 +235,7 @@ impl<'a> Builder<'a> {
         self.add(if is_cited { element.class("cited") } else { element });
     }
 
-    fn block_with(&mut self, name: &'static str, class: &str, inner: impl Iterator<Item = Node>, at: &Range<usize>) {
+    fn block_with(&mut self, name: &'static str, class: &str, inner: Vec<Node>, at: &Range<usize>) {
         let cited = if self.is_cited_whole(at) { " cited" } else { "" };
         self.add(Element::new(name).class(format!("{class}{cited}")).children(inner));
     }
@@ -313,7 +312,7 @@ impl<'a> Builder<'a> {
     fn cell(&mut self, inner: Vec<Node>) {
         let mut above = self.frames.iter().rev();
         let row = above.next();
-        let column = row.map_or(0, |row| row.pieces.len());
+        let column = row.map_or(0, |row| row.inner.len());
         let alignment = above.find_map(|frame| match &frame.tag {
             Some(Tag::Table(columns)) => columns.get(column).copied(),
             _ => None,

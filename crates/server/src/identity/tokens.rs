@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use tribune_core::{Clock, Error, Result, UserId};
-use tribune_storage::{Token, TokenStore};
+use tribune_storage::{Token, Tokens};
 use uuid::Uuid;
 
 /// Finds the user of a token.
@@ -71,7 +71,7 @@ pub(crate) fn sha256(text: &str) -> [u8; 32] {
 
 /// Checks API tokens against the store, and remembers the result for a moment.
 pub struct ApiTokens {
-    store: Arc<dyn TokenStore>,
+    store: Tokens,
     clock: Arc<dyn Clock>,
     /// Tokens that were valid a moment ago, by digest.
     valid: Mutex<HashMap<[u8; 32], ValidToken>>,
@@ -91,7 +91,7 @@ impl ApiTokens {
     const USE_RECORDED_EVERY: Duration = Duration::from_secs(60);
     const MAX_REMEMBERED: usize = 10_000;
 
-    pub fn new(store: Arc<dyn TokenStore>, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(store: Tokens, clock: Arc<dyn Clock>) -> Self {
         Self {
             store,
             clock,

@@ -1,31 +1,124 @@
-//! Conversations.
+//! Conversations with the agent.
 
 mod record;
 
 use std::sync::Arc;
 
-use crate::contract::{
-    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Page, StoredAnswer,
-};
 use async_trait::async_trait;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use tribune_core::{Result, UserId};
 use uuid::Uuid;
 
 use crate::connection::Statement;
 use crate::database::Database;
-use crate::value::{Row, json};
-use crate::{MAX_PAGE, one_more};
+use crate::value::{Row, Value, json, unreadable, with_id};
+use crate::{MAX_PAGE, Page, one_more};
 use record::Record;
 
-pub(crate) struct Conversations {
-    database: Arc<Database>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    User,
+    Assistant,
 }
 
-impl Conversations {
-    pub(crate) fn new(database: Arc<Database>) -> Self {
-        Self { database }
-    }
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Message {
+    pub id: Uuid,
+    pub role: Role,
+    pub content: String,
+    pub created_at: Timestamp,
+}
+
+/// A conversation in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Conversation {
+    pub id: Uuid,
+    pub created_at: Timestamp,
+    pub last_activity: Timestamp,
+    pub message_count: u64,
+    /// The beginning of the first question, at most 100 characters.
+    pub preview: Option<String>,
+}
+
+/// What the next question in a conversation needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationState {
+    pub id: Uuid,
+    pub last_activity: Timestamp,
+    /// The last messages, oldest first.
+    pub recent: Vec<Message>,
+    /// Calls that wait for the user's confirmation, as the agent wrote them.
+    pub pending: Vec<String>,
+}
+
+/// A question and its answer, stored together or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// Created at the question's time if it does not exist.
+    pub conversation: Uuid,
+    pub question: Message,
+    pub answer: Message,
+    /// Replaces the calls that waited before.
+    pub pending: Vec<String>,
+    /// The caller's name for the request, so that sending it twice does not store it twice.
+    pub request_key: Option<String>,
+}
+
+/// The stored answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredAnswer {
+    pub conversation: Uuid,
+    pub answer: Message,
+}
+
+/// The position of a message in its conversation.
+pub type MessageCursor = i64;
+
+/// Every method takes the owner first and touches only that owner's conversations. A trait, so that the agent can be tested
+/// without a database.
+#[async_trait]
+pub trait ConversationStore: Send + Sync {
+    /// The most recently active conversation, with its last `recent` messages.
+    async fn latest(&self, owner: &UserId, recent: usize) -> Result<Option<ConversationState>>;
+
+    /// `None` if the owner has no such conversation.
+    async fn state(&self, owner: &UserId, id: Uuid, recent: usize) -> Result<Option<ConversationState>>;
+
+    /// The stored answer to a request with this key.
+    async fn answer_to(&self, owner: &UserId, request_key: &str) -> Result<Option<StoredAnswer>>;
+
+    /// Removes the calls that wait for confirmation, if they are still exactly these. Of all callers, in any number of
+    /// processes, one succeeds.
+    async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool>;
+
+    /// Stores an exchange in one transaction. Exchanges of one conversation never interleave. Returns what is stored:
+    /// this exchange, or an earlier one with the same request key. Fails with `NotFound` if the conversation belongs to
+    /// another user.
+    async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<StoredAnswer>;
+
+    /// Most recently active first, after the cursor.
+    async fn list(
+        &self,
+        owner: &UserId,
+        limit: usize,
+        after: Option<(Timestamp, Uuid)>,
+    ) -> Result<Page<Conversation, (Timestamp, Uuid)>>;
+
+    /// The last `limit` messages before the cursor, oldest first; `next` leads to earlier ones. `None` if the owner has
+    /// no such conversation.
+    async fn messages(
+        &self,
+        owner: &UserId,
+        id: Uuid,
+        limit: usize,
+        before: Option<MessageCursor>,
+    ) -> Result<Option<Page<Message, MessageCursor>>>;
+}
+
+pub(crate) struct Conversations {
+    pub(crate) database: Arc<Database>,
 }
 
 #[async_trait]
@@ -67,10 +160,9 @@ impl ConversationStore for Conversations {
         let rows = self.database.read(list_statement(owner, limit, after)).await?;
         let limit = limit.min(MAX_PAGE);
         let items = rows.iter().take(limit).map(conversation).collect::<Result<Vec<_>>>()?;
-        let next = if rows.len() > limit {
-            items.last().map(|last| (last.last_activity, last.id)).or(after)
-        } else {
-            None
+        let next = match rows.len() > limit {
+            true => items.last().map(|last| (last.last_activity, last.id)).or(after),
+            false => None,
         };
         Ok(Page { items, next })
     }
@@ -91,7 +183,7 @@ impl ConversationStore for Conversations {
         if rows.is_empty() {
             return Ok(None);
         }
-        message_page(with_message(&rows)?, limit, before).map(Some)
+        message_page(with_id(&rows)?, limit, before).map(Some)
     }
 }
 
@@ -155,10 +247,23 @@ fn stored_answer(row: &Row) -> Result<StoredAnswer> {
     })
 }
 
+impl From<Role> for Value {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::User => "user".into(),
+            Role::Assistant => "assistant".into(),
+        }
+    }
+}
+
 fn message(row: &Row) -> Result<Message> {
     Ok(Message {
         id: row.uuid("id")?,
-        role: row.role("role")?,
+        role: match row.text("role")?.as_str() {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            _ => return Err(unreadable("a role")),
+        },
         content: row.text("content")?,
         created_at: row.time("created_at")?,
     })
@@ -178,23 +283,13 @@ fn state(rows: &[Row]) -> Result<Option<ConversationState>> {
     let Some(first) = rows.first() else {
         return Ok(None);
     };
-    let recent = with_message(rows)?;
+    let recent = with_id(rows)?;
     Ok(Some(ConversationState {
         id: first.uuid("conversation")?,
         last_activity: first.time("last_activity")?,
         recent: recent.into_iter().map(message).collect::<Result<_>>()?,
         pending: first.texts("pending")?,
     }))
-}
-
-fn with_message(rows: &[Row]) -> Result<Vec<&Row>> {
-    let mut found = Vec::with_capacity(rows.len());
-    for row in rows {
-        if row.maybe_text("id")?.is_some() {
-            found.push(row);
-        }
-    }
-    Ok(found)
 }
 
 /// `rows` are oldest first; if they are more than wanted, the oldest only shows that there are more.

@@ -1,13 +1,12 @@
 //! Keeping a question and its answer.
 
-use crate::contract::{Exchange, Message, StoredAnswer};
 use async_trait::async_trait;
 use tribune_core::{Error, Result, UserId};
 
-use super::{answer_statement, stored_answer};
+use super::{Exchange, Message, StoredAnswer, answer_statement, stored_answer};
 use crate::check_key;
 use crate::connection::{Connection, Statement, Write};
-use crate::error::Failure;
+use crate::error::{Failure, Reason};
 use crate::value::{json, truncate_time};
 
 const PREVIEW_CHARS: usize = 100;
@@ -90,9 +89,9 @@ impl Record {
         .bind(self.exchange.conversation)
         .bind(position);
         if connection.execute(statement).await? == 0 {
-            return Err(Failure::Conflict(Error::unavailable(
-                "the same request is already in progress: try again in a moment",
-            )));
+            let error = Error::unavailable("the same request is already in progress: try again in a moment");
+            let reason = Reason::Conflict;
+            return Err(Failure { error, reason });
         }
         Ok(())
     }

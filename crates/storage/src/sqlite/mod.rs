@@ -13,7 +13,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tribune_core::{Error, Result};
 
 use crate::connection::{Connection, Statement, Write};
-use crate::error::Failure;
+use crate::error::{self, Failure, Reason};
 use crate::migrate::migrate;
 use crate::pool::ConnectionPool;
 use crate::value::Row;
@@ -75,11 +75,8 @@ impl SqliteLocation {
 
     fn explain<T>(&self, outcome: Result<T, Failure>) -> Result<T> {
         outcome.map_err(|failure| {
-            let error = failure.into_error();
-            let cause = match std::error::Error::source(&error) {
-                Some(cause) => format!("{}: {cause}", self.path.display()),
-                None => self.path.display().to_string(),
-            };
+            let (error, path) = (failure.error, self.path.display());
+            let cause = error::cause(&error).map_or_else(|| path.to_string(), |cause| format!("{path}: {cause}"));
             Error::new(error.kind(), error.message()).caused_by(cause)
         })
     }
@@ -100,7 +97,7 @@ impl Patience {
 
     /// Whether to retry; waits before it says yes.
     async fn allows_retry(&self, failure: &Failure) -> bool {
-        let allowed = matches!(failure, Failure::Conflict(_)) && self.started.elapsed() < PATIENCE;
+        let allowed = failure.reason == Reason::Conflict && self.started.elapsed() < PATIENCE;
         if allowed {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -119,7 +116,9 @@ impl Sqlite {
         let path = place.path.clone();
         let prepared = tokio::task::spawn_blocking(move || files::prepare(&path)).await;
         if let Ok(Err(error)) = prepared {
-            return place.explain(Err(cannot_prepare(error).into()));
+            let advice =
+                "the database file cannot be created: check that its folder is writable, or choose another";
+            return place.explain(Err(Error::unavailable(advice).caused_by(error).into()));
         }
         let connection = connect_migrated(place).await?;
         let first_reader = place.connect_reader().await?;
@@ -136,8 +135,7 @@ impl Sqlite {
             Some((connection, _)) => connection,
             None => self.place.connect_reader().await?,
         };
-        let rows = Connection::Sqlite(&mut connection).fetch(statement).await;
-        let rows = rows.map_err(Failure::into_error)?;
+        let rows = Connection::Sqlite(&mut connection).fetch(statement).await?;
         permit.release(connection);
         Ok(rows)
     }
@@ -165,9 +163,4 @@ async fn connect_migrated(place: &SqliteLocation) -> Result<SqliteConnection> {
             Err(failure) => return place.explain(Err(failure)),
         }
     }
-}
-
-fn cannot_prepare(error: std::io::Error) -> Error {
-    Error::unavailable("the database file cannot be created: check that its folder is writable, or choose another")
-        .caused_by(error)
 }

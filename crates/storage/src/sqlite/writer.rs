@@ -102,7 +102,7 @@ type Outcome<T> = Result<Result<T>>;
 
 /// Runs one statement, which undoes itself if it fails.
 async fn run_single<W: Write>(write: &W, connection: &mut Connection<'_>) -> Outcome<W::Output> {
-    match write.run(connection).await.map_err(Failure::into_error) {
+    match write.run(connection).await.map_err(Error::from) {
         Err(error) if !is_inside_transaction(connection).await => Err(error),
         outcome => classify(outcome),
     }
@@ -110,12 +110,10 @@ async fn run_single<W: Write>(write: &W, connection: &mut Connection<'_>) -> Out
 
 /// Runs several statements in a savepoint, which undoes all of them if one fails.
 async fn run_in_savepoint<W: Write>(write: &W, connection: &mut Connection<'_>) -> Outcome<W::Output> {
-    let started = connection.script("SAVEPOINT change").await;
-    started.map_err(Failure::into_error)?;
-    match write.run(connection).await.map_err(Failure::into_error) {
+    connection.script("SAVEPOINT change").await?;
+    match write.run(connection).await.map_err(Error::from) {
         Ok(output) => {
-            let released = connection.script("RELEASE change").await;
-            released.map_err(Failure::into_error)?;
+            connection.script("RELEASE change").await?;
             Ok(Ok(output))
         }
         // If this change cannot be undone alone, the whole transaction is; report the first error.
@@ -170,7 +168,7 @@ async fn commit_and_answer(
 ) -> Option<SqliteConnection> {
     let committed = commit(&place, &mut connection, &mut batch).await;
     if let Err(error) = &committed {
-        let cause = std::error::Error::source(error).map(ToString::to_string);
+        let cause = error::cause(error);
         tracing::warn!(changes = batch.len(), cause, "changes could not be stored: {error}");
     }
     for job in batch {

@@ -1,61 +1,56 @@
 //! Changes of tasks.
 
-use crate::contract::{Task, TaskChanges};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tribune_core::{Result, UserId};
 use uuid::Uuid;
 
-use super::{by_id, columns, task};
+use super::{Task, TaskChanges, by_id, columns, task};
 use crate::connection::{Connection, Statement, Write};
 use crate::error::Failure;
 use crate::text::{fold, search_text, tags_key};
-use crate::value::{json, truncate_time};
+use crate::value::{Value, json, truncate_time};
 
-/// The columns by which tasks are compared and searched.
-struct Keys {
-    category: Option<String>,
-    tags: String,
-    search: String,
-}
-
-impl Keys {
-    fn new(task: &Task) -> Self {
-        let optional = [task.description.as_deref(), task.category.as_deref()];
-        let fields = [task.title.as_str()]
-            .into_iter()
-            .chain(optional.into_iter().flatten())
-            .chain(task.tags.iter().map(String::as_str));
-        Self {
-            category: task.category.as_deref().map(fold),
-            tags: tags_key(&task.tags),
-            search: search_text(fields),
-        }
-    }
+/// All columns of a task, in the order in which both statements below number them.
+fn columns_of(owner: &UserId, task: &Task) -> Result<Vec<Value>> {
+    let optional = [task.description.as_deref(), task.category.as_deref()];
+    let searched = [task.title.as_str()]
+        .into_iter()
+        .chain(optional.into_iter().flatten())
+        .chain(task.tags.iter().map(String::as_str));
+    Ok(vec![
+        owner.into(),
+        task.id.into(),
+        task.title.as_str().into(),
+        task.description.clone().into(),
+        task.priority.into(),
+        task.category.clone().into(),
+        json(&task.tags)?.into(),
+        task.due_date.into(),
+        task.created_at.into(),
+        task.updated_at.into(),
+        task.completed_at.into(),
+        // By these, tasks are compared and searched.
+        task.category.as_deref().map(fold).into(),
+        tags_key(&task.tags).into(),
+        search_text(searched).into(),
+    ])
 }
 
 pub(super) fn add(owner: &UserId, task: &Task) -> Result<Statement> {
-    let keys = Keys::new(task);
-    let statement = Statement::new(concat!(
-        "INSERT INTO tasks (owner, category_key, tags_key, search, ",
+    let sql = concat!(
+        "INSERT INTO tasks (owner, ",
         columns!(),
-        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
-    ));
-    Ok(statement
-        .bind(owner)
-        .bind(keys.category)
-        .bind(keys.tags)
-        .bind(keys.search)
-        .bind(task.id)
-        .bind(task.title.as_str())
-        .bind(task.description.clone())
-        .bind(task.priority)
-        .bind(task.category.clone())
-        .bind(json(&task.tags)?)
-        .bind(task.due_date)
-        .bind(task.created_at)
-        .bind(task.updated_at)
-        .bind(task.completed_at))
+        ", category_key, tags_key, search) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+    );
+    Ok(Statement::composed(sql, columns_of(owner, task)?))
+}
+
+fn replace(owner: &UserId, task: &Task) -> Result<Statement> {
+    let sql = "UPDATE tasks SET title = $3, description = $4, priority = $5, category = $6, tags = $7, due_date = $8, \
+         created_at = $9, updated_at = $10, completed_at = $11, category_key = $12, tags_key = $13, search = $14 \
+         WHERE owner = $1 AND id = $2";
+    Ok(Statement::composed(sql, columns_of(owner, task)?))
 }
 
 pub(super) struct Update {
@@ -78,47 +73,27 @@ impl Write for Update {
         };
         let mut task = task(&row)?;
         self.apply(&mut task)?;
-        connection.execute(self.statement(&task)?).await?;
+        connection.execute(replace(&self.owner, &task)?).await?;
         Ok(Some(task))
     }
 }
 
 impl Update {
     fn apply(&self, task: &mut Task) -> Result<()> {
-        fn put<T: Clone>(field: &mut T, change: Option<&T>) {
+        fn put<T>(field: &mut T, change: Option<T>) {
             if let Some(value) = change {
-                *field = value.clone();
+                *field = value;
             }
         }
-        put(&mut task.title, self.changes.title.as_ref());
-        put(&mut task.description, self.changes.description.as_ref());
-        put(&mut task.priority, self.changes.priority.as_ref());
-        put(&mut task.category, self.changes.category.as_ref());
-        put(&mut task.tags, self.changes.tags.as_ref());
-        put(&mut task.due_date, self.changes.due_date.as_ref());
+        let changes = self.changes.clone();
+        put(&mut task.title, changes.title);
+        put(&mut task.description, changes.description);
+        put(&mut task.priority, changes.priority);
+        put(&mut task.category, changes.category);
+        put(&mut task.tags, changes.tags);
+        put(&mut task.due_date, changes.due_date);
         task.updated_at = truncate_time(self.now)?;
         Ok(())
-    }
-
-    fn statement(&self, task: &Task) -> Result<Statement> {
-        let keys = Keys::new(task);
-        let statement = Statement::new(
-            "UPDATE tasks SET title = $3, description = $4, priority = $5, category = $6, tags = $7, due_date = $8, \
-             updated_at = $9, category_key = $10, tags_key = $11, search = $12 WHERE owner = $1 AND id = $2",
-        );
-        Ok(statement
-            .bind(&self.owner)
-            .bind(self.id)
-            .bind(task.title.as_str())
-            .bind(task.description.clone())
-            .bind(task.priority)
-            .bind(task.category.clone())
-            .bind(json(&task.tags)?)
-            .bind(task.due_date)
-            .bind(task.updated_at)
-            .bind(keys.category)
-            .bind(keys.tags)
-            .bind(keys.search))
     }
 }
 

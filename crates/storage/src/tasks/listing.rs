@@ -1,12 +1,11 @@
 //! Finding tasks.
 
-use crate::contract::{TaskCursor, TaskFilter, TaskPage, TaskSort};
 use tribune_core::{Error, Result, UserId};
 
-use super::{columns, task};
+use super::{Task, TaskCursor, TaskFilter, TaskPage, TaskSort, columns, task};
 use crate::connection::Statement;
 use crate::text::{fold, tag_pattern, word_pattern};
-use crate::value::{Row, Value};
+use crate::value::{Row, Value, with_id};
 use crate::{MAX_PAGE, MAX_WORD_BYTES, MAX_WORDS, one_more};
 
 /// Sorts tasks without a due date last. The index uses the same value.
@@ -80,21 +79,11 @@ pub(super) fn read_page(rows: &[Row], limit: usize, after: Option<TaskCursor>) -
     let limit = limit.min(MAX_PAGE);
     let total = rows.first().map_or(Ok(0), |row| row.count("total"))?;
     // An empty page still has a row, for the total.
-    let mut with_task = Vec::with_capacity(rows.len());
-    for row in rows {
-        if row.maybe_text("id")?.is_some() {
-            with_task.push(row);
-        }
-    }
-    let tasks = with_task
-        .iter()
-        .take(limit)
-        .map(|row| task(row))
-        .collect::<Result<Vec<_>>>()?;
-    let next = if with_task.len() > limit {
-        tasks.last().map(TaskCursor::from).or(after)
-    } else {
-        None
+    let found = with_id(rows)?;
+    let tasks: Vec<Task> = found.iter().take(limit).map(|row| task(row)).collect::<Result<_>>()?;
+    let next = match found.len() > limit {
+        true => tasks.last().map(TaskCursor::from).or(after),
+        false => None,
     };
     Ok(TaskPage { tasks, total, next })
 }

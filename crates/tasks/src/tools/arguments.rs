@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
-use tribune_storage::{Priority, Task, TaskChanges, TaskFilter, TaskSort};
+use tribune_storage::{Task, TaskChanges, TaskFilter, TaskSort};
 use uuid::Uuid;
 
 pub const MAX_TITLE: usize = 200;
@@ -38,9 +38,23 @@ pub fn normalise(args: &mut JsonObject) {
     }
 }
 
+/// Refuses text that a terminal or a database would take for something else.
+pub fn check_text(args: &JsonObject) -> Result<()> {
+    for (name, value) in args {
+        let tags = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let mut letters = value.as_str().into_iter().chain(tags).flat_map(str::chars);
+        if let Some(control) = letters.find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+            return Err(Error::invalid_argument(format!(
+                "`{name}` contains the control character U+{:04X}: remove it",
+                u32::from(control)
+            )));
+        }
+    }
+    Ok(())
+}
+
 pub fn task_id(args: &JsonObject) -> Result<Uuid> {
-    let given = text(args, "task_id")?.unwrap_or_default();
-    Uuid::try_parse(&given)
+    Uuid::try_parse(text(args, "task_id").unwrap_or_default())
         .map_err(|_| Error::invalid_argument("`task_id` is not the id of a task: take it from list_tasks"))
 }
 
@@ -48,10 +62,10 @@ pub fn new_task(args: &JsonObject, id: Uuid, now: Timestamp) -> Result<Task> {
     Ok(Task {
         id,
         title: title(args)?.ok_or_else(|| Error::invalid_argument("the argument `title` is missing"))?,
-        description: text(args, "description")?.filter(|text| !text.is_empty()),
-        priority: priority(args).unwrap_or_default(),
-        category: text(args, "category")?.filter(|text| !text.is_empty()),
-        tags: tags(args)?.unwrap_or_default(),
+        description: filled(args, "description"),
+        priority: chosen(args, "priority").unwrap_or_default(),
+        category: filled(args, "category"),
+        tags: tags(args).unwrap_or_default(),
         due_date: date(args, "due_date")?,
         created_at: now,
         updated_at: now,
@@ -59,17 +73,16 @@ pub fn new_task(args: &JsonObject, id: Uuid, now: Timestamp) -> Result<Task> {
     })
 }
 
+/// A named argument that is empty clears its field.
 pub fn changes(args: &JsonObject) -> Result<TaskChanges> {
-    // Named and empty: cleared.
-    let cleared =
-        |name: &str, value: Option<String>| args.contains_key(name).then(|| value.filter(|text| !text.is_empty()));
+    let named = |name: &str| args.contains_key(name);
     let changes = TaskChanges {
         title: title(args)?,
-        description: cleared("description", text(args, "description")?),
-        priority: priority(args),
-        category: cleared("category", text(args, "category")?),
-        tags: tags(args)?,
-        due_date: args.contains_key("due_date").then_some(date(args, "due_date")?),
+        description: named("description").then(|| filled(args, "description")),
+        priority: chosen(args, "priority"),
+        category: named("category").then(|| filled(args, "category")),
+        tags: tags(args),
+        due_date: named("due_date").then_some(date(args, "due_date")?),
     };
     if changes == TaskChanges::default() {
         return Err(Error::invalid_argument(
@@ -88,23 +101,19 @@ pub fn filter(args: &JsonObject) -> Result<TaskFilter> {
             "`due_from` ({from}) is later than `due_until` ({until}); exchange them"
         )));
     }
-    let words = text(args, "query")?.unwrap_or_default();
+    let words = text(args, "query").unwrap_or_default().split_whitespace();
     Ok(TaskFilter {
-        completed: match args.get("status").and_then(Value::as_str) {
+        completed: match text(args, "status") {
             Some("pending") => Some(false),
             Some("completed") => Some(true),
             _ => None,
         },
-        priority: priority(args),
-        category: text(args, "category")?,
-        tag: text(args, "tag")?,
+        priority: chosen(args, "priority"),
+        category: text(args, "category").map(str::to_owned),
+        tag: text(args, "tag").map(str::to_owned),
         due_from,
         due_until,
-        words: words
-            .split_whitespace()
-            .take(MAX_WORDS)
-            .map(str::to_lowercase)
-            .collect(),
+        words: words.take(MAX_WORDS).map(str::to_lowercase).collect(),
         sort: chosen(args, "sort").unwrap_or(TaskSort::Newest),
     })
 }
@@ -114,72 +123,50 @@ pub fn limit(args: &JsonObject) -> usize {
     usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1)
 }
 
-fn priority(args: &JsonObject) -> Option<Priority> {
-    chosen(args, "priority")
-}
-
 /// A value that the schema has a list of.
 fn chosen<T: for<'de> serde::Deserialize<'de>>(args: &JsonObject, name: &str) -> Option<T> {
     serde_json::from_value(args.get(name)?.clone()).ok()
 }
 
 fn title(args: &JsonObject) -> Result<Option<String>> {
-    match text(args, "title")? {
+    match text(args, "title") {
         Some(title) if title.contains(['\n', '\r']) => Err(Error::invalid_argument(
             "`title` has more than one line: put the rest into `description`",
         )),
-        title => Ok(title),
+        title => Ok(title.map(str::to_owned)),
     }
 }
 
-fn text(args: &JsonObject, name: &str) -> Result<Option<String>> {
-    let Some(given) = args.get(name).and_then(Value::as_str) else {
-        return Ok(None);
-    };
-    plain(given, name).map(|()| Some(given.to_owned()))
+pub fn text<'a>(args: &'a JsonObject, name: &str) -> Option<&'a str> {
+    args.get(name)?.as_str()
 }
 
-/// Nothing that a terminal or a database would take for something else.
-fn plain(text: &str, name: &str) -> Result<()> {
-    match text
-        .chars()
-        .find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
-    {
-        None => Ok(()),
-        Some(control) => Err(Error::invalid_argument(format!(
-            "`{name}` has the control character U+{:04X} in it: leave it out",
-            u32::from(control)
-        ))),
-    }
+fn filled(args: &JsonObject, name: &str) -> Option<String> {
+    text(args, name).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn tags(args: &JsonObject) -> Result<Option<Vec<String>>> {
-    let Some(given) = args.get("tags").and_then(Value::as_array) else {
-        return Ok(None);
-    };
+/// Of tags that differ in case alone the first stays.
+fn tags(args: &JsonObject) -> Option<Vec<String>> {
+    let given = args.get("tags")?.as_array()?;
     let mut tags: Vec<String> = Vec::with_capacity(given.len());
     for tag in given.iter().filter_map(Value::as_str) {
-        plain(tag, "tags")?;
-        // Of tags that differ in case alone the first stays.
         if !tags.iter().any(|known| known.to_lowercase() == tag.to_lowercase()) {
             tags.push(tag.to_owned());
         }
     }
-    Ok(Some(tags))
+    Some(tags)
 }
 
 fn date(args: &JsonObject, name: &str) -> Result<Option<Date>> {
-    let Some(given) = args.get(name).and_then(Value::as_str) else {
+    let Some(given) = text(args, name) else {
         return Ok(None);
     };
-    let fault = || {
-        Error::invalid_argument(format!(
-            "`{name}` is not a day of the calendar as YYYY-MM-DD, such as 2026-11-30"
-        ))
-    };
     // The parser would also take a time, and drop it.
-    if given.len() != 10 {
-        return Err(fault());
+    let date = Some(given).filter(|given| given.len() == 10);
+    match date.and_then(|date| date.parse().ok()) {
+        Some(date) => Ok(Some(date)),
+        None => Err(Error::invalid_argument(format!(
+            "`{name}` is not a day of the calendar as YYYY-MM-DD, such as 2026-11-30"
+        ))),
     }
-    given.parse().map(Some).map_err(|_| fault())
 }

@@ -14,7 +14,7 @@ use tribune_core::wire::{MAX_WIRE_BYTES, wire_bytes};
 use tribune_core::{
     CallContext, Clock, Error, ErrorKind, JsonObject, Links, Result, Tool, ToolOutput, ToolSpec, UserId, id_of_time,
 };
-use tribune_storage::{Task, TaskCursor, TaskPage, TaskSort, TaskStore};
+use tribune_storage::{Task, TaskCursor, TaskPage, TaskSort};
 
 use crate::view::TaskView;
 
@@ -30,7 +30,7 @@ enum Verb {
 /// Where tasks are kept, and how they are cited.
 #[derive(Clone)]
 pub struct Tasks {
-    pub store: Arc<dyn TaskStore>,
+    pub store: tribune_storage::Tasks,
     pub links: Links,
     pub clock: Arc<dyn Clock>,
 }
@@ -85,22 +85,23 @@ impl Tool for TaskTool {
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let owner = owner(cx)?;
+        arguments::check_text(&args)?;
         match self.verb {
             Verb::Add => self.add(&owner, &args).await,
             Verb::List => self.list(&owner, &args).await,
             Verb::Complete => {
                 let wanted = args.get("completed").and_then(Value::as_bool);
-                let (id, now) = (arguments::task_id(&args)?, self.now());
-                self.one(self.tasks.store.complete(&owner, id, wanted, now).await?)
+                let id = arguments::task_id(&args)?;
+                self.answer(self.tasks.store.complete(&owner, id, wanted, self.now()).await?, false)
             }
             Verb::Update => {
                 let (id, changes) = (arguments::task_id(&args)?, arguments::changes(&args)?);
-                let now = self.now();
-                self.one(self.tasks.store.update(&owner, id, &changes, now).await?)
+                let updated = self.tasks.store.update(&owner, id, &changes, self.now()).await?;
+                self.answer(updated, false)
             }
             Verb::Delete => {
-                let deleted = self.tasks.store.delete(&owner, arguments::task_id(&args)?).await?;
-                self.answer(&deleted.ok_or_else(not_found)?, true)
+                let id = arguments::task_id(&args)?;
+                self.answer(self.tasks.store.delete(&owner, id).await?, true)
             }
         }
     }
@@ -117,16 +118,14 @@ impl TaskTool {
         let now = self.now();
         let task = arguments::new_task(args, id_of_time(now), now)?;
         self.tasks.store.add(owner, &task).await?;
-        self.answer(&task, false)
+        self.answer(Some(task), false)
     }
 
     async fn list(&self, owner: &UserId, args: &JsonObject) -> Result<ToolOutput> {
         let filter = arguments::filter(args)?;
         let limit = arguments::limit(args);
-        let after = match args.get("cursor").and_then(Value::as_str) {
-            Some(cursor) => Some(cursor::read(cursor, filter.sort)?),
-            None => None,
-        };
+        let cursor = arguments::text(args, "cursor");
+        let after = cursor.map(|cursor| cursor::read(cursor, filter.sort)).transpose()?;
         let page = self.tasks.store.list(owner, &filter, limit, after).await?;
         self.list_of(&page, filter.sort)
     }
@@ -161,11 +160,7 @@ impl TaskTool {
         ToolOutput::structured(&list, count)
     }
 
-    fn one(&self, task: Option<Task>) -> Result<ToolOutput> {
-        self.answer(&task.ok_or_else(not_found)?, false)
-    }
-
-    fn answer(&self, task: &Task, deleted: bool) -> Result<ToolOutput> {
+    fn answer(&self, task: Option<Task>, deleted: bool) -> Result<ToolOutput> {
         #[derive(Serialize)]
         struct Answer<'a> {
             #[serde(flatten)]
@@ -173,7 +168,10 @@ impl TaskTool {
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             deleted: bool,
         }
-        let task = TaskView::of(task, &self.tasks.links);
+        let task = task.ok_or_else(|| {
+            Error::not_found("there is no such task; list_tasks gives the tasks there are, with their ids")
+        })?;
+        let task = TaskView::of(&task, &self.tasks.links);
         ToolOutput::structured(&Answer { task, deleted }, 1)
     }
 }
@@ -183,8 +181,4 @@ fn owner(cx: &CallContext) -> Result<UserId> {
     cx.principal.user().ok_or_else(|| {
         Error::forbidden("tasks belong to users, and this call does not say whose it is: send an API token as `Authorization: Bearer TOKEN` (the operator makes one with `tribune token create --user NAME`)")
     })
-}
-
-fn not_found() -> Error {
-    Error::not_found("there is no such task; list_tasks gives the tasks there are, with their ids")
 }

@@ -15,12 +15,7 @@ const CHANGES: Hints = Hints {
 };
 
 pub fn add_task() -> ToolSpec {
-    let input = json!({
-        "type": "object",
-        "properties": fields(),
-        "required": ["title"],
-        "additionalProperties": false,
-    });
+    let input = arguments(fields(), &["title"]);
     let description = "Adds a task to the user's own list. Use it when the user wants to remember, plan or get something done. \
         One task a call; give a due date only if the user named one. Answers with the task as it was kept.";
     let spec = spec("add_task", "Add a task", description, input, one(), CHANGES);
@@ -29,9 +24,7 @@ pub fn add_task() -> ToolSpec {
 
 pub fn list_tasks() -> ToolSpec {
     let date = |what: &str| json!({"type": "string", "maxLength": 100, "description": what});
-    let input = json!({
-        "type": "object",
-        "properties": {
+    let filters = json!({
             "status": {"type": "string", "enum": ["all", "pending", "completed"], "default": "all", "description": "Which tasks: all of them, those to be done, or those that are done."},
             "priority": {"type": "string", "enum": view::priorities(), "description": "Only tasks of this priority."},
             "category": {"type": "string", "minLength": 1, "maxLength": MAX_CATEGORY, "description": "Only tasks of this category."},
@@ -42,8 +35,6 @@ pub fn list_tasks() -> ToolSpec {
             "sort": {"type": "string", "enum": ["newest", "due", "priority"], "default": "newest", "description": "What comes first: what was added last, what is due next, or what matters most."},
             "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": LIMIT, "description": "How many tasks at most."},
             "cursor": {"type": "string", "minLength": 1, "maxLength": 100, "description": "`next_cursor` of the answer before, to go on; with the same filters."},
-        },
-        "additionalProperties": false,
     });
     let output = json!({
         "type": "object",
@@ -57,22 +48,18 @@ pub fn list_tasks() -> ToolSpec {
     let description = "Lists the user's own tasks, with filters by status, priority, category, tag, due date and words. \
         Use it before changing a task, to find its id; if several tasks fit what the user said, ask which one is meant. \
         `total` says how many there are in all.";
-    let mut spec = spec("list_tasks", "List tasks", description, input, output, Hints::READ);
+    let mut spec = spec("list_tasks", "List tasks", description, arguments(filters, &[]), output, Hints::READ);
     spec.display.items = Some(("tasks", "task"));
     spec.display.is_uncitable = true;
     shown(spec, "Reading your tasks", "Read your tasks")
 }
 
 pub fn complete_task() -> ToolSpec {
-    let input = json!({
-        "type": "object",
-        "properties": {
+    let properties = json!({
             "task_id": task_id(),
             "completed": {"type": "boolean", "description": "true to complete it, false to open it again; left out, it is turned round."},
-        },
-        "required": ["task_id"],
-        "additionalProperties": false,
     });
+    let input = arguments(properties, &["task_id"]);
     let description = "Marks one of the user's tasks as done, or opens it again if it was done. \
         Get the id from list_tasks. Answers with the task as it is then.";
     let spec = spec("complete_task", "Complete a task", description, input, one(), CHANGES);
@@ -91,12 +78,7 @@ pub fn update_task() -> ToolSpec {
         }
         properties.insert(name, field);
     }
-    let input = json!({
-        "type": "object",
-        "properties": properties,
-        "required": ["task_id"],
-        "additionalProperties": false,
-    });
+    let input = arguments(properties.into(), &["task_id"]);
     let description = "Changes one of the user's tasks: its title, description, priority, category, tags or due date. \
         Name at least one of them; the others stay. null clears a description, a category or a due date; tags are replaced as a whole. \
         Get the id from list_tasks.";
@@ -109,12 +91,7 @@ pub fn update_task() -> ToolSpec {
 }
 
 pub fn delete_task() -> ToolSpec {
-    let input = json!({
-        "type": "object",
-        "properties": {"task_id": task_id()},
-        "required": ["task_id"],
-        "additionalProperties": false,
-    });
+    let input = arguments(json!({"task_id": task_id()}), &["task_id"]);
     let description = "Deletes one of the user's tasks for good. Use it only when the user wants it gone; for something that is done use complete_task. \
         Get the id from list_tasks. Answers with the task as it was.";
     let hints = Hints {
@@ -147,6 +124,16 @@ fn spec(name: &str, title: &str, description: &str, input: Value, output: Value,
         display: CallDisplay::default(),
         aliases: vec![("id", "task_id")],
     }
+}
+
+/// The schema of a tool's arguments.
+fn arguments(properties: Value, required: &[&str]) -> Value {
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    schema["additionalProperties"] = json!(false);
+    schema
 }
 
 fn task_id() -> Value {

@@ -9,7 +9,7 @@ use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 use tribune_core::UserId;
 use tribune_server::identity::new_token;
-use tribune_storage::{Token as KeptToken, TokenStore};
+use tribune_storage::{Token as KeptToken, Tokens};
 
 use super::{config, print, runtime, table};
 use crate::cli::{Common, TokenCreate, TokenVerb};
@@ -29,16 +29,16 @@ pub fn run(common: &Common, verb: &TokenVerb) -> anyhow::Result<ExitCode> {
         store.ready().await?;
         let tokens = store.tokens();
         match verb {
-            TokenVerb::Create(args) => create(&*tokens, args).await,
-            TokenVerb::List { json } => list(&*tokens, *json).await,
-            TokenVerb::Revoke { id, json } => revoke(&*tokens, id.trim(), *json).await,
+            TokenVerb::Create(args) => create(&tokens, args).await,
+            TokenVerb::List { json } => list(&tokens, *json).await,
+            TokenVerb::Revoke { id, json } => revoke(&tokens, id.trim(), *json).await,
         }?;
         store.close().await;
         Ok(ExitCode::SUCCESS)
     })
 }
 
-async fn create(tokens: &dyn TokenStore, args: &TokenCreate) -> anyhow::Result<()> {
+async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<()> {
     const MAX_LABEL: usize = 100;
     let user = UserId::new(args.user.trim())?;
     let label = args.label.as_deref().map(str::trim).filter(|label| !label.is_empty());
@@ -66,7 +66,7 @@ async fn create(tokens: &dyn TokenStore, args: &TokenCreate) -> anyhow::Result<(
     print(&made.shown)
 }
 
-async fn list(tokens: &dyn TokenStore, as_json: bool) -> anyhow::Result<()> {
+async fn list(tokens: &Tokens, as_json: bool) -> anyhow::Result<()> {
     let tokens = tokens.list().await?;
     if as_json {
         return print(&Value::from(tokens.iter().map(view).collect::<Vec<_>>()).to_string());
@@ -93,7 +93,7 @@ async fn list(tokens: &dyn TokenStore, as_json: bool) -> anyhow::Result<()> {
     print(&table(&rows, usize::MAX))
 }
 
-async fn revoke(tokens: &dyn TokenStore, id: &str, as_json: bool) -> anyhow::Result<()> {
+async fn revoke(tokens: &Tokens, id: &str, as_json: bool) -> anyhow::Result<()> {
     let Some(token) = tokens.revoke(id, Timestamp::now()).await? else {
         bail!("there is no token `{id}`; `tribune token list` shows the ids");
     };

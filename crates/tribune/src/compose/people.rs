@@ -38,8 +38,7 @@ impl People {
             // Its address may hold a password.
             Backend::Postgres(_) => "PostgreSQL".to_owned(),
         };
-        let tasks = TasksSource::new(self.store.tasks(), links, Arc::new(SystemClock));
-        Arc::new(tasks.with_origin(origin))
+        Arc::new(TasksSource::new(self.store.tasks(), origin, links, Arc::new(SystemClock)))
     }
 
     /// Adds users and the agent to a service.

@@ -9,19 +9,19 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 use tribune_core::{ErrorKind, UserId};
 use tribune_storage::Store;
-use tribune_storage::{Priority, Task, TaskCursor, TaskFilter, TaskSort, TaskStore};
+use tribune_storage::{Priority, Task, TaskCursor, TaskFilter, TaskSort, Tasks};
 
 use crate::fixtures::{task, texts, time, user};
 
 const SORTS: [TaskSort; 3] = [TaskSort::Newest, TaskSort::Due, TaskSort::Priority];
 
-async fn keep(tasks: &dyn TaskStore, owner: &UserId, given: &[Task]) {
+async fn keep(tasks: &Tasks, owner: &UserId, given: &[Task]) {
     for outcome in join_all(given.iter().map(|task| tasks.add(owner, task))).await {
         outcome.expect("kept");
     }
 }
 
-async fn titles(tasks: &dyn TaskStore, owner: &UserId, filter: &TaskFilter) -> Vec<String> {
+async fn titles(tasks: &Tasks, owner: &UserId, filter: &TaskFilter) -> Vec<String> {
     let page = tasks.list(owner, filter, 100, None).await.expect("a page");
     page.tasks.into_iter().map(|task| task.title).collect()
 }
@@ -163,7 +163,7 @@ pub async fn lists_match_a_plain_model(store: &Store) {
     let check = async |case: &Case| -> Result<(), TestCaseError> {
         // Somebody new each time, among everybody else's.
         let owner = user(&format!("user{}", number.fetch_add(1, Ordering::Relaxed)));
-        keep(&*tasks, &owner, &case.tasks).await;
+        keep(&tasks, &owner, &case.tasks).await;
         let expected = model(case);
         let (mut found, mut after) = (Vec::new(), None);
         loop {
@@ -210,7 +210,7 @@ pub async fn pages_neither_repeat_nor_skip_while_tasks_are_added(store: &Store) 
                 .collect()
         };
         let first = some(20, "first");
-        keep(&*tasks, &owner, &first).await;
+        keep(&tasks, &owner, &first).await;
         let filter = TaskFilter {
             sort,
             ..TaskFilter::default()
@@ -224,7 +224,7 @@ pub async fn pages_neither_repeat_nor_skip_while_tasks_are_added(store: &Store) 
                 break;
             }
             if seen.len() < 20 {
-                keep(&*tasks, &owner, &some(2, "later")).await;
+                keep(&tasks, &owner, &some(2, "later")).await;
             }
         }
         let mut ids: Vec<_> = seen.iter().map(|task| task.id).collect();
@@ -241,7 +241,7 @@ pub async fn pages_neither_repeat_nor_skip_while_tasks_are_added(store: &Store) 
 pub async fn page_is_bounded_and_total_exact(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
     let given: Vec<Task> = (0..1_003).map(|number| task(&format!("task {number}"))).collect();
-    keep(&*tasks, &ann, &given).await;
+    keep(&tasks, &ann, &given).await;
     let everything = TaskFilter::default();
     let page = tasks.list(&ann, &everything, usize::MAX, None).await.expect("a page");
     assert_eq!((page.tasks.len(), page.total), (1_000, 1_003));
@@ -276,7 +276,7 @@ pub async fn wildcards_are_plain_text(store: &Store) {
         "it's; --",
         "50_%",
     ];
-    keep(&*tasks, &ann, &titles_given.map(task)).await;
+    keep(&tasks, &ann, &titles_given.map(task)).await;
     let cases: [(&str, &[&str]); 7] = [
         ("%", &["100% sure", "back%slash", "50_%"]),
         ("_", &["a_b", "50_%"]),
@@ -293,7 +293,7 @@ pub async fn wildcards_are_plain_text(store: &Store) {
             words: texts(&[word]),
             ..TaskFilter::default()
         };
-        assert_eq!(titles(&*tasks, &ann, &filter).await, expected, "{word}");
+        assert_eq!(titles(&tasks, &ann, &filter).await, expected, "{word}");
         let found = tasks.find(&ann, &texts(&[word]), 100).await.expect("tasks");
         let found: Vec<_> = found.into_iter().map(|task| task.title).collect();
         assert_eq!(found, expected, "{word}");
@@ -314,7 +314,7 @@ pub async fn tags_match_whole_tags(store: &Store) {
         tagged("five", &[",", "\"", r"a\nb"]),
         tagged("six", &[]),
     ];
-    keep(&*tasks, &ann, &given).await;
+    keep(&tasks, &ann, &given).await;
     let cases: [(&str, &[&str]); 10] = [
         ("WORK", &["one"]),
         ("database", &[]),
@@ -332,7 +332,7 @@ pub async fn tags_match_whole_tags(store: &Store) {
             tag: Some(tag.to_owned()),
             ..TaskFilter::default()
         };
-        assert_eq!(titles(&*tasks, &ann, &filter).await, expected, "{tag:?}");
+        assert_eq!(titles(&tasks, &ann, &filter).await, expected, "{tag:?}");
     }
 }
 
@@ -343,7 +343,7 @@ pub async fn matching_ignores_case_in_every_script(store: &Store) {
         tags: texts(&["Ёлка"]),
         ..task("Größe ÄNDERN")
     };
-    keep(&*tasks, &ann, &[given]).await;
+    keep(&tasks, &ann, &[given]).await;
     let filters = [
         ("GRÖßE", None, None),
         ("ändern", None, None),
@@ -358,13 +358,13 @@ pub async fn matching_ignores_case_in_every_script(store: &Store) {
             tag: tag.map(str::to_owned),
             ..TaskFilter::default()
         };
-        assert_eq!(titles(&*tasks, &ann, &filter).await.len(), 1, "{filter:?}");
+        assert_eq!(titles(&tasks, &ann, &filter).await.len(), 1, "{filter:?}");
     }
 }
 
 pub async fn any_word_finds_newest_first(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
-    keep(&*tasks, &ann, &["milk", "bread", "milk and bread", "tea"].map(task)).await;
+    keep(&tasks, &ann, &["milk", "bread", "milk and bread", "tea"].map(task)).await;
     let found = async |words: &[&str], limit| -> Vec<String> {
         let found = tasks.find(&ann, &texts(words), limit).await.expect("tasks");
         found.into_iter().map(|task| task.title).collect()
@@ -377,7 +377,7 @@ pub async fn any_word_finds_newest_first(store: &Store) {
 
 pub async fn oversized_search_is_refused(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
-    keep(&*tasks, &ann, &[task("x")]).await;
+    keep(&tasks, &ann, &[task("x")]).await;
     let most = vec!["\u{130}".repeat(5_000); 256];
     assert_eq!(tasks.find(&ann, &most, 1).await.expect("an answer"), []);
     for words in [vec!["x".to_owned(); 257], vec!["x".repeat(10_001)]] {
