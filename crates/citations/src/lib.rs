@@ -92,7 +92,8 @@ impl Citations {
     /// Reads the records in `dir`. A folder that does not exist is created with the first record.
     pub fn open(dir: impl Into<PathBuf>, limits: Limits, clock: Arc<dyn Clock>) -> Result<Self> {
         let dir = dir.into();
-        let state = State::read(&dir).map_err(|e| {
+        let mut state = State::default();
+        state.read_more(&dir).map_err(|e| {
             Error::unavailable(format!(
                 "the citations in {} cannot be read: {e}; check the folder's permissions",
                 dir.display()
@@ -236,7 +237,7 @@ impl Citations {
     }
 
     fn is_full(&self, (first, writer): &(Token, Writer), now: Timestamp) -> bool {
-        writer.length() >= MAX_SEGMENT_BYTES
+        writer.length >= MAX_SEGMENT_BYTES
             || writer.records >= self.limits.most.div_ceil(SEGMENTS)
             || first.age(now) > self.limits.keep / SEGMENTS as u32
     }
@@ -291,12 +292,6 @@ impl Citations {
 }
 
 impl State {
-    fn read(dir: &Path) -> io::Result<Self> {
-        let mut state = Self::default();
-        state.read_more(dir)?;
-        Ok(state)
-    }
-
     /// Reads the files that have grown, except the one that this process writes.
     fn read_more(&mut self, dir: &Path) -> io::Result<()> {
         for (segment, path) in segment::list(dir)? {

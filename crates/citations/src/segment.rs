@@ -59,7 +59,10 @@ pub(super) fn scan(path: &Path, mut found: impl FnMut(Token, Span)) -> io::Resul
     loop {
         line.clear();
         // Of a longer line, only a part is in memory at a time.
-        let length = file.by_ref().take(MAX_RECORD_BYTES as u64).read_until(b'\n', &mut line)?;
+        let length = file
+            .by_ref()
+            .take(MAX_RECORD_BYTES as u64)
+            .read_until(b'\n', &mut line)?;
         if length == 0 {
             return Ok(());
         }
@@ -98,7 +101,7 @@ pub(super) fn read(path: &Path, span: Span) -> io::Result<String> {
 /// The segment that this process writes.
 pub(super) struct Writer {
     file: File,
-    length: u64,
+    pub length: u64,
     pub records: usize,
 }
 
@@ -136,9 +139,5 @@ impl Writer {
         let spans = lines.iter().map(place).collect();
         self.records += lines.len();
         Ok(spans)
-    }
-
-    pub const fn length(&self) -> u64 {
-        self.length
     }
 }

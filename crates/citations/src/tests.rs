@@ -286,7 +286,11 @@ fn oldest_records_and_files_are_dropped() {
             if at >= 84 {
                 assert!(found(citations, ticker, *token), "{at}");
             } else {
-                assert_eq!(looked(citations, "ticker:BTCUSDT", &token.to_string()), expired(), "{at}");
+                assert_eq!(
+                    looked(citations, "ticker:BTCUSDT", &token.to_string()),
+                    expired(),
+                    "{at}"
+                );
             }
         }
     };

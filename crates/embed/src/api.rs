@@ -79,13 +79,22 @@ struct Item {
     embedding: Vec<f32>,
 }
 
-enum Failure {
-    Permanent(EmbedError),
-    /// May succeed later; `wait` is what the endpoint asked for.
-    Transient {
-        error: EmbedError,
-        wait: Option<Duration>,
-    },
+struct Failure {
+    error: EmbedError,
+    /// Whether a retry may succeed.
+    is_transient: bool,
+    /// How long the endpoint asked us to wait.
+    wait: Option<Duration>,
+}
+
+impl From<EmbedError> for Failure {
+    fn from(error: EmbedError) -> Self {
+        Self {
+            error,
+            is_transient: false,
+            wait: None,
+        }
+    }
 }
 
 impl Api {
@@ -166,9 +175,7 @@ impl Api {
         let timeout = QUERY_TIMEOUT.min(self.settings.timeout);
         let result = self.request(self.client()?, texts, timeout);
         *failed_at() = result.is_err().then(Instant::now);
-        result.map_err(|failure| match failure {
-            Failure::Permanent(error) | Failure::Transient { error, .. } => error,
-        })
+        result.map_err(|failure| failure.error)
     }
 
     /// Retries transient failures.
@@ -178,14 +185,12 @@ impl Api {
         let mut attempt = 1;
         loop {
             match self.request(client, texts, self.settings.timeout) {
-                Ok(vectors) => return Ok(vectors),
-                Err(Failure::Permanent(error)) => return Err(error),
-                Err(Failure::Transient { error, .. }) if attempt == MAX_ATTEMPTS => return Err(error),
-                Err(Failure::Transient { wait: requested, .. }) => {
-                    std::thread::sleep(requested.unwrap_or(wait).min(MAX_RETRY_WAIT));
+                Err(failure) if failure.is_transient && attempt < MAX_ATTEMPTS => {
+                    std::thread::sleep(failure.wait.unwrap_or(wait).min(MAX_RETRY_WAIT));
                     wait *= 2;
                     attempt += 1;
                 }
+                outcome => return outcome.map_err(|failure| failure.error),
             }
         }
     }
@@ -204,19 +209,19 @@ impl Api {
         if let Some(key) = &self.settings.key {
             request = request.bearer_auth(key);
         }
-        let transient = |what: String| Failure::Transient {
-            error: self.error(&what),
-            wait: None,
+        let transient = |what: String| Failure {
+            is_transient: true,
+            ..self.error(&what).into()
         };
         let response = request.send().map_err(|error| transient(reason(&error)))?;
         let status = response.status();
         let wait = retry_after(&response);
         let answer = read_bounded(response).map_err(|error| transient(format!("the answer broke off: {error}")))?;
         let Some(answer) = answer else {
-            return Err(Failure::Permanent(self.error("the answer is larger than 64 MiB")));
+            return Err(self.error("the answer is larger than 64 MiB").into());
         };
         if status.is_success() {
-            return self.vectors(&answer, texts.len()).map_err(Failure::Permanent);
+            return Ok(self.vectors(&answer, texts.len())?);
         }
         let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let more = match is_refused {
@@ -224,13 +229,11 @@ impl Api {
             true => "; check the key".to_owned(),
             false => self.quoted(&answer),
         };
-        let error = self.error(&format!("it answered {status}{more}"));
-        Err(
-            match status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-                true => Failure::Transient { error, wait },
-                false => Failure::Permanent(error),
-            },
-        )
+        Err(Failure {
+            error: self.error(&format!("it answered {status}{more}")),
+            is_transient: status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error(),
+            wait,
+        })
     }
 
     fn vectors(&self, answer: &[u8], count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {

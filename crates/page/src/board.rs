@@ -40,17 +40,13 @@ pub fn regions(board: &Board, hrefs: Hrefs<'_>) -> Vec<Region> {
 }
 
 fn head(board: &Board) -> Element {
-    let badges = (!board.badges.is_empty()).then(|| {
-        Element::new("p")
-            .class("badges")
-            .children(spaced(board.badges.iter().map(badge)))
-    });
+    let badges = (!board.badges.is_empty())
+        .then(|| Element::classed("p", "badges").children(spaced(board.badges.iter().map(badge))));
     let notes = board
         .notes
         .iter()
-        .map(|note| Element::new("p").class("note").with("dir", "auto").text(note.clone()));
-    Element::new("div")
-        .class("board-head")
+        .map(|note| Element::classed("p", "note").with("dir", "auto").text(note.clone()));
+    Element::classed("div", "board-head")
         .with("data-region", "head")
         .children(badges)
         .children(board.headline.as_ref().map(headline))
@@ -58,33 +54,31 @@ fn head(board: &Board) -> Element {
 }
 
 pub fn badge(badge: &Badge) -> Element {
-    let element = Element::new("span").class(toned("badge", badge.tone));
+    let element = Element::classed("span", toned("badge", badge.tone));
     match &badge.meaning {
         Some(meaning) => element
             .with("title", meaning.clone())
             .text(badge.label.clone())
-            .child(Element::new("span").class("unseen").text(format!(": {meaning}"))),
+            .child(Element::classed("span", "unseen").text(format!(": {meaning}"))),
         None => element.text(badge.label.clone()),
     }
 }
 
 fn headline(shown: &Headline) -> Element {
-    let label = Element::new("p").class("label").text(shown.label.clone());
-    let mut value = Element::new("p")
-        .class("price")
-        .child(Element::new("span").class("figure").children(amount(&shown.value)));
+    let label = Element::classed("p", "label").text(shown.label.clone());
+    let mut value =
+        Element::classed("p", "price").child(Element::classed("span", "figure").children(amount(&shown.value)));
     if let Some((by, tone)) = &shown.change {
         value.push(" ");
         value.push(change(by, *tone));
     }
     let row = (!shown.figures.is_empty()).then(|| figures(&shown.figures));
     let main = Element::new("div").child(label).child(value).children(age(shown));
-    Element::new("div").class("headline").child(main).children(row)
+    Element::classed("div", "headline").child(main).children(row)
 }
 
 fn change(by: &Amount, tone: Tone) -> Element {
-    Element::new("span")
-        .class(toned("change", tone))
+    Element::classed("span", toned("change", tone))
         .children(sign(tone))
         .children(amount(by))
 }
@@ -98,7 +92,7 @@ fn age(shown: &Headline) -> Option<Element> {
     });
     let old = shown.age_ms.map(freshness).as_ref().map(badge);
     let parts = spaced(old.into_iter().chain(as_of));
-    (!parts.is_empty()).then(|| Element::new("p").class("age").children(parts))
+    (!parts.is_empty()).then(|| Element::classed("p", "age").children(parts))
 }
 
 /// An age as a badge.
@@ -122,12 +116,8 @@ pub fn panel(panel: &Panel, hrefs: Hrefs<'_>) -> Element {
         Width::Half => "panel",
         Width::Whole => "panel whole",
     };
-    let note = panel
-        .note
-        .clone()
-        .map(|note| Element::new("p").class("about").text(note));
-    Element::new("section")
-        .class(class)
+    let note = panel.note.clone().map(|note| Element::classed("p", "about").text(note));
+    Element::classed("section", class)
         .with("data-region", format!("panel-{}", panel.key))
         .with("aria-labelledby", title.clone())
         .child(Element::new("h2").with("id", title).text(panel.title.clone()))
@@ -140,7 +130,7 @@ fn content(panel: &Panel, hrefs: Hrefs<'_>) -> Element {
         key: panel.key,
         width: panel.width,
     };
-    let words = |nodes| Element::new("div").class("words-of").children::<crate::Node>(nodes);
+    let words = |nodes| Element::classed("div", "words-of").children::<crate::Node>(nodes);
     match &panel.content {
         Content::Figures(shown) => figures(shown),
         Content::Table(shown) => table(shown, slot, hrefs),

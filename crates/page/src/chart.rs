@@ -99,8 +99,7 @@ impl Chart {
         let caption_id = format!("panel-{}-caption", slot.key);
         let tags = spread(self.tags);
         let rows = self.rows;
-        let stretched = Element::new("svg")
-            .class("plot")
+        let stretched = Element::classed("svg", "plot")
             .with("viewBox", format!("0 0 {WIDTH} {HEIGHT}"))
             .with("preserveAspectRatio", "none")
             .with("role", "img")
@@ -113,14 +112,12 @@ impl Chart {
             Width::Whole => "chart whole",
             Width::Half => "chart",
         };
-        let sides = Element::new("div")
-            .class(kind)
+        let sides = Element::classed("div", kind)
             .child(stretched)
             .children(words)
             .child(right_side(&rows, tags))
             .child(bottom(self.columns));
-        Element::new("figure")
-            .class("drawn")
+        Element::classed("figure", "drawn")
             .children(self.legend)
             .child(sides)
             .child(Element::new("figcaption").with("id", caption_id).text(self.caption))
@@ -129,12 +126,12 @@ impl Chart {
 
 /// Why there is no chart.
 pub fn empty_panel(why: impl Into<String>) -> Element {
-    Element::new("p").class("nothing").text(why.into())
+    Element::classed("p", "nothing").text(why.into())
 }
 
 /// A drawing that is not stretched. Screen readers get the caption instead.
 fn layer(class: &'static str) -> Element {
-    Element::new("svg").class(class).with("aria-hidden", "true")
+    Element::classed("svg", class).with("aria-hidden", "true")
 }
 
 fn grid(rows: &[Mark], columns: &[Mark]) -> Option<Element> {
@@ -185,8 +182,7 @@ fn tag_element(tag: &Tag) -> Element {
         .with("x", "7")
         .with("dy", "0.35em")
         .text(tag.label.clone());
-    Element::new("svg")
-        .class(format!("tag {}", tag.class))
+    Element::classed("svg", format!("tag {}", tag.class))
         .with("y", percent(tag.at))
         .child(frame)
         .child(text)
@@ -197,8 +193,7 @@ fn bottom(columns: Vec<Mark>) -> Element {
         let anchor = if mark.at < 0.05 { "start" } else { "middle" };
         // Narrow pages hide every other label.
         let class = if index % 2 == 1 { "extra" } else { "kept" };
-        Element::new("text")
-            .class(class)
+        Element::classed("text", class)
             .with("x", percent(mark.at))
             .with("dy", "1.15em")
             .with("text-anchor", anchor)

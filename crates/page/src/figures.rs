@@ -11,19 +11,19 @@ pub fn figures(shown: &[Figure]) -> Element {
     if shown.is_empty() {
         return empty_panel("There are no figures.");
     }
-    Element::new("dl").class("figures").children(shown.iter().map(figure))
+    Element::classed("dl", "figures").children(shown.iter().map(figure))
 }
 
 fn figure(figure: &Figure) -> Element {
-    let value = Element::new("dd").class(toned("value", figure.tone));
+    let value = Element::classed("dd", toned("value", figure.tone));
     let value = match &figure.value {
         Some(known) => value.children(marker(figure.tone, &known.text)).children(amount(known)),
-        None => value.child(Element::new("span").class("soft").text("unknown")),
+        None => value.child(Element::classed("span", "soft").text("unknown")),
     };
     let note = figure
         .note
         .clone()
-        .map(|note| Element::new("dd").class("about").text(note));
+        .map(|note| Element::classed("dd", "about").text(note));
     Element::new("div")
         .child(Element::new("dt").text(figure.label.clone()))
         .child(value)
@@ -34,13 +34,13 @@ fn figure(figure: &Figure) -> Element {
 pub fn amount(amount: &Amount) -> Vec<Node> {
     let shown = match time::moment(&amount.text) {
         Some(moment) => moment,
-        None if is_decimal(&amount.text) => Element::new("span").class("num").text(grouped(&amount.text)),
-        None => Element::new("span").class("words").text(amount.text.clone()),
+        None if is_decimal(&amount.text) => Element::classed("span", "num").text(grouped(&amount.text)),
+        None => Element::classed("span", "words").text(amount.text.clone()),
     };
     let mut nodes: Vec<Node> = vec![shown.into()];
     if let Some(unit) = amount.unit.as_ref().filter(|unit| !unit.is_empty()) {
         nodes.push(" ".into());
-        nodes.push(Element::new("span").class("unit").text(unit.clone()).into());
+        nodes.push(Element::classed("span", "unit").text(unit.clone()).into());
     }
     nodes
 }
@@ -59,11 +59,8 @@ pub fn sign(tone: Tone) -> Vec<Node> {
     let Some((word, glyph)) = word_and_glyph(tone) else {
         return Vec::new();
     };
-    let glyph = Element::new("span")
-        .class("sign")
-        .with("aria-hidden", "true")
-        .text(glyph);
-    let word = Element::new("span").class("unseen").text(format!("{word}: "));
+    let glyph = Element::classed("span", "sign").with("aria-hidden", "true").text(glyph);
+    let word = Element::classed("span", "unseen").text(format!("{word}: "));
     vec![glyph.into(), word.into()]
 }
 

@@ -19,15 +19,14 @@ pub fn ladder(shown: &Ladder, slot: Slot<'_>) -> Element {
         ("Total", &shown.quantity_unit),
     ];
     let heads = heads.map(|(name, unit)| {
-        let head = Element::new("th").class("number").with("scope", "col").text(name);
+        let head = Element::classed("th", "number").with("scope", "col").text(name);
         if unit.is_empty() {
             return head;
         }
         head.text(" ")
-            .child(Element::new("span").class("unit").text(unit.clone()))
+            .child(Element::classed("span", "unit").text(unit.clone()))
     });
-    let table = Element::new("table")
-        .class("ladder")
+    let table = Element::classed("table", "ladder")
         .with("aria-labelledby", named.clone())
         .child(Element::new("thead").child(Element::new("tr").children(heads)))
         .child(side("asks", "Asks", shown.asks.iter().rev()))
@@ -41,35 +40,30 @@ fn side<'a>(class: &'static str, name: &'static str, rungs: impl Iterator<Item =
         .with("colspan", "3")
         .with("scope", "rowgroup")
         .text(name);
-    Element::new("tbody")
-        .class(class)
-        .child(Element::new("tr").class("side-name").child(title))
+    Element::classed("tbody", class)
+        .child(Element::classed("tr", "side-name").child(title))
         .children(rungs.map(rung))
 }
 
 fn rung(rung: &Rung) -> Element {
-    let cell = |text: &str| Element::new("td").class("number").text(grouped(text));
-    let price = Element::new("th")
-        .class("number price")
+    let cell = |text: &str| Element::classed("td", "number").text(grouped(text));
+    let price = Element::classed("th", "number price")
         .with("scope", "row")
         .text(grouped(&rung.price));
-    let total = Element::new("td")
-        .class("number barred")
+    let total = Element::classed("td", "number barred")
         .child(bar(rung.share))
         .child(Element::new("span").text(grouped(&rung.total)));
     Element::new("tr").child(price).child(cell(&rung.quantity)).child(total)
 }
 
 fn spread(shown: &Ladder) -> Element {
-    let name = Element::new("th").class("number").with("scope", "row").text("Spread");
-    let value = Element::new("td").class("number").with("colspan", "2");
+    let name = Element::classed("th", "number").with("scope", "row").text("Spread");
+    let value = Element::classed("td", "number").with("colspan", "2");
     let value = match &shown.spread {
         Some(spread) => value.children(amount(spread)),
         None => value.text("unknown"),
     };
-    Element::new("tbody")
-        .class("spread")
-        .child(Element::new("tr").child(name).child(value))
+    Element::classed("tbody", "spread").child(Element::new("tr").child(name).child(value))
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ fn thinned(run: &[(Timestamp, f64)]) -> Vec<(Timestamp, f64)> {
 
 fn legend(shown: &Lines) -> Element {
     let entry = |(index, line): (usize, &Line)| {
-        let stroke = Element::new("path").class(style(index)).with("d", "M0 5H28");
+        let stroke = Element::classed("path", style(index)).with("d", "M0 5H28");
         let swatch = Element::new("svg")
             .with("viewBox", "0 0 28 10")
             .with("aria-hidden", "true")
@@ -148,7 +148,7 @@ fn legend(shown: &Lines) -> Element {
         Element::new("li").child(swatch).text(line.label.clone())
     };
     let entries = shown.lines.iter().enumerate().map(entry);
-    Element::new("ul").class("legend").children(spaced(entries))
+    Element::classed("ul", "legend").children(spaced(entries))
 }
 
 fn caption(shown: &Lines) -> String {

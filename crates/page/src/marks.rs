@@ -61,7 +61,11 @@ impl Marks {
             Some(Node::Element(mark)) if mark.name() == "mark" => mark.push(node),
             _ => {
                 let mark = Element::new("mark");
-                let mark = if self.has_begun { mark } else { mark.with("id", "passage") };
+                let mark = if self.has_begun {
+                    mark
+                } else {
+                    mark.with("id", "passage")
+                };
                 self.has_begun = true;
                 nodes.push(mark.child(node).into());
             }

@@ -30,6 +30,10 @@ impl Element {
         }
     }
 
+    pub fn classed(name: &'static str, class: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(name).class(class)
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
@@ -178,8 +182,7 @@ mod tests {
 
     #[test]
     fn text_stays_text_in_html_and_json() {
-        let node = Element::new("p")
-            .class("a\"b")
+        let node = Element::classed("p", "a\"b")
             .text("<script>alert('1')")
             .text("")
             .text("</script> & so on")

@@ -47,5 +47,5 @@ fn paragraph(text: &str, lines: &[Range<usize>], marks: &mut Marks) -> Node {
     }
     let all = lines.first().map_or(0, |line| line.start)..lines.last().map_or(0, |line| line.end);
     let class = if marks.cover(&all) { "lines cited" } else { "lines" };
-    Element::new("p").class(class).children(nodes).into()
+    Element::classed("p", class).children(nodes).into()
 }

@@ -81,7 +81,7 @@ impl Path {
 
     /// `None` if nothing was drawn.
     pub fn element(self, class: &'static str) -> Option<Element> {
-        (!self.0.is_empty()).then(|| Element::new("path").class(class).with("d", self.0))
+        (!self.0.is_empty()).then(|| Element::classed("path", class).with("d", self.0))
     }
 }
 

@@ -24,8 +24,7 @@ pub fn table(shown: &Table, slot: Slot<'_>, hrefs: Hrefs<'_>) -> Element {
 
 /// Makes a wide table scrollable, also by keyboard.
 pub fn scrolled(table: Element, named_by: String) -> Element {
-    Element::new("div")
-        .class("scroll")
+    Element::classed("div", "scroll")
         .with("role", "group")
         .with("tabindex", "0")
         .with("aria-labelledby", named_by)
@@ -34,8 +33,7 @@ pub fn scrolled(table: Element, named_by: String) -> Element {
 
 fn head(column: &Column) -> Element {
     let class = if column.is_number { "number" } else { "words" };
-    Element::new("th")
-        .class(class)
+    Element::classed("th", class)
         .with("scope", "col")
         .text(column.title.clone())
 }
@@ -80,8 +78,7 @@ pub fn bar(share: f64) -> Element {
     let length = Element::new("rect")
         .with("width", percent(share))
         .with("height", "100%");
-    Element::new("svg")
-        .class("bar-behind")
+    Element::classed("svg", "bar-behind")
         .with("aria-hidden", "true")
         .child(length)
 }

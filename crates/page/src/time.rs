@@ -126,8 +126,7 @@ pub fn moment(text: &str) -> Option<Element> {
     let written = text[11..].trim_end_matches('Z').trim_end_matches(".000");
     let shown = format!("{} {written} UTC", &text[..10]);
     Some(
-        Element::new("time")
-            .class("num")
+        Element::classed("time", "num")
             .with("datetime", at.to_string())
             .text(shown),
     )

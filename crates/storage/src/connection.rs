@@ -85,15 +85,6 @@ impl Connection<'_> {
         Ok(self.fetch(statement).await?.into_iter().next())
     }
 
-    /// Returns the number of affected rows.
-    pub(crate) async fn execute(&mut self, statement: Statement) -> Result<u64, Failure> {
-        statement.check()?;
-        Ok(match self {
-            Self::Sqlite(connection) => prepared!(statement).execute(&mut **connection).await?.rows_affected(),
-            Self::Postgres(connection) => prepared!(statement).execute(&mut **connection).await?.rows_affected(),
-        })
-    }
-
     /// One or several statements without values.
     pub(crate) async fn script(&mut self, sql: &'static str) -> Result<(), Failure> {
         match self {

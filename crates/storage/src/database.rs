@@ -87,7 +87,9 @@ impl Database {
         }
         let opened = match &self.location {
             Location::Sqlite(location) => Sqlite::open(location).await.map(OpenDatabase::Sqlite),
-            Location::Postgres(location) => Postgres::open(location).await.map(|opened| OpenDatabase::Postgres(Arc::new(opened))),
+            Location::Postgres(location) => Postgres::open(location)
+                .await
+                .map(|opened| OpenDatabase::Postgres(Arc::new(opened))),
         };
         opened.inspect_err(|failure| self.remember(failure))
     }

@@ -78,9 +78,8 @@ fn explain(error: sqlx::Error) -> Error {
 /// An error while opening a database. Always `Unavailable`: the next attempt may succeed.
 pub(crate) fn explain_opening(place: &str, error: sqlx::Error) -> Error {
     let explained = match &error {
-        sqlx::Error::Database(cause) => advice(&**cause).unwrap_or_else(|| {
-            Error::unavailable(format!("the database refused the connection: {}", cause.message()))
-        }),
+        sqlx::Error::Database(cause) => advice(&**cause)
+            .unwrap_or_else(|| Error::unavailable(format!("the database refused the connection: {}", cause.message()))),
         _ => unavailable("the database cannot be reached"),
     };
     explained.caused_by(format!("{place}: {error}"))

@@ -40,7 +40,7 @@ pub(crate) async fn migrate(connection: &mut Connection<'_>) -> Result<(), Failu
             })
             .await?;
         let done = Statement::new("INSERT INTO tribune_schema (version) VALUES ($1)").bind(number);
-        connection.execute(done).await?;
+        connection.fetch(done).await?;
     }
     connection.script("COMMIT").await
 }
@@ -52,7 +52,7 @@ async fn begin_exclusive(connection: &mut Connection<'_>) -> Result<(), Failure>
         Connection::Postgres(_) => {
             connection.script("BEGIN").await?;
             let lock = Statement::new("SELECT pg_advisory_xact_lock($1)").bind(POSTGRES_LOCK);
-            connection.execute(lock).await.map(drop)
+            connection.fetch(lock).await.map(drop)
         }
     }
 }
@@ -71,19 +71,13 @@ async fn version(connection: &mut Connection<'_>) -> Result<i64, Failure> {
         return Ok(0);
     }
     let newest = Statement::new("SELECT COALESCE(MAX(version), 0) AS version FROM tribune_schema");
-    let version = match connection.fetch_one(newest).await? {
-        Some(row) => row.integer("version")?,
-        None => 0,
-    };
+    let newest = connection.fetch_one(newest).await?;
+    let version = newest.map_or(Ok(0), |row| row.integer("version"))?;
     if version > NEWEST {
-        return Err(newer(version).into());
+        return Err(Failure::from(Error::unavailable(format!(
+            "the database has version {version}, from a newer Tribune, and this one knows only {NEWEST}: update Tribune, \
+             or use another database"
+        ))));
     }
     Ok(version)
-}
-
-fn newer(version: i64) -> Error {
-    Error::unavailable(format!(
-        "the database has version {version}, from a newer Tribune, and this one knows only {NEWEST}: update Tribune, or \
-         use another database"
-    ))
 }

@@ -43,7 +43,7 @@ fn badges(task: &Task, today: Date) -> Vec<Badge> {
         Priority::Low => ("low priority", Tone::Plain),
     };
     let priority = badge(label, tone, "How much it matters.");
-    let overdue = badge("overdue", Tone::Bad, "The day it was due is over (by UTC).");
+    let overdue = badge("overdue", Tone::Bad, "It was due on an earlier day (UTC).");
     let overdue = is_overdue(task, today).then_some(overdue);
     [status, priority].into_iter().chain(overdue).collect()
 }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_shown_with_all_that_is_known_of_it() {
+    fn page_shows_badges_and_facts() {
         let board = board(&task(), time(NOW));
         assert_eq!(board.title, "Water the <b>tomatoes</b>");
         assert_eq!(labels(&board), ["pending", "high priority", "overdue"]);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_over_when_it_is_over_in_utc() {
+    fn days_end_at_midnight_utc() {
         let mut task = task();
         task.due_date = Some("2026-03-10".parse().expect("a date"));
         assert_eq!(labels(&board(&task, time(NOW))), ["pending", "high priority"]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_not_overdue_and_what_is_not_set_is_said_to_be() {
+    fn completed_task_is_not_overdue() {
         let mut task = task();
         task.completed_at = Some(time("2026-03-10T10:00:00Z"));
         task.description = Some(" \n".to_owned());

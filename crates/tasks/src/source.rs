@@ -209,7 +209,7 @@ fn metadata(task: &Task, links: &Links) -> JsonObject {
         Ok(Value::Object(fields)) => fields,
         _ => JsonObject::new(),
     };
-    // Said by the document itself.
+    // The document has fields of its own for these.
     for said in ["id", "title", "description", "url"] {
         fields.shift_remove(said);
     }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_of_a_task_is_its_owners_alone() {
+    async fn only_the_owner_sees_a_task_page() {
         let at = Timestamp::UNIX_EPOCH;
         let task = Task {
             id: Uuid::from_u128(7),
@@ -256,7 +256,7 @@ mod tests {
         let document = source.fetch(&id, &own).await.expect("a store").expect("a task");
         let seen = source.view(&document, None, &own).await.expect("a store");
         assert!(matches!(seen, Some(View::Board(board)) if board.title == "Water the tomatoes"));
-        // Whoever else has got hold of the document sees nothing by it.
+        // Others see nothing, even if they hold the document.
         for other in [Principal::User(user("bob")), Principal::Local, Principal::Anonymous] {
             let seen = source.view(&document, None, &call(other)).await.expect("a store");
             assert_eq!(seen, None);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tribune_storage::Task;
 
-/// Words that say that tasks are meant, or nothing at all.
+/// Words that do not narrow a search for tasks.
 const IDLE: [&str; 46] = [
     "a", "about", "all", "am", "an", "and", "any", "are", "at", "by", "can", "do", "for", "from", "have", "how", "i",
     "in", "is", "it", "list", "me", "my", "of", "on", "or", "our", "show", "task", "tasks", "that", "the", "there",
@@ -12,7 +12,7 @@ const IDLE: [&str; 46] = [
 ];
 const MAX_WORDS: usize = 16;
 
-/// What a query asks for, without words that carry nothing; at most [`MAX_WORDS`].
+/// The words of a query to search for, at most [`MAX_WORDS`].
 pub fn asked(query: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let words = tokens(query).filter(|word| !IDLE.contains(&word.as_str()));

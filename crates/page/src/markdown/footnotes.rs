@@ -54,7 +54,7 @@ impl Footnotes {
             item.child(back.with("aria-label", "Back to the text").text("↩"))
         });
         let list = Element::new("ol").children(items);
-        let section = Element::new("section").class("footnotes").with("aria-label", "Notes");
+        let section = Element::classed("section", "footnotes").with("aria-label", "Notes");
         Some(section.child(list).into())
     }
 }

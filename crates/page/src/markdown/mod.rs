@@ -237,7 +237,7 @@ impl<'a> Builder<'a> {
 
     fn block_with(&mut self, name: &'static str, class: &str, inner: Vec<Node>, at: &Range<usize>) {
         let cited = if self.is_cited_whole(at) { " cited" } else { "" };
-        self.add(Element::new(name).class(format!("{class}{cited}")).children(inner));
+        self.add(Element::classed(name, format!("{class}{cited}")).children(inner));
     }
 
     /// Ignores the trailing line break: blocks end with one, passages with a word.
@@ -284,14 +284,14 @@ impl<'a> Builder<'a> {
             Target::Outside(address) => outside(address),
             Target::Within(anchor) => Element::new("a").with("href", format!("#{anchor}")),
             // The link is dropped; its text stays.
-            Target::Nowhere(address) => Element::new("span").class("unlinked").with("title", address),
+            Target::Nowhere(address) => Element::classed("span", "unlinked").with("title", address),
         };
         self.add(element.children(inner));
     }
 
     /// Images are not loaded: the page shows their description and address.
     fn image(&mut self, address: &str, inner: Vec<Node>) {
-        let picture = Element::new("span").class("picture").text("Picture");
+        let picture = Element::classed("span", "picture").text("Picture");
         let picture = if inner.is_empty() {
             picture
         } else {

@@ -12,7 +12,7 @@ pub(super) fn table(mut rows: Vec<Node>, is_cited: bool) -> Element {
         table.push(Element::new("tbody").children(body));
     }
     let class = if is_cited { "scroll cited" } else { "scroll" };
-    Element::new("div").class(class).with("tabindex", "0").child(table)
+    Element::classed("div", class).with("tabindex", "0").child(table)
 }
 
 pub(super) fn cell(is_head: bool, alignment: Option<Alignment>, inner: Vec<Node>) -> Element {

@@ -157,7 +157,13 @@ impl ConversationStore for Conversations {
         limit: usize,
         after: Option<(Timestamp, Uuid)>,
     ) -> Result<Page<Conversation, (Timestamp, Uuid)>> {
-        let rows = self.database.read(list_statement(owner, limit, after)).await?;
+        let (active, id) = after.unwrap_or((Timestamp::MAX, Uuid::max()));
+        let statement = Statement::new(LIST)
+            .bind(owner)
+            .bind(active)
+            .bind(id)
+            .bind(one_more(limit));
+        let rows = self.database.read(statement).await?;
         let limit = limit.min(MAX_PAGE);
         let items = rows.iter().take(limit).map(conversation).collect::<Result<Vec<_>>>()?;
         let next = match rows.len() > limit {
@@ -210,25 +216,8 @@ const MESSAGES: &str = "SELECT said.position, said.id, said.role, said.content, 
      WHERE conversation = $2 AND position < $3 ORDER BY position DESC LIMIT $4) AS said ON TRUE \
      WHERE conversations.owner = $1 AND conversations.id = $2 ORDER BY said.position";
 
-fn list_statement(owner: &UserId, limit: usize, after: Option<(Timestamp, Uuid)>) -> Statement {
-    macro_rules! listing {
-        ($rest:literal) => {
-            concat!(
-                "SELECT id, created_at, last_activity, message_count, preview FROM conversations WHERE owner = $1 ",
-                $rest,
-                "ORDER BY last_activity DESC, id DESC LIMIT $2"
-            )
-        };
-    }
-    match after {
-        None => Statement::new(listing!("")).bind(owner).bind(one_more(limit)),
-        Some((active, id)) => Statement::new(listing!("AND (last_activity, id) < ($3, $4) "))
-            .bind(owner)
-            .bind(one_more(limit))
-            .bind(active)
-            .bind(id),
-    }
-}
+const LIST: &str = "SELECT id, created_at, last_activity, message_count, preview FROM conversations \
+     WHERE owner = $1 AND (last_activity, id) < ($2, $3) ORDER BY last_activity DESC, id DESC LIMIT $4";
 
 fn answer_statement(owner: &UserId, request_key: &str) -> Statement {
     Statement::new(

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use tribune_core::{Error, Result, UserId};
 
-use super::{Exchange, Message, StoredAnswer, answer_statement, stored_answer};
+use super::{Exchange, StoredAnswer, answer_statement, stored_answer};
 use crate::check_key;
 use crate::connection::{Connection, Statement, Write};
 use crate::error::{Failure, Reason};
@@ -61,34 +61,28 @@ impl Record {
         );
         let said = [(count - 1, &self.exchange.question), (count, &self.exchange.answer)];
         for (position, message) in said {
-            let Message {
-                id,
-                role,
-                content,
-                created_at,
-            } = message;
             statement = statement
                 .bind(self.exchange.conversation)
                 .bind(position)
-                .bind(*id)
-                .bind(*role)
-                .bind(content.as_str())
-                .bind(*created_at);
+                .bind(message.id)
+                .bind(message.role)
+                .bind(message.content.as_str())
+                .bind(message.created_at);
         }
-        connection.execute(statement).await.map(drop)
+        connection.fetch(statement).await.map(drop)
     }
 
     /// Fails if the same request was answered by another process meanwhile; made again, this one will find that.
     async fn add_request(&self, key: &str, position: i64, connection: &mut Connection<'_>) -> Result<(), Failure> {
         let statement = Statement::new(
             "INSERT INTO requests (owner, request_key, conversation, position) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (owner, request_key) DO NOTHING",
+             ON CONFLICT (owner, request_key) DO NOTHING RETURNING position",
         )
         .bind(&self.owner)
         .bind(key)
         .bind(self.exchange.conversation)
         .bind(position);
-        if connection.execute(statement).await? == 0 {
+        if connection.fetch(statement).await?.is_empty() {
             let error = Error::unavailable("the same request is already in progress: try again in a moment");
             let reason = Reason::Conflict;
             return Err(Failure { error, reason });

@@ -84,20 +84,16 @@ impl SqliteLocation {
 
 /// Retries while another process holds the lock. SQLite does not do this by itself everywhere, for example when it
 /// switches to WAL.
-struct Patience {
-    started: Instant,
-}
+struct Patience(Instant);
 
 impl Patience {
     fn start() -> Self {
-        Self {
-            started: Instant::now(),
-        }
+        Self(Instant::now())
     }
 
     /// Whether to retry; waits before it says yes.
     async fn allows_retry(&self, failure: &Failure) -> bool {
-        let allowed = failure.reason == Reason::Conflict && self.started.elapsed() < PATIENCE;
+        let allowed = failure.reason == Reason::Conflict && self.0.elapsed() < PATIENCE;
         if allowed {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -116,8 +112,7 @@ impl Sqlite {
         let path = place.path.clone();
         let prepared = tokio::task::spawn_blocking(move || files::prepare(&path)).await;
         if let Ok(Err(error)) = prepared {
-            let advice =
-                "the database file cannot be created: check that its folder is writable, or choose another";
+            let advice = "the database file cannot be created: check that its folder is writable, or choose another";
             return place.explain(Err(Error::unavailable(advice).caused_by(error).into()));
         }
         let connection = connect_migrated(place).await?;

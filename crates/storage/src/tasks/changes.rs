@@ -73,7 +73,7 @@ impl Write for Update {
         };
         let mut task = task(&row)?;
         self.apply(&mut task)?;
-        connection.execute(replace(&self.owner, &task)?).await?;
+        connection.fetch(replace(&self.owner, &task)?).await?;
         Ok(Some(task))
     }
 }

@@ -164,7 +164,13 @@ impl Tasks {
     }
 
     /// Returns the changed task; `None` if the owner has no such task.
-    pub async fn update(&self, owner: &UserId, id: Uuid, changes: &TaskChanges, now: Timestamp) -> Result<Option<Task>> {
+    pub async fn update(
+        &self,
+        owner: &UserId,
+        id: Uuid,
+        changes: &TaskChanges,
+        now: Timestamp,
+    ) -> Result<Option<Task>> {
         let update = Update {
             owner: owner.clone(),
             id,
@@ -175,7 +181,13 @@ impl Tasks {
     }
 
     /// Completes or reopens a task; `wanted` of `None` toggles it.
-    pub async fn complete(&self, owner: &UserId, id: Uuid, wanted: Option<bool>, now: Timestamp) -> Result<Option<Task>> {
+    pub async fn complete(
+        &self,
+        owner: &UserId,
+        id: Uuid,
+        wanted: Option<bool>,
+        now: Timestamp,
+    ) -> Result<Option<Task>> {
         self.write(changes::complete(owner, id, wanted, now)).await
     }
 

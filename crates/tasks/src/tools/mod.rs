@@ -108,7 +108,7 @@ impl Tool for TaskTool {
 }
 
 impl TaskTool {
-    /// As exact as it is kept, so that a task is always told the same.
+    /// Truncated to microseconds, as in the database, so that every answer shows the same time.
     fn now(&self) -> Timestamp {
         let now = self.tasks.clock.now();
         Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
@@ -176,7 +176,7 @@ impl TaskTool {
     }
 }
 
-/// Whose tasks a call is about.
+/// The user whose tasks a call reads or changes.
 fn owner(cx: &CallContext) -> Result<UserId> {
     cx.principal.user().ok_or_else(|| {
         Error::forbidden("tasks belong to users, and this call does not say whose it is: send an API token as `Authorization: Bearer TOKEN` (the operator makes one with `tribune token create --user NAME`)")

@@ -40,7 +40,7 @@ pub fn list_tasks() -> ToolSpec {
         "type": "object",
         "properties": {
             "tasks": {"type": "array", "description": "The tasks.", "items": {"type": "object", "properties": view::schema()}},
-            "total": {"type": "integer", "description": "How many tasks the filters let through in all."},
+            "total": {"type": "integer", "description": "The number of all matching tasks."},
             "next_cursor": {"type": ["string", "null"], "description": "Pass it as `cursor` for the rest; null at the end."},
         },
         "required": ["tasks", "total", "next_cursor"],
@@ -48,7 +48,14 @@ pub fn list_tasks() -> ToolSpec {
     let description = "Lists the user's own tasks, with filters by status, priority, category, tag, due date and words. \
         Use it before changing a task, to find its id; if several tasks fit what the user said, ask which one is meant. \
         `total` says how many there are in all.";
-    let mut spec = spec("list_tasks", "List tasks", description, arguments(filters, &[]), output, Hints::READ);
+    let mut spec = spec(
+        "list_tasks",
+        "List tasks",
+        description,
+        arguments(filters, &[]),
+        output,
+        Hints::READ,
+    );
     spec.display.items = Some(("tasks", "task"));
     spec.display.is_uncitable = true;
     shown(spec, "Reading your tasks", "Read your tasks")
@@ -57,7 +64,7 @@ pub fn list_tasks() -> ToolSpec {
 pub fn complete_task() -> ToolSpec {
     let properties = json!({
             "task_id": task_id(),
-            "completed": {"type": "boolean", "description": "true to complete it, false to open it again; left out, it is turned round."},
+            "completed": {"type": "boolean", "description": "true completes it, false reopens it. Default: toggles."},
     });
     let input = arguments(properties, &["task_id"]);
     let description = "Marks one of the user's tasks as done, or opens it again if it was done. \

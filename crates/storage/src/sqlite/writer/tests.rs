@@ -35,7 +35,7 @@ impl WriterFixture {
             let used = row.expect("a row").integer("page_count").expect("a number");
             let limit = format!("PRAGMA max_page_count = {}", used + pages);
             connection
-                .execute(Statement::composed(limit, Vec::new()))
+                .fetch(Statement::composed(limit, Vec::new()))
                 .await
                 .expect("a limit");
         }
@@ -98,7 +98,7 @@ impl Write for One {
 
     async fn run(&self, connection: &mut Connection<'_>) -> Result<(), Failure> {
         assert_ne!(self.0, "panic", "as the test wants it");
-        connection.execute(insert(self.0.clone())).await.map(drop)
+        connection.fetch(insert(self.0.clone())).await.map(drop)
     }
 }
 
@@ -111,9 +111,9 @@ impl Write for Two {
     const SINGLE: bool = false;
 
     async fn run(&self, connection: &mut Connection<'_>) -> Result<(), Failure> {
-        connection.execute(insert(format!("{} again", self.0))).await?;
+        connection.fetch(insert(format!("{} again", self.0))).await?;
         assert_ne!(self.0, "panic", "as the test wants it");
-        connection.execute(insert(self.0.clone())).await.map(drop)
+        connection.fetch(insert(self.0.clone())).await.map(drop)
     }
 }
 
