@@ -164,7 +164,7 @@ fn caption(shown: &Lines) -> String {
     let value = |value: f64| number::fixed(value, shown.places);
     let line = |line: &Line| {
         let values = || known(&line.points).map(|(_, value)| value);
-        let Some(last) = values().last() else {
+        let Some(last) = values().next_back() else {
             return format!("{}: no data", line.label);
         };
         let low = values().fold(f64::INFINITY, f64::min);

@@ -129,17 +129,17 @@ fn caption(shown: &ProfileChart, bins: &[ProfileBin]) -> String {
     let price = |price: f64| number::fixed(price, shown.price_places);
     let unit = &shown.price_unit;
     let volume: f64 = bins.iter().map(|bin| bin.volume).sum();
-    let mut said = vec![format!("{} {} traded", number::short(volume), shown.volume_unit)];
+    let mut parts = vec![format!("{} {} traded", number::short(volume), shown.volume_unit)];
     if let Some(poc) = shown.poc {
-        said.push(format!("busiest price {} {unit} (POC)", price(poc)));
+        parts.push(format!("busiest price {} {unit} (POC)", price(poc)));
     }
     if let Some((low, high)) = shown.value_area {
-        said.push(format!("value area {} to {} {unit}, shaded", price(low), price(high)));
+        parts.push(format!("value area {} to {} {unit}, shaded", price(low), price(high)));
     }
     if let Some(last) = shown.last_price {
-        said.push(format!("last price {} {unit}", price(last)));
+        parts.push(format!("last price {} {unit}", price(last)));
     }
-    format!("{}.", said.join("; "))
+    format!("{}.", parts.join("; "))
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ async fn version(connection: &mut Connection<'_>) -> Result<i64, Failure> {
     }
     let newest = Statement::new("SELECT COALESCE(MAX(version), 0) AS version FROM tribune_schema");
     let newest = connection.fetch_one(newest).await?;
-    let version = newest.map_or(Ok(0), |row| row.integer("version"))?;
+    let version = newest.map_or(Ok(0), |row| row.get::<i64>("version"))?;
     if version > NEWEST {
         return Err(Failure::from(Error::unavailable(format!(
             "the database has version {version}, from a newer Tribune, and this one knows only {NEWEST}: update Tribune, \

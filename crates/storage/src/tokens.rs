@@ -87,9 +87,9 @@ impl Tokens {
 
 fn token(row: &Row) -> Result<Token> {
     Ok(Token {
-        id: row.text("id")?,
+        id: row.get("id")?,
         user: row.user("owner")?,
-        label: row.maybe_text("label")?,
+        label: row.get("label")?,
         created_at: row.time("created_at")?,
         expires_at: row.maybe_time("expires_at")?,
         last_used: row.maybe_time("last_used")?,

@@ -120,7 +120,8 @@ pub(crate) enum Row {
 }
 
 impl Row {
-    fn get<T>(&self, column: &'static str) -> Result<T>
+    /// Text, a number, or an option of one.
+    pub(crate) fn get<T>(&self, column: &'static str) -> Result<T>
     where
         T: for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres>,
     {
@@ -131,32 +132,20 @@ impl Row {
         value.map_err(|error| unreadable("a row").caused_by(error))
     }
 
-    pub(crate) fn text(&self, column: &'static str) -> Result<String> {
-        self.get(column)
-    }
-
-    pub(crate) fn maybe_text(&self, column: &'static str) -> Result<Option<String>> {
-        self.get(column)
-    }
-
-    pub(crate) fn integer(&self, column: &'static str) -> Result<i64> {
-        self.get(column)
-    }
-
     pub(crate) fn count(&self, column: &'static str) -> Result<u64> {
-        u64::try_from(self.integer(column)?).map_err(|error| unreadable("a count").caused_by(error))
+        u64::try_from(self.get::<i64>(column)?).map_err(|error| unreadable("a count").caused_by(error))
     }
 
     pub(crate) fn uuid(&self, column: &'static str) -> Result<Uuid> {
-        Uuid::try_parse(&self.text(column)?).map_err(|error| unreadable("an id").caused_by(error))
+        Uuid::try_parse(&self.get::<String>(column)?).map_err(|error| unreadable("an id").caused_by(error))
     }
 
     pub(crate) fn user(&self, column: &'static str) -> Result<UserId> {
-        UserId::new(&self.text(column)?).map_err(|error| unreadable("a user's name").caused_by(error))
+        UserId::new(&self.get::<String>(column)?).map_err(|error| unreadable("a user's name").caused_by(error))
     }
 
     pub(crate) fn time(&self, column: &'static str) -> Result<Timestamp> {
-        timestamp(self.integer(column)?)
+        timestamp(self.get(column)?)
     }
 
     pub(crate) fn maybe_time(&self, column: &'static str) -> Result<Option<Timestamp>> {
@@ -168,7 +157,7 @@ impl Row {
     }
 
     pub(crate) fn texts(&self, column: &'static str) -> Result<Vec<String>> {
-        serde_json::from_str(&self.text(column)?).map_err(|error| unreadable("a list").caused_by(error))
+        serde_json::from_str(&self.get::<String>(column)?).map_err(|error| unreadable("a list").caused_by(error))
     }
 }
 
@@ -176,7 +165,7 @@ impl Row {
 pub(crate) fn with_id(rows: &[Row]) -> Result<Vec<&Row>> {
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
-        if row.maybe_text("id")?.is_some() {
+        if row.get::<Option<String>>("id")?.is_some() {
             found.push(row);
         }
     }

@@ -210,8 +210,8 @@ fn metadata(task: &Task, links: &Links) -> JsonObject {
         _ => JsonObject::new(),
     };
     // The document has fields of its own for these.
-    for said in ["id", "title", "description", "url"] {
-        fields.shift_remove(said);
+    for name in ["id", "title", "description", "url"] {
+        fields.shift_remove(name);
     }
     fields.retain(|_, value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()));
     fields

@@ -54,10 +54,10 @@ pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
 
 /// The end of the text that these events cover.
 fn read_to(events: &[(Event<'_>, Range<usize>)]) -> usize {
-    let told = events
+    let contents = events
         .iter()
         .filter(|(event, _)| !matches!(event, Event::Start(_) | Event::End(_)));
-    told.map(|(_, at)| at.end).max().unwrap_or_default()
+    contents.map(|(_, at)| at.end).max().unwrap_or_default()
 }
 
 /// The highest heading level in the text; it becomes the level below the page's own.

@@ -248,12 +248,12 @@ impl From<Role> for Value {
 fn message(row: &Row) -> Result<Message> {
     Ok(Message {
         id: row.uuid("id")?,
-        role: match row.text("role")?.as_str() {
+        role: match row.get::<String>("role")?.as_str() {
             "user" => Role::User,
             "assistant" => Role::Assistant,
             _ => return Err(unreadable("a role")),
         },
-        content: row.text("content")?,
+        content: row.get("content")?,
         created_at: row.time("created_at")?,
     })
 }
@@ -264,7 +264,7 @@ fn conversation(row: &Row) -> Result<Conversation> {
         created_at: row.time("created_at")?,
         last_activity: row.time("last_activity")?,
         message_count: row.count("message_count")?,
-        preview: row.maybe_text("preview")?,
+        preview: row.get("preview")?,
     })
 }
 
@@ -287,7 +287,7 @@ fn message_page(rows: Vec<&Row>, limit: usize, before: Option<MessageCursor>) ->
     let given = rows.get(more..).unwrap_or_default();
     let next = match (more, given.first()) {
         (0, _) => None,
-        (_, Some(oldest)) => Some(oldest.integer("position")?),
+        (_, Some(oldest)) => Some(oldest.get("position")?),
         (_, None) => before,
     };
     Ok(Page {

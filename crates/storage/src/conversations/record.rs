@@ -51,7 +51,7 @@ impl Record {
         .bind(preview(&question.content))
         .bind(json(&self.exchange.pending)?);
         let row = connection.fetch_one(statement).await?;
-        Ok(row.map(|row| row.integer("message_count")).transpose()?)
+        Ok(row.map(|row| row.get("message_count")).transpose()?)
     }
 
     async fn add_messages(&self, count: i64, connection: &mut Connection<'_>) -> Result<(), Failure> {
@@ -59,8 +59,8 @@ impl Record {
             "INSERT INTO messages (conversation, position, id, role, content, created_at) \
              VALUES ($1, $2, $3, $4, $5, $6), ($7, $8, $9, $10, $11, $12)",
         );
-        let said = [(count - 1, &self.exchange.question), (count, &self.exchange.answer)];
-        for (position, message) in said {
+        let messages = [(count - 1, &self.exchange.question), (count, &self.exchange.answer)];
+        for (position, message) in messages {
             statement = statement
                 .bind(self.exchange.conversation)
                 .bind(position)

@@ -221,14 +221,14 @@ fn by_id(owner: &UserId, id: Uuid, ending: &'static str) -> Statement {
 }
 
 fn task(row: &Row) -> Result<Task> {
-    let place = usize::try_from(row.integer("priority")?).ok();
+    let place = usize::try_from(row.get::<i64>("priority")?).ok();
     let priority = place.and_then(|place| Priority::ALL.get(place));
     Ok(Task {
         id: row.uuid("id")?,
-        title: row.text("title")?,
-        description: row.maybe_text("description")?,
+        title: row.get("title")?,
+        description: row.get("description")?,
         priority: priority.copied().ok_or_else(|| unreadable("a priority"))?,
-        category: row.maybe_text("category")?,
+        category: row.get("category")?,
         tags: row.texts("tags")?,
         due_date: row.maybe_date("due_date")?,
         created_at: row.time("created_at")?,

@@ -32,7 +32,7 @@ impl WriterFixture {
         connection.script(script).await.expect(script);
         if let Some(pages) = pages {
             let row = connection.fetch_one(Statement::new(PAGES)).await.expect("an answer");
-            let used = row.expect("a row").integer("page_count").expect("a number");
+            let used = row.expect("a row").get::<i64>("page_count").expect("a number");
             let limit = format!("PRAGMA max_page_count = {}", used + pages);
             connection
                 .fetch(Statement::composed(limit, Vec::new()))
