@@ -130,7 +130,7 @@ fn source(exchange: &Exchange, dir: &TempDir) -> Result<Arc<MarketSource>> {
     };
     let citations = Citations::open(dir.path().to_owned(), limits, clock.clone())?;
     let links = Links::new("https://tribune.example.org");
-    let records = Records::new(Some(Arc::new(citations)), limits.keep, links);
+    let records = Records::new(Some(Arc::new(citations)), links);
     let settings = market::Settings {
         rest: rest::Settings {
             base_url: exchange.rest_url(),
