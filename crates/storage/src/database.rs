@@ -76,7 +76,8 @@ impl Database {
             return Err(error::closed());
         }
         let asked = Instant::now();
-        self.opened.get_or_try_init(|| self.open(asked)).await
+        // Opening is rare and its future large.
+        self.opened.get_or_try_init(|| Box::pin(self.open(asked))).await
     }
 
     /// One caller opens while the others wait and share its failure: with a server that does not answer, trying in turn

@@ -68,7 +68,8 @@ impl PostgresLocation {
             connection.execute(sqlx::raw_sql(LIMITS)).await?;
             Ok(connection)
         };
-        match timeout(CONNECT_TIMEOUT, connecting).await {
+        // Connecting is rare and its future large.
+        match timeout(CONNECT_TIMEOUT, Box::pin(connecting)).await {
             Ok(Ok(connection)) => Ok(connection),
             Ok(Err(error)) => Err(error::explain_opening(&self.name, error)),
             Err(_) => Err(error::timed_out(&self.name)),
