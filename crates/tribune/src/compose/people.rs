@@ -38,7 +38,12 @@ impl People {
             // Its address may hold a password.
             Backend::Postgres(_) => "PostgreSQL".to_owned(),
         };
-        Arc::new(TasksSource::new(self.store.tasks(), origin, links, Arc::new(SystemClock)))
+        Arc::new(TasksSource::new(
+            self.store.tasks(),
+            origin,
+            links,
+            Arc::new(SystemClock),
+        ))
     }
 
     /// Adds users and the agent to a service.
