@@ -88,7 +88,7 @@ impl<Server> Config<Server> {
         Ok(self.settings_with(key))
     }
 
-    pub(crate) fn settings_with(&self, api_key: Option<String>) -> Settings {
+    fn settings_with(&self, api_key: Option<String>) -> Settings {
         let secs = Duration::from_secs;
         Settings {
             base_url: self.base_url.trim_end_matches('/').to_owned(),
@@ -106,6 +106,18 @@ impl<Server> Config<Server> {
             idle_after: secs(self.idle_minutes * 60),
             instructions: self.instructions.clone(),
         }
+    }
+}
+
+impl Settings {
+    /// The defaults of the configuration, for this model.
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        let config = Config::<()> {
+            base_url: base_url.into(),
+            model: model.into(),
+            ..Config::default()
+        };
+        config.settings_with(None)
     }
 }
 

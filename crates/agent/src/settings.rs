@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::config::Config;
-
 #[derive(Clone)]
 pub struct Settings {
     /// An OpenAI-compatible endpoint, without `/chat/completions`.
@@ -32,16 +30,4 @@ pub struct Settings {
     pub turn_timeout: Duration,
     /// Added to the built-in instructions.
     pub instructions: Option<String>,
-}
-
-impl Settings {
-    /// The defaults of the configuration, for this model.
-    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
-        let config = Config::<()> {
-            base_url: base_url.into(),
-            model: model.into(),
-            ..Config::default()
-        };
-        config.settings_with(None)
-    }
 }
