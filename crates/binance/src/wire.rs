@@ -8,7 +8,6 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-use crate::book::Level;
 use crate::model::Millis;
 use crate::number::InvalidNumber;
 
@@ -70,16 +69,16 @@ pub fn known_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
 }
 
 /// The levels of one side, with room for as many as an update usually has.
-pub fn levels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, D::Error> {
-    struct Levels;
-    impl<'de> Visitor<'de> for Levels {
-        type Value = Vec<Level>;
+pub fn levels<'de, D: Deserializer<'de>, L: Deserialize<'de>>(deserializer: D) -> Result<Vec<L>, D::Error> {
+    struct Levels<L>(PhantomData<L>);
+    impl<'de, L: Deserialize<'de>> Visitor<'de> for Levels<L> {
+        type Value = Vec<L>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("a list of levels")
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Level>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<L>, A::Error> {
             let mut levels = Vec::with_capacity(32);
             while let Some(level) = list.next_element()? {
                 levels.push(level);
@@ -87,5 +86,5 @@ pub fn levels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Level>, 
             Ok(levels)
         }
     }
-    deserializer.deserialize_seq(Levels)
+    deserializer.deserialize_seq(Levels(PhantomData))
 }

@@ -7,9 +7,9 @@ use serde_json::Value;
 use tribune_citations::records::Records;
 use tribune_core::{Cited, Document, DocumentId, Links, Result};
 
-use crate::id::{Kind, MarketId};
 use crate::kinds::{Answer, Found, Record, Surroundings};
 use crate::market::Market;
+use tribune_market_resolve::id::{Kind, MarketId};
 
 /// The market and its citation records.
 pub(crate) struct Citing {

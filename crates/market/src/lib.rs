@@ -1,6 +1,5 @@
 //! A live exchange as a source. In reading order:
 //!
-//! - [`id`]: the ids of documents; [`resolve`]: from keywords to markets and documents
 //! - [`market`]: the feed, the exchange's REST interface and the list of symbols together
 //! - [`kinds`]: one file a kind of answer: its struct, how it is loaded, its sentences, snippet and page
 //! - `page`: what pages show around the kinds
@@ -11,12 +10,10 @@
 
 mod citing;
 pub mod config;
-pub mod id;
 pub mod kinds;
 pub mod market;
 mod metrics;
 mod page;
-pub mod resolve;
 pub mod source;
 mod tools;
 

@@ -18,7 +18,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, Result};
 
-use crate::resolve::SymbolTable;
 pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
 use tribune_analytics::{Feed, Published};
@@ -28,6 +27,7 @@ use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::Moment;
 use tribune_binance::rest::{self, Governor, Rest};
 pub(crate) use tribune_market_parts::book::NOT_KEPT;
+use tribune_market_resolve::SymbolTable;
 
 /// How long a caller waits for the list of symbols when the server has just started.
 const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);

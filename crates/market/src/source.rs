@@ -13,13 +13,13 @@ use tribune_core::{
 use tribune_page::{Board, View};
 
 use crate::citing::Citing;
-use crate::id::{Kind, MarketId};
 use crate::kinds::{self, Found};
 use crate::market::Market;
 use crate::page;
-use crate::resolve::{Match, search};
 use crate::tools;
 use tribune_citations::records::Records;
+use tribune_market_resolve::id::{Kind, MarketId};
+use tribune_market_resolve::{Match, search};
 
 /// The name of the source, and its profile.
 pub const NAME: &str = "market";

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, Shared};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_binance::rest::Method;
 use tribune_core::{CallContext, Clock, Error, ErrorKind, Principal, Result, ToolOutput};
 use tribune_market_parts::exchange_error;
 
-use super::answers::{self, Answer, Changed, OrderState};
-use super::entry::{Action, Entry, Event, OrderName};
+use super::answers::{self, Answer, Changed, OrderState, Sending};
+use super::entry::{Action, Entry, Event};
 use super::estimate::Estimate;
 use super::journal::Journal;
-use super::order::Order;
+use super::order::{Order, OrderName};
 use super::preview::Previews;
 use super::unresolved::{UnresolvedOrder, UnresolvedOrders};
 use super::{CurrentBook, MAX_PRICE_AGE_MS, Market, Settings};
@@ -59,12 +58,6 @@ pub(super) struct Change {
     /// For the journal; has the symbol.
     pub(super) described: Value,
 }
-
-/// The outcome of a change, shared by all callers.
-pub(super) type Settled = std::result::Result<Arc<Changed>, Arc<Error>>;
-
-/// A change that is being sent or has been sent.
-pub(super) type Sending = Shared<BoxFuture<'static, Settled>>;
 
 impl TradingAccount {
     pub(super) fn new(settings: Settings, signer: Signer, rest: Rest, market: Arc<dyn Market>) -> Result<Self> {

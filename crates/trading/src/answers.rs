@@ -1,11 +1,14 @@
 //! The exchange's answers about an account and its orders.
 
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use tribune_core::{Clock, JsonObject};
+use tribune_core::{Clock, Error, JsonObject};
 
-use super::entry::OrderName;
+use super::order::OrderName;
 use tribune_binance::model::Millis;
 use tribune_binance::moment::Stamped;
 use tribune_binance::number::{Notional, Price, Quantity};
@@ -79,6 +82,12 @@ pub(super) struct Changed {
     /// The exchange accepted it, but the journal could not be written.
     pub(super) journal_failed: bool,
 }
+
+/// The outcome of a change, shared by all callers.
+pub(super) type Settled = std::result::Result<Arc<Changed>, Arc<Error>>;
+
+/// A change that is being sent or has been sent.
+pub(super) type Sending = Shared<BoxFuture<'static, Settled>>;
 
 /// A trade of this account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,5 @@
 //! The lines of the journal: how one is written, and how they are read back.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,37 +10,10 @@ use serde_json::Value;
 use tribune_binance::moment::Stamped;
 
 use super::answers::OrderState;
+use super::order::OrderName;
 
 /// How many unreadable lines a message names.
 const MAX_NAMED: usize = 5;
-
-/// An order's id: the client's or the exchange's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum OrderName {
-    #[serde(rename = "client_order_id")]
-    Client(String),
-    #[serde(rename = "order_id")]
-    Number(u64),
-}
-
-impl OrderName {
-    /// The exchange's own parameter, and its value.
-    pub(super) fn parameter(&self) -> (&'static str, String) {
-        match self {
-            Self::Client(name) => ("origClientOrderId", name.clone()),
-            Self::Number(number) => ("orderId", number.to_string()),
-        }
-    }
-}
-
-impl fmt::Display for OrderName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Client(name) => write!(f, "client_order_id {name}"),
-            Self::Number(number) => write!(f, "order_id {number}"),
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Action {

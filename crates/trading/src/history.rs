@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answers::OrderState;
-use super::entry::{Action, Entry, Event, OrderName};
+use super::entry::{Action, Entry, Event};
+use super::order::OrderName;
 
 /// How many orders are remembered; the oldest are dropped.
 const MAX_REMEMBERED: usize = 1_000;

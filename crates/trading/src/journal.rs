@@ -151,7 +151,8 @@ fn end_last_line(file: &mut File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{Action, OrderName};
+    use crate::entry::Action;
+    use crate::order::OrderName;
 
     fn entry(event: Event) -> Entry {
         Entry {

@@ -14,6 +14,34 @@ use tribune_market_parts::exchange_error;
 
 const DECIMAL: &str = r"^[0-9]{1,15}(\.[0-9]{1,8})?$";
 
+/// An order's id: the client's or the exchange's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum OrderName {
+    #[serde(rename = "client_order_id")]
+    Client(String),
+    #[serde(rename = "order_id")]
+    Number(u64),
+}
+
+impl OrderName {
+    /// The exchange's own parameter, and its value.
+    pub(super) fn parameter(&self) -> (&'static str, String) {
+        match self {
+            Self::Client(name) => ("origClientOrderId", name.clone()),
+            Self::Number(number) => ("orderId", number.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for OrderName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Client(name) => write!(f, "client_order_id {name}"),
+            Self::Number(number) => write!(f, "order_id {number}"),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum Side {

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tribune_binance::rest::{Endpoint, Method};
 use tribune_core::{CallContext, Error, JsonObject, Principal, Result, ToolOutput, ToolSpec};
 
-use super::account::{Change, JOURNAL_FAILED, Settled, TradingAccount, caller, copy};
-use super::answers::{self, Changed};
-use super::entry::{Action, OrderName};
+use super::account::{Change, JOURNAL_FAILED, TradingAccount, caller, copy};
+use super::answers::{self, Changed, Settled};
+use super::entry::Action;
 use super::estimate::Estimate;
 use super::history::{Outcome, Placement};
-use super::order::{Order, OrderArguments};
+use super::order::{Order, OrderArguments, OrderName};
 use super::preview::{VALID_FOR, client_order_id};
 use super::spec::{CHANGE, spec};
 use super::unresolved::UnresolvedOrder;

@@ -10,7 +10,7 @@ use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use tribune_core::{Clock, Error, Principal, Result};
 
-use super::account::Sending;
+use super::answers::Sending;
 use super::order::Order;
 
 pub(super) const VALID_FOR: Duration = Duration::from_secs(60);

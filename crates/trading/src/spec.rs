@@ -9,7 +9,7 @@ use serde_json::Value;
 use tribune_core::{CallDisplay, Error, Hints, JsonObject, Result, ToolSpec};
 
 use super::answers::Answer;
-use super::entry::OrderName;
+use super::order::OrderName;
 
 /// Reads an external account that changes all the time.
 pub(super) const LOOK: Hints = Hints {

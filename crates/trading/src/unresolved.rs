@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::entry::{Action, Entry, Event, OrderName};
+use super::entry::{Action, Entry, Event};
+use super::order::OrderName;
 
 /// The exchange accepts an order until its `recvWindow` ends, with a margin for clocks and its own work. Only after that
 /// is a missing order known never to have arrived.

@@ -12,11 +12,11 @@ use tribune_core::{Document, DocumentId, JsonObject, Result};
 
 use super::AnyFigures;
 use super::time::Time;
-use crate::id::{Kind, MarketId};
 use crate::market::{BookReading, Market, Origin};
 use tribune_binance::feed::BookState;
 use tribune_binance::model::{Millis, Symbol};
 use tribune_binance::moment::Moment;
+use tribune_market_resolve::id::{Kind, MarketId};
 
 /// Where a citation record keeps its values, in the metadata of its document.
 const RECORD: &str = "answer";

@@ -51,11 +51,11 @@ use tribune_analytics::Unavailable;
 use tribune_core::{Error, Result};
 use tribune_page::{Headline, Panel};
 
-use crate::id::{AnalyticsKind, Kind, MarketId};
 use crate::market::Market;
-use crate::resolve::asset_name;
 use klines::Range;
 use tribune_binance::model::Symbol;
+use tribune_market_resolve::asset_name;
+use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
 
 /// The figures of one kind of answer.
 pub(crate) trait Figures {

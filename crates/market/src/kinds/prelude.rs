@@ -17,5 +17,5 @@ pub(super) use super::page::{Page, barred, figure, listing, number, places_of};
 pub(super) use super::table::{Keep, Row, Table, row};
 pub(super) use super::time::Time;
 pub(super) use super::{Figures, decimal, no_figures, pair_name, short, standing_sentence};
-pub(super) use crate::id::{AnalyticsKind, Kind};
 pub(super) use crate::market::{BookReading, Market, NOT_KEPT, Origin, TradesReading};
+pub(super) use tribune_market_resolve::id::{AnalyticsKind, Kind};

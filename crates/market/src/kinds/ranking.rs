@@ -10,9 +10,9 @@ use tribune_page::text::{dash, padded, plain, sum};
 
 use super::AnyFigures;
 use super::prelude::*;
-use crate::id::MarketId;
 use days::{Days, quote_asset};
 use tribune_analytics::ranking::{Order, Place, Ranking, percent};
+use tribune_market_resolve::id::MarketId;
 
 /// The streams of an exchange are never silent for so long.
 pub(crate) const SILENT_MS: u64 = 5_000;

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 use super::{About, Answer, AnyFigures, pair_name, short};
 use super::{anomalies, flow, health, info, open_candle, ranking, ticker, trades};
-use crate::id::{AnalyticsKind, Kind, MarketId};
 use crate::market::{BookReading, Market};
 use ranking::SILENT_MS;
 use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::written;
 use tribune_binance::number::Price;
+use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
 
 /// What a search result says, and the answer that its page shows.
 pub(crate) struct Found {

@@ -13,11 +13,11 @@ use tribune_core::Result;
 
 use super::worth::by_worth;
 use super::{Market, NOTABLE_OFFSET_MS};
-use crate::resolve::SymbolTable;
 use tribune_binance::feed::Day;
 use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::Moment;
 use tribune_binance::rest::{self, RestError, Ticker};
+use tribune_market_resolve::SymbolTable;
 
 /// Symbols come and go a few times a day.
 const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::resolve::SymbolTable;
 use tribune_binance::feed::Board;
 use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_market_resolve::SymbolTable;
 
 /// The unit.
 const UNIT: &str = "USDT";

@@ -11,7 +11,6 @@ use tribune_core::{Clock, Result};
 
 use super::cache::{Cache, Found};
 use super::now::Look;
-use crate::id::{AnalyticsKind, Kind, MarketId};
 use crate::kinds::flow::FLOW_SECS;
 use crate::kinds::ranking::SILENT_MS;
 use crate::kinds::{self, Answer, AnyFigures, Page};
@@ -19,6 +18,7 @@ use crate::market::{BookReading, Market, Origin};
 use tribune_analytics::Published;
 use tribune_binance::feed::BookState;
 use tribune_binance::model::Interval;
+use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
 
 /// Levels asked for where the book is not live: enough for a picture, at half the weight of a thousand.
 const ASKED_LEVELS: u32 = 500;

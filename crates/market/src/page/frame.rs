@@ -6,8 +6,8 @@ use tribune_page::{Badge, Board, Tone};
 
 use crate::kinds::{About, Provenance};
 use crate::market::{ASKED_EACH_TIME, NOT_KEPT};
-use crate::resolve::asset_name;
 use tribune_binance::feed::BookState;
+use tribune_market_resolve::asset_name;
 
 /// How far the book can be trusted, or could be when it was cited: nothing of that is about now.
 fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {

@@ -9,12 +9,12 @@ use tribune_core::Document;
 use tribune_page::{Board, Panel};
 
 use super::asked::Pages;
-use crate::id::{Kind, MarketId};
 use crate::kinds::klines::{self, Range};
 use crate::kinds::{AnyFigures, Kept, Record};
 use crate::market::Market;
 use tribune_binance::candles::open_time;
 use tribune_binance::model::Interval;
+use tribune_market_resolve::id::{Kind, MarketId};
 
 const CANDLES: usize = 60;
 /// Candles of a citation never change; they are kept for those who open the same page soon.

@@ -18,7 +18,6 @@ use super::cache::Found;
 use super::frame::frame;
 use super::panels::{missing, settled};
 use super::{dated, drawn};
-use crate::id::{AnalyticsKind, Kind, MarketId};
 use crate::kinds::book::Bests;
 use crate::kinds::cost::cost_table;
 use crate::kinds::ticker::Ticker;
@@ -32,6 +31,7 @@ use tribune_binance::moment::Moment;
 use tribune_binance::number::Notional;
 use tribune_market_parts::book::{Pair, depth_chart, imbalance_line, ladder, spread_line};
 use tribune_market_parts::parts::links;
+use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
 use tribune_page::text::{age as age_text, places};
 
 /// The candles of a page about a market, and of one that is too young for a picture of these.

@@ -3,7 +3,7 @@
 use tribune_page::parts::panel;
 use tribune_page::{Content, Panel, Width};
 
-use crate::id::{AnalyticsKind, Kind};
+use tribune_market_resolve::id::{AnalyticsKind, Kind};
 
 /// The panels of a page, by key: all of them are there at every look.
 const fn panels_of(kind: Kind) -> &'static [(&'static str, &'static str, Width)] {

@@ -14,7 +14,6 @@ use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 use tribune_page::{Board, Content, Panel, Tone, View};
 
 use super::then;
-use crate::id::MarketId;
 use crate::kinds::Surroundings;
 use crate::kinds::{self, Answer, AnyFigures, Kept, Record, fields_of};
 use crate::market::{self, Market};
@@ -25,6 +24,7 @@ use tribune_binance::number::Notional;
 use tribune_binance::rest;
 use tribune_citations::Citations;
 use tribune_citations::records::Records;
+use tribune_market_resolve::id::MarketId;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const SYMBOL: &str = "BTCUSDT";

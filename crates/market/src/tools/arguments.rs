@@ -4,12 +4,12 @@ use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
 use crate::kinds::klines::Range;
-use crate::resolve::SymbolTable;
 use tribune_analytics::cost::{Action, Size};
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::{Interval, Millis};
 use tribune_binance::moment::parse_time;
 use tribune_binance::number::{InvalidNumber, Notional, Price, Quantity};
+use tribune_market_resolve::SymbolTable;
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
 

@@ -8,10 +8,10 @@ use jiff::civil::Date;
 use tribune_analytics::Feed;
 use tribune_binance::model::{Millis, Symbol};
 use tribune_core::{Clock, ErrorKind, Result};
-use tribune_market::id::Kind;
 use tribune_market::market::Market;
-use tribune_market::resolve::{SymbolTable, asset_name, search};
 use tribune_market::spelled_symbol;
+use tribune_market_resolve::id::Kind;
+use tribune_market_resolve::{SymbolTable, asset_name, search};
 use tribune_reports::exchange::{Exchange, Fit, Found, Names, Symbols};
 use tribune_trading::{CurrentBook, MAX_PRICE_AGE_MS};
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tribune_core::Secret;
 use tribune_corpus::EmbedderChoice;
-use tribune_market::id::MarketId;
+use tribune_market_resolve::id::MarketId;
 use tribune_server::{ProfileSpec, Settings};
 use tribune_storage::Backend;
 

@@ -73,7 +73,7 @@ async fn page_has_the_same_panels_at_every_look() {
         // Nothing that the answer has a picture of is left out.
         let document = DocumentId::parse(id).expect("an id");
         let market_id = MarketId::parse(&document).expect("ours").expect("a market's");
-        if market_id.kind() == crate::id::Kind::Ticker {
+        if market_id.kind() == tribune_market_resolve::id::Kind::Ticker {
             continue;
         }
         let answer = kinds::load(&bench.market, &market_id).await.expect("an answer");

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use tribune_binance::model::Interval;
 
-use super::intervals::Length;
-use super::mentions::{Mention, Mentions};
-use super::parts::{Part, What, parts};
-use super::symbols::SymbolTable;
-use super::tokens::tokens;
-use super::words::{DEFAULT_INTERVAL, Meaning, Sense};
 use crate::id::Kind;
+use crate::intervals::Length;
+use crate::mentions::{Mention, Mentions};
+use crate::parts::{Part, What, parts};
+use crate::symbols::SymbolTable;
+use crate::tokens::tokens;
+use crate::words::{DEFAULT_INTERVAL, Meaning, Sense};
 
 /// Intervals that one query asks for at most.
 const MAX_INTERVALS: usize = 3;
 
 #[derive(Debug, Default)]
-pub(super) struct Question<'t> {
+pub(crate) struct Question<'t> {
     pub mentions: Vec<Mention<'t>>,
     /// The quote of all the markets that the query asks for.
     pub all_markets: Option<&'t Arc<str>>,

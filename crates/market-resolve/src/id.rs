@@ -37,7 +37,7 @@ impl AnalyticsKind {
             .map_or("", |(name, _)| name)
     }
 
-    pub(crate) fn named(text: &str) -> Option<Self> {
+    pub fn named(text: &str) -> Option<Self> {
         ANALYSES.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
     }
 }
@@ -85,7 +85,7 @@ impl Kind {
     }
 
     /// The kind of a scheme whose ids have only a symbol behind it.
-    pub(crate) fn of_scheme(scheme: &str) -> Option<Self> {
+    pub fn of_scheme(scheme: &str) -> Option<Self> {
         PLAIN.iter().find(|(known, _)| *known == scheme).map(|(_, kind)| *kind)
     }
 }

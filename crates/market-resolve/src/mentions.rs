@@ -2,16 +2,16 @@
 
 use tribune_binance::model::Symbol;
 
-use super::assets;
-use super::matched::MatchedOn;
-use super::parts::{Part, What};
-use super::symbols::SymbolTable;
-use super::tokens::Gap;
-use super::words::Meaning;
+use crate::assets;
+use crate::matched::MatchedOn;
+use crate::parts::{Part, What};
+use crate::symbols::SymbolTable;
+use crate::tokens::Gap;
+use crate::words::Meaning;
 
 /// A market that a query names.
 #[derive(Debug)]
-pub(super) struct Mention<'t> {
+pub(crate) struct Mention<'t> {
     /// The market, then others that the same words can mean, best first.
     pub symbols: Vec<&'t Symbol>,
     pub on: MatchedOn,
@@ -37,7 +37,7 @@ impl Named<'_> {
 
 /// The assets and pairs of a query.
 #[derive(Debug)]
-pub(super) struct Mentions<'p, 't> {
+pub(crate) struct Mentions<'p, 't> {
     table: &'t SymbolTable,
     parts: &'p [Part<'t>],
     named: Vec<Named<'t>>,

@@ -13,15 +13,15 @@ use tribune_binance::model::Interval;
 static WORDS: &str = include_str!("words.tsv");
 
 /// Candles of this interval are meant where a query names none.
-pub(super) const DEFAULT_INTERVAL: Interval = Interval::H1;
+pub(crate) const DEFAULT_INTERVAL: Interval = Interval::H1;
 
 /// Most words that a phrase or a name has.
-pub(super) const MAX_PHRASE_WORDS: usize = 5;
+pub(crate) const MAX_PHRASE_WORDS: usize = 5;
 
 /// As the first column of the table has it; the last three are written with what they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Meaning {
+pub(crate) enum Meaning {
     Noise,
     Market,
     Coin,
@@ -48,7 +48,7 @@ pub(super) enum Meaning {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sense {
+pub(crate) struct Sense {
     pub meaning: Meaning,
     /// Also a word of everyday English: does not show that a market is meant.
     pub is_weak: bool,
@@ -70,7 +70,7 @@ impl Sense {
     }
 }
 
-pub(super) struct Words(HashMap<&'static str, Sense>);
+pub(crate) struct Words(HashMap<&'static str, Sense>);
 
 impl Words {
     pub fn known() -> &'static Self {

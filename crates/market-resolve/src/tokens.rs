@@ -7,7 +7,7 @@ const MAX_CHARS: usize = 1_000;
 
 /// What stands before a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Gap {
+pub(crate) enum Gap {
     /// Spaces, or punctuation without a meaning here.
     Space,
     /// `/` or an arrow: what stands on its sides is a pair.
@@ -25,7 +25,7 @@ impl Gap {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Token {
+pub(crate) struct Token {
     /// As typed, in NFKC.
     pub text: String,
     /// In lower case.
@@ -53,7 +53,7 @@ const SEPARATORS: [char; 2] = [',', '.'];
 const CURRENCY_SIGNS: [char; 9] = ['₿', '€', '£', '¥', '₺', '₽', '₩', '₹', '₴'];
 const APOSTROPHES: [char; 3] = ['\'', '\u{2018}', '\u{2019}'];
 
-pub(super) fn tokens(query: &str) -> Vec<Token> {
+pub(crate) fn tokens(query: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut between = String::new();
     let mut word = String::new();
@@ -120,13 +120,13 @@ fn gap(between: &str) -> Gap {
 }
 
 /// The words of a name, as a query's words are compared with them.
-pub(super) fn phrase(text: &str) -> String {
+pub(crate) fn phrase(text: &str) -> String {
     let folded: Vec<String> = tokens(text).into_iter().map(|token| token.folded).collect();
     folded.join(" ")
 }
 
 /// Whether one insertion, deletion, substitution or swap of neighbours makes `a` of `b`.
-pub(super) fn is_one_edit_apart(a: &str, b: &str) -> bool {
+pub(crate) fn is_one_edit_apart(a: &str, b: &str) -> bool {
     // A character has at most four bytes.
     a.len().abs_diff(b.len()) <= 4 && strsim::osa_distance(a, b) == 1
 }

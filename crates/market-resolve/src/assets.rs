@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use super::tokens::{is_one_edit_apart, phrase};
-use super::words::{Meaning, Words};
+use crate::tokens::{is_one_edit_apart, phrase};
+use crate::words::{Meaning, Words};
 
 static ASSETS: &str = include_str!("assets.tsv");
 static EVERYDAY: &str = include_str!("everyday.txt");
@@ -22,17 +22,17 @@ const MONEY: &[&str] = &[
 /// Quotes that "dollar" stands for, if the exchange has no market in dollars.
 const DOLLARS: &[&str] = &["USD", "USDT", "USDC", "FDUSD", "TUSD", "BUSD", "USDP", "USD1"];
 
-pub(super) fn is_money(ticker: &str) -> bool {
+pub(crate) fn is_money(ticker: &str) -> bool {
     MONEY.contains(&ticker)
 }
 
 /// Whether a market's quote is the one that was asked for.
-pub(super) fn is_quote(asked: &str, quote: &str) -> bool {
+pub(crate) fn is_quote(asked: &str, quote: &str) -> bool {
     asked == quote || (asked == "USD" && DOLLARS.contains(&quote))
 }
 
 /// The base, of at least three letters, and the money that one word is made of: `xbtusd`, `btceur`.
-pub(super) fn split_money(folded: &str) -> impl Iterator<Item = (&str, &'static str)> {
+pub(crate) fn split_money(folded: &str) -> impl Iterator<Item = (&str, &'static str)> {
     MONEY.iter().filter_map(|money| {
         let at = folded.len().checked_sub(money.len()).filter(|at| *at >= 3)?;
         let (base, quote) = folded.split_at_checked(at)?;
@@ -41,7 +41,7 @@ pub(super) fn split_money(folded: &str) -> impl Iterator<Item = (&str, &'static 
 }
 
 /// Whether a lower-case word or name also belongs to everyday English. Words of one or two letters and numbers do.
-pub(super) fn is_everyday(folded: &str) -> bool {
+pub(crate) fn is_everyday(folded: &str) -> bool {
     static WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         let lines = EVERYDAY.lines().filter(|line| !line.starts_with('#'));
         lines.flat_map(str::split_ascii_whitespace).collect()
@@ -58,7 +58,7 @@ pub(super) fn is_everyday(folded: &str) -> bool {
     folded.split(' ').all(is_word)
 }
 
-pub(super) struct Assets {
+pub(crate) struct Assets {
     names: HashMap<&'static str, &'static str>,
     /// Names and aliases, folded, with the tickers that they stand for.
     by_phrase: HashMap<String, Vec<&'static str>>,
@@ -147,8 +147,8 @@ impl Assets {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::MAX_PHRASE_WORDS;
     use super::*;
+    use crate::words::MAX_PHRASE_WORDS;
 
     #[test]
     fn asset_lines_are_well_formed() {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use tribune_core::{DocumentId, Links};
 
-use super::matched::MatchedOn;
-use super::mentions::Mention;
-use super::question::Question;
-use super::symbols::SymbolTable;
-use super::words::DEFAULT_INTERVAL;
 use crate::id::{AnalyticsKind, Kind, MarketId};
+use crate::matched::MatchedOn;
+use crate::mentions::Mention;
+use crate::question::Question;
+use crate::symbols::SymbolTable;
+use crate::words::DEFAULT_INTERVAL;
 use tribune_binance::model::{Symbol, SymbolStatus};
 
 /// A document that answers a query.

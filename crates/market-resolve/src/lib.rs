@@ -1,4 +1,5 @@
-//! From keywords to market documents: which markets, which kind of document, which interval.
+//! From keywords to market documents: which markets, which kind of document, which interval. Nothing here asks the
+//! exchange.
 //!
 //! A query passes through these steps:
 //!
@@ -8,9 +9,12 @@
 //! 4. `question`: markets, kinds and intervals together
 //! 5. `rank`: documents, best first
 //!
-//! `symbols` indexes the markets of the exchange.
+//! `symbols` indexes the markets of the exchange; [`id`] has the ids of documents.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 mod assets;
+pub mod id;
 mod intervals;
 mod matched;
 mod mentions;

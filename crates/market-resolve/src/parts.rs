@@ -5,19 +5,19 @@
 
 use jiff::civil::Date;
 
-use super::assets::{self, Assets};
-use super::intervals::{self, Length};
-use super::matched::MatchedOn;
-use super::symbols::SymbolTable;
-use super::tokens::{Gap, Token};
-use super::words::{MAX_PHRASE_WORDS, Meaning, Sense, Words};
+use crate::assets::{self, Assets};
+use crate::intervals::{self, Length};
+use crate::matched::MatchedOn;
+use crate::symbols::SymbolTable;
+use crate::tokens::{Gap, Token};
+use crate::words::{MAX_PHRASE_WORDS, Meaning, Sense, Words};
 use tribune_binance::model::Symbol;
 
 /// How often rejected assets are read again.
 const MAX_ROUNDS: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(crate) enum Doubt {
     Certain,
     /// A ticker in lower case that is no everyday word.
     Ticker,
@@ -32,7 +32,7 @@ pub(super) enum Doubt {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Asset<'t> {
+pub(crate) struct Asset<'t> {
     /// What the name stands for; not all need be traded.
     pub tickers: Vec<&'t str>,
     /// The market, where the word names one.
@@ -63,7 +63,7 @@ impl<'t> Asset<'t> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum What<'t> {
+pub(crate) enum What<'t> {
     Asset(Asset<'t>),
     Word(Sense),
     Length(Length),
@@ -72,7 +72,7 @@ pub(super) enum What<'t> {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Part<'t> {
+pub(crate) struct Part<'t> {
     start: usize,
     /// How many tokens it takes.
     pub words: usize,
@@ -127,7 +127,7 @@ impl<'t> Part<'t> {
 }
 
 /// The parts of a query, without assets that are in doubt.
-pub(super) fn parts<'t>(table: &'t SymbolTable, tokens: &[Token], today: Date) -> Vec<Part<'t>> {
+pub(crate) fn parts<'t>(table: &'t SymbolTable, tokens: &[Token], today: Date) -> Vec<Part<'t>> {
     let mut reader = Reader {
         table,
         tokens,

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::assets::{self, Assets};
-use super::tokens::{is_one_edit_apart, phrase};
+use crate::assets::{self, Assets};
+use crate::tokens::{is_one_edit_apart, phrase};
 use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::number::Notional;
 
@@ -116,7 +116,7 @@ impl SymbolTable {
     }
 
     /// The asset of this ticker that is traded, as the exchange writes it.
-    pub(super) fn base(&self, ticker: &str) -> Option<&str> {
+    pub(crate) fn base(&self, ticker: &str) -> Option<&str> {
         self.by_base.get_key_value(ticker).map(|(base, _)| &**base)
     }
 
@@ -130,7 +130,7 @@ impl SymbolTable {
     }
 
     /// The quote that a ticker asks for; dollars are the first stablecoin of them.
-    pub(super) fn quote_asked(&self, ticker: &str) -> Option<&Arc<str>> {
+    pub(crate) fn quote_asked(&self, ticker: &str) -> Option<&Arc<str>> {
         let moneys = self.moneys();
         moneys.into_iter().find(|quote| assets::is_quote(ticker, quote))
     }
@@ -185,7 +185,7 @@ impl SymbolTable {
     }
 
     /// Symbols whose name a text misspells by one edit in the quote: an edit in the base would be another asset.
-    pub(super) fn mistyped(&self, word: &str) -> Vec<&Symbol> {
+    pub(crate) fn mistyped(&self, word: &str) -> Vec<&Symbol> {
         let wanted = key(word);
         let is_long = wanted.chars().count() > MIN_FUZZY_CHARS;
         self.of_longest_base(&wanted)
@@ -194,7 +194,7 @@ impl SymbolTable {
     }
 
     /// Where a symbol stands among all: by status, quote and volume.
-    pub(super) fn place(&self, symbol: &Symbol) -> usize {
+    pub(crate) fn place(&self, symbol: &Symbol) -> usize {
         let at = self.listing.by_key.get(&key(&symbol.name));
         at.and_then(|at| self.places.get(*at)).copied().unwrap_or(usize::MAX)
     }

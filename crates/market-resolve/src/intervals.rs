@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use tribune_binance::model::Interval::{self, D1, H1, H4, M1, M5, M15, W1};
 
-use super::tokens::Token;
+use crate::tokens::Token;
 
 /// Candles in one document: a past time needs an interval long enough for them to reach it.
 const CANDLES: i64 = 120;
@@ -17,7 +17,7 @@ const DAY: i64 = 24 * HOUR;
 
 /// What a length of time or a date asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Length {
+pub(crate) enum Length {
     /// Candles of this interval.
     Every(Interval),
     /// A past time that candles of this interval reach.
@@ -65,7 +65,7 @@ const FUTURE: &[&str] = &["next", "coming", "nächsten", "próximos", "prochains
 type Unit = (&'static str, i64);
 
 /// The length of time or date at the start of `tokens`, and how many of them it takes.
-pub(super) fn length(tokens: &[Token], today: Date) -> Option<(Length, usize)> {
+pub(crate) fn length(tokens: &[Token], today: Date) -> Option<(Length, usize)> {
     let first = tokens.first()?;
     if let Some(found) = date(tokens, today) {
         return Some(found);
@@ -177,9 +177,9 @@ fn date(tokens: &[Token], today: Date) -> Option<(Length, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tokens::tokens;
     use super::Length::{Day, Every, Future, Now, Past, Unit};
     use super::*;
+    use crate::tokens::tokens;
 
     #[test]
     fn lengths_are_read_in_usual_spellings() {

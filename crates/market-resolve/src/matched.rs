@@ -27,7 +27,7 @@ impl MatchedOn {
         self.described().0
     }
 
-    pub(super) const fn score(self) -> f32 {
+    pub(crate) const fn score(self) -> f32 {
         self.described().1
     }
 
