@@ -25,7 +25,7 @@ pub enum Standing {
     Exact,
     /// An established estimate, within its stated limits.
     Sound,
-    /// Says what was, and nothing of what will be.
+    /// Describes the past; predicts nothing.
     Descriptive,
     /// One choice among many that would do.
     Convention,

@@ -38,7 +38,7 @@ impl Taken {
     }
 }
 
-/// How many single trades it stands for; `None` if its ids are impossible.
+/// The number of single trades in this aggregate; `None` if its ids are impossible.
 pub(crate) fn trade_count(trade: &Trade) -> Option<u64> {
     trade.last_id.checked_sub(trade.first_id)?.checked_add(1)
 }

@@ -41,7 +41,7 @@ pub struct Place {
     pub symbol: Arc<str>,
     pub last: Price,
     pub quote_volume: Notional,
-    /// Of what is traded of all.
+    /// Share of the turnover of all markets.
     pub share: Option<Decimal>,
     /// Against the price of 24 hours ago.
     pub change: Option<Decimal>,
@@ -109,7 +109,7 @@ impl Ranking {
         self.places.iter().filter(went).count()
     }
 
-    /// What the most traded have of what is traded of all.
+    /// Share of the most traded markets in the turnover of all.
     pub fn share_of_first(&self, most: usize) -> Option<f64> {
         let mut shares = self.places.iter().take(most).map(|place| place.share);
         let sum = shares.try_fold(Decimal::ZERO, |sum, share| sum.checked_add(share?));

@@ -34,13 +34,13 @@ pub struct Trade {
     pub quantity: Quantity,
     pub time: Millis,
     pub aggressor: Aggressor,
-    /// Ids of the first and last trade it stands for; equal for a single trade.
+    /// Ids of the first and last trade of the aggregate; equal for a single trade.
     pub first_id: u64,
     pub last_id: u64,
 }
 
 impl Trade {
-    /// How many trades it stands for.
+    /// The number of trades in the aggregate.
     pub const fn count(&self) -> u64 {
         self.last_id.saturating_sub(self.first_id) + 1
     }

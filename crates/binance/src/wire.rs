@@ -35,7 +35,7 @@ where
     deserializer.deserialize_str(Text(PhantomData))
 }
 
-/// `None` for zero, which is how the exchange writes that there is none.
+/// `None` for zero, which the exchange writes for a missing value.
 pub fn nonzero<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -63,7 +63,7 @@ pub fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Millis, D::E
     Err(de::Error::custom("not a time"))
 }
 
-/// `None` for zero, which stands for never.
+/// `None` for zero, which the exchange writes for never.
 pub fn known_millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Millis>, D::Error> {
     Ok(Some(millis(deserializer)?).filter(|time| *time > 0))
 }

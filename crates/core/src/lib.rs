@@ -10,7 +10,7 @@
 //! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
 //! - [`links`]: [`Links`], the addresses that answers cite;
 //! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
-//! - [`user`]: [`UserId`], the name of whoever owns something;
+//! - [`user`]: [`UserId`], the name of an owner;
 //! - [`context`]: who calls, until when, and how to say "still working";
 //! - [`error`]: one error type with a kind that the edges map to MCP and HTTP;
 //! - [`clock`]: time as a parameter;

@@ -133,7 +133,7 @@ impl Hub {
         self.write_streams().remove(&symbol.to_lowercase());
     }
 
-    /// The kinds of a symbol's streams to which somebody listens.
+    /// The kinds of a symbol's streams that have listeners.
     pub fn kinds(&self, symbol: &str) -> Vec<String> {
         let streams = self.read_streams();
         streams

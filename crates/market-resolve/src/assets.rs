@@ -19,7 +19,7 @@ const MONEY: &[&str] = &[
     "UAH", "ZAR",
 ];
 
-/// Quotes that "dollar" stands for, if the exchange has no market in dollars.
+/// Quotes that "dollar" means if the exchange has no market in dollars.
 const DOLLARS: &[&str] = &["USD", "USDT", "USDC", "FDUSD", "TUSD", "BUSD", "USDP", "USD1"];
 
 pub(crate) fn is_money(ticker: &str) -> bool {
@@ -60,7 +60,7 @@ pub(crate) fn is_everyday(folded: &str) -> bool {
 
 pub(crate) struct Assets {
     names: HashMap<&'static str, &'static str>,
-    /// Names and aliases, folded, with the tickers that they stand for.
+    /// Names and aliases, folded, with their tickers.
     by_phrase: HashMap<String, Vec<&'static str>>,
     /// Names that may be misspelt, sorted.
     long: Vec<(String, Vec<&'static str>)>,
@@ -111,7 +111,7 @@ impl Assets {
         known.or_else(|| MONEY.iter().copied().find(|money| *money == ticker))
     }
 
-    /// Tickers that a folded name stands for.
+    /// The tickers of a folded name.
     pub fn named(&self, phrase: &str) -> &[&'static str] {
         self.by_phrase.get(phrase).map_or(&[], Vec::as_slice)
     }

@@ -19,7 +19,7 @@ pub enum AnalyticsKind {
     Health,
 }
 
-/// As they stand in an id.
+/// As written in an id.
 const ANALYSES: [(&str, AnalyticsKind); 5] = [
     ("order_flow", AnalyticsKind::OrderFlow),
     ("volume_profile", AnalyticsKind::VolumeProfile),
@@ -29,7 +29,7 @@ const ANALYSES: [(&str, AnalyticsKind); 5] = [
 ];
 
 impl AnalyticsKind {
-    /// As it stands in an id.
+    /// As written in an id.
     pub fn as_str(self) -> &'static str {
         ANALYSES
             .iter()
@@ -55,7 +55,7 @@ pub enum Kind {
     Analytics(AnalyticsKind),
     /// All of it at once; only of symbols that are always tracked.
     Report,
-    /// All markets of one quote asset, which stands in the place of the symbol.
+    /// All markets of one quote asset; the id has the asset where others have the symbol.
     Markets,
 }
 

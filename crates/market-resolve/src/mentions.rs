@@ -42,7 +42,7 @@ pub(crate) struct Mentions<'p, 't> {
     parts: &'p [Part<'t>],
     named: Vec<Named<'t>>,
     excluded: Vec<&'t str>,
-    /// Words that name what is not traded.
+    /// Words that name assets that are not traded.
     pub unknown: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A query's tokens as parts: assets, words with a sense, lengths of time, numbers, and what is unknown.
+//! A query's tokens as parts: assets, words with a sense, lengths of time, numbers, and unknown words.
 //!
 //! A part that may be an asset or something else carries a doubt. Doubts are settled by the other parts: rejected assets
 //! are read again as ordinary words.
@@ -33,7 +33,7 @@ pub(crate) enum Doubt {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Asset<'t> {
-    /// What the name stands for; not all need be traded.
+    /// The tickers of the name; not all need be traded.
     pub tickers: Vec<&'t str>,
     /// The market, where the word names one.
     pub symbol: Option<&'t Symbol>,

@@ -38,7 +38,7 @@ const OTHER_QUOTES: usize = 4;
 /// Documents that were not asked for rank behind equally good answers of other sources.
 const SIBLING_COVERAGE: f32 = 0.9;
 
-/// What is offered of a symbol beside what was asked for.
+/// Documents of a symbol offered beside the one asked for.
 const SIBLINGS: &[Kind] = &[
     Kind::OrderBook,
     Kind::Klines(DEFAULT_INTERVAL),
@@ -152,7 +152,7 @@ impl Answer<'_, '_> {
             }));
     }
 
-    /// What is asked for answers the whole question; what is offered beside it accounts for its own words only.
+    /// The document asked for covers the whole query; one offered beside it covers only its own words.
     fn coverage(&self, mention: &Mention<'_>, kind: Kind) -> f32 {
         let question = self.question;
         let asked = question.kinds.iter().find(|(asked, _)| *asked == kind);

@@ -143,7 +143,7 @@ impl SymbolTable {
         moneys.into_iter().map(|(money, _)| money).collect()
     }
 
-    /// Symbols for the message that there is none of this name: of the same base, or spelt nearly so.
+    /// Suggestions for an unknown symbol: the same base, or a similar spelling.
     pub fn near(&self, name: &str, most: usize) -> Vec<&Symbol> {
         let wanted = key(name);
         let named = Assets::known().named(&phrase(name)).iter().copied();

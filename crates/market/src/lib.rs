@@ -3,7 +3,7 @@
 //! - [`market`]: the feed, the exchange's REST interface and the list of symbols together
 //! - [`kinds`]: one file a kind of answer: its struct, how it is loaded, its sentences, snippet and page
 //! - `page`: what pages show around the kinds
-//! - `citing`: records of what is answered and found
+//! - `citing`: citation records of answers and search results
 //! - [`source`], `tools`: the market as Tribune has it; [`config`]: `[market]` and [`build`]
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]

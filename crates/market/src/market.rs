@@ -55,7 +55,7 @@ pub struct Market {
     known: Arc<Known>,
 }
 
-/// What is known of the market whoever asks.
+/// The state of the market, shared by all callers.
 struct Known {
     settings: Settings,
     table: ArcSwapOption<SymbolTable>,
@@ -70,7 +70,7 @@ struct Known {
     /// Counts attempts to load the table.
     tried: watch::Sender<u64>,
     revision: AtomicU64,
-    /// How each symbol ranks by what is traded of it in a day; 0 is the most traded.
+    /// The rank of each symbol by its turnover of a day; 0 is the most traded.
     ranks: ArcSwap<HashMap<Arc<str>, usize>>,
     deep: deep::DeepLooks,
 }
@@ -156,7 +156,7 @@ impl Market {
         self.rest.governor()
     }
 
-    /// Grows with every change of what is traded.
+    /// Grows with every change of the list of symbols.
     pub fn revision(&self) -> u64 {
         self.known.revision.load(Ordering::Relaxed)
     }
@@ -195,12 +195,12 @@ impl Market {
         *self.known.tried.borrow() > 0
     }
 
-    /// When the exchange last told what is traded.
+    /// When the exchange last sent its list of symbols.
     pub fn symbols_loaded(&self) -> Moment {
         *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The symbols that are tracked whether or not somebody asks.
+    /// The symbols that are always tracked.
     pub fn always_tracked(&self) -> Vec<Arc<str>> {
         let books = self.feed.books();
         let pinned = books.iter().filter(|book| book.is_pinned());
@@ -226,7 +226,7 @@ impl Market {
         }
     }
 
-    /// Of a symbol that is listed, but of which the exchange says what cannot be read.
+    /// For a listed symbol whose rules cannot be read.
     fn unreadable(&self, name: &str) -> Option<Error> {
         let unreadable = self.known.unreadable.load();
         let (name, why) = unreadable.get_key_value(&name.trim().to_uppercase())?;
@@ -254,7 +254,7 @@ impl Market {
         self.known.ranks.load().get(symbol).copied().unwrap_or(usize::MAX)
     }
 
-    /// The live book of a symbol, kept from now on if it was not; `None` if as many as may be are kept already.
+    /// The live book of a symbol, kept from now on if it was not; `None` if the live-book limit is reached.
     pub(crate) fn watched(&self, symbol: &Symbol) -> Option<Arc<Published>> {
         let known = self.feed.lookup(&symbol.name);
         known.or_else(|| self.feed.track(&symbol.name, false, self.rank(&symbol.name)))
@@ -350,7 +350,7 @@ impl Market {
         })
     }
 
-    /// When what is published of a symbol was last known to be so.
+    /// When a symbol's published view was last confirmed.
     pub(crate) fn last_word(&self, tracked: &Published) -> Moment {
         let now = Moment::now(&*self.clock);
         let age = now.monotonic.saturating_duration_since(tracked.confirmed());

@@ -1,6 +1,6 @@
 //! What a page shows of a document. A source fills these types; the other modules draw them.
 //!
-//! Documents are named by the text of their id, so that this crate depends on no other: whoever draws a page passes a
+//! Documents are named by the text of their id, so that this crate depends on no other: the caller that draws a page passes a
 //! function that turns an id into an address ([`Hrefs`]).
 
 use jiff::Timestamp;

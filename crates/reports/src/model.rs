@@ -62,7 +62,7 @@ pub struct Report {
     /// When the fast figures were computed, by the writer's clock.
     #[schemars(regex(pattern = TIME))]
     pub generated_at: String,
-    /// Milliseconds since the exchange last confirmed what is here, by a clock that does not jump.
+    /// Milliseconds since the exchange last confirmed these values, by a monotonic clock.
     pub data_age_ms: u64,
     /// How fresh the data are.
     pub ingestion: Ingestion,
@@ -243,7 +243,7 @@ pub struct VolumeProfile {
     pub window_end_ms: i64,
     /// Single trades of the window, by their ids.
     pub trade_count: u64,
-    /// Share of the window of which all trades are known, to ten places.
+    /// Share of the window whose trades are complete, to ten places.
     #[schemars(range(min = 0, max = 1))]
     pub coverage: Option<f64>,
 }

@@ -204,7 +204,7 @@ mod tests {
 
     fn reader(answers: Vec<Result<Found, Unavailable>>) -> (Reader, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at(1_000_000));
-        // So that there is a past.
+        // The clock needs a past.
         clock.advance_ms(1_000_000);
         (
             Reader::new(Arc::new(Prepared(Mutex::new(answers))), clock.clone()),

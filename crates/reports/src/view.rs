@@ -31,7 +31,7 @@ pub(super) fn now(report: &Report, names: &dyn Names) -> Board {
     }
 }
 
-/// The board of what was cited; `None` if the record has no report that can be read: its text is shown then.
+/// The board of a cited report; `None` if the record has no readable report, whose text is shown instead.
 pub(super) fn then(document: &Document, names: &dyn Names) -> Option<Board> {
     let record = document.metadata.get(REPORT)?;
     let report = Report::deserialize(record).ok()?;

@@ -64,7 +64,7 @@ impl<O: Order> Default for Side<O> {
 }
 
 impl<O: Order> Side<O> {
-    /// Sets what rests at a price; zero removes it, and removing what is not there is normal.
+    /// Sets the quantity at a price; zero removes the level. Removing an absent level is normal.
     pub fn set(&mut self, level: Level) {
         match self.find(level.price) {
             Ok(at) if level.quantity.is_zero() => {
@@ -114,7 +114,7 @@ impl<O: Order> Side<O> {
         both.map(|(&price, &quantity)| Level { price, quantity })
     }
 
-    /// Levels of which none is missing, best first; `reach` is how far the side is known.
+    /// Levels without a gap, best first; `reach` is the last price up to which the side is known.
     pub fn known(&self, reach: Option<Price>) -> impl Iterator<Item = Level> + Clone + '_ {
         let is_known = move |level: &Level| reach.is_none_or(|reach| O::better(level.price, reach).is_ge());
         self.iter().take_while(is_known)

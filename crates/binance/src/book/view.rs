@@ -26,12 +26,12 @@ impl Depth {
         }
     }
 
-    /// Bids of which none is missing, best first.
+    /// Bids without a gap, best first.
     pub fn known_bids(&self) -> impl Iterator<Item = Level> + Clone + '_ {
         self.bids.known(self.bid_reach)
     }
 
-    /// Asks of which none is missing, best first.
+    /// Asks without a gap, best first.
     pub fn known_asks(&self) -> impl Iterator<Item = Level> + Clone + '_ {
         self.asks.known(self.ask_reach)
     }

@@ -90,7 +90,7 @@ impl Health {
     pub fn set_offset_ms(&self, offset: Millis, now: Timestamp) {
         self.offset_ms.store(offset, Ordering::Relaxed);
         let reckoned = now.as_millisecond().saturating_add(offset);
-        // A clock that was set back makes later times of before invalid.
+        // If the clock was set back, times recorded before are in the future: ignore them.
         if self.latest.load(Ordering::Relaxed) > reckoned.saturating_add(NOTABLE_DRIFT_MS) {
             self.latest.store(reckoned, Ordering::Relaxed);
         }

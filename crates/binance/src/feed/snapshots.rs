@@ -17,7 +17,7 @@ const PARALLEL: usize = 4;
 /// Levels a side of a snapshot that is not deep.
 const SHALLOW: u32 = 1_000;
 
-/// Levels of a snapshot of which only the update id is wanted: the cheapest there is.
+/// Levels of a snapshot that is fetched only for its update id: the cheapest request.
 const FEWEST: u32 = 5;
 
 /// What to request from the exchange.

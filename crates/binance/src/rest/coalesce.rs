@@ -21,7 +21,7 @@ use crate::moment::Stamped;
 /// holds where the budget is generous.
 const MAX_REQUESTS: usize = 1024;
 
-/// An answer, shared with whoever asked the same.
+/// An answer, shared by all callers with the same request.
 pub type Shared<T> = Result<Arc<Stamped<T>>, RestError>;
 
 /// A request that runs on a task of its own, so that a caller who goes away takes nothing from the others. Its output
@@ -30,7 +30,7 @@ type Request = futures::future::Shared<BoxFuture<'static, (Instant, Result<Arc<d
 
 pub(super) struct Coalescer {
     requests: Mutex<HashMap<String, Request>>,
-    /// How long an answer is given again; zero shares only what is under way.
+    /// How long an answer is reused; zero shares only requests in flight.
     window: Duration,
     clock: Arc<dyn Clock>,
 }

@@ -107,7 +107,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
     }
 }
 
-/// A name or a word of the exchange's, none of which is long.
+/// A name or a word of the exchange; all are short.
 pub fn word<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<T, D::Error> {
     let word = String::deserialize(deserializer)?;
     if word.len() > MAX_WORD_BYTES {

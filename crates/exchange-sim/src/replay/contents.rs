@@ -45,7 +45,7 @@ struct Position {
     time: Nanos,
 }
 
-/// A snapshot with the line it stands in.
+/// A snapshot with its line.
 type FoundSnapshot = (Position, Levels);
 
 /// What a recording has of one symbol.

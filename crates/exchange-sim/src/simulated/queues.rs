@@ -13,7 +13,7 @@ pub struct Incoming {
     pub side: Side,
     pub limit: Option<Price>,
     pub quantity: Quantity,
-    /// Whether what is not filled at once rests in the book.
+    /// Whether the unfilled rest of an order rests in the book.
     pub rests: bool,
 }
 

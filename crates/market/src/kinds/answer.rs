@@ -273,7 +273,7 @@ impl Record {
         }
     }
 
-    /// The same document for whoever reads its text: the values are for its page alone.
+    /// The document without its typed value, which only the page needs.
     pub(crate) fn without(document: &mut Document) {
         document.metadata.shift_remove(RECORD);
     }

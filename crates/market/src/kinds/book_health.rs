@@ -9,7 +9,7 @@ use tribune_analytics::quotes::{Quotes, quotes};
 use tribune_analytics::walls::Walls;
 use tribune_binance::feed::BookState;
 
-/// Levels a side whose imbalance is told.
+/// Levels of each side that count for the imbalance.
 const TOP_LEVELS: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -138,7 +138,7 @@ mod tests {
             (now.walls[0].quantity_base.to_string(), now.walls[0].age_ms),
             ("80".to_owned(), 6_500)
         );
-        // A wall that is no longer there is not told of; what was looked at stays as it was.
+        // A wall that has gone is left out; the book that was read stays unchanged.
         assert!(watch.walls_in(&view(909, "2"), &tape, 6_500).walls.is_empty());
         assert_eq!(watch.walls(), before);
     }

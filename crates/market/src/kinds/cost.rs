@@ -40,7 +40,7 @@ pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Re
     let mut book = market.book(&symbol).await?;
     let mut worked = cost(&book.view.depth, side, size).map_err(|reason| no_figures(&symbol, &reason))?;
     if !worked.filled && has_more(&book.view.depth, side) {
-        // If the exchange cannot be asked now, what is known says that it is not all.
+        // If the exchange cannot be asked now, the known part of the book says that it is incomplete.
         let deeper = market.deep_book(&symbol).await;
         if let Ok(deeper) = deeper
             && let Ok(better) = cost(&deeper.view.depth, side, size)

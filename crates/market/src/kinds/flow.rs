@@ -69,7 +69,7 @@ fn answer(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs
     Answer::new(kind, symbol, provenance, figures)
 }
 
-/// The part of the window of which every trade is here.
+/// The part of the window whose trades are complete.
 fn covered(reading: &TradesReading, window: Window) -> Window {
     Window {
         // All from a time on is all after the millisecond before.

@@ -88,7 +88,7 @@ pub struct Exchange {
     figures: ExchangeFigures,
 }
 
-/// How many symbols there are, of which quote assets, and what may be asked of the exchange.
+/// The number of symbols, by quote asset, and the exchange's request limits.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ExchangeFigures {
     symbols: usize,

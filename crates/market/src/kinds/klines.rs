@@ -19,7 +19,7 @@ const ATR_PERIOD: usize = 14;
 pub struct Klines {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Of all candles, also of those that are not listed; absent where there are none.
+    /// Over all candles, also those not listed; absent without candles.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     prices: Option<Prices>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,7 +298,7 @@ impl Figures for Klines {
         vec![self.chart(page)]
     }
 
-    /// Of a list that is cut the headline is of the list, and the answer's own figures stand beside it.
+    /// If the list is cut, the headline describes the list, and the panel shows the figures of the whole answer.
     fn shown(&self) -> &'static str {
         match self.is_cut() {
             true => "close_is_final",

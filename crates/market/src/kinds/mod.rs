@@ -2,7 +2,7 @@
 //! record keeps), how it is loaded, its sentences, its snippet and its page. Everything else is generic:
 //!
 //! - [`answer`]: what every answer has around its figures; documents, tool objects and records
-//! - `page`: what figures are drawn with; `surroundings`: the chart and book beside what is cited; `search`: what is found
+//! - `page`: what figures are drawn with; `surroundings`: chart and book beside a citation; `search`: search results
 //! - [`table`], [`known`], [`time`]: rows, figures that may be missing, moments; [`schema`]: output schemas
 //!
 //! A new figure is a field of its struct, and a word in `shown` if the headline or a panel has it: every other figure is
@@ -87,7 +87,7 @@ pub(crate) trait Figures {
         ""
     }
 
-    /// Notes above the page of what was cited.
+    /// Notes above a cited page.
     fn notes(&self, _about: &About) -> Option<String> {
         None
     }
@@ -160,7 +160,7 @@ kinds! {
     AllMarkets = "all_markets", "all markets": ranking::AllMarkets,
 }
 
-/// What documents show, where tools can be told.
+/// Sizes of documents; tools take them as arguments.
 const DOCUMENT_LEVELS: usize = 50;
 const DOCUMENT_CANDLES: usize = 120;
 const DOCUMENT_TRADES: usize = 100;
@@ -205,7 +205,7 @@ fn decimal(number: f64) -> Option<Decimal> {
     number.to_string().parse().ok()
 }
 
-/// Large amounts without what nobody reads of them.
+/// An amount rounded for people.
 fn short(amount: Decimal) -> Decimal {
     let digits = if amount.abs() >= Decimal::ONE_THOUSAND { 0 } else { 4 };
     amount.round_dp(digits).normalize()
@@ -216,7 +216,7 @@ fn no_figures(symbol: &Symbol, reason: &Unavailable) -> Error {
     Error::unavailable(format!("{} has no such figures now: {reason}", symbol.name))
 }
 
-/// How far a figure can be trusted, in a sentence: its standing and what is to be known.
+/// How far a figure can be trusted, in a sentence: its standing and a note.
 fn standing_sentence(standing: tribune_analytics::Standing, note: &str) -> String {
     let standing = serde_json::to_value(standing).unwrap_or_default();
     let word = tribune_page::text::capitalised(standing.as_str().unwrap_or_default());

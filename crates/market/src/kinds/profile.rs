@@ -78,7 +78,7 @@ impl Past {
         Provenance::new(market, Origin::Rest, self.candles.exchange_time, self.candles.received)
     }
 
-    /// Those of which the histogram is made.
+    /// The trades or candles that the histogram counts.
     pub(super) fn used(&self) -> impl Iterator<Item = &Candle> {
         let candles = self.candles.value.iter();
         candles.filter(|candle| counts(candle, &self.window))

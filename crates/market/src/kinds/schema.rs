@@ -1,4 +1,4 @@
-//! Output schemas: which figures an answer has, of which JSON type, and which of them always. Nested parts and
+//! Output schemas: an answer's figures with their JSON types, and which of them are always present. Nested parts and
 //! descriptions are left out, because every model reads every tool's schema.
 
 use std::collections::HashSet;
@@ -73,7 +73,7 @@ fn schema<F: JsonSchema>(shape: Shape, of_book: bool) -> JsonObject {
     })
 }
 
-/// The figures of an answer with their types, and the names of those that are always there.
+/// The figures of an answer with their types, and the names of the required ones.
 fn figures<F: JsonSchema>() -> (JsonObject, Vec<String>) {
     let mut settings = SchemaSettings::default().for_serialize();
     settings.inline_subschemas = true;

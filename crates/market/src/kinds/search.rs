@@ -163,7 +163,7 @@ fn price_places(step: Option<Price>, seen: &[Price]) -> u32 {
     step.map(scale).or_else(finest).unwrap_or_default()
 }
 
-/// Of a document that nothing is at hand of, what is known of its market, and what it has.
+/// The snippet of a document without figures at hand: the last price, and what fetching it brings.
 fn to_fetch(about: &About, content: &str, day: Option<&Answer>) -> String {
     let (name, quote) = (about.name(), about.quote());
     let last = day.and_then(|day| match &day.figures {
@@ -185,8 +185,7 @@ fn silent_ms(market: &Market, symbol: &Symbol) -> Option<u64> {
     Some(heard.or(market.feed.board.heard())?.age_ms(&*market.clock))
 }
 
-/// What a document of this kind is about its symbol, and what it has that is seldom at hand; of those without, the
-/// price says enough.
+/// What a document of this kind is about, and what fetching it brings beyond the price.
 fn described(kind: Kind) -> (Cow<'static, str>, &'static str) {
     let (title, content) = match kind {
         Kind::Klines(interval) => return (format!("{interval} candles").into(), "the candles"),

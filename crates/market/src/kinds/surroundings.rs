@@ -62,7 +62,7 @@ impl Surroundings {
     }
 }
 
-/// The last minutes of which every trade is on the tape; the last one is still open.
+/// The last minutes whose trades are complete on the tape; the last minute is still open.
 fn minutes(tape: &Tape, until: Millis) -> Vec<Kline> {
     let recent = tape.recent(until.saturating_sub(MINUTES * MINUTE));
     let Some(complete_from) = recent.complete_from else {

@@ -16,7 +16,7 @@ use tribune_binance::rest::{self, RestError};
 /// What the ticker is of, unless it says otherwise.
 const DAY: Millis = 24 * 3_600 * 1_000;
 const MINUTE: Millis = 60 * 1_000;
-/// Prices of the streams that are older do not stand in for an answer.
+/// Stream prices older than this do not replace an answer of the exchange.
 const MAX_STREAMED_AGE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub struct Ticker {
     /// Why figures are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// Absent where best prices are not known: null would mean that nobody bids.
+    /// Absent if best prices are unknown: null would mean an empty side.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     best: Option<Best>,
     pub(crate) last_price: Option<Price>,
@@ -46,7 +46,7 @@ pub struct Ticker {
     note: Option<String>,
 }
 
-/// Null is a side on which nobody has an order; a record without the fields does not know.
+/// Null means an empty side; without the fields, the best prices are unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Best {
     #[serde(deserialize_with = "Option::deserialize")]

@@ -218,7 +218,7 @@ fn moment(trade: &Trade) -> Option<Timestamp> {
     Timestamp::from_millisecond(trade.time).ok()
 }
 
-/// The day is told where there is more than one.
+/// Times include the date if the trades span several days.
 fn time_format(trades: &[Trade]) -> &'static str {
     let mut days = trades
         .iter()

@@ -11,8 +11,8 @@ use tribune_binance::model::Symbol;
 
 /// The most levels that the exchange gives.
 pub(crate) const DEEPEST: u32 = 5_000;
-/// Whoever asks within this time has the same look, and is told how old it is: sizes that no book fills, asked for
-/// again and again, would take the weight of everybody else.
+/// Callers within this time share one deep snapshot, with its age: repeated requests for sizes that no book fills would
+/// use up the weight of all others.
 const KEEP_MS: u64 = 15_000;
 
 /// An older one is not current any more.

@@ -1,4 +1,4 @@
-//! What the exchange trades, its clock, and what is always tracked: learned at the start, and again and again.
+//! The exchange's symbols, its clock, and the symbols that are always tracked: loaded at the start and refreshed.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -59,7 +59,7 @@ impl Market {
         true
     }
 
-    /// Learns what is traded; and how much, if the exchange says.
+    /// Loads the symbols, and their turnover if the exchange sends it.
     async fn load(&self) -> Result<DaysLoaded> {
         // Nothing can be asked before this is known, so it is not left for when there is time.
         let (info, days) = futures::join!(self.rest.exchange_info(), self.ask_for_days());
@@ -112,7 +112,7 @@ impl Market {
         Ok(tickers.received)
     }
 
-    /// Ranks what is traded by the volumes that are known now.
+    /// Ranks the symbols by their known volumes.
     fn rerank(&self) {
         if let Some(table) = self.known.table.load_full() {
             let table = table.reranked(&self.feed.board.quote_volumes());
@@ -129,7 +129,7 @@ impl Market {
         let ranks: HashMap<Arc<str>, usize> = ranked.map(|(rank, symbol)| (symbol, rank)).collect();
         self.known.ranks.store(Arc::new(ranks));
         for book in self.feed.books() {
-            // It may have been tracked before anything was known of what is traded.
+            // It may have been tracked before the list of symbols was loaded.
             book.set_rank(self.rank(&book.symbol));
             if let Some(day) = self.feed.board.lookup(&book.symbol) {
                 book.watch.set_turnover(day.quote_volume);
@@ -137,7 +137,7 @@ impl Market {
         }
     }
 
-    /// Tracks what is always to be tracked.
+    /// Tracks the symbols that are always tracked.
     fn pin(&self) {
         let Some(table) = self.known.table.load_full() else {
             return;
@@ -162,7 +162,7 @@ impl Market {
                 ),
             }
         }
-        // What is no longer among the most traded goes when nobody asks for it.
+        // A symbol that is no longer among the most traded is dropped when nobody asks for it.
         for book in self.feed.books() {
             if book.is_pinned() && !wanted.contains(&book.symbol) {
                 book.set_pinned(false);

@@ -1,4 +1,4 @@
-//! Why the market cannot answer as it should, for whoever runs it.
+//! Why the market is degraded or unavailable, for its operator.
 
 use super::Market;
 use tribune_binance::feed::BookState;

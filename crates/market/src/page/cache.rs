@@ -10,21 +10,21 @@ use tribune_core::{Clock, Result};
 
 /// Different documents that the server keeps live at once.
 const LIVE_DOCUMENTS: usize = 64;
-/// Answers that one of them is made of, at most, and as many again for pages that are looked at once.
+/// Answers per document, at most.
 const ANSWERS_OF_ONE: usize = 8;
-/// All that is looked at always has its place: what is looked at is asked for again and again, and what was asked for
-/// longest ago makes room. Each is some tens of KB, so that all of them are some 20 MB.
+/// Enough for all live documents; the least recently used entry makes room. An entry has some tens of KB, all of them
+/// some 20 MB.
 const MAX_ENTRIES: usize = LIVE_DOCUMENTS * ANSWERS_OF_ONE;
-/// A failure is given again for a shorter time: pages recover soon after the exchange does.
+/// Failures are cached briefly, so that pages recover soon after the exchange.
 const KEEP_FAILURE: Duration = Duration::from_secs(2);
-/// What was found is given until something newer is, but no longer than this. It says how old it is.
+/// An old answer is served until a newer one arrives, but no longer than this. It says how old it is.
 const KEEP_OLD: Duration = Duration::from_secs(600);
 
-/// What was found, or why not.
+/// The answer, or why there is none.
 pub(crate) type Found<T> = std::result::Result<Arc<T>, String>;
 
-/// Answers by what was asked. Callers who ask the same at the same time share one request; if the one who waits for it
-/// goes away, another takes over.
+/// Answers by key. Concurrent callers with the same key share one request; if the caller that runs it goes away, another
+/// takes over.
 pub(crate) struct Cache<T> {
     entries: Mutex<HashMap<String, Arc<Entry<T>>>>,
 }
@@ -65,7 +65,7 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T> Cache<T> {
-    /// What was found under `key` within the time `keep`, or what `ask` finds now, or else what was found before.
+    /// The answer under `key` if it is younger than `keep`, or the answer of `ask` now, or else the older answer.
     pub(crate) async fn get<F>(&self, key: String, keep: Duration, clock: &dyn Clock, ask: F) -> Found<T>
     where
         F: Future<Output = Result<T>> + Send,

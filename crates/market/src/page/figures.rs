@@ -38,7 +38,7 @@ pub(super) fn rest(figures: &AnyFigures, shown: &str, is_alone: bool, page: &Pag
     })
 }
 
-/// How far figures can be trusted: their standing and what is to be known.
+/// How far figures can be trusted: their standing and a note.
 fn standing(fields: &JsonObject) -> Option<String> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     match (text("standing").map(capitalised), text("note")) {

@@ -27,7 +27,7 @@ pub(crate) use asked::Pages;
 pub(crate) use history::add_history;
 pub(crate) use now::now;
 
-/// The board of what was cited, from its record alone; `None` if there is only a text.
+/// The board of a cited answer, from its record alone; `None` if the record has only a text.
 pub(crate) fn then(document: &Document) -> Option<Board> {
     let record = match Record::read(document) {
         Kept::Text => return None,
@@ -65,7 +65,7 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
     Some(board)
 }
 
-/// Where no headline says of when the page is, its first panel does; of what was cited the age was another then.
+/// Without a headline, the first panel carries the page's time. A cited page shows no age: it was measured then.
 fn dated(panels: &mut [Panel], page: &Page<'_>, is_past: bool) {
     let Some(first) = panels.first_mut() else {
         return;
@@ -83,7 +83,7 @@ fn dated(panels: &mut [Panel], page: &Page<'_>, is_past: bool) {
     first.note = note.reduce(|note, when| format!("{note} {when}"));
 }
 
-/// Everything that an answer has a picture for, then what is left of it.
+/// The panels of an answer, then its other figures.
 fn drawn(figures: &AnyFigures, page: &Page<'_>) -> (Option<Headline>, Vec<Panel>) {
     let kind = figures.kind();
     let mut panels = kind.panels(page);

@@ -1,9 +1,8 @@
-//! The board of the present. It is asked for about once a second by every live page, so it reads what is kept anyway
-//! (the live book, the tape, the history of the book), and what must be asked of the exchange is asked once in a while
-//! for all viewers together. Ages are true: what is kept grows older.
+//! The board of the present. Every live page asks for it about once a second, so it reads what is in memory (the live
+//! book, the tape, the history of the book), and asks the exchange seldom, for all viewers together. Ages are true:
+//! cached answers grow older.
 //!
-//! A live page renews its panels by their keys, so those of one document are the same at every look: what is not there
-//! at the moment says why.
+//! A live page renews its panels by key, so a document has the same panels at every look: a missing one says why.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -99,7 +99,7 @@ impl Arguments<'_> {
         })
     }
 
-    /// Whether a list was asked for: whoever gives one gets one, also of one symbol.
+    /// Whether the caller gave a list: a list is answered with a list, also for one symbol.
     pub(super) fn is_list(&self) -> bool {
         self.0.contains_key("symbols")
     }

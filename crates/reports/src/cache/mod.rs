@@ -96,7 +96,7 @@ pub enum Found {
     Garbage(String),
 }
 
-/// A symbol of which there is or was a report.
+/// A symbol that has or had a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Indexed {
     pub symbol: Arc<str>,

@@ -35,7 +35,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The principal of a request; anonymous if no guard stands in front.
+    /// The principal of a request; anonymous without a guard.
     pub(crate) fn principal(request: &Request<Body>) -> Principal {
         let caller = request.extensions().get::<Self>();
         caller.map_or(Principal::Anonymous, |caller| caller.principal.clone())

@@ -1,6 +1,6 @@
 //! Who is calling.
 //!
-//! [`Guard`] stands in front of every path: it checks the addressed host and the page that calls, and asks `Callers`
+//! [`Guard`] runs before every path: it checks the addressed host and the page that calls, and asks `Callers`
 //! for the [`Principal`](tribune_core::Principal) of a request. Handlers find it as [`Caller`] in the request's
 //! extensions and know nothing of tokens. [`Authenticator`] is the seam for further kinds of tokens.
 //!

@@ -57,7 +57,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a request names a session of somebody else. Anonymous sessions belong to whoever has the id.
+    /// Whether a request names another caller's session. Anonymous sessions belong to anyone who has the id.
     pub(super) fn is_foreign(&self, headers: &HeaderMap, caller: Option<&Principal>) -> bool {
         let id = headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
         let open = self.open.lock();

@@ -1,4 +1,4 @@
-//! `/design`: colours, type and parts of all pages, for whoever changes them. Its figures are samples.
+//! `/design`: colours, type and parts of all pages, for developers. Its figures are samples.
 
 use std::sync::Arc;
 

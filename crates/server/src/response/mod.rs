@@ -56,7 +56,7 @@ pub(crate) fn event_stream(events: Body) -> Response {
     response
 }
 
-/// For what is shown to one user only.
+/// For pages that only one user may see.
 pub(crate) fn private(mut response: Response) -> Response {
     response
         .headers_mut()

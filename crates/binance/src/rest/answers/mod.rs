@@ -25,7 +25,7 @@ pub type Decoded<T> = Read<(T, Option<Millis>)>;
 pub struct AvgPrice {
     #[serde(rename = "mins")]
     pub minutes: u64,
-    /// `None` where nothing was ever traded, of which the exchange says 0.
+    /// `None` if nothing was ever traded; the exchange writes 0.
     #[serde(deserialize_with = "nonzero")]
     pub price: Option<Price>,
     /// When the last trade in it was. Binance.US does not say it.
@@ -128,7 +128,7 @@ pub(super) fn agg_trades(body: &[u8]) -> Decoded<Aggregates> {
 
 /// Oldest first.
 pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
-    /// The exchange's twelve columns, of which the last means nothing.
+    /// The exchange's twelve columns; the last is unused.
     #[derive(Deserialize)]
     #[serde(expecting = "twelve columns")]
     struct Row(

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::lines::each_line;
 use super::metrics::Judgements;
 
-/// The questions of a dataset and what was judged of them.
+/// The questions of a dataset and their judgements.
 pub struct Dataset {
     /// The folder's name.
     pub name: String,
