@@ -214,8 +214,8 @@ impl Input<'_> {
         }
     }
 
-    /// Reads a file that is one document.
-    fn text(&self) -> Result<Decoded, String> {
+    /// The text of a file that is one document, read and decoded within the limit.
+    pub fn text(&self) -> Result<Decoded, String> {
         let bytes = read_bytes(self.path, self.max_document_bytes)?;
         decode(bytes, self.reading.rules.assumes_windows_1252())
     }
