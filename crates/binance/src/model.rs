@@ -21,7 +21,7 @@ pub enum Aggressor {
 }
 
 impl Aggressor {
-    /// Whoever did not make the price took it.
+    /// The side that did not make the price took it.
     pub const fn against(is_buyer_maker: bool) -> Self {
         if is_buyer_maker { Self::Seller } else { Self::Buyer }
     }

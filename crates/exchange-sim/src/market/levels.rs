@@ -147,7 +147,7 @@ impl Levels {
         Some(cut.min(limit))
     }
 
-    /// The best `limit` levels of each side, all of which are known.
+    /// The best `limit` levels of each side; no level between them is missing.
     pub fn truncated(&self, limit: usize) -> Self {
         let [bids, asks] = Side::BOTH.map(|side| self.side(side).take(limit).collect::<Vec<_>>());
         Self::new(self.last_update_id, &bids, &asks)

@@ -50,7 +50,7 @@ pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Re
     }
     if worked.filled_base.is_zero() {
         return Err(Error::invalid_argument(format!(
-            "the size is less than 0.00000001 {}, which nobody can trade: give a larger one",
+            "the size is less than 0.00000001 {}, the smallest amount that can be traded: give a larger one",
             symbol.base
         )));
     }

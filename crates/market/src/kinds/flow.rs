@@ -188,7 +188,7 @@ pub(super) fn flow_panel(
     let window = seconds(covered_secs.unwrap_or(flow.window_secs));
     let missing = match flow.complete {
         true => "",
-        false => ", of which some are missing",
+        false => "; some are missing",
     };
     let note = format!("Trades of the last {window}{missing}. Exact sums; they say what was, not what will be.");
     noted(panel("flow", title, Width::Half, Content::Figures(figures)), note)

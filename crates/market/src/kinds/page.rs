@@ -87,7 +87,7 @@ pub(super) fn barred(cell: Cell, share: Option<f64>) -> Cell {
     }
 }
 
-/// A table, each row of which names the columns of its cells.
+/// A table whose rows name the columns of their cells.
 pub(super) fn listing(
     key: &'static str,
     title: impl Into<String>,

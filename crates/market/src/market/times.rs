@@ -31,7 +31,7 @@ impl Market {
         said.unwrap_or_else(|| self.exchange_time_of(&self.last_word(tracked)))
     }
 
-    /// The newest candles, the last of which may still be open.
+    /// The newest candles; the last may still be open.
     pub(crate) async fn newest_candles(&self, symbol: &Symbol, interval: Interval, limit: u32) -> Shared<Vec<Candle>> {
         let query = KlinesQuery {
             interval,

@@ -79,11 +79,7 @@ fn flow(report: &Report, pair: &Pair) -> Panel {
                 "trades of the last ten seconds are missing",
             ),
         ];
-        let gaps = if flow.complete {
-            ""
-        } else {
-            ", of which some are missing"
-        };
+        let gaps = if flow.complete { "" } else { "; some are missing" };
         let note = format!(
             "Trades of the last {} s{gaps}. Exact sums; they say what was, not what will be.",
             flow.window_sec

@@ -2,7 +2,7 @@ use super::*;
 use tribune_binance::testing::{minute, price};
 use tribune_page::Content;
 
-/// A thousand minutes of which a part fits.
+/// A thousand minutes; only a part fits into an answer.
 fn unlisted(start: Option<Millis>) -> Unlisted {
     let candles: Vec<Candle> = (0..1_000)
         .map(|at| minute(at, ["64000.12345678"; 4], "1234567.12345678"))
@@ -56,7 +56,7 @@ fn change_is_measured_from_the_first_open() {
     assert_eq!(change("0", "1"), None);
 }
 
-/// Minutes from 00:00 on, of which the first two are listed.
+/// Minutes from 00:00 on; the answer lists the first two.
 fn klines(candles: usize, last_closed: bool) -> Klines {
     let first = "2026-11-16T00:00:00Z".parse::<Timestamp>().expect("a time");
     let first = first.as_millisecond();
