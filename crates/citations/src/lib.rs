@@ -4,10 +4,12 @@
 //! opening. The oldest records are dropped first: after `keep`, or when there are more than `most`.
 //!
 //! - `token`: the name of a record; `record`: a document as a record; `segment`: one file
-//! - [`Citations`]: all records of a folder, blocking; [`records`]: the same for async code
+//! - [`Citations`]: all records of a folder, blocking; [`records`]: the same for async code; `recent`: what was cited
+//!   within the last second
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
+mod recent;
 mod record;
 pub mod records;
 mod segment;
@@ -35,15 +37,9 @@ const MAX_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
 /// The number of segments that all records fill, by count or by time.
 const SEGMENTS: usize = 8;
 
-/// The same content cited again within this time gets the same record.
-const SAME_MOMENT: Duration = Duration::from_secs(1);
-
 /// After the clock was set back by at most this much, tokens continue from the last one. A token further ahead comes from
 /// a wrong clock.
 const MAX_STEP: SignedDuration = SignedDuration::from_hours(24);
-
-/// Ids whose last content is remembered for [`SAME_MOMENT`].
-const MAX_RECENT: usize = 1_024;
 
 /// How many records are kept, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +66,6 @@ struct State {
     active: Option<(Token, Writer)>,
     /// Segments that this process wrote, so all their records are in the index.
     own: HashSet<Token>,
-    recent: HashMap<DocumentId, Recent>,
     /// Bytes read of each segment: other processes write to the same folder.
     read: HashMap<Token, u64>,
     /// When the folder was last read.
@@ -81,11 +76,6 @@ struct State {
 struct Location {
     segment: Token,
     span: Span,
-}
-
-struct Recent {
-    content: Vec<u8>,
-    token: Token,
 }
 
 impl Citations {
@@ -120,11 +110,8 @@ impl Citations {
         let mut state = self.lock();
         let (mut tokens, mut new) = (Vec::with_capacity(drafts.len()), BTreeMap::new());
         for draft in drafts {
-            let before = state.frozen_just_now(&draft.id, &draft.content, now);
-            let token = before.unwrap_or_else(|| state.unused_token(now, &new));
-            if before.is_none() {
-                new.insert(token, draft);
-            }
+            let token = state.unused_token(now, &new);
+            new.insert(token, draft);
             tokens.push(token);
         }
         self.append(&mut state, &new, now).map_err(|e| {
@@ -135,7 +122,6 @@ impl Citations {
             ))
             .caused_by(e)
         })?;
-        state.remember(&new);
         self.drop_old(&mut state, now);
         Ok(tokens)
     }
@@ -334,23 +320,6 @@ impl State {
         });
         *self.segments.entry(segment).or_default() += kept;
         scanned
-    }
-
-    /// Remembers new records for [`SAME_MOMENT`].
-    fn remember(&mut self, new: &BTreeMap<Token, &Draft>) {
-        if self.recent.len() + new.len() > MAX_RECENT {
-            self.recent.clear();
-        }
-        for (&token, draft) in new {
-            let content = draft.content.clone();
-            self.recent.insert(draft.id.clone(), Recent { content, token });
-        }
-    }
-
-    fn frozen_just_now(&self, id: &DocumentId, content: &[u8], now: Timestamp) -> Option<Token> {
-        let recent = self.recent.get(id)?;
-        let same = recent.content == content && recent.token.age(now) < SAME_MOMENT;
-        (same && self.index.contains_key(&recent.token)).then_some(recent.token)
     }
 
     /// Follows the last token if the clock was set back: otherwise it would be the oldest and dropped first.

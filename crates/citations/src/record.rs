@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use tribune_core::{Document, DocumentId, Error, JsonObject, Result};
 
@@ -11,21 +10,13 @@ use super::segment::MAX_RECORD_BYTES;
 
 /// A document to be stored.
 pub(super) struct Draft {
-    pub(super) id: DocumentId,
     /// A JSON object.
     pub(super) body: String,
-    /// Hash of the body.
-    pub(super) content: Vec<u8>,
 }
 
 impl Draft {
     pub(super) fn new(document: &Document) -> Result<Self> {
-        let body = body(document)?;
-        Ok(Self {
-            id: document.id.clone(),
-            content: digest(&SHA256, body.as_bytes()).as_ref().to_vec(),
-            body,
-        })
+        Ok(Self { body: body(document)? })
     }
 }
 

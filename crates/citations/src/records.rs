@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tribune_core::{Cited, Document, DocumentId, Environment, Error, Links, Result};
 
+pub use crate::recent::Fingerprint;
+use crate::recent::Recent;
 use crate::record::Draft;
 use crate::{Citations, Limits, Token};
 
@@ -24,6 +26,7 @@ pub struct Records {
 #[derive(Clone)]
 struct Store {
     citations: Arc<Citations>,
+    recent: Arc<Recent>,
     /// To the one thread that writes, so that a slow disk blocks no async thread.
     queue: mpsc::Sender<Job>,
 }
@@ -52,30 +55,63 @@ impl Records {
         Self { store, links }
     }
 
-    /// Stores the document as it is now and returns its permalink.
-    pub async fn cite(&self, document: &Document) -> String {
+    /// Stores a document and returns its permalink. `document` is only called if no record has the same fingerprint.
+    pub async fn cite(&self, fingerprint: Fingerprint, document: impl FnOnce() -> Document) -> String {
+        let mut document = Some(document);
+        let made = |_| document.take().map(|document| document());
         // One document has one address.
-        self.cite_all(std::slice::from_ref(document)).await.remove(0)
+        self.cite_all(vec![fingerprint], made).await.remove(0)
     }
 
-    /// The same for several documents at once.
-    pub async fn cite_all(&self, documents: &[Document]) -> Vec<String> {
-        let tokens = self.freeze(documents).await;
-        let address = |(at, document): (usize, &Document)| match tokens.get(at) {
-            Some(record) => self.links.record(&document.id, &record.to_string()),
-            None => self.links.citation(&document.id, None),
+    /// The same for several documents at once; `document` gets the place in the list.
+    pub async fn cite_all(
+        &self,
+        documents: Vec<Fingerprint>,
+        document: impl FnMut(usize) -> Option<Document>,
+    ) -> Vec<String> {
+        let tokens = self.tokens(&documents, document).await;
+        let address = |(document, token): (&Fingerprint, Option<Token>)| match token {
+            Some(record) => self.links.record(document.id(), &record.to_string()),
+            None => self.links.citation(document.id(), None),
         };
-        documents.iter().enumerate().map(address).collect()
+        documents.iter().zip(tokens).map(address).collect()
     }
 
-    /// The tokens of all documents, or none if they cannot be stored.
-    async fn freeze(&self, documents: &[Document]) -> Vec<Token> {
+    /// The record of each document, if it could be stored.
+    async fn tokens(
+        &self,
+        documents: &[Fingerprint],
+        mut document: impl FnMut(usize) -> Option<Document>,
+    ) -> Vec<Option<Token>> {
         let Some(store) = &self.store else {
-            return Vec::new();
+            return vec![None; documents.len()];
         };
-        let kept = store.freeze(documents).await;
-        kept.inspect_err(|error| tracing::warn!(%error, "cannot store a citation"))
-            .unwrap_or_default()
+        let mut tokens: Vec<_> = documents.iter().map(|document| store.recent.token(document)).collect();
+        let (mut places, mut drafts) = (Vec::new(), Vec::new());
+        for place in (0..documents.len()).filter(|place| tokens[*place].is_none()) {
+            let draft = document(place).map(|document| Draft::new(&document));
+            match draft {
+                Some(Ok(draft)) => {
+                    places.push(place);
+                    drafts.push(draft);
+                }
+                Some(Err(error)) => tracing::warn!(%error, "cannot store a citation"),
+                None => {}
+            }
+        }
+        if drafts.is_empty() {
+            return tokens;
+        }
+        match store.freeze(drafts).await {
+            Ok(written) => {
+                for (place, token) in places.into_iter().zip(written) {
+                    store.recent.remember(documents[place].clone(), token);
+                    tokens[place] = Some(token);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "cannot store a citation"),
+        }
+        tokens
     }
 
     pub async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
@@ -93,6 +129,7 @@ impl Records {
 impl Store {
     fn start(citations: Arc<Citations>) -> Option<Self> {
         let (queue, mut jobs) = mpsc::channel::<Job>(MAX_WAITING);
+        let recent = Arc::new(Recent::new(citations.clock.clone()));
         let writing = citations.clone();
         let write = move || {
             while let Some(job) = jobs.blocking_recv() {
@@ -106,12 +143,15 @@ impl Store {
         thread
             .inspect_err(|error| tracing::error!(%error, "citations are not stored: their thread cannot be started"))
             .ok()?;
-        Some(Self { citations, queue })
+        Some(Self {
+            citations,
+            recent,
+            queue,
+        })
     }
 
     /// Returns once the records are written.
-    async fn freeze(&self, documents: &[Document]) -> Result<Vec<Token>> {
-        let drafts = documents.iter().map(Draft::new).collect::<Result<_>>()?;
+    async fn freeze(&self, drafts: Vec<Draft>) -> Result<Vec<Token>> {
         let (reply, written) = oneshot::channel();
         let job = Job { drafts, reply };
         self.queue

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tribune_citations::records::Records;
+use tribune_citations::records::{Fingerprint, Records};
 use tribune_core::{Cited, Document, DocumentId, Links, Result};
 
 use crate::kinds::{Answer, Found, Record, Surroundings};
@@ -40,32 +40,40 @@ impl Citing {
 
     /// Keeps an answer as it is, with what its page shows beside it, and gives the address of that.
     pub(crate) async fn cite(&self, answer: &Answer) -> String {
-        let kind = MarketId::parse(&answer.id).ok().flatten().map(|id| id.kind());
-        let surroundings = kind.and_then(|kind| self.surroundings(answer.about.name(), kind));
-        self.records.cite(&answer.record(None, surroundings)).await
+        let record = || {
+            let kind = MarketId::parse(&answer.id).ok().flatten().map(|id| id.kind());
+            let surroundings = kind.and_then(|kind| self.surroundings(answer.about.name(), kind));
+            answer.record(None, surroundings)
+        };
+        self.records.cite(answer.fingerprint(&answer.id, None), record).await
     }
 
     /// Keeps search results, each with the chart and the book of the moment.
-    pub(crate) async fn cite_hits<'a>(&self, hits: impl Iterator<Item = (&'a Found, &'a Document)>) -> Vec<String> {
+    pub(crate) async fn cite_hits(&self, hits: &[(&Found, &Document)]) -> Vec<String> {
+        let fingerprint = |(found, document): &(&Found, &Document)| match &found.answer {
+            Some(answer) => answer.fingerprint(&document.id, Some(&found.snippet)),
+            None => Fingerprint::new(&document.id, &document.text),
+        };
         let mut known: HashMap<(Arc<str>, bool), Option<Value>> = HashMap::new();
-        let mut documents = Vec::new();
-        for (found, document) in hits {
+        let record = |place| {
+            let (found, document): &(&Found, &Document) = hits.get(place)?;
             let Some(answer) = &found.answer else {
-                documents.push(document.clone());
-                continue;
+                return Some((*document).clone());
             };
             let (name, kind) = (answer.about.name(), found.kind);
             let surroundings = known
                 .entry((name.clone(), is_about_prices(kind)))
                 .or_insert_with(|| self.surroundings(name, kind));
             // What is at hand may be of another kind than the document that was found.
-            documents.push(Document {
+            Some(Document {
                 id: document.id.clone(),
                 title: document.title.clone(),
                 ..answer.record(Some(&found.snippet), surroundings.clone())
-            });
-        }
-        self.records.cite_all(&documents).await
+            })
+        };
+        self.records
+            .cite_all(hits.iter().map(fingerprint).collect(), record)
+            .await
     }
 
     /// The chart and the book beside an answer that is about prices, as a record keeps them.

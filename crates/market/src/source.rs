@@ -86,8 +86,8 @@ impl MarketSource {
         let documents: Vec<Document> = found.iter().map(|(found, matched)| in_brief(found, matched)).collect();
         let mut urls = match cx.cites {
             true => {
-                let hits = found.iter().map(|(found, _)| found).zip(&documents);
-                self.citing.cite_hits(hits).await.into_iter()
+                let hits: Vec<_> = found.iter().map(|(found, _)| found).zip(&documents).collect();
+                self.citing.cite_hits(&hits).await.into_iter()
             }
             false => Vec::new().into_iter(),
         };

@@ -12,7 +12,7 @@ use super::markdown;
 use super::model::{IngestionStatus, Report, Writer};
 use super::reader::AgedReport;
 use super::template::Template;
-use tribune_citations::records::Records;
+use tribune_citations::records::{Fingerprint, Records};
 
 /// The scheme of the ids of reports.
 pub(super) const SCHEME: &str = "report";
@@ -98,9 +98,14 @@ impl Citing {
     pub(super) async fn document(&self, aged: &AgedReport) -> Result<Document> {
         let report = aged.now();
         let mut document = document(&report)?;
-        let mut record = document.clone();
-        record.metadata.insert(REPORT.to_owned(), json!(report));
-        let url = self.records.cite(&record).await;
+        // Until the next report only its ages change.
+        let fingerprint = Fingerprint::new(&document.id, &(&report.writer, report.ingestion.status));
+        let record = || {
+            let mut record = document.clone();
+            record.metadata.insert(REPORT.to_owned(), json!(report));
+            record
+        };
+        let url = self.records.cite(fingerprint, record).await;
         let answer = |report| Answer {
             id: &document.id,
             title: &document.title,

@@ -16,6 +16,7 @@ use crate::market::{BookReading, Market, Origin};
 use tribune_binance::feed::BookState;
 use tribune_binance::model::{Millis, Symbol};
 use tribune_binance::moment::Moment;
+use tribune_citations::records::Fingerprint;
 use tribune_market_resolve::id::{Kind, MarketId};
 
 /// Where a citation record keeps its values, in the metadata of its document.
@@ -222,6 +223,21 @@ impl Answer {
             as_of: Some(self.provenance.as_of()),
             metadata,
             passages: Vec::new(),
+        }
+    }
+
+    /// Tells this answer from another about the same: by its figures and times, not by its age.
+    pub(crate) fn fingerprint(&self, id: &DocumentId, snippet: Option<&str>) -> Fingerprint {
+        let provenance = &self.provenance;
+        let state = (
+            provenance.book_state,
+            &provenance.book_state_reason,
+            &provenance.clock_note,
+        );
+        let times = (&provenance.exchange_time, &provenance.received_time);
+        match self.figures.kind().version() {
+            Some(version) => Fingerprint::new(id, &(version, times, state, snippet)),
+            None => Fingerprint::new(id, &(&self.figures, times, state, snippet)),
         }
     }
 

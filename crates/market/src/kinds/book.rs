@@ -186,6 +186,10 @@ impl Figures for OrderBook {
         Some(self.middle.headline(page))
     }
 
+    fn version(&self) -> Option<(u64, usize)> {
+        Some((self.of.last_update_id, self.levels_asked))
+    }
+
     fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
         self.levels.panels(page).into()
     }

@@ -87,6 +87,11 @@ pub(crate) trait Figures {
         ""
     }
 
+    /// What changes whenever the figures do, where that is less than all of them.
+    fn version(&self) -> Option<(u64, usize)> {
+        None
+    }
+
     /// Notes above a cited page.
     fn notes(&self, _about: &About) -> Option<String> {
         None

@@ -6,6 +6,7 @@ mod looks;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,7 @@ use crate::market::{self, Market};
 use crate::source::MarketSource;
 use tribune_analytics::cost::{Action, Size};
 use tribune_binance::feed;
+use tribune_binance::model::Millis;
 use tribune_binance::number::Notional;
 use tribune_binance::rest;
 use tribune_citations::Citations;
@@ -43,6 +45,8 @@ const IDS: [&str; 12] = [
     "analytics:health:BTCUSDT",
 ];
 
+const MINUTE: Millis = 60_000;
+
 struct Bench {
     exchange: Exchange,
     source: Arc<MarketSource>,
@@ -52,13 +56,14 @@ struct Bench {
 
 impl Bench {
     async fn start() -> Self {
-        Self::keeping(100).await
+        Self::keeping(100, None).await
     }
 
-    /// With so many live books at most.
-    async fn keeping(max_books: usize) -> Self {
+    /// With so many live books at most, and the time of the exchange's clock if it is not the machine's.
+    async fn keeping(max_books: usize, start: Option<Millis>) -> Self {
         let simulation = Simulation {
             seed: 7,
+            start,
             events_per_second: 20.0,
             levels: 200,
             history_minutes: 120,
@@ -416,7 +421,9 @@ async fn cited_page_stays_as_it_was() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_behind_a_search_result_is_whole() {
-    let bench = Bench::start().await;
+    // Shortly before a minute begins, of which the first trade is then seen.
+    let now = Timestamp::now().as_millisecond();
+    let bench = Bench::keeping(100, Some((now.div_euclid(MINUTE) + 1) * MINUTE - 2_000)).await;
     let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
     let is_traded = || {
         let tracked = bench.market.feed.lookup(SYMBOL).expect("tracked");
@@ -424,7 +431,6 @@ async fn page_behind_a_search_result_is_whole() {
         let beside = Surroundings::at_hand(&bench.market, table.lookup(SYMBOL).expect("listed"));
         tracked.live().is_some() && beside.is_some_and(|beside| beside.is_whole())
     };
-    // Until a minute has been seen from its first trade on.
     bench.until("there are candles", is_traded).await;
     for (question, first) in [
         ("bitcoin price", "ticker:BTCUSDT"),

@@ -24,7 +24,7 @@ async fn unknown_outcome_is_reported_and_sent_once() {
         |_| Reply::json(&json!({"symbol": "SOLUSDT"})),
         |_| Reply::refusal(-1007, "Timeout waiting for response from backend server."),
     ];
-    for (at, reply) in replies.into_iter().enumerate() {
+    let each = replies.into_iter().enumerate().map(async |(at, reply)| {
         let bench = bench(reply).await;
         let error = bench.place().await.expect_err("unknown");
         assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -38,7 +38,8 @@ async fn unknown_outcome_is_reported_and_sent_once() {
         let written = lines[1]["error"].as_str().expect("why");
         assert!(!written.contains("try again"), "{at}: {written}");
         assert_eq!(bench.sent(), 1, "{at}");
-    }
+    });
+    futures::future::join_all(each).await;
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ async fn lost_exchange_leaves_what_was_seen() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unkept_book_says_so() {
-    let bench = Bench::keeping(1).await;
+    let bench = Bench::keeping(1, None).await;
     let board = bench.now("ticker:ETHUSDT").await;
     for key in ["spread", "imbalance"] {
         assert_eq!(
@@ -65,7 +65,7 @@ async fn unkept_book_says_so() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_has_the_same_panels_at_every_look() {
-    let bench = Bench::keeping(1).await;
+    let bench = Bench::keeping(1, None).await;
     for id in IDS {
         let kept = bench.now(id).await;
         let asked = bench.now(&id.replace("BTCUSDT", "ETHUSDT")).await;
