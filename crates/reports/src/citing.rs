@@ -98,8 +98,7 @@ impl Citing {
     pub(super) async fn document(&self, aged: &AgedReport) -> Result<Document> {
         let report = aged.now();
         let mut document = document(&report)?;
-        // Until the next report only its ages change.
-        let fingerprint = Fingerprint::new(&document.id, &(&report.writer, report.ingestion.status));
+        let fingerprint = Fingerprint::new(&document.id, &(&report.writer, &document.text));
         let record = || {
             let mut record = document.clone();
             record.metadata.insert(REPORT.to_owned(), json!(report));

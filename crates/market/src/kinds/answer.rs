@@ -226,7 +226,8 @@ impl Answer {
         }
     }
 
-    /// Tells this answer from another about the same: by its figures and times, not by its age.
+    /// Tells this answer from another about the same: by its figures and times. A search result does not say its age, and
+    /// is the same until the figures change.
     pub(crate) fn fingerprint(&self, id: &DocumentId, snippet: Option<&str>) -> Fingerprint {
         let provenance = &self.provenance;
         let state = (
@@ -234,7 +235,8 @@ impl Answer {
             &provenance.book_state_reason,
             &provenance.clock_note,
         );
-        let times = (&provenance.exchange_time, &provenance.received_time);
+        let age_ms = snippet.is_none().then_some(provenance.age_ms);
+        let times = (&provenance.exchange_time, &provenance.received_time, age_ms);
         match self.figures.kind().version() {
             Some(version) => Fingerprint::new(id, &(version, times, state, snippet)),
             None => Fingerprint::new(id, &(&self.figures, times, state, snippet)),
