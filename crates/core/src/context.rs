@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorKind};
+use crate::scope::{Scope, Scopes};
 use crate::user::UserId;
 
 /// Who is calling. Tools take the user from here and never from an argument.
@@ -55,6 +56,8 @@ impl Progress {
 #[derive(Clone)]
 pub struct CallContext {
     pub principal: Principal,
+    /// What the caller may do.
+    pub scopes: Scopes,
     /// The call must have answered by then.
     pub deadline: Instant,
     /// Cancelled when the caller goes away.
@@ -71,6 +74,7 @@ impl CallContext {
     pub fn new(principal: Principal, deadline: Instant) -> Self {
         Self {
             principal,
+            scopes: Scopes::ALL,
             deadline,
             cancel: CancellationToken::new(),
             progress: Progress::default(),
@@ -84,6 +88,11 @@ impl CallContext {
     pub fn uncited(mut self) -> Self {
         self.cites = false;
         self
+    }
+
+    /// Whose personal data this call may see; `None` for an anonymous caller, or one who may not see any.
+    pub fn owner(&self) -> Option<UserId> {
+        self.principal.user().filter(|_| self.scopes.contains(Scope::Tasks))
     }
 
     /// How long the call may still take, seen from `now`.

@@ -64,8 +64,12 @@ impl Registry {
         Ok(())
     }
 
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.entries.values().map(|entry| &entry.tool)
+    }
+
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.entries.values().map(|entry| entry.tool.spec())
+        self.tools().map(|tool| tool.spec())
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::context::CallContext;
 use crate::error::{Error, ErrorKind, Result};
+use crate::scope::Scope;
 
 pub type JsonObject = serde_json::Map<String, Value>;
 
@@ -134,6 +135,15 @@ pub trait Tool: Send + Sync {
     /// something.
     fn needs_user(&self) -> bool {
         !self.spec().hints.read_only
+    }
+
+    /// What a caller must be allowed to do.
+    fn scope(&self) -> Scope {
+        if self.spec().hints.read_only {
+            Scope::Read
+        } else {
+            Scope::Admin
+        }
     }
 
     /// An error code for the beginning of an error's text; `None` for none.

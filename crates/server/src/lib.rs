@@ -31,8 +31,10 @@ mod pages;
 mod request;
 mod response;
 mod router;
+mod sender;
 pub mod service;
 pub mod settings;
+mod sign_in;
 pub mod supervisor;
 
 pub use mcp::stdio::serve_stdio;

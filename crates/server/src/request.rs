@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
+use axum::extract::Query;
 use http::{StatusCode, Uri};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
 
 /// Reads a body with a limit; the error is a status and what to do next.
 pub(crate) async fn read_limited(
@@ -27,6 +29,12 @@ pub(crate) async fn read_limited(
             "The request body did not arrive in time; send it again.".to_owned(),
         )),
     }
+}
+
+/// The fields of a form.
+pub(crate) fn parse_form<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
+    let uri: Uri = format!("/?{}", std::str::from_utf8(body).ok()?).parse().ok()?;
+    Query::try_from_uri(&uri).ok().map(|Query(sent)| sent)
 }
 
 /// What follows `before` in a path, decoded.

@@ -19,6 +19,7 @@ use crate::mcp::{Sse, Streamable, endpoints};
 use crate::ops;
 use crate::pages::{assets, data, design, home, live, not_found, try_it};
 use crate::service::Service;
+use crate::sign_in::{login, oauth};
 
 /// What handlers share; each takes the parts that it needs.
 #[derive(Clone)]
@@ -55,7 +56,8 @@ impl App {
             &service.settings,
             &service.links,
             service.profile_hosts(),
-            service.authenticator.clone(),
+            service.accounts.clone(),
+            service.mcp_scopes(),
         );
         Self {
             guard: Arc::new(guard),
@@ -98,7 +100,21 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/conversations/{id}/messages", get(conversations::messages))
         .route("/openapi.json", get(openapi::document))
         // Identity
-        .route("/session", post(identity::sign_in).delete(identity::sign_out))
+        .route("/session", post(login::use_token).delete(login::sign_out))
+        .route("/login", get(login::form).post(login::sign_in))
+        .route("/login/provider", get(login::begin))
+        .route("/login/callback", get(login::finish))
+        .route("/oauth/authorize", get(oauth::authorize).post(oauth::decide))
+        .route("/oauth/token", post(oauth::token))
+        .route("/oauth/register", post(oauth::register))
+        .route("/oauth/revoke", post(oauth::revoke))
+        .route("/oauth/jwks", get(oauth::keys))
+        .route("/.well-known/oauth-protected-resource", get(oauth::resource))
+        .route("/.well-known/oauth-protected-resource/{*path}", get(oauth::resource))
+        .route("/.well-known/oauth-authorization-server", get(oauth::server))
+        .route("/.well-known/oauth-authorization-server/{*path}", get(oauth::server))
+        .route("/.well-known/openid-configuration", get(oauth::server))
+        .route("/.well-known/openid-configuration/{*path}", get(oauth::server))
         .fallback(not_found)
         .layer(guard);
     Router::new()

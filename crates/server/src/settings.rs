@@ -32,6 +32,8 @@ pub struct Settings {
     pub admin_token: Option<String>,
     /// Whether anonymous callers are refused.
     pub auth_required: bool,
+    /// Whether hosts can get tokens by themselves, from this server or another issuer.
+    pub offers_oauth: bool,
     /// Serve the fixtures of the protocol's conformance suite, where they are compiled in: [`crate::HAS_CONFORMANCE`].
     pub conformance: bool,
 }
@@ -55,6 +57,7 @@ impl Settings {
             legacy_results: false,
             admin_token: None,
             auth_required: false,
+            offers_oauth: false,
             conformance: false,
         }
     }

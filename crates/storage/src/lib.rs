@@ -1,4 +1,4 @@
-//! Users' tasks, conversations and API tokens, in SQLite or PostgreSQL.
+//! Users, what gives access as one, and their tasks and conversations, in SQLite or PostgreSQL.
 //!
 //! Every method about a user's data takes the owner first and touches only that owner's rows; another user's id is answered
 //! like an id that does not exist. A write returns only when it would survive the process being killed. Errors have the kind
@@ -27,7 +27,7 @@
 //! - `connection`: statements and changes for both databases;
 //! - `value`: how values are stored in columns;
 //! - `text`: case-insensitive comparison;
-//! - `tasks`, `conversations`, `tokens`: the three stores;
+//! - `tasks`, `conversations`, `tokens`, `users`, `grants`: the stores;
 //! - `error`: database errors as messages.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -38,6 +38,7 @@ mod connection;
 mod conversations;
 mod database;
 mod error;
+mod grants;
 mod migrate;
 mod pool;
 mod postgres;
@@ -45,6 +46,7 @@ mod sqlite;
 mod tasks;
 mod text;
 mod tokens;
+mod users;
 mod value;
 
 use std::fmt;
@@ -63,8 +65,10 @@ pub use config::Config;
 pub use conversations::{
     Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Role, StoredAnswer,
 };
+pub use grants::{Exchange as SecretExchange, Grant, GrantSecret, Grants, SecretKind};
 pub use tasks::{Priority, Task, TaskChanges, TaskCursor, TaskFilter, TaskPage, TaskSort, Tasks};
 pub use tokens::{Token, Tokens};
+pub use users::{BrowserSession, BrowserSessions, User, Users};
 
 pub const MAX_PAGE: usize = 1_000;
 pub const MAX_KEY_BYTES: usize = 512;
@@ -133,6 +137,21 @@ impl Store {
     pub fn tokens(&self) -> Tokens {
         let database = Arc::clone(&self.database);
         Tokens { database }
+    }
+
+    pub fn users(&self) -> Users {
+        let database = Arc::clone(&self.database);
+        Users { database }
+    }
+
+    pub fn browser_sessions(&self) -> BrowserSessions {
+        let database = Arc::clone(&self.database);
+        BrowserSessions { database }
+    }
+
+    pub fn grants(&self) -> Grants {
+        let database = Arc::clone(&self.database);
+        Grants { database }
     }
 
     /// Returns when running changes are done and the connections closed. Later uses fail.

@@ -11,10 +11,16 @@ struct Migration {
 }
 
 /// In order; the first makes version 1. A released migration never changes.
-const MIGRATIONS: [Migration; 1] = [Migration {
-    sqlite: include_str!("../migrations/0001.sqlite.sql"),
-    postgres: include_str!("../migrations/0001.postgres.sql"),
-}];
+const MIGRATIONS: [Migration; 2] = [
+    Migration {
+        sqlite: include_str!("../migrations/0001.sqlite.sql"),
+        postgres: include_str!("../migrations/0001.postgres.sql"),
+    },
+    Migration {
+        sqlite: include_str!("../migrations/0002.sqlite.sql"),
+        postgres: include_str!("../migrations/0002.postgres.sql"),
+    },
+];
 
 const NEWEST: i64 = MIGRATIONS.len() as i64;
 

@@ -8,7 +8,7 @@ use tribune_core::{Result, UserId};
 use crate::check_key;
 use crate::connection::Statement;
 use crate::database::Database;
-use crate::value::Row;
+use crate::value::{Row, hex, json};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
@@ -17,6 +17,10 @@ pub struct Token {
     pub user: UserId,
     /// A description by its creator.
     pub label: Option<String>,
+    /// What it may be used for; `None` for a token that is older than scopes.
+    pub scopes: Option<Vec<String>>,
+    /// The one profile that it opens; `None` for all.
+    pub profile: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub last_used: Option<Timestamp>,
@@ -31,7 +35,7 @@ pub struct Tokens {
 
 macro_rules! columns {
     () => {
-        "id, owner, label, created_at, expires_at, last_used, revoked_at"
+        "id, owner, label, scopes, profile, created_at, expires_at, last_used, revoked_at"
     };
 }
 
@@ -41,12 +45,14 @@ impl Tokens {
         let statement = Statement::new(concat!(
             "INSERT INTO tokens (sha256, ",
             columns!(),
-            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+            ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
         ))
         .bind(hex(sha256))
         .bind(token.id.as_str())
         .bind(&token.user)
         .bind(token.label.clone())
+        .bind(token.scopes.as_deref().map(json).transpose()?)
+        .bind(token.profile.clone())
         .bind(token.created_at)
         .bind(token.expires_at)
         .bind(token.last_used)
@@ -90,13 +96,11 @@ fn token(row: &Row) -> Result<Token> {
         id: row.get("id")?,
         user: row.user("owner")?,
         label: row.get("label")?,
+        scopes: row.maybe_texts("scopes")?,
+        profile: row.get("profile")?,
         created_at: row.time("created_at")?,
         expires_at: row.maybe_time("expires_at")?,
         last_used: row.maybe_time("last_used")?,
         revoked_at: row.maybe_time("revoked_at")?,
     })
-}
-
-fn hex(sha256: [u8; 32]) -> String {
-    sha256.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -157,7 +157,13 @@ impl Row {
     }
 
     pub(crate) fn texts(&self, column: &'static str) -> Result<Vec<String>> {
-        serde_json::from_str(&self.get::<String>(column)?).map_err(|error| unreadable("a list").caused_by(error))
+        Ok(self.maybe_texts(column)?.unwrap_or_default())
+    }
+
+    pub(crate) fn maybe_texts(&self, column: &'static str) -> Result<Option<Vec<String>>> {
+        let stored: Option<String> = self.get(column)?;
+        let read = stored.map(|stored| serde_json::from_str(&stored)).transpose();
+        read.map_err(|error| unreadable("a list").caused_by(error))
     }
 }
 
@@ -170,6 +176,11 @@ pub(crate) fn with_id(rows: &[Row]) -> Result<Vec<&Row>> {
         }
     }
     Ok(found)
+}
+
+/// A digest as it is stored.
+pub(crate) fn hex(sha256: [u8; 32]) -> String {
+    sha256.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A list of texts as it is stored.

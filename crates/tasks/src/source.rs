@@ -77,7 +77,7 @@ impl TasksSource {
         let key = (id.scheme() == SCHEME)
             .then(|| Uuid::try_parse(id.key()).ok())
             .flatten();
-        let (Some(key), Some(owner)) = (key, cx.principal.user()) else {
+        let (Some(key), Some(owner)) = (key, cx.owner()) else {
             return Ok(None);
         };
         self.tasks.store.get(&owner, key).await
@@ -113,7 +113,7 @@ impl Source for TasksSource {
     }
 
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
-        let Some(owner) = cx.principal.user() else {
+        let Some(owner) = cx.owner() else {
             return Ok(Arc::default());
         };
         let asked = words::asked(&query.text);

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tribune_binance::moment::parse_time;
 use tribune_binance::number::Notional;
-use tribune_core::{CallContext, JsonObject, Result, Tool, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, JsonObject, Result, Scope, Tool, ToolOutput, ToolSpec};
 
 use super::account::TradingAccount;
 use super::cancel::{self, cancel_order};
@@ -56,6 +56,10 @@ pub(super) fn all(account: &Arc<TradingAccount>) -> Vec<Arc<dyn Tool>> {
 impl Tool for TradingTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Trade
     }
 
     /// What cannot be read is left for the schema to refuse.

@@ -75,6 +75,11 @@ pub enum Command {
         #[command(subcommand)]
         verb: TokenVerb,
     },
+    /// People who sign in with a password
+    User {
+        #[command(subcommand)]
+        verb: UserVerb,
+    },
     /// Run a simulated Binance exchange on this machine, or replay a recording of the real one
     Sim(Sim),
     /// Show how to connect a host, with the text to paste
@@ -348,13 +353,83 @@ pub struct TokenCreate {
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
 
-    /// After how many days it expires [default: never]
-    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(i64).range(1..=36_500))]
+    /// What it may be used for; may be given more than once [default: read, tasks and chat]
+    #[arg(long, value_name = "read|tasks|chat|trade|admin", value_parser = scope)]
+    pub scope: Vec<ScopeArg>,
+
+    /// Open only this profile, at /mcp/NAME
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+
+    /// When it expires: a number of days such as 30d, or never
+    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = lifetime)]
+    pub expires: Lifetime,
+
+    /// The same as --expires, as a number of days
+    #[arg(long, value_name = "DAYS", hide = true, conflicts_with = "expires", value_parser = clap::value_parser!(i64).range(1..=36_500))]
     pub expires_days: Option<i64>,
 
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ScopeArg(pub tribune_core::Scope);
+
+fn scope(name: &str) -> Result<ScopeArg, String> {
+    let scope = tribune_core::Scope::parse(name).map(ScopeArg);
+    scope.ok_or_else(|| "it is one of read, tasks, chat, trade, admin".to_owned())
+}
+
+/// A number of days, or no end.
+#[derive(Debug, Clone, Copy)]
+pub struct Lifetime(pub Option<i64>);
+
+fn lifetime(text: &str) -> Result<Lifetime, String> {
+    if text == "never" {
+        return Ok(Lifetime(None));
+    }
+    let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
+    let days = days.filter(|days| (1..=36_500).contains(days));
+    let days = days.ok_or_else(|| "it is a number of days such as 90d, or never".to_owned());
+    days.map(|days| Lifetime(Some(days)))
+}
+
+#[derive(Debug, Args)]
+pub struct UserAdd {
+    /// 1 to 64 letters, digits and . _ @ + -
+    pub name: String,
+
+    /// A file with the password; without it, the password is read from standard input
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// A group; may be given more than once. Members of `trade` and `admin` may allow programs these scopes
+    #[arg(long = "group", value_name = "GROUP")]
+    pub groups: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum UserVerb {
+    /// Add a user who signs in with a password
+    Add(UserAdd),
+    /// List users: their groups, and how they sign in
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a user, and end every session, token and grant of the user; tasks and conversations stay
+    Remove { name: String },
+    /// Set a new password, and end every session, token and grant that the user has
+    Password {
+        name: String,
+
+        /// A file with the password; without it, the password is read from standard input
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

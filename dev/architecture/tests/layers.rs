@@ -40,7 +40,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     // What serves them.
     ("agent", &["core", "storage"]),
     ("conformance", &[]),
-    ("server", &["core", "page", "storage", "agent", "conformance"]),
+    ("oauth", &["core", "storage"]),
+    ("server", &["core", "page", "storage", "agent", "oauth", "conformance"]),
     ("exchange-sim", &[]),
 ];
 

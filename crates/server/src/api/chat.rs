@@ -8,11 +8,11 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
 use futures::stream;
-use http::{Request, StatusCode};
+use http::{HeaderValue, Request, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tribune_agent::{Accepted, ChatAnswer, ChatRequest, Event, Events, Turn};
-use tribune_core::{Error, ErrorKind, Result};
+use tribune_core::{Error, ErrorKind, Result, Scope};
 
 use crate::identity::Caller;
 use crate::request::read_limited;
@@ -25,13 +25,18 @@ const MAX_BODY_BYTES: usize = 64 * 1024;
 const BUSY: &str = "Too many chats in progress; try again shortly";
 const SIGN_IN: &str = "The chat needs a user: send `Authorization: Bearer TOKEN`. The operator creates a token with `tribune token create --user NAME`.";
 
+/// What a refusal of the chat says about getting a token.
+pub(super) fn chat_challenge(service: &Service) -> HeaderValue {
+    service.challenge("default", [Scope::Chat].into_iter().collect(), None)
+}
+
 pub(crate) async fn chat(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let user = caller.principal.user();
-    let user = user.ok_or_else(|| problem::unauthorized(SIGN_IN))?;
+    let user = user.ok_or_else(|| problem::unauthorized(SIGN_IN, chat_challenge(&service)))?;
     if service.stopping.is_cancelled() {
         return Err(interrupted().into());
     }
@@ -65,7 +70,8 @@ fn run(
     let (outcome, waiting) = oneshot::channel();
     let (sender, receiver) = mpsc::unbounded_channel();
     let toolbox = chat.toolbox(service, &caller.principal);
-    let cx = chat.call_context(service, caller.principal, caller.correlation_id);
+    let mut cx = chat.call_context(service, caller.principal, caller.correlation_id);
+    cx.scopes = caller.scopes;
     let running = service.calls.token();
     tokio::spawn(async move {
         let events = ToClient(sender);

@@ -67,7 +67,7 @@ fn store_and_owner<'s>(
     caller: &Caller,
 ) -> Result<(&'s Arc<dyn ConversationStore>, UserId), Refusal> {
     let owner = caller.principal.user();
-    let owner = owner.ok_or_else(|| problem::unauthorized(SIGN_IN))?;
+    let owner = owner.ok_or_else(|| problem::unauthorized(SIGN_IN, super::chat::chat_challenge(service)))?;
     let store = service.conversations.as_ref();
     let store = store.ok_or_else(|| Error::not_found("This server stores no conversations"))?;
     Ok((store, owner))

@@ -6,11 +6,14 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, Version, header};
-use tribune_core::{Links, Principal, UserId};
+use tribune_core::{Links, Principal, Scope, Scopes, UserId};
+use tribune_oauth::sha256;
 
+use super::accounts::{Accounts, Identity, challenge};
+use super::needs::{Need, need};
 use super::session::Cookie;
-use super::tokens::{Authenticator, sha256};
 use crate::address::{bare_host, host_name, is_loopback_name, is_loopback_origin};
+use crate::response::page::SignInPage;
 use crate::response::{Refusal, page, rpc};
 use crate::settings::Settings;
 
@@ -31,10 +34,24 @@ const FORWARDED: [&str; 9] = [
 #[derive(Clone)]
 pub struct Caller {
     pub principal: Principal,
+    /// What this caller may do.
+    pub scopes: Scopes,
+    /// The one profile that the caller's token opens; `None` for all.
+    pub profile: Option<String>,
     pub correlation_id: Arc<str>,
 }
 
 impl Caller {
+    /// Without a token.
+    pub(crate) fn anonymous(correlation_id: Arc<str>) -> Self {
+        Self {
+            principal: Principal::Anonymous,
+            scopes: Scopes::READ,
+            profile: None,
+            correlation_id,
+        }
+    }
+
     /// The principal of a request; anonymous without a guard.
     pub(crate) fn principal(request: &Request<Body>) -> Principal {
         let caller = request.extensions().get::<Self>();
@@ -48,14 +65,21 @@ pub(crate) struct Callers {
     trusts_loopback: bool,
     /// Whether anonymous callers are refused.
     auth_required: bool,
-    authenticator: Option<Arc<dyn Authenticator>>,
+    pub(crate) accounts: Option<Arc<Accounts>>,
     /// SHA-256 of the admin token: comparing digests reveals nothing about the token through timing.
     admin_token: Option<[u8; 32]>,
-    pub(super) cookie: Cookie,
-    /// The path below which the pages are.
-    pub(super) base: String,
+    pub(crate) cookie: Cookie,
+    /// Holds a sign-in at a provider that has begun.
+    pub(crate) pending: Cookie,
+    /// The page for signing in, and the path below which all pages are.
+    pub(crate) page: SignInPage,
+    pub(crate) public_url: String,
+    /// The public address, where hosts can get tokens by themselves.
+    oauth: Option<String>,
+    /// What the tools of the MCP endpoints need.
+    mcp_scopes: Scopes,
     /// How long a sign-in may take.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Callers {
@@ -63,7 +87,8 @@ impl Callers {
         settings: &Settings,
         links: &Links,
         public: Option<&Uri>,
-        authenticator: Option<Arc<dyn Authenticator>>,
+        accounts: Option<Arc<Accounts>>,
+        mcp_scopes: Scopes,
     ) -> Self {
         let public_host = public.and_then(Uri::host).map(bare_host);
         Self {
@@ -71,28 +96,60 @@ impl Callers {
             trusts_loopback: settings.listen.ip().is_loopback()
                 && public_host.is_some_and(|host| is_loopback_name(&host)),
             auth_required: settings.auth_required,
-            authenticator,
+            oauth: accounts
+                .as_ref()
+                .filter(|accounts| accounts.offers_oauth())
+                .map(|_| links.base().to_owned()),
+            mcp_scopes,
             admin_token: settings.admin_token.as_deref().map(sha256),
-            cookie: Cookie::new(settings.listen.port(), links),
-            base: links.path_prefix().to_owned(),
+            cookie: Cookie::new("session", settings.listen.port(), links),
+            pending: Cookie::new("pending", settings.listen.port(), links),
+            page: accounts.as_ref().map_or_else(
+                || SignInPage {
+                    base: links.path_prefix().to_owned(),
+                    ..SignInPage::default()
+                },
+                |accounts| accounts.page(links.path_prefix()),
+            ),
+            public_url: links.base().to_owned(),
             timeout: settings.call_timeout,
+            accounts,
         }
     }
 
-    /// The principal of a request. An invalid token is refused, never ignored.
-    pub(super) async fn identify(&self, headers: &HeaderMap, is_local: bool) -> Result<Principal, Denial> {
-        let Some(token) = bearer(headers).or_else(|| self.cookie.read(headers)) else {
-            return Ok(if is_local && self.trusts_loopback && !self.auth_required {
-                Principal::Local
-            } else {
-                Principal::Anonymous
-            });
+    /// Who sent a request. An invalid token is refused, never ignored; a browser that has to sign in again is let through
+    /// to where it can.
+    pub(super) async fn identify(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        is_local: bool,
+        correlation_id: Arc<str>,
+    ) -> Result<Caller, Denial> {
+        let mut caller = Caller::anonymous(correlation_id);
+        let (token, is_cookie) = match bearer(headers) {
+            Some(token) => (Some(token), false),
+            None => (self.cookie.read(headers), true),
         };
-        if self.admin_token == Some(sha256(token)) {
-            return Ok(Principal::User(UserId::admin()));
+        let Some(token) = token else {
+            if is_local && self.trusts_loopback && !self.auth_required {
+                (caller.principal, caller.scopes) = (Principal::Local, Scopes::ALL);
+            }
+            return Ok(caller);
+        };
+        if !is_cookie && self.admin_token == Some(sha256(token)) {
+            (caller.principal, caller.scopes) = (Principal::User(UserId::admin()), Scopes::ALL);
+            return Ok(caller);
         }
-        match self.user(token).await {
-            Ok(Some(user)) => Ok(Principal::User(user)),
+        match self.authenticate(token, is_cookie).await {
+            Ok(Some(identity)) => {
+                caller.principal = Principal::User(identity.user);
+                caller.scopes = identity.scopes;
+                caller.profile = identity.profile;
+                Ok(caller)
+            }
+            // Where people sign in again.
+            Ok(None) if is_cookie && need(path) == Need::Nothing && path != "/" => Ok(caller),
             Ok(None) => Err(Denial::InvalidToken),
             Err(error) => {
                 tracing::error!(%error, "could not check a token");
@@ -101,31 +158,98 @@ impl Callers {
         }
     }
 
-    /// The user of a token; `None` if it is not valid.
-    pub(super) async fn user(&self, token: &str) -> tribune_core::Result<Option<UserId>> {
-        match &self.authenticator {
-            Some(authenticator) => authenticator.authenticate(token).await,
-            None => Ok(None),
+    /// A session's secret is only taken from a cookie, and only that.
+    async fn authenticate(&self, token: &str, is_cookie: bool) -> tribune_core::Result<Option<Identity>> {
+        match &self.accounts {
+            Some(accounts) if is_cookie == Accounts::is_session(token) => accounts.authenticate(token).await,
+            _ => Ok(None),
         }
     }
 
-    /// Whether a caller may see a path at all.
-    pub(super) fn admit(&self, principal: &Principal, path: &str) -> bool {
-        // What a person needs to sign in.
-        let open = path == "/" || path == "/session" || path.starts_with("/assets/");
-        !self.auth_required || open || *principal != Principal::Anonymous
+    /// Where a provider sends browsers back to.
+    pub(crate) fn callback(&self) -> String {
+        format!("{}/login/callback", self.public_url)
     }
 
-    /// Makes a request with the admin token one of the administrator; refuses any other.
+    /// Whether a caller may go on to a path, or why not.
+    pub(super) fn admit(&self, caller: &Caller, path: &str) -> Result<(), Denial> {
+        let needed = match need(path) {
+            Need::Nothing => return Ok(()),
+            _ if self.auth_required && caller.principal == Principal::Anonymous => return Err(Denial::TokenRequired),
+            Need::Profile => return Ok(()),
+            Need::Scope(scope) => scope,
+        };
+        if let Some(profile) = &caller.profile {
+            return Err(Denial::OtherProfile(profile.clone()));
+        }
+        // Who is anonymous is told to sign in by what needs a user.
+        if caller.principal != Principal::Anonymous && !caller.scopes.contains(needed) {
+            return Err(Denial::Scope(needed));
+        }
+        Ok(())
+    }
+
+    /// What a refusal says about getting a token for a path.
+    pub(crate) fn challenge(&self, path: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
+        let resource = if need(path) == Need::Profile {
+            path.trim_end_matches('/')
+        } else {
+            "/mcp"
+        };
+        challenge(self.oauth.as_deref(), resource, scopes, error)
+    }
+
+    /// The same with everything that the path may need.
+    pub(crate) fn challenge_for(&self, path: &str, error: Option<&str>) -> HeaderValue {
+        let scopes = match need(path) {
+            Need::Profile if path.ends_with("/admin") => Scopes::named(["admin"]),
+            Need::Profile => self.mcp_scopes,
+            Need::Scope(scope) => [scope].into_iter().collect(),
+            Need::Nothing => Scopes::USUAL,
+        };
+        self.challenge(path, scopes, error)
+    }
+
+    /// Lets administrators through: by the admin token, or by a token that allows it.
     pub(crate) fn admit_admin(&self, request: &mut Request<Body>) -> Result<(), Refusal> {
+        let caller = request.extensions().get::<Caller>();
+        let may = |scope| caller.is_some_and(|caller| caller.scopes.contains(scope));
+        let is_user = caller.is_some_and(|caller| matches!(caller.principal, Principal::User(_)));
+        if is_user && (may(Scope::Admin) || may(Scope::Trade)) {
+            return Ok(());
+        }
+        if self.oauth.is_some() && (is_user || self.admin_token.is_none()) {
+            return Err(self.refuse_non_admin(is_user).into());
+        }
         let token = bearer(request.headers()).map(sha256);
         if self.admin_token.is_none() || token != self.admin_token {
             return Err(self.refuse_admin(request.headers()).into());
         }
         if let Some(caller) = request.extensions_mut().get_mut::<Caller>() {
             caller.principal = Principal::User(UserId::admin());
+            caller.scopes = Scopes::ALL;
         }
         Ok(())
+    }
+
+    /// Where people can sign in as administrators.
+    fn refuse_non_admin(&self, has_token: bool) -> Response {
+        let (status, error, message) = match has_token {
+            true => (
+                StatusCode::FORBIDDEN,
+                Some("insufficient_scope"),
+                "The profile `admin` needs the scope `admin`, which this token does not have. Members of the group `admin` can allow it.",
+            ),
+            false => (
+                StatusCode::UNAUTHORIZED,
+                None,
+                "The profile `admin` needs a token with the scope `admin`: sign in as a member of the group `admin`.",
+            ),
+        };
+        let mut refusal = rpc::error(status, rpc::SERVER_ERROR, message);
+        let challenge = self.challenge_for("/mcp/admin", error);
+        refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        refusal
     }
 
     fn refuse_admin(&self, headers: &HeaderMap) -> Response {
@@ -139,21 +263,42 @@ impl Callers {
             "The profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token."
         };
         let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, rpc::SERVER_ERROR, message);
-        let challenge = HeaderValue::from_static("Bearer realm=\"tribune admin\"");
+        let challenge = match &self.oauth {
+            Some(_) => self.challenge_for("/mcp/admin", None),
+            None => HeaderValue::from_static("Bearer realm=\"tribune admin\""),
+        };
         refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         refusal
     }
 
     /// The response to a caller who is not let in.
-    pub(super) fn refuse(&self, denial: Denial, request: &Request<Body>) -> Response {
+    pub(super) fn refuse(&self, denial: &Denial, request: &Request<Body>) -> Response {
+        let path = request.uri().path();
         // There not even a valid user token is enough.
-        let is_admin_path = request.uri().path() == "/mcp/admin";
-        if denial == Denial::InvalidToken && is_admin_path && bearer(request.headers()).is_some() {
+        if *denial == Denial::InvalidToken && path == "/mcp/admin" && bearer(request.headers()).is_some() {
             return self.refuse_admin(request.headers());
         }
-        let mut response = denial.response(request, &self.base);
+        let (status, message) = denial.explain();
+        let is_rpc = need(path) == Need::Profile;
+        let mut response = if is_rpc {
+            rpc::error(status, rpc::SERVER_ERROR, &message)
+        } else {
+            let back = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            page::refused(request.headers(), &self.page, back, status, &message)
+        };
+        let challenge = match denial {
+            Denial::InvalidToken => Some(self.challenge_for(path, Some("invalid_token"))),
+            Denial::TokenRequired => Some(self.challenge_for(path, None)),
+            Denial::Scope(scope) => {
+                Some(self.challenge(path, [*scope].into_iter().collect(), Some("insufficient_scope")))
+            }
+            Denial::Unchecked | Denial::OtherProfile(_) => None,
+        };
+        if let Some(challenge) = challenge {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
         // A browser that keeps sending an expired token could never sign in again.
-        if denial == Denial::InvalidToken && self.cookie.read(request.headers()).is_some() {
+        if *denial == Denial::InvalidToken && self.cookie.read(request.headers()).is_some() {
             self.cookie.forget(&mut response);
         }
         response
@@ -176,7 +321,7 @@ pub(super) fn is_from_this_machine(request: &Request<Body>) -> bool {
 }
 
 /// Why a caller is not let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Denial {
     /// The token is unknown, expired or revoked.
     InvalidToken,
@@ -184,40 +329,36 @@ pub(super) enum Denial {
     Unchecked,
     /// There is no token, and `auth.required` is set.
     TokenRequired,
+    /// The token does not allow this.
+    Scope(Scope),
+    /// The token opens only this profile.
+    OtherProfile(String),
 }
 
 impl Denial {
-    fn response(self, request: &Request<Body>, base: &str) -> Response {
-        let (status, message) = match self {
+    fn explain(&self) -> (StatusCode, String) {
+        match self {
             Self::InvalidToken => (
                 StatusCode::UNAUTHORIZED,
-                "Invalid token: it is mistyped, expired or revoked. The operator creates a new one with `tribune token create --user NAME`.",
+                "Invalid token: it is mistyped, expired or revoked. The operator creates a new one with `tribune token create --user NAME`.".to_owned(),
             ),
             Self::Unchecked => (
                 StatusCode::SERVICE_UNAVAILABLE,
-                "The token could not be checked because the database does not answer. Try again in a moment.",
+                "The token could not be checked because the database does not answer. Try again in a moment.".to_owned(),
             ),
             Self::TokenRequired => (
                 StatusCode::UNAUTHORIZED,
-                "This server requires a token: send `Authorization: Bearer TOKEN`. The operator creates one with `tribune token create --user NAME`.",
+                "This server requires a token: send `Authorization: Bearer TOKEN`. The operator creates one with `tribune token create --user NAME`.".to_owned(),
             ),
-        };
-        let path = request.uri().path();
-        let mut response = if path.starts_with("/mcp") || path.starts_with("/sse") {
-            rpc::error(status, rpc::SERVER_ERROR, message)
-        } else {
-            let back = request.uri().path_and_query().map_or("/", |path| path.as_str());
-            page::refused(request.headers(), base, back, status, message)
-        };
-        if status == StatusCode::UNAUTHORIZED {
-            let challenge = match self {
-                Self::InvalidToken => "Bearer realm=\"tribune\", error=\"invalid_token\"",
-                _ => "Bearer realm=\"tribune\"",
-            };
-            let challenge = HeaderValue::from_static(challenge);
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            Self::Scope(scope) => (
+                StatusCode::FORBIDDEN,
+                format!("This needs the scope `{}`, which your token does not have. Sign in again and allow it, or ask the operator for a token with it.", scope.as_str()),
+            ),
+            Self::OtherProfile(profile) => (
+                StatusCode::FORBIDDEN,
+                format!("This token opens only the profile `{profile}`, at /mcp/{profile}."),
+            ),
         }
-        response
     }
 }
 

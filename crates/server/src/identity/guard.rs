@@ -10,10 +10,11 @@ use axum::extract::State;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
-use tribune_core::Links;
+use tribune_core::{Links, Scopes};
 
-use super::Authenticator;
-use super::callers::{Caller, Callers, Denial, is_from_this_machine};
+use super::Accounts;
+use super::callers::{Callers, is_from_this_machine};
+use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
 use crate::response::rpc;
 use crate::settings::Settings;
@@ -36,12 +37,14 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// `profile_hosts` are the host names that profiles claim. Without an authenticator every user token is refused.
+    /// `profile_hosts` are the host names that profiles claim; `mcp_scopes` is what the tools of the MCP endpoints need.
+    /// Without accounts every token is refused.
     pub fn new<'a>(
         settings: &Settings,
         links: &Links,
         profile_hosts: impl Iterator<Item = &'a str>,
-        authenticator: Option<Arc<dyn Authenticator>>,
+        accounts: Option<Arc<Accounts>>,
+        mcp_scopes: Scopes,
     ) -> Self {
         let loopback = settings.listen.ip().is_loopback();
         let mut hosts: HashSet<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
@@ -64,7 +67,7 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
-            callers: Callers::new(settings, links, public.as_ref(), authenticator),
+            callers: Callers::new(settings, links, public.as_ref(), accounts, mcp_scopes),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -111,9 +114,10 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
     let host = host_name(request.headers(), request.uri());
     let origin = request.headers().get(header::ORIGIN).cloned();
 
-    let origin_is_fine = origin
-        .as_ref()
-        .is_none_or(|o| o.to_str().is_ok_and(|o| guard.origin_allowed(o)));
+    let origin_is_fine = is_open_to_pages(request.uri().path())
+        || origin
+            .as_ref()
+            .is_none_or(|o| o.to_str().is_ok_and(|o| guard.origin_allowed(o)));
 
     let response = if !guard.host_allowed(host.as_deref()) {
         refuse_host(host.as_deref(), &correlation_id)
@@ -123,18 +127,26 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
         preflight(request.headers())
     } else {
         let is_local = is_from_this_machine(&request);
-        let denial = match guard.callers.identify(request.headers(), is_local).await {
-            Ok(principal) if guard.callers.admit(&principal, request.uri().path()) => {
-                request.extensions_mut().insert(Caller {
-                    principal,
-                    correlation_id: correlation_id.clone(),
-                });
+        let identified = guard
+            .callers
+            .identify(
+                request.headers(),
+                request.uri().path(),
+                is_local,
+                correlation_id.clone(),
+            )
+            .await;
+        let admitted = identified.and_then(|caller| {
+            guard.callers.admit(&caller, request.uri().path())?;
+            Ok(caller)
+        });
+        match admitted {
+            Ok(caller) => {
+                request.extensions_mut().insert(caller);
                 return finish(next.run(request).await, &correlation_id, origin);
             }
-            Ok(_) => Denial::TokenRequired,
-            Err(denial) => denial,
-        };
-        guard.callers.refuse(denial, &request)
+            Err(denial) => guard.callers.refuse(&denial, &request),
+        }
     };
 
     finish(response, &correlation_id, origin.filter(|_| origin_is_fine))

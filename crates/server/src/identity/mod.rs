@@ -2,21 +2,29 @@
 //!
 //! [`Guard`] runs before every path: it checks the addressed host and the page that calls, and asks `Callers`
 //! for the [`Principal`](tribune_core::Principal) of a request. Handlers find it as [`Caller`] in the request's
-//! extensions and know nothing of tokens. [`Authenticator`] is the seam for further kinds of tokens.
+//! extensions and know nothing of tokens. [`Accounts`] knows whom a token stands for.
 //!
 //! - `guard`: Host, Origin and CORS;
-//! - `callers`: from a request to its principal;
-//! - `tokens`: API tokens;
-//! - `session`: browsers that sign in with a token and keep it in a cookie.
+//! - `needs`: what a caller needs for each path;
+//! - `callers`: from a request to its caller;
+//! - `accounts`: whom tokens and sessions stand for; `tokens`: API tokens; `attempts`: how often a sign-in may fail;
+//! - `session`: cookies of browsers that have signed in.
 
+mod accounts;
+mod attempts;
 mod callers;
 mod guard;
+mod needs;
 mod session;
 mod tokens;
 
+pub use accounts::{Accounts, Identity, SignIn};
 pub use callers::Caller;
 pub use guard::Guard;
-pub use tokens::{ApiTokens, Authenticator, NewToken, new_token};
+pub use tokens::{NewToken, TokenUse, new_token};
 
+pub(crate) use accounts::{challenge, scopes_of};
 pub(crate) use guard::check;
-pub(crate) use session::{sign_in, sign_out};
+pub(crate) use needs::{Need, need};
+pub(crate) use session::own_path;
+pub(crate) use tokens::identity as token_identity;

@@ -1,127 +1,75 @@
-//! `/session`: a browser exchanges a token for a cookie that no script can read.
+//! Browsers that have signed in: a cookie that no script can read holds the secret of a session in the store.
 
-use std::sync::Arc;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, header};
+use tribune_core::{Links, Result};
 
-use axum::body::Body;
-use axum::extract::{Query, State};
-use axum::response::{IntoResponse, Redirect, Response};
-use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
-use serde::Deserialize;
-use tribune_core::{ErrorKind, Links};
+use super::accounts::{Accounts, Identity, SESSION_LIVES};
 
-use super::Guard;
-use crate::request::read_limited;
-use crate::response::{Refusal, page, problem};
-
-const MAX_AGE_SECS: u32 = 30 * 24 * 3600;
-const MAX_BODY_BYTES: usize = 16 * 1024;
-const INVALID: &str = "Invalid token: it is mistyped, expired or revoked.";
-
-/// The cookie that holds a browser's token.
-pub(super) struct Cookie {
+/// A cookie of this server.
+pub(crate) struct Cookie {
     name: String,
     attributes: String,
 }
 
 impl Cookie {
-    pub(super) fn new(port: u16, links: &Links) -> Self {
-        // Lax: a link from another site opens as the signed-in user; a form there cannot act as them.
-        let secure = if links.base().starts_with("https://") {
-            "; Secure"
-        } else {
-            ""
+    /// `purpose` is part of the name.
+    pub(crate) fn new(purpose: &str, port: u16, links: &Links) -> Self {
+        let (path, is_secure) = (links.path_prefix(), links.base().starts_with("https://"));
+        let (prefix, secure) = match (is_secure, path) {
+            // The browser then takes it only from this host, over https, for all paths.
+            (true, "") => ("__Host-", "; Secure"),
+            (true, _) => ("__Secure-", "; Secure"),
+            (false, _) => ("", ""),
         };
         Self {
             // Cookies ignore ports: two servers on one machine would share one name.
-            name: format!("tribune_session_{port}"),
-            attributes: format!("Path={}/; HttpOnly; SameSite=Lax{secure}", links.path_prefix()),
+            name: format!("{prefix}tribune_{purpose}_{port}"),
+            // Lax: a link from another site opens as the signed-in user; a form there cannot act as them.
+            attributes: format!("Path={path}/; HttpOnly; SameSite=Lax{secure}"),
         }
     }
 
-    /// The token of a browser that has signed in.
-    pub(super) fn read<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+    pub(crate) fn read<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
         let lines = headers.get_all(header::COOKIE).iter();
         let lines = lines.filter_map(|value| value.to_str().ok());
         lines
             .flat_map(|line| line.split(';'))
             .find_map(|pair| pair.trim().strip_prefix(&self.name)?.strip_prefix('='))
-            .filter(|token| !token.is_empty())
+            .filter(|value| !value.is_empty())
     }
 
-    /// Tells the browser to delete it.
-    pub(super) fn forget(&self, response: &mut Response) {
-        self.set(response, "", 0);
-    }
-
-    fn set(&self, response: &mut Response, token: &str, seconds: u32) {
-        let cookie = format!("{}={token}; Max-Age={seconds}; {}", self.name, self.attributes);
+    pub(crate) fn set(&self, response: &mut Response, value: &str, seconds: u64) {
+        let cookie = format!("{}={value}; Max-Age={seconds}; {}", self.name, self.attributes);
         if let Ok(cookie) = HeaderValue::from_str(&cookie) {
             response.headers_mut().append(header::SET_COOKIE, cookie);
         }
     }
-}
 
-#[derive(Deserialize)]
-struct SignIn {
-    token: String,
-    /// Where a form redirects to.
-    #[serde(default)]
-    back: String,
-}
-
-/// Takes a token as JSON or from a form, and sets the cookie.
-pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
-    let callers = guard.callers();
-    let kind = request.headers().get(header::CONTENT_TYPE);
-    let is_form = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    let body = read_limited(request.into_body(), MAX_BODY_BYTES, callers.timeout).await;
-    let body = body.map_err(problem::unreadable)?;
-    let sent = if is_form {
-        parse_form(&body)
-    } else {
-        serde_json::from_slice(&body).ok()
-    };
-    let invalid = || {
-        problem::new(
-            ErrorKind::InvalidArgument,
-            "Invalid request body: send {\"token\": \"…\"}",
-        )
-    };
-    let SignIn { token, back } = sent.ok_or_else(invalid)?;
-    let base = &callers.base;
-    let back = if is_own_path(&back) { back } else { "/".to_owned() };
-    let token = token.trim();
-    if callers.user(token).await?.is_none() {
-        return Ok(if is_form {
-            page::sign_in(base, &back, Some(INVALID))
-        } else {
-            problem::unauthorized(INVALID)
-        });
+    /// Tells the browser to delete it.
+    pub(crate) fn forget(&self, response: &mut Response) {
+        self.set(response, "", 0);
     }
-    let mut response = if is_form {
-        Redirect::to(&format!("{base}{back}")).into_response()
-    } else {
-        StatusCode::NO_CONTENT.into_response()
-    };
-    callers.cookie.set(&mut response, token, MAX_AGE_SECS);
-    Ok(response)
+
+    /// Begins a session and gives the browser its secret.
+    pub(crate) async fn begin(
+        &self,
+        response: &mut Response,
+        accounts: &Accounts,
+        identity: &Identity,
+        token: Option<String>,
+    ) -> Result<()> {
+        let secret = accounts.begin_session(identity, token).await?;
+        self.set(response, &secret, SESSION_LIVES.as_secs());
+        Ok(())
+    }
 }
 
-fn parse_form(body: &[u8]) -> Option<SignIn> {
-    let uri: Uri = format!("/?{}", std::str::from_utf8(body).ok()?).parse().ok()?;
-    Query::try_from_uri(&uri).ok().map(|Query(sent)| sent)
-}
-
-/// Whether a redirect stays on this server.
-fn is_own_path(back: &str) -> bool {
+/// A path of this server to go back to; the start page for anything else.
+pub(crate) fn own_path(back: &str) -> &str {
     let is_plain = |c: char| c.is_ascii_graphic() && c != '\\';
-    back.starts_with('/') && !back.starts_with("//") && back.chars().all(is_plain)
-}
-
-pub(crate) async fn sign_out(State(guard): State<Arc<Guard>>) -> Response {
-    let mut response = StatusCode::NO_CONTENT.into_response();
-    guard.callers().cookie.forget(&mut response);
-    response
+    let is_own = back.starts_with('/') && !back.starts_with("//") && back.chars().all(is_plain);
+    if is_own { back } else { "/" }
 }
 
 #[cfg(test)]
@@ -129,10 +77,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn form_redirects_only_to_own_paths() {
-        let sent = parse_form(b"token=a%2Bb&back=%2Fdata%2Fnotes%3Ax.md%3Fpassage%3D2").expect("a form");
-        assert_eq!((&*sent.token, &*sent.back), ("a+b", "/data/notes:x.md?passage=2"));
-        assert!(is_own_path(&sent.back));
+    fn only_own_paths_are_gone_back_to() {
+        assert_eq!(own_path("/data/notes:x.md?passage=2"), "/data/notes:x.md?passage=2");
         for elsewhere in [
             "//evil.example",
             "https://evil.example",
@@ -140,7 +86,20 @@ mod tests {
             "",
             "/a\r\nb: c",
         ] {
-            assert!(!is_own_path(elsewhere), "{elsewhere}");
+            assert_eq!(own_path(elsewhere), "/", "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn cookies_are_bound_to_the_host_where_they_can_be() {
+        for (address, name) in [
+            ("https://tribune.test", "__Host-tribune_session_80"),
+            ("https://host.test/tribune", "__Secure-tribune_session_80"),
+            ("http://localhost:80", "tribune_session_80"),
+        ] {
+            let cookie = Cookie::new("session", 80, &Links::new(address));
+            assert_eq!(cookie.name, name);
+            assert_eq!(cookie.attributes.contains("Secure"), address.starts_with("https"));
         }
     }
 }

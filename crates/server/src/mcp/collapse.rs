@@ -6,6 +6,7 @@ use futures::StreamExt;
 use http::{StatusCode, header};
 use serde_json::Value;
 
+use super::render;
 use crate::response::{self, rpc};
 
 pub fn is_event_stream(response: &Response) -> bool {
@@ -60,6 +61,25 @@ pub fn add_legacy_results(message: &mut Value) {
 
 /// [`add_legacy_results`] for a response that is JSON already.
 pub async fn with_legacy_results(response: Response) -> Response {
+    changed(response, add_legacy_results).await
+}
+
+/// Adds to a list of tools what hosts need for a sign-in.
+pub async fn with_security(response: Response) -> Response {
+    let response = match is_event_stream(&response) {
+        true => to_json(response).await,
+        false => response,
+    };
+    changed(response, |message| {
+        if let Some(result) = message.get_mut("result") {
+            render::add_security(result);
+        }
+    })
+    .await
+}
+
+/// A JSON response with changes.
+async fn changed(response: Response, change: impl FnOnce(&mut Value)) -> Response {
     let (mut parts, body) = response.into_parts();
     let Ok(bytes) = axum::body::to_bytes(body, usize::MAX).await else {
         return incomplete();
@@ -67,7 +87,7 @@ pub async fn with_legacy_results(response: Response) -> Response {
     let Ok(mut message) = serde_json::from_slice::<Value>(&bytes) else {
         return Response::from_parts(parts, Body::from(bytes));
     };
-    add_legacy_results(&mut message);
+    change(&mut message);
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, Body::from(message.to_string()))
 }

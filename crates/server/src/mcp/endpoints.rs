@@ -64,6 +64,7 @@ fn select_profile(
     let Some(Path(name)) = name else {
         let host = host_name(request.headers(), request.uri());
         let profile = host.map_or_else(|| service.default_profile(), |host| service.profile_for_host(&host));
+        admit_to(profile, request)?;
         return Ok(profile.clone());
     };
     let Some(profile) = service.profile(&name).cloned() else {
@@ -74,5 +75,21 @@ fn select_profile(
     if profile.spec().admin {
         guard.callers().admit_admin(request)?;
     }
+    admit_to(&profile, request)?;
     Ok(profile)
+}
+
+/// Refuses a token that opens only another profile.
+fn admit_to(profile: &Profile, request: &Request<Body>) -> Result<(), Refusal> {
+    let only = request
+        .extensions()
+        .get::<Caller>()
+        .and_then(|caller| caller.profile.as_deref());
+    match only.filter(|only| *only != profile.name()) {
+        None => Ok(()),
+        Some(only) => {
+            let message = format!("This token opens only the profile `{only}`, at /mcp/{only}.");
+            Err(rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message).into())
+        }
+    }
 }

@@ -12,7 +12,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::mpsc;
-use tribune_core::{CallContext, Principal, Progress, ProgressSink};
+use tribune_core::{CallContext, Principal, Progress, ProgressSink, Scopes};
 
 use super::{LIST_TTL_MS, MODERN, render};
 use crate::identity::Caller;
@@ -33,7 +33,8 @@ impl Handler {
         let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
         caller.cloned().unwrap_or_else(|| Caller {
             principal: self.default_principal.clone(),
-            correlation_id: Arc::from("local"),
+            scopes: Scopes::ALL,
+            ..Caller::anonymous(Arc::from("local"))
         })
     }
 
@@ -94,7 +95,11 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let state = self.profile.state();
         let visible = state.visible_to(&self.caller(&context).principal);
-        Ok(render::list_tools(&visible.registry, is_modern(&context)))
+        Ok(render::list_tools(
+            &visible.registry,
+            is_modern(&context),
+            &self.service.settings,
+        ))
     }
 
     async fn call_tool(
@@ -116,7 +121,8 @@ impl ServerHandler for Handler {
         let modern = is_modern(&context);
         let cx = self.call_context(&context);
         let outcome = call::run(&self.service, &tool, request.arguments.unwrap_or_default(), &cx).await;
-        Ok(render::call_result(&outcome, modern).into())
+        let challenge = self.service.sign_in_for(&self.profile, &**tool.tool(), &cx);
+        Ok(render::call_result(&outcome, modern, challenge.as_ref()).into())
     }
 
     async fn list_resources(

@@ -102,7 +102,9 @@ pub async fn answer(
             return None;
         }
         let visible = state.visible_to(&caller.principal);
-        let list = visible.tools_list.get_or_init(|| render::tools_list(&visible.registry));
+        let list = visible
+            .tools_list
+            .get_or_init(|| render::tools_list(&visible.registry, &service.settings));
         let mut body = start(id, list.len());
         body.extend_from_slice(list);
         return Some(finish(body));
@@ -114,6 +116,9 @@ pub async fn answer(
     }
     let tool = state.registry.lookup(&params.name)?;
     let cx = service.call_context(caller);
+    if service.sign_in_for(profile, &**tool.tool(), &cx).is_some() {
+        return None;
+    }
     // When the client goes away this future is dropped, and with it the guard.
     let _cancel_on_disconnect = cx.cancel.clone().drop_guard();
     let outcome = call::run(service, &tool, params.arguments, &cx).await;

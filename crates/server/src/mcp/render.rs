@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Icon, Implementation, ListToolsResult, MetaObject, Tool, ToolAnnotations,
 };
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use tribune_core::{Registry, Result, ToolOutput, ToolSpec};
 
 use super::LIST_TTL_MS;
+use crate::settings::Settings;
 
 const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -32,7 +34,32 @@ static SERVER_INFO: LazyLock<Value> = LazyLock::new(|| json!(implementation()));
 static SERVER_META_JSON: LazyLock<String> =
     LazyLock::new(|| format!(r#""_meta":{}"#, json!({SERVER_INFO_KEY: *SERVER_INFO})));
 
-pub fn tool(spec: &ToolSpec) -> Tool {
+/// Where hosts read who may call a tool, besides at its top level.
+const SECURITY: &str = "securitySchemes";
+/// Where hosts read how to get a token for a call that was refused.
+const CHALLENGE: &str = "mcp/www_authenticate";
+
+/// Who may call the tools of a server on which hosts can get tokens by themselves.
+fn security(tool: &dyn tribune_core::Tool, auth_required: bool) -> Value {
+    let token = json!({"type": "oauth2", "scopes": [tool.scope().as_str()]});
+    match auth_required || tool.needs_user() {
+        true => json!([token]),
+        false => json!([{"type": "noauth"}, token]),
+    }
+}
+
+/// Copies what hosts need to know for a sign-in to the top level of each tool, where the protocol has no place for it.
+pub fn add_security(result: &mut Value) {
+    let tools = result.get_mut("tools").and_then(Value::as_array_mut);
+    for tool in tools.into_iter().flatten() {
+        let security = tool.get("_meta").and_then(|meta| meta.get(SECURITY)).cloned();
+        if let (Some(security), Some(tool)) = (security, tool.as_object_mut()) {
+            tool.insert(SECURITY.to_owned(), security);
+        }
+    }
+}
+
+fn tool(spec: &ToolSpec) -> Tool {
     let mut tool = Tool::new(
         spec.name.clone(),
         spec.description.clone(),
@@ -66,8 +93,17 @@ pub fn cache_scope(registry: &Registry) -> CacheScope {
     }
 }
 
-pub fn list_tools(registry: &Registry, modern: bool) -> ListToolsResult {
-    let mut list = ListToolsResult::with_all_items(registry.specs().map(tool).collect());
+pub fn list_tools(registry: &Registry, modern: bool, settings: &Settings) -> ListToolsResult {
+    let listed = registry.tools().map(|offered| {
+        let mut tool = tool(offered.spec());
+        if settings.offers_oauth {
+            let mut meta = MetaObject::default();
+            meta.insert(SECURITY.to_owned(), security(&**offered, settings.auth_required));
+            tool.meta = Some(meta);
+        }
+        tool
+    });
+    let mut list = ListToolsResult::with_all_items(listed.collect());
     list.ttl_ms = Some(LIST_TTL_MS);
     list.cache_scope = Some(cache_scope(registry));
     list.meta = modern.then(server_meta);
@@ -75,8 +111,10 @@ pub fn list_tools(registry: &Registry, modern: bool) -> ListToolsResult {
 }
 
 /// The result of a modern `tools/list`, serialised.
-pub fn tools_list(registry: &Registry) -> Bytes {
-    serde_json::to_vec(&list_tools(registry, true)).map_or_else(
+pub fn tools_list(registry: &Registry, settings: &Settings) -> Bytes {
+    let mut list = serde_json::to_value(list_tools(registry, true, settings)).unwrap_or_default();
+    add_security(&mut list);
+    serde_json::to_vec(&list).map_or_else(
         // Strings, numbers and maps with string keys always serialise.
         |_| Bytes::from_static(br#"{"resultType":"complete","tools":[]}"#),
         Bytes::from,
@@ -84,7 +122,7 @@ pub fn tools_list(registry: &Registry) -> Bytes {
 }
 
 /// The outcome of a call for rmcp: a result, or an error that the model can read.
-pub fn call_result(outcome: &Result<ToolOutput>, modern: bool) -> CallToolResult {
+pub fn call_result(outcome: &Result<ToolOutput>, modern: bool, challenge: Option<&HeaderValue>) -> CallToolResult {
     let mut result = match outcome {
         Ok(output) => {
             let mut result = CallToolResult::success(vec![ContentBlock::text(output.text())]);
@@ -94,6 +132,10 @@ pub fn call_result(outcome: &Result<ToolOutput>, modern: bool) -> CallToolResult
         Err(error) => CallToolResult::error(vec![ContentBlock::text(error.message())]),
     };
     result.meta = modern.then(server_meta);
+    if let Some(challenge) = challenge.and_then(|challenge| challenge.to_str().ok()) {
+        let meta = result.meta.get_or_insert_default();
+        meta.insert(CHALLENGE.to_owned(), json!([challenge]));
+    }
     result
 }
 
@@ -162,7 +204,7 @@ mod tests {
             let mut written = Vec::new();
             write_call_result(&outcome, &mut written);
             let ours: Value = serde_json::from_slice(&written).expect("JSON");
-            let theirs = serde_json::to_value(call_result(&outcome, true)).expect("JSON");
+            let theirs = serde_json::to_value(call_result(&outcome, true, None)).expect("JSON");
             prop_assert_eq!(ours, theirs);
         }
     }

@@ -24,7 +24,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
-use super::{Handler, collapse};
+use super::{Handler, collapse, render};
 use crate::identity::Caller;
 use crate::response::{self, rpc};
 use crate::service::{Profile, Service};
@@ -205,6 +205,9 @@ impl Events {
         let mut value = serde_json::to_value(message).unwrap_or_default();
         if self.legacy_results {
             collapse::add_legacy_results(&mut value);
+        }
+        if let Some(result) = value.get_mut("result") {
+            render::add_security(result);
         }
         Some(format!("event: message\ndata: {value}\n\n").into())
     }

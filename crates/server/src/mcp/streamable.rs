@@ -3,6 +3,7 @@
 //! It adds a size limit, JSON-RPC errors where rmcp answers in plain text, support for clients that send no `Accept`
 //! or lose their session id, and the lean path.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,12 +16,13 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 #[cfg(feature = "conformance")]
 use tribune_conformance::Conformance;
-use tribune_core::Principal;
+use tribune_core::{Principal, Scopes};
 
 use super::message::{Accept, check_content_type, peek, read_body};
 use super::sessions::{self, Opening, SESSION_HEADER, Sessions};
@@ -43,6 +45,23 @@ impl<H: ServerHandler> Rmcp for StreamableHttpService<H, Sessions> {
     fn handle(&self, request: Request<Full<Bytes>>) -> BoxFuture<'_, Response> {
         Box::pin(async move { Self::handle(self, request).await.map(Body::new) })
     }
+}
+
+/// The part of a message that says which tool it calls.
+#[derive(Deserialize)]
+struct NamedCall<'m> {
+    #[serde(default)]
+    id: Value,
+    #[serde(borrow)]
+    method: Cow<'m, str>,
+    #[serde(borrow)]
+    params: NamedParams<'m>,
+}
+
+#[derive(Deserialize)]
+struct NamedParams<'m> {
+    #[serde(borrow)]
+    name: Option<Cow<'m, str>>,
 }
 
 /// The Streamable HTTP side of one profile.
@@ -118,6 +137,7 @@ impl Streamable {
         check_content_type(&parts.headers)?;
         let settings = &self.service.settings;
         let body = read_body(body, settings).await?;
+        self.check_scope(profile, &parts, &body)?;
         let accept = Accept::new(&parts.headers);
         if accept.json
             && let Some(caller) = parts.extensions.get::<Caller>()
@@ -158,7 +178,41 @@ impl Streamable {
         if legacy_results {
             answer = collapse::with_legacy_results(answer).await;
         }
+        if settings.offers_oauth && peek.method == "tools/list" {
+            answer = collapse::with_security(answer).await;
+        }
         Ok(answer)
+    }
+
+    /// A token that does not allow a tool is refused here, so that the client can ask the person for more.
+    fn check_scope(&self, profile: &Profile, parts: &Parts, body: &[u8]) -> Result<(), Refusal> {
+        let caller = parts.extensions.get::<Caller>();
+        let limited =
+            caller.filter(|caller| matches!(caller.principal, Principal::User(_)) && caller.scopes != Scopes::ALL);
+        let (Some(caller), Ok(call)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
+            return Ok(());
+        };
+        let state = profile.state();
+        let tool = call.params.name.and_then(|name| state.registry.lookup(&name));
+        let Some(tool) = tool.filter(|_| call.method == "tools/call") else {
+            return Ok(());
+        };
+        let needed = tool.tool().scope();
+        if caller.scopes.contains(needed) {
+            return Ok(());
+        }
+        let message = format!(
+            "{} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
+            tool.spec().name,
+            needed.as_str()
+        );
+        let mut refusal = rpc::error_for(&call.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message);
+        let missing = [needed].into_iter().collect();
+        let challenge = self
+            .service
+            .challenge(profile.name(), missing, Some("insufficient_scope"));
+        refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        Err(refusal.into())
     }
 
     /// A slot for a new session. Without one the client is served statelessly instead of being refused.

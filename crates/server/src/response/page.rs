@@ -7,6 +7,7 @@ use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::Timestamp;
 use minijinja::{Environment, Value, context};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{accepts, wants_json};
 
@@ -15,6 +16,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for (name, source) in [
         ("board.html", include_str!("../../templates/board.html")),
         ("base.html", include_str!("../../templates/base.html")),
+        ("consent.html", include_str!("../../templates/consent.html")),
         ("chat.html", include_str!("../../templates/chat.html")),
         ("design.html", include_str!("../../templates/design.html")),
         ("home.html", include_str!("../../templates/home.html")),
@@ -70,24 +72,66 @@ pub(crate) fn moment(at: Timestamp) -> String {
     at.strftime("%-d %B %Y, %H:%M:%S.%3f UTC").to_string()
 }
 
-/// For a caller who is not let in: a page that asks for a token, or JSON.
-pub(crate) fn refused(headers: &HeaderMap, base: &str, back: &str, status: StatusCode, message: &str) -> Response {
-    let is_unauthorized = status == StatusCode::UNAUTHORIZED;
+/// What the page for signing in offers, below the path of all pages.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SignInPage {
+    pub(crate) base: String,
+    pub(crate) passwords: bool,
+    /// The host of a provider.
+    pub(crate) provider: Option<String>,
+}
+
+/// For a caller who is not let in: a page to sign in, or JSON.
+pub(crate) fn refused(
+    headers: &HeaderMap,
+    page: &SignInPage,
+    back: &str,
+    status: StatusCode,
+    message: &str,
+) -> Response {
     if !accepts(headers, "text/html") {
-        let code = if is_unauthorized { "unauthorized" } else { "unavailable" };
+        let code = match status {
+            StatusCode::UNAUTHORIZED => "unauthorized",
+            StatusCode::FORBIDDEN => "forbidden",
+            _ => "unavailable",
+        };
         return super::problem::with_status(status, code, message);
     }
-    if is_unauthorized {
-        return sign_in(base, back, None);
-    }
-    let what = "Your token cannot be checked right now";
+    let what = match status {
+        StatusCode::UNAUTHORIZED => return sign_in(page, status, back, None),
+        StatusCode::FORBIDDEN => "You may not open this",
+        _ => "Your token cannot be checked right now",
+    };
+    let base = &page.base;
     render(status, "missing.html", context! { base, what, next => message })
 }
 
-/// Asks for a token, and leads back to the page that was requested.
-pub(crate) fn sign_in(base: &str, back: &str, problem: Option<&str>) -> Response {
-    let values = context! { base, back, problem, closed => true };
-    render(StatusCode::UNAUTHORIZED, "sign_in.html", values)
+/// Asks somebody to sign in, and leads back to the page that was requested.
+pub(crate) fn sign_in(page: &SignInPage, status: StatusCode, back: &str, problem: Option<&str>) -> Response {
+    let SignInPage {
+        base,
+        passwords,
+        provider,
+    } = page;
+    let encoded_back = utf8_percent_encode(back, NON_ALPHANUMERIC).to_string();
+    let values = context! { base, passwords, provider, back, encoded_back, problem, closed => true };
+    render(status, "sign_in.html", values)
+}
+
+/// Lets the forms of a page lead to another address.
+pub(crate) fn allow_form_target(response: &mut Response, address: &str) {
+    let Ok(address) = address.parse::<http::Uri>() else {
+        return;
+    };
+    let source = match (address.scheme_str(), address.authority()) {
+        (Some(scheme @ ("https" | "http")), Some(authority)) => format!("{scheme}://{authority}"),
+        (Some(scheme), _) => format!("{scheme}:"),
+        (None, _) => return,
+    };
+    let policy = POLICY.replace("form-action 'self'", &format!("form-action 'self' {source}"));
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
 }
 
 /// A 404 that says what to do next.

@@ -17,9 +17,9 @@ pub(crate) fn from_error(error: &Error) -> Response {
     new(error.kind(), error.message())
 }
 
-pub(crate) fn unauthorized(message: &str) -> Response {
+/// `challenge` says how to get a token.
+pub(crate) fn unauthorized(message: &str, challenge: HeaderValue) -> Response {
     let mut response = with_status(StatusCode::UNAUTHORIZED, "unauthorized", message);
-    let challenge = HeaderValue::from_static("Bearer realm=\"tribune\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     response
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use tribune_core::registry::Registered;
-use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result, Tool, ToolOutput};
+use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result, Scopes, Tool, ToolOutput};
 
 use super::Service;
 
@@ -35,7 +35,7 @@ async fn run_checked(
     // A stopping server waits until this is dropped.
     let _running = service.calls.token();
     let started = service.clock.monotonic();
-    let outcome = match admit(tool, &cx.principal).and_then(|()| args()) {
+    let outcome = match admit(tool, cx).and_then(|()| args()) {
         Ok(args) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
     };
@@ -48,10 +48,25 @@ async fn run_checked(
     outcome
 }
 
-/// Refuses anonymous calls of tools that act for a user.
-fn admit(tool: &Arc<dyn Tool>, principal: &Principal) -> Result<()> {
-    if !tool.needs_user() || *principal != Principal::Anonymous {
+/// Whether a caller has to sign in, or to be allowed more, to call a tool.
+pub(crate) fn lacks(tool: &dyn Tool, is_anonymous: bool, scopes: Scopes) -> bool {
+    match is_anonymous {
+        true => tool.needs_user(),
+        false => !scopes.contains(tool.scope()),
+    }
+}
+
+/// Refuses calls that the caller may not make.
+fn admit(tool: &Arc<dyn Tool>, cx: &CallContext) -> Result<()> {
+    if !lacks(&**tool, cx.principal == Principal::Anonymous, cx.scopes) {
         return Ok(());
+    }
+    if cx.principal != Principal::Anonymous {
+        return Err(Error::forbidden(format!(
+            "{} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
+            tool.spec().name,
+            tool.scope().as_str()
+        )));
     }
     Err(Error::forbidden(format!(
         "{} needs a user, and this call is anonymous. Send `Authorization: Bearer TOKEN`; the operator creates a token with `tribune token create --user NAME`.",

@@ -11,15 +11,16 @@ pub mod profile;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use http::HeaderValue;
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribune_core::registry::RegistrationError;
-use tribune_core::{CallContext, Clock, Links, Source, SourceStatus};
+use tribune_core::{CallContext, Clock, Links, Principal, Scopes, Source, SourceStatus, Tool};
 use tribune_storage::ConversationStore;
 
 use crate::address::bare_host;
-use crate::identity::{Authenticator, Caller};
+use crate::identity::{Accounts, Caller, challenge};
 use crate::settings::Settings;
 use crate::supervisor::{Jitter, Supervisor};
 
@@ -32,8 +33,8 @@ pub struct Service {
     pub settings: Settings,
     pub links: Links,
     pub clock: Arc<dyn Clock>,
-    /// Resolves user tokens; `None` rejects all.
-    pub authenticator: Option<Arc<dyn Authenticator>>,
+    /// Who tokens stand for; `None` rejects all.
+    pub accounts: Option<Arc<Accounts>>,
     /// The chat agent, or why there is none.
     pub chat: Result<Chat, NoChat>,
     pub conversations: Option<Arc<dyn ConversationStore>>,
@@ -71,6 +72,7 @@ impl Service {
             links: links.clone(),
             source_timeout: settings.source_timeout,
             clock: clock.clone(),
+            offers_oauth: settings.offers_oauth,
         };
         let mut specs: IndexMap<String, ProfileSpec> = IndexMap::new();
         for spec in ProfileSpec::built_in(&sources).into_iter().chain(profiles) {
@@ -92,7 +94,7 @@ impl Service {
             settings,
             links,
             clock,
-            authenticator: None,
+            accounts: None,
             chat: Err(NoChat::Unconfigured),
             conversations: None,
             supervisor: Supervisor::new(&sources),
@@ -111,8 +113,43 @@ impl Service {
     pub(crate) fn call_context(&self, caller: &Caller) -> CallContext {
         let deadline = self.clock.monotonic() + self.settings.call_timeout;
         let mut cx = CallContext::new(caller.principal.clone(), deadline);
+        cx.scopes = caller.scopes;
         cx.correlation_id = caller.correlation_id.clone();
         cx
+    }
+
+    /// What the tools of the MCP endpoints need.
+    pub(crate) fn mcp_scopes(&self) -> Scopes {
+        let state = self.default.state();
+        let needed: Scopes = state.registry.tools().map(|tool| tool.scope()).collect();
+        needed.and(Scopes::USUAL)
+    }
+
+    /// What a refusal says about getting a token, for the endpoint of a profile.
+    pub(crate) fn challenge(&self, profile: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
+        let base = self.accounts.as_ref().filter(|accounts| accounts.offers_oauth());
+        let base = base.map(|_| self.links.base());
+        let resource = match profile {
+            "default" => "/mcp".to_owned(),
+            profile => format!("/mcp/{profile}"),
+        };
+        challenge(base, &resource, scopes, error)
+    }
+
+    /// How to get a token for a call that is refused for want of one; `None` if it is not refused, or hosts cannot get
+    /// tokens by themselves.
+    pub(crate) fn sign_in_for(&self, profile: &Profile, tool: &dyn Tool, cx: &CallContext) -> Option<HeaderValue> {
+        let is_anonymous = cx.principal == Principal::Anonymous;
+        if !self.settings.offers_oauth || !call::lacks(tool, is_anonymous, cx.scopes) {
+            return None;
+        }
+        let error = if is_anonymous {
+            "invalid_token"
+        } else {
+            "insufficient_scope"
+        };
+        let missing = [tool.scope()].into_iter().collect();
+        Some(self.challenge(profile.name(), missing, Some(error)))
     }
 
     pub fn sources(&self) -> &[Arc<dyn Source>] {

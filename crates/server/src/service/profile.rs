@@ -78,6 +78,8 @@ pub(crate) struct ToolContext {
     pub(crate) links: Links,
     pub(crate) source_timeout: Duration,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Whether a call without a token can start a sign-in: then everybody sees which tools there are.
+    pub(crate) offers_oauth: bool,
 }
 
 /// A profile's tools at one revision of the data.
@@ -197,6 +199,8 @@ fn register(
     tools: &ToolContext,
     is_anonymous: bool,
 ) -> Result<(Registry, Vec<SourceFacts>), RegistrationError> {
+    let shows_all = !is_anonymous || tools.offers_oauth;
+    let all = sources;
     let sources: Vec<Arc<dyn Source>> = sources
         .iter()
         .filter(|source| !is_anonymous || !source.is_personal())
@@ -216,14 +220,15 @@ fn register(
     if sources.iter().any(|source| source.relates()) {
         offered.push(Arc::new(RelatedTool::new(sources.clone(), &facts, links.clone())));
     }
-    offered.extend(sources.iter().flat_map(|source| source.clone().tools()));
+    let with_tools = if shows_all { all } else { &sources };
+    offered.extend(with_tools.iter().flat_map(|source| source.clone().tools()));
     offered.retain(|tool| spec.selects(&tool.spec().name));
     if spec.admin {
         offered.extend(sources.iter().flat_map(|source| source.clone().admin_tools()));
     }
     let mut registry = Registry::default();
     for tool in offered {
-        if !is_anonymous || !tool.needs_user() {
+        if shows_all || !tool.needs_user() {
             registry.add(tool)?;
         }
     }

@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tribune_core::wire::{MAX_WIRE_BYTES, wire_bytes};
 use tribune_core::{
-    CallContext, Clock, Error, ErrorKind, JsonObject, Links, Result, Tool, ToolOutput, ToolSpec, UserId, id_of_time,
+    CallContext, Clock, Error, ErrorKind, JsonObject, Links, Result, Scope, Tool, ToolOutput, ToolSpec, UserId,
+    id_of_time,
 };
 use tribune_storage::{Task, TaskCursor, TaskPage, TaskSort};
 
@@ -66,6 +67,10 @@ impl Tool for TaskTool {
 
     fn needs_user(&self) -> bool {
         true
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Tasks
     }
 
     fn error_code(&self, kind: ErrorKind) -> Option<&'static str> {
@@ -178,7 +183,7 @@ impl TaskTool {
 
 /// The user whose tasks a call reads or changes.
 fn owner(cx: &CallContext) -> Result<UserId> {
-    cx.principal.user().ok_or_else(|| {
+    cx.owner().ok_or_else(|| {
         Error::forbidden("tasks belong to users, and this call does not say whose it is: send an API token as `Authorization: Bearer TOKEN` (the operator makes one with `tribune token create --user NAME`)")
     })
 }

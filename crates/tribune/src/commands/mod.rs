@@ -13,6 +13,7 @@ mod serve;
 mod sim;
 mod stdio;
 mod token;
+mod user;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -37,6 +38,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Eval(args) => eval::run(&common, &args),
         Command::Chat(args) => chat::run(&common, &args),
         Command::Token { verb } => token::run(&common, &verb),
+        Command::User { verb } => user::run(&common, &verb),
         Command::Sim(args) => sim::run(&common, &args),
         Command::Connect { host } => connect::run(&common, host),
         Command::Completions { shell } => pages::completions(shell),

@@ -65,7 +65,7 @@ fn open_to_all(config: &Config, listen: SocketAddr) -> Option<String> {
     let public = config.server.public_url.as_deref();
     let public = public.filter(|url| Reach::of(url) != Reach::ThisMachine);
     let reached_at = match public {
-        _ if config.auth_required => return None,
+        _ if config.auth.required => return None,
         Some(url) => url.to_owned(),
         None if listen.ip().is_loopback() => return None,
         None => listen.to_string(),

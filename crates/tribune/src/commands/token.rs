@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
-use tribune_core::UserId;
-use tribune_server::identity::new_token;
+use tribune_core::{Scopes, UserId};
+use tribune_server::identity::{TokenUse, new_token};
 use tribune_storage::{Token as KeptToken, Tokens};
 
 use super::{config, print, runtime, table};
@@ -46,11 +46,21 @@ async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<()> {
         bail!("--label is one line of at most {MAX_LABEL} characters");
     }
     let now = Timestamp::now();
-    let expires = match args.expires_days {
-        Some(days) => Some(now.checked_add((days * 24).hours()).context("--expires-days")?),
+    let days = args.expires_days.or(args.expires.0);
+    let expires_at = match days {
+        Some(days) => Some(now.checked_add((days * 24).hours()).context("--expires")?),
         None => None,
     };
-    let made = new_token(user, label.map(str::to_owned), expires, now)?;
+    let usage = TokenUse {
+        label: label.map(str::to_owned),
+        scopes: match args.scope.is_empty() {
+            true => Scopes::USUAL,
+            false => args.scope.iter().map(|scope| scope.0).collect(),
+        },
+        profile: args.profile.clone(),
+        expires_at,
+    };
+    let made = new_token(user, usage, now)?;
     tokens.add(&made.token, made.sha256).await?;
     if args.json {
         let mut shown = view(&made.token);
@@ -111,6 +121,8 @@ fn view(token: &KeptToken) -> Value {
         "id": token.id,
         "user": token.user.as_str(),
         "label": token.label,
+        "scopes": token.scopes,
+        "profile": token.profile,
         "created_at": token.created_at,
         "expires_at": token.expires_at,
         "last_used": token.last_used,

@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tribune_agent::Agent;
-use tribune_core::{Error, Links, Source, SystemClock};
-use tribune_server::identity::ApiTokens;
+use tribune_core::{Error, Links, Secret, Source, SystemClock};
+use tribune_oauth::Issuer;
+use tribune_oauth::jwt::Verifier;
+use tribune_oauth::login::Provider;
+use tribune_server::identity::{Accounts, SignIn};
 use tribune_server::service::NoChat;
 use tribune_server::{Chat, Service};
 use tribune_storage::{Backend, Store};
@@ -60,10 +63,35 @@ impl People {
                 NoChat::Unusable(reason)
             }),
         };
-        service.authenticator = Some(Arc::new(ApiTokens::new(self.store.tokens(), clock)));
+        service.accounts = Some(Arc::new(self.accounts(config, service.links.base(), clock)?));
         service.chat = chat;
         service.conversations = Some(self.store.conversations());
         Ok(service)
+    }
+
+    /// Who may use the server, and how people sign in. `base` is the public address.
+    fn accounts(&self, config: &Config, base: &str, clock: Arc<SystemClock>) -> anyhow::Result<Accounts> {
+        let auth = &config.auth;
+        let sign_in = match auth.issuer.as_deref() {
+            None => SignIn::None,
+            Some("builtin") => {
+                let exempt = auth.client_hosts.clone().into();
+                let issuer = Issuer::new(base, self.store.grants(), exempt, clock.clone());
+                SignIn::BuiltIn(Box::new(issuer?))
+            }
+            Some(issuer) => {
+                let audience = auth.audience.clone().unwrap_or_else(|| format!("{base}/mcp"));
+                let verifier = Verifier::new(issuer, vec![audience], clock.clone()).context("auth.issuer")?;
+                SignIn::Elsewhere(issuer.to_owned(), Box::new(verifier))
+            }
+        };
+        let provider = auth.login.oidc.as_ref().map(|oidc| {
+            const SECRET: &str = "auth.login.oidc.client_secret";
+            let secret = Secret::parse(SECRET, &oidc.client_secret, &config.dir)?.read(SECRET)?;
+            let (id, allow) = (oidc.client_id.clone(), oidc.allow.clone());
+            Provider::new(&oidc.issuer, id, secret, allow, clock.clone()).context("auth.login.oidc")
+        });
+        Ok(Accounts::new(&self.store, sign_in, provider.transpose()?, clock))
     }
 
     fn chat(&self, table: &AgentTable, config: &Config) -> anyhow::Result<Chat> {

@@ -40,6 +40,32 @@ pub struct ConfigFile {
 #[serde(deny_unknown_fields, default)]
 pub struct Auth {
     pub required: bool,
+    /// `builtin`, or the address of an OpenID provider.
+    pub issuer: Option<String>,
+    /// What the tokens of another issuer must be for.
+    pub audience: Option<String>,
+    /// Hosts of this network, `host:port`, whose descriptions of programs may be fetched.
+    pub client_hosts: Vec<String>,
+    pub login: Login,
+}
+
+/// `[auth.login]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Login {
+    pub oidc: Option<Oidc>,
+}
+
+/// A provider at which people sign in.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Oidc {
+    pub issuer: String,
+    pub client_id: String,
+    pub client_secret: String,
+    /// Addresses (`ann@example.org`) and domains (`@example.org`) that may sign in; empty for all.
+    #[serde(default)]
+    pub allow: Vec<String>,
 }
 
 /// `[server]`.

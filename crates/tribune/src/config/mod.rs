@@ -69,8 +69,8 @@ pub struct Config {
     /// Whether users have data of their own, such as tasks: where a store or an agent is configured, and in the demo.
     pub tasks: bool,
     pub agent: Option<AgentTable>,
-    /// Whether every caller needs a token.
-    pub auth_required: bool,
+    /// Who may use the server, and how people sign in.
+    pub auth: file::Auth,
     /// Settings that have no effect.
     pub warnings: Vec<String>,
 }
@@ -191,7 +191,7 @@ impl Config {
             data_dir,
             tasks,
             agent: file.agent,
-            auth_required: file.auth.required,
+            auth: file.auth,
             server,
             warnings,
         })
@@ -220,7 +220,8 @@ impl Config {
         settings.drain = secs(server.drain_secs);
         settings.legacy_results = server.legacy_results;
         settings.admin_token.clone_from(&server.admin_token);
-        settings.auth_required = self.auth_required;
+        settings.auth_required = self.auth.required;
+        settings.offers_oauth = self.auth.issuer.is_some();
         settings.conformance = conformance;
         settings
     }

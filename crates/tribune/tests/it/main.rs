@@ -23,6 +23,7 @@ mod load;
 mod market;
 mod nginx;
 mod nodes;
+mod oauth;
 mod operations;
 mod page;
 mod pages;

@@ -129,6 +129,38 @@ impl TestServer {
         Answer::of(request.call())
     }
 
+    /// The same, following no redirect.
+    pub fn post_once(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut request = agent().post(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(
+            request
+                .config()
+                .max_redirects(0)
+                .max_redirects_will_error(false)
+                .build()
+                .send(body),
+        )
+    }
+
+    pub fn delete(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = agent().delete(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(request.call())
+    }
+
+    /// The same server after it was stopped and started again, at another port.
+    pub fn restart(mut self) -> Self {
+        self.stop();
+        let server = Self::over(self.dir.clone(), &[], &[]);
+        server.wait_ready();
+        server
+    }
+
     /// A valid request of the modern era.
     pub fn modern(&self, path: &str, method: &str, params: Value) -> Answer {
         self.modern_with(path, method, params, &[])

@@ -5,14 +5,12 @@
 //! - [`form`] and [`field`]: from JSON Schema to a form, and from its input to arguments;
 //! - [`curl`]: the request as a command;
 //! - [`answer`]: the response as text, structured and raw;
-//! - [`sender`]: which page a request comes from.
 
 mod answer;
 mod curl;
 mod field;
 mod form;
 mod listing;
-mod sender;
 mod tool;
 
 use minijinja::{Value, context};

@@ -16,11 +16,12 @@ use super::answer;
 use super::curl::CallRequest;
 use super::form::{Form, Input};
 use super::listing::Visit;
-use super::{profile_page, sender, shown, tool_page};
+use super::{profile_page, shown, tool_page};
 use crate::identity::Caller;
 use crate::mcp::Streamable;
 use crate::request::read_limited;
 use crate::response::{Refusal, page, private};
+use crate::sender;
 use crate::service::{Profile, Service};
 
 const MAX_FORM_BYTES: usize = 64 * 1024;

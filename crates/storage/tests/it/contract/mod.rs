@@ -1,9 +1,11 @@
 //! What the traits promise, promise by promise, on both databases.
 
 mod conversations;
+mod grants;
 mod listing;
 mod tasks;
 mod tokens;
+mod users;
 
 macro_rules! promises {
     ($($module:ident: $($promise:ident),+;)+) => {
@@ -48,6 +50,20 @@ promises! {
         matching_ignores_case_in_every_script,
         any_word_finds_newest_first,
         oversized_search_is_refused;
+    users:
+        user_is_found_by_name_and_login,
+        duplicate_user_or_login_is_refused,
+        new_password_ends_access,
+        removed_user_has_no_access,
+        sessions_end_and_expire,
+        session_ends_with_its_token;
+    grants:
+        grant_is_found_by_its_secrets,
+        code_is_used_once_by_many,
+        refresh_token_has_a_grace,
+        revoked_grant_gives_nothing,
+        expired_grants_are_deleted,
+        registrations_are_bounded;
     conversations:
         exchange_round_trips,
         state_has_last_messages,

@@ -9,6 +9,8 @@ fn token(id: &str, made: i64) -> Token {
         id: id.to_owned(),
         user: user("ann"),
         label: Some("laptop ☕".to_owned()),
+        scopes: Some(vec!["read".to_owned(), "tasks".to_owned()]),
+        profile: Some("research".to_owned()),
         created_at: time(made),
         expires_at: Some(time(1_000)),
         last_used: None,
@@ -20,6 +22,8 @@ pub async fn token_is_found_by_hash(store: &Store) {
     let tokens = store.tokens();
     let plain = Token {
         label: None,
+        scopes: None,
+        profile: None,
         expires_at: None,
         ..token("t2", 1)
     };

@@ -2,11 +2,11 @@
 
 use http::{HeaderMap, Uri, header};
 
-pub(super) const REFUSED: &str = "Changes are accepted only from pages of this server. Open the tool here and run it again; programs use the MCP address instead.";
+pub(crate) const REFUSED: &str = "Changes are accepted only from pages of this server. Open the tool here and run it again; programs use the MCP address instead.";
 
 /// Whether a page of this server sent a form. Allowed origins may call the server with their own token; a form of theirs
 /// would act with the cookie of the reader.
-pub(super) fn is_own_page(headers: &HeaderMap, public_url: &str) -> bool {
+pub(crate) fn is_own_page(headers: &HeaderMap, public_url: &str) -> bool {
     let site = text(headers, "sec-fetch-site");
     let origin = text(headers, header::ORIGIN.as_str());
     let site_is_own = site.is_none_or(|site| matches!(site, "same-origin" | "none"));
@@ -14,8 +14,14 @@ pub(super) fn is_own_page(headers: &HeaderMap, public_url: &str) -> bool {
     (site.is_some() || origin.is_some()) && site_is_own && origin_is_own
 }
 
+/// Whether a page of another origin sent a request. Programs that are no browsers do not say what sent it.
+pub(crate) fn is_foreign(headers: &HeaderMap, public_url: &str) -> bool {
+    let is_said = headers.contains_key("sec-fetch-site") || headers.contains_key(header::ORIGIN);
+    is_said && !is_own_page(headers, public_url)
+}
+
 /// Whether another site embeds this address, for example as an image.
-pub(super) fn is_embedded(headers: &HeaderMap) -> bool {
+pub(crate) fn is_embedded(headers: &HeaderMap) -> bool {
     let is_elsewhere = text(headers, "sec-fetch-site").is_some_and(|site| matches!(site, "cross-site" | "same-site"));
     let is_opened = text(headers, "sec-fetch-dest").is_none_or(|what| what == "document");
     is_elsewhere && !is_opened

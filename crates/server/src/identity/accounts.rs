@@ -1,0 +1,263 @@
+//! Whom tokens and browser sessions stand for, and how people sign in.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::HeaderValue;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tribune_core::{Clock, Error, Result, Scope, Scopes, UserId};
+use tribune_oauth::issuer::ACCESS_PREFIX;
+use tribune_oauth::jwt::Verifier;
+use tribune_oauth::login::Provider;
+use tribune_oauth::{Issuer, new_secret, sha256, verify_password};
+use tribune_storage::{BrowserSessions, Store, Token, Tokens, User, Users};
+
+use super::attempts::Attempts;
+use super::tokens;
+use crate::response::page::SignInPage;
+
+const MAX_TOKEN_CHARS: usize = 16 * 1024;
+/// How long somebody stays signed in in a browser.
+pub(crate) const SESSION_LIVES: Duration = Duration::from_secs(30 * 24 * 3_600);
+const SESSION_PREFIX: &str = "tribune_session_";
+/// Passwords that are checked at once: each takes a core and 19 MB for a moment.
+const MAX_CHECKS: usize = 2;
+
+/// Whom a token stands for, and what it allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub user: UserId,
+    pub scopes: Scopes,
+    /// The one profile that it opens; `None` for all.
+    pub profile: Option<String>,
+}
+
+/// Where people sign in to get tokens.
+pub enum SignIn {
+    /// Nowhere: the operator makes tokens.
+    None,
+    BuiltIn(Box<Issuer>),
+    /// Another issuer, by its address.
+    Elsewhere(String, Box<Verifier>),
+}
+
+pub struct Accounts {
+    pub(crate) users: Users,
+    pub(crate) sessions: BrowserSessions,
+    tokens: Tokens,
+    pub(crate) sign_in: SignIn,
+    /// Where people may sign in instead of with a password.
+    pub(crate) provider: Option<Provider>,
+    clock: Arc<dyn Clock>,
+    /// What was valid a moment ago, by digest.
+    valid: Mutex<HashMap<[u8; 32], Valid>>,
+    attempts: Attempts,
+    checks: Semaphore,
+}
+
+#[derive(Clone)]
+struct Valid {
+    identity: Identity,
+    checked_at: Instant,
+    use_recorded_at: Instant,
+}
+
+impl Accounts {
+    /// What has ended or was revoked is refused after this long at the latest.
+    const TRUSTED_FOR: Duration = Duration::from_secs(1);
+    /// The last use of an API token is recorded at most this often.
+    const USE_RECORDED_EVERY: Duration = Duration::from_secs(60);
+    const MAX_REMEMBERED: usize = 10_000;
+
+    pub fn new(store: &Store, sign_in: SignIn, provider: Option<Provider>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            users: store.users(),
+            sessions: store.browser_sessions(),
+            tokens: store.tokens(),
+            sign_in,
+            provider,
+            clock,
+            valid: Mutex::default(),
+            attempts: Attempts::default(),
+            checks: Semaphore::new(MAX_CHECKS),
+        }
+    }
+
+    pub(crate) fn issuer(&self) -> Option<&Issuer> {
+        match &self.sign_in {
+            SignIn::BuiltIn(issuer) => Some(issuer),
+            SignIn::None | SignIn::Elsewhere(..) => None,
+        }
+    }
+
+    /// Whether a secret is that of a browser's session.
+    pub(crate) fn is_session(secret: &str) -> bool {
+        secret.starts_with(SESSION_PREFIX)
+    }
+
+    /// Whether hosts can get tokens by themselves.
+    pub(crate) fn offers_oauth(&self) -> bool {
+        !matches!(self.sign_in, SignIn::None)
+    }
+
+    /// Whom a bearer token or a session's secret stands for; `None` if it is unknown, has ended or was revoked. An error
+    /// if it cannot be checked now.
+    pub(crate) async fn authenticate(&self, secret: &str) -> Result<Option<Identity>> {
+        if secret.len() > MAX_TOKEN_CHARS {
+            return Ok(None);
+        }
+        let (digest, moment) = (sha256(secret), self.clock.monotonic());
+        let known = self.valid.lock().get(&digest).cloned();
+        if let Some(known) = &known
+            && moment.saturating_duration_since(known.checked_at) < Self::TRUSTED_FOR
+        {
+            return Ok(Some(known.identity.clone()));
+        }
+        let Some((identity, token)) = self.look_up(secret, digest).await? else {
+            self.valid.lock().remove(&digest);
+            return Ok(None);
+        };
+        let recorded_at = known
+            .map(|known| known.use_recorded_at)
+            .filter(|at| moment.saturating_duration_since(*at) < Self::USE_RECORDED_EVERY);
+        if let Some(id) = token.filter(|_| recorded_at.is_none()) {
+            self.record_use(id);
+        }
+        let mut remembered = self.valid.lock();
+        if remembered.len() >= Self::MAX_REMEMBERED {
+            remembered.clear();
+        }
+        let valid = Valid {
+            identity: identity.clone(),
+            checked_at: moment,
+            use_recorded_at: recorded_at.unwrap_or(moment),
+        };
+        remembered.insert(digest, valid);
+        Ok(Some(identity))
+    }
+
+    /// The identity, and the id of the API token if it is one.
+    async fn look_up(&self, secret: &str, digest: [u8; 32]) -> Result<Option<(Identity, Option<String>)>> {
+        let everywhere = |(user, scopes)| {
+            let profile = None;
+            (Identity { user, scopes, profile }, None)
+        };
+        if secret.starts_with(SESSION_PREFIX) {
+            let session = self.sessions.find(digest, self.clock.now()).await?;
+            return Ok(session.map(|session| {
+                let scopes = Scopes::named(session.scopes.iter().map(String::as_str));
+                everywhere((session.owner, scopes))
+            }));
+        }
+        if let Some(issuer) = self.issuer()
+            && secret.starts_with(ACCESS_PREFIX)
+        {
+            return Ok(issuer.authenticate(secret).await?.map(everywhere));
+        }
+        if let SignIn::Elsewhere(_, verifier) = &self.sign_in
+            && Verifier::could_be(secret)
+        {
+            return Ok(verifier.authenticate(secret).await?.map(everywhere));
+        }
+        if !secret.starts_with(tokens::PREFIX) {
+            return Ok(None);
+        }
+        let now = self.clock.now();
+        let found = self.tokens.find(digest).await?;
+        let valid = found.filter(|token| token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end));
+        Ok(valid.map(|token| (tokens::identity(&token), Some(token.id))))
+    }
+
+    /// In the background: the caller does not wait for it, and it may fail.
+    fn record_use(&self, id: String) {
+        let (store, now) = (self.tokens.clone(), self.clock.now());
+        tokio::spawn(async move {
+            if let Err(error) = store.record_use(&id, now).await {
+                tracing::debug!(%error, "could not record the use of a token");
+            }
+        });
+    }
+
+    /// The user of a name and a password. The error says that both are wrong, or to wait.
+    pub(crate) async fn check_password(&self, name: &str, password: String) -> Result<User> {
+        let wrong = || Error::forbidden("This name and password do not belong together.");
+        let wait = || Error::unavailable("Too many attempts. Wait a minute, then try again.");
+        if !self.attempts.may_try(name, self.clock.monotonic()) {
+            return Err(wait());
+        }
+        let user = match UserId::new(name) {
+            Ok(name) => self.users.find(&name).await?,
+            Err(_) => None,
+        };
+        let hash = user.as_ref().and_then(|user| user.password.clone());
+        let _slot = self.checks.acquire().await.map_err(|_| wait())?;
+        let check = move || verify_password(&password, hash.as_deref());
+        let is_right = tokio::task::spawn_blocking(check).await.unwrap_or(false);
+        let user = user.filter(|_| is_right);
+        if user.is_none() {
+            self.attempts.failed(name, self.clock.monotonic());
+            tracing::warn!("a sign-in failed");
+        }
+        user.ok_or_else(wrong)
+    }
+
+    /// Begins a session in a browser; returns its secret.
+    pub(crate) async fn begin_session(&self, identity: &Identity, token: Option<String>) -> Result<String> {
+        let secret = new_secret(SESSION_PREFIX);
+        let now = self.clock.now();
+        let session = tribune_storage::BrowserSession {
+            owner: identity.user.clone(),
+            scopes: identity.scopes.names(),
+            token,
+            created_at: now,
+            expires_at: now + SESSION_LIVES,
+        };
+        self.sessions.begin(sha256(&secret), &session).await?;
+        Ok(secret)
+    }
+
+    pub(crate) async fn end_session(&self, secret: &str) -> Result<()> {
+        self.valid.lock().remove(&sha256(secret));
+        self.sessions.end(sha256(secret)).await
+    }
+
+    /// The API token itself, for a browser that signs in with one.
+    pub(crate) async fn api_token(&self, secret: &str) -> Result<Option<Token>> {
+        match self.authenticate(secret).await? {
+            Some(_) => self.tokens.find(sha256(secret)).await,
+            None => Ok(None),
+        }
+    }
+
+    /// What the page for signing in offers.
+    pub(crate) fn page(&self, base: &str) -> SignInPage {
+        SignInPage {
+            base: base.to_owned(),
+            passwords: matches!(self.sign_in, SignIn::BuiltIn(_)),
+            provider: self.provider.as_ref().map(Provider::host),
+        }
+    }
+}
+
+/// What a user may do, and may allow programs to do.
+pub(crate) fn scopes_of(user: &User) -> Scopes {
+    let special = [Scope::Trade, Scope::Admin].into_iter();
+    let special = special.filter(|scope| user.groups.iter().any(|group| group == scope.as_str()));
+    Scopes::USUAL.iter().chain(special).collect()
+}
+
+/// What a refusal tells a program about getting a token: `resource` is the path that it asked for.
+pub(crate) fn challenge(base: Option<&str>, resource: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
+    let mut challenge = String::from("Bearer realm=\"tribune\"");
+    if let Some(error) = error {
+        challenge.push_str(&format!(", error=\"{error}\""));
+    }
+    if let Some(base) = base {
+        challenge.push_str(&format!(
+            ", resource_metadata=\"{base}/.well-known/oauth-protected-resource{resource}\", scope=\"{scopes}\""
+        ));
+    }
+    HeaderValue::from_str(&challenge).unwrap_or(HeaderValue::from_static("Bearer realm=\"tribune\""))
+}

@@ -1,0 +1,213 @@
+//! `/login`: people sign in with a password, at a provider, or with an API token (`/session`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use data_encoding::BASE64URL_NOPAD;
+use http::{HeaderMap, Request, StatusCode, header};
+use serde::Deserialize;
+use tribune_core::{Error, ErrorKind};
+use tribune_oauth::login::Pending;
+use tribune_storage::User;
+
+use crate::identity::{Accounts, Guard, Identity, own_path, scopes_of, token_identity};
+use crate::request::{parse_form, read_limited};
+use crate::response::{Refusal, page, private, problem};
+
+const MAX_BODY_BYTES: usize = 16 * 1024;
+/// How long a sign-in at a provider may take.
+const PENDING_SECS: u64 = 600;
+const INVALID: &str = "Invalid token: it is mistyped, expired or revoked.";
+
+#[derive(Deserialize)]
+struct Password {
+    username: String,
+    password: String,
+    #[serde(default)]
+    back: String,
+}
+
+#[derive(Deserialize)]
+struct ApiToken {
+    token: String,
+    /// Where a form redirects to.
+    #[serde(default)]
+    back: String,
+}
+
+type Parameters = Query<HashMap<String, String>>;
+
+pub(crate) async fn form(State(guard): State<Arc<Guard>>, Query(parameters): Parameters) -> Response {
+    let back = parameters.get("back").map_or("/", |back| own_path(back));
+    private(page::sign_in(&guard.callers().page, StatusCode::OK, back, None))
+}
+
+/// Takes a name and a password.
+pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+    let accounts = accounts(&guard)?;
+    let (body, _) = read(&guard, request).await?;
+    let sent: Password = parse_form(&body).ok_or_else(|| invalid("send the fields username and password"))?;
+    let back = own_path(&sent.back);
+    let refused = |error: &Error| {
+        let status = match error.kind() {
+            ErrorKind::Forbidden => StatusCode::UNAUTHORIZED,
+            _ => StatusCode::TOO_MANY_REQUESTS,
+        };
+        private(page::sign_in(
+            &guard.callers().page,
+            status,
+            back,
+            Some(error.message()),
+        ))
+    };
+    match accounts.check_password(sent.username.trim(), sent.password).await {
+        Ok(user) => signed_in(&guard, accounts, &user, back).await,
+        Err(error) if error.kind() == ErrorKind::Forbidden || error.message().starts_with("Too many") => {
+            Ok(refused(&error))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sends the browser to the provider.
+pub(crate) async fn begin(State(guard): State<Arc<Guard>>, Query(parameters): Parameters) -> Result<Response, Refusal> {
+    let accounts = accounts(&guard)?;
+    let provider = accounts.provider.as_ref().ok_or_else(no_provider)?;
+    let back = parameters.get("back").map_or("/", |back| own_path(back));
+    let (address, pending) = provider.begin(&guard.callers().callback(), back).await?;
+    let mut response = Redirect::to(&address).into_response();
+    let kept = serde_json::to_vec(&pending).unwrap_or_default();
+    let cookie = &guard.callers().pending;
+    cookie.set(&mut response, &BASE64URL_NOPAD.encode(&kept), PENDING_SECS);
+    Ok(private(response))
+}
+
+/// Where the provider sends the browser back to.
+pub(crate) async fn finish(
+    State(guard): State<Arc<Guard>>,
+    Query(parameters): Parameters,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let callers = guard.callers();
+    let kept = callers.pending.read(&headers);
+    let kept = kept.and_then(|kept| BASE64URL_NOPAD.decode(kept.as_bytes()).ok());
+    let pending: Option<Pending> = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
+    let back = pending
+        .as_ref()
+        .map_or("/", |pending| own_path(&pending.back))
+        .to_owned();
+    let mut response = match at_provider(&guard, &parameters, pending).await {
+        Ok(user) => signed_in(&guard, accounts(&guard)?, &user, &back).await?,
+        Err(error) => {
+            tracing::warn!(%error, "a sign-in at the provider failed");
+            let why = Some(error.message());
+            private(page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, &back, why))
+        }
+    };
+    callers.pending.forget(&mut response);
+    Ok(response)
+}
+
+/// The user who has signed in at the provider.
+async fn at_provider(
+    guard: &Guard,
+    parameters: &HashMap<String, String>,
+    pending: Option<Pending>,
+) -> Result<User, Error> {
+    let accounts = accounts(guard)?;
+    let provider = accounts.provider.as_ref().ok_or_else(no_provider)?;
+    let state = parameters.get("state");
+    let pending = pending.filter(|pending| Some(&pending.state) == state).ok_or_else(|| {
+        Error::forbidden("This sign-in was not begun in this browser, or too long ago. Sign in again.")
+    })?;
+    let code = parameters.get("code").ok_or_else(|| {
+        let why = parameters.get("error").map_or("", String::as_str);
+        Error::forbidden(format!("{} did not let you sign in: {why}", provider.host()))
+    })?;
+    let callback = guard.callers().callback();
+    let name = provider.finish(code, &pending, &callback, &accounts.users).await?;
+    let user = accounts.users.find(&name).await?;
+    user.ok_or_else(|| Error::unavailable("The user was just removed."))
+}
+
+async fn signed_in(guard: &Guard, accounts: &Accounts, user: &User, back: &str) -> Result<Response, Refusal> {
+    let identity = Identity {
+        user: user.name.clone(),
+        scopes: scopes_of(user),
+        profile: None,
+    };
+    let callers = guard.callers();
+    let mut response = Redirect::to(&format!("{}{back}", callers.page.base)).into_response();
+    callers.cookie.begin(&mut response, accounts, &identity, None).await?;
+    Ok(private(response))
+}
+
+/// Takes an API token as JSON or from a form.
+pub(crate) async fn use_token(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+    let accounts = accounts(&guard)?;
+    let (body, is_form) = read(&guard, request).await?;
+    let sent: Option<ApiToken> = match is_form {
+        true => parse_form(&body),
+        false => serde_json::from_slice(&body).ok(),
+    };
+    let ApiToken { token, back } = sent.ok_or_else(|| invalid("send {\"token\": \"…\"}"))?;
+    let (callers, back) = (guard.callers(), own_path(&back));
+    let Some(token) = accounts.api_token(token.trim()).await? else {
+        return Ok(if is_form {
+            page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, back, Some(INVALID))
+        } else {
+            problem::unauthorized(INVALID, callers.challenge_for("/mcp", Some("invalid_token")))
+        });
+    };
+    let identity = token_identity(&token);
+    if let Some(profile) = &identity.profile {
+        return Err(invalid(&format!(
+            "this token is for the profile `{profile}` alone, and opens no pages"
+        ))
+        .into());
+    }
+    let mut response = match is_form {
+        true => Redirect::to(&format!("{}{back}", callers.page.base)).into_response(),
+        false => StatusCode::NO_CONTENT.into_response(),
+    };
+    callers
+        .cookie
+        .begin(&mut response, accounts, &identity, Some(token.id))
+        .await?;
+    Ok(response)
+}
+
+/// Ends the session of this browser.
+pub(crate) async fn sign_out(State(guard): State<Arc<Guard>>, headers: HeaderMap) -> Result<Response, Refusal> {
+    let cookie = &guard.callers().cookie;
+    if let Some(secret) = cookie.read(&headers) {
+        accounts(&guard)?.end_session(secret).await?;
+    }
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    cookie.forget(&mut response);
+    Ok(response)
+}
+
+pub(crate) fn accounts(guard: &Guard) -> Result<&Accounts, Error> {
+    let accounts = guard.callers().accounts.as_deref();
+    accounts.ok_or_else(|| Error::unavailable("This server has no users."))
+}
+
+fn no_provider() -> Error {
+    Error::not_found("People cannot sign in elsewhere: [auth.login] oidc is not configured.")
+}
+
+fn invalid(why: &str) -> Response {
+    problem::new(ErrorKind::InvalidArgument, &format!("Invalid request: {why}"))
+}
+
+/// The body, and whether it is a form.
+async fn read(guard: &Guard, request: Request<Body>) -> Result<(axum::body::Bytes, bool), Refusal> {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let is_form = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
+    let body = read_limited(request.into_body(), MAX_BODY_BYTES, guard.callers().timeout).await;
+    Ok((body.map_err(problem::unreadable)?, is_form))
+}

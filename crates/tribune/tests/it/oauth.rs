@@ -1,0 +1,450 @@
+//! The built-in issuer: programs get tokens that people allow them, and nothing else.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::people::{Person, tribune};
+use crate::support::{Answer, TestServer, binary, sample};
+
+/// From RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+const CALLBACK: &str = "http://127.0.0.1:33418/callback";
+pub const PASSWORD: &str = "correct horse battery";
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+/// A server with its own issuer, and the user ann.
+pub fn issuing(auth: &str) -> TestServer {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables(&format!("[store]\n[auth]\nissuer = \"builtin\"\n{auth}"))
+        .start();
+    add_user(&server, "ann", &[]);
+    server
+}
+
+pub fn add_user(server: &TestServer, name: &str, groups: &[&str]) {
+    let file = server.config().with_file_name("password");
+    fs::write(&file, format!("{PASSWORD}\n")).expect("written");
+    let file = file.display().to_string();
+    let mut command = Command::new(binary());
+    command.args(["user", "add", name, "--password-file", &file]);
+    command.args(groups.iter().flat_map(|group| ["--group", group]));
+    let added = command.arg("--config").arg(server.config()).output().expect("runs");
+    assert!(added.status.success(), "{added:?}");
+}
+
+fn encoded(fields: &[(&str, &str)]) -> String {
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields).finish()
+}
+
+fn query_of(address: &str, name: &str) -> Option<String> {
+    let url = url::Url::parse(address).expect("an address");
+    let found = url.query_pairs().find(|(given, _)| given == name);
+    found.map(|(_, value)| value.into_owned())
+}
+
+/// A program that registered, and a browser in which ann has signed in.
+struct Host<'s> {
+    server: &'s TestServer,
+    id: String,
+    cookie: String,
+}
+
+impl<'s> Host<'s> {
+    fn new(server: &'s TestServer) -> Self {
+        let metadata = json!({"client_name": "A host", "redirect_uris": [CALLBACK]});
+        let registered = server.post("/oauth/register", &[], &metadata.to_string());
+        assert_eq!(registered.status, 201, "{}", registered.body);
+        let id = registered.json()["client_id"].as_str().expect("an id").to_owned();
+        let again = server.post("/oauth/register", &[], &metadata.to_string()).json();
+        assert_eq!(again["client_id"], id.as_str(), "registering again gives the same id");
+        Self {
+            server,
+            id,
+            cookie: sign_in(server, "ann", PASSWORD).expect("signed in"),
+        }
+    }
+
+    fn address(&self, changes: &[(&str, &str)]) -> String {
+        let mut fields = vec![
+            ("response_type", "code"),
+            ("client_id", &self.id),
+            ("redirect_uri", CALLBACK),
+            ("state", "xyz"),
+            ("code_challenge", CHALLENGE),
+            ("code_challenge_method", "S256"),
+        ];
+        for (name, value) in changes {
+            fields.retain(|(known, _)| known != name);
+            if !value.is_empty() {
+                fields.push((name, value));
+            }
+        }
+        format!("/oauth/authorize?{}", encoded(&fields))
+    }
+
+    /// What the browser is answered after a decision.
+    fn decide(&self, decision: &str, changes: &[(&str, &str)]) -> Answer {
+        let body = encoded(&[("decision", decision)]);
+        let headers = [("cookie", self.cookie.as_str()), FORM];
+        self.server.post_once(&self.address(changes), &headers, &body)
+    }
+
+    fn code(&self, changes: &[(&str, &str)]) -> String {
+        let answer = self.decide("allow", changes);
+        let back = answer.header("location").to_owned();
+        assert!(back.starts_with(CALLBACK), "{answer:?}");
+        assert_eq!(query_of(&back, "state").as_deref(), Some("xyz"));
+        assert_eq!(query_of(&back, "iss").as_deref(), Some(self.server.url.as_str()));
+        query_of(&back, "code").expect("a code")
+    }
+
+    fn redeem(&self, code: &str, changes: &[(&str, &str)]) -> Answer {
+        let mut fields = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("client_id", &self.id),
+            ("redirect_uri", CALLBACK),
+            ("code_verifier", VERIFIER),
+        ];
+        for (name, value) in changes {
+            fields.retain(|(known, _)| known != name);
+            fields.push((name, value));
+        }
+        self.server.post("/oauth/token", &[FORM], &encoded(&fields))
+    }
+
+    fn tokens(&self, scope: &str) -> Value {
+        let answer = self.redeem(&self.code(&[("scope", scope)]), &[]);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert_eq!(answer.header("cache-control"), "no-store");
+        answer.json()
+    }
+
+    fn refresh(&self, token: &Value) -> Answer {
+        let fields = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", token.as_str().expect("a token")),
+            ("client_id", &self.id),
+        ];
+        self.server.post("/oauth/token", &[FORM], &encoded(&fields))
+    }
+
+    fn with(&self, token: &Value) -> Person<'s> {
+        Person::with_token(self.server, token.as_str().expect("a token"))
+    }
+}
+
+/// The cookie of a browser after somebody signed in; the status if they could not.
+fn sign_in(server: &TestServer, name: &str, password: &str) -> Result<String, u16> {
+    let form = encoded(&[("username", name), ("password", password), ("back", "/")]);
+    let answer = server.post_once("/login", &[FORM], &form);
+    let cookie = answer.header("set-cookie");
+    match cookie.split(';').next().filter(|_| answer.status == 303) {
+        Some(pair) => Ok(pair.to_owned()),
+        None => Err(answer.status),
+    }
+}
+
+fn error(answer: &Answer) -> (u16, String) {
+    let error = answer.json()["error"].as_str().unwrap_or_default().to_owned();
+    (answer.status, error)
+}
+
+#[test]
+fn program_gets_the_access_that_is_allowed() {
+    let server = issuing("required = true");
+    let host = Host::new(&server);
+    let stranger = Person::with(&server, &[]).modern("tools/list", json!({}));
+    assert_eq!(stranger.status, 401);
+    assert_eq!(
+        stranger.header("www-authenticate"),
+        format!(
+            "Bearer realm=\"tribune\", resource_metadata=\"{}/.well-known/oauth-protected-resource/mcp\", scope=\"read tasks\"",
+            server.url
+        )
+    );
+    let tokens = host.tokens("read tasks");
+    assert_eq!(
+        (&tokens["token_type"], &tokens["scope"]),
+        (&json!("Bearer"), &json!("read tasks"))
+    );
+    let ann = host.with(&tokens["access_token"]);
+    ann.add("Mow the lawn");
+    assert_eq!(ann.titles(), ["Mow the lawn"]);
+    assert_eq!(ann.get("/conversations").status, 403, "the chat was not asked for");
+}
+
+#[test]
+fn metadata_is_at_every_address_and_the_same() {
+    let server = issuing("");
+    let get = |path: &str| server.get(path, &[("origin", "https://inspector.example")]);
+    for (path, resource) in [
+        ("", "/mcp"),
+        ("/mcp", "/mcp"),
+        ("/mcp/research", "/mcp/research"),
+        ("/sse", "/sse"),
+    ] {
+        let found = get(&format!("/.well-known/oauth-protected-resource{path}"));
+        assert_eq!(found.status, 200, "{path}: {}", found.body);
+        let found = found.json();
+        assert_eq!(found["resource"], format!("{}{resource}", server.url));
+        assert_eq!(found["authorization_servers"], json!([server.url]));
+    }
+    for path in ["/mcp/nothing", "/chat", "/data"] {
+        let found = get(&format!("/.well-known/oauth-protected-resource{path}"));
+        assert_eq!(found.status, 404, "{path}");
+    }
+    let first = get("/.well-known/oauth-authorization-server");
+    assert_eq!(first.json()["issuer"], server.url.as_str());
+    assert_eq!(first.json()["code_challenge_methods_supported"], json!(["S256"]));
+    assert_eq!(first.body, get("/.well-known/openid-configuration").body);
+    assert_eq!(get("/.well-known/oauth-authorization-server/other").status, 404);
+}
+
+#[test]
+fn code_works_once_and_for_its_program_alone() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    for (name, value) in [
+        ("code_verifier", "another-verifier-another-verifier-another-verifier"),
+        ("client_id", "registered-elsewhere"),
+        ("redirect_uri", "http://127.0.0.1:1/other"),
+    ] {
+        let refused = host.redeem(&host.code(&[]), &[(name, value)]);
+        assert_eq!(error(&refused), (400, "invalid_grant".to_owned()), "{name}");
+    }
+    let elsewhere = host.redeem(&host.code(&[]), &[("resource", "https://elsewhere.example/mcp")]);
+    assert_eq!(error(&elsewhere), (400, "invalid_target".to_owned()));
+    let code = host.code(&[]);
+    let tokens = host.redeem(&code, &[]).json();
+    let ann = host.with(&tokens["access_token"]);
+    assert_eq!(ann.modern("tools/list", json!({})).status, 200);
+    assert_eq!(error(&host.redeem(&code, &[])), (400, "invalid_grant".to_owned()));
+    crate::support::wait_for("the end of what a copied code gave", || {
+        ann.modern("tools/list", json!({})).status == 401
+    });
+    assert_eq!(
+        error(&host.refresh(&tokens["refresh_token"])),
+        (400, "invalid_grant".to_owned())
+    );
+}
+
+#[test]
+fn wrong_requests_for_access_are_refused() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    // Where the program is uncertain, nobody is sent anywhere.
+    for change in [
+        ("redirect_uri", "https://evil.example/callback"),
+        ("redirect_uri", "javascript:alert(1)"),
+        ("client_id", "registered-nobody"),
+        ("client_id", ""),
+        ("client_id", "http://127.0.0.1:1/client.json"),
+        ("client_id", "https://127.0.0.1:1/client.json"),
+        ("client_id", "https://localhost/client.json"),
+    ] {
+        let answer = host.decide("allow", &[change]);
+        assert_eq!((answer.status, answer.header("location")), (400, ""), "{change:?}");
+    }
+    for (change, code) in [
+        (("response_type", "token"), "unsupported_response_type"),
+        (("code_challenge", ""), "invalid_request"),
+        (("code_challenge_method", "plain"), "invalid_request"),
+        (("resource", "https://elsewhere.example"), "invalid_target"),
+        (("scope", "everything"), "invalid_scope"),
+        // Only members of these groups have them to give.
+        (("scope", "admin trade"), "access_denied"),
+    ] {
+        let answer = host.decide("allow", &[change]);
+        let back = answer.header("location");
+        assert_eq!(query_of(back, "error").as_deref(), Some(code), "{change:?}: {answer:?}");
+        assert_eq!(query_of(back, "iss").as_deref(), Some(server.url.as_str()));
+    }
+    let denied = host.decide("deny", &[]);
+    assert_eq!(
+        query_of(denied.header("location"), "error").as_deref(),
+        Some("access_denied")
+    );
+    let headers = [
+        ("cookie", host.cookie.as_str()),
+        FORM,
+        ("origin", "http://localhost:3000"),
+    ];
+    let foreign = server.post_once(&host.address(&[]), &headers, "decision=allow");
+    assert_eq!(foreign.status, 403, "a page on another port");
+    let nobody = server.post_once(&host.address(&[]), &[FORM], "decision=allow");
+    assert!(nobody.header("location").starts_with("/login?back="), "{nobody:?}");
+}
+
+#[test]
+fn refresh_tokens_rotate_and_survive_a_restart() {
+    let mut server = issuing("");
+    let (first, id) = {
+        let host = Host::new(&server);
+        (host.tokens("read"), host.id)
+    };
+    server = server.restart();
+    let host = Host {
+        server: &server,
+        id,
+        cookie: String::new(),
+    };
+    // From two addresses at once.
+    let (one, other) = (
+        host.refresh(&first["refresh_token"]),
+        host.refresh(&first["refresh_token"]),
+    );
+    assert_eq!((one.status, other.status), (200, 200), "{} {}", one.body, other.body);
+    for tokens in [one.json(), other.json()] {
+        assert_ne!(tokens["refresh_token"], first["refresh_token"]);
+        let ann = host.with(&tokens["access_token"]);
+        assert_eq!(ann.modern("tools/list", json!({})).status, 200);
+    }
+    let fields = encoded(&[("token", one.json()["refresh_token"].as_str().expect("a token"))]);
+    assert_eq!(server.post("/oauth/revoke", &[FORM], &fields).status, 200);
+    assert_eq!(server.post("/oauth/revoke", &[FORM], "token=unknown").status, 200);
+    let ann = host.with(&other.json()["access_token"]);
+    crate::support::wait_for("the end of the grant", || {
+        ann.modern("tools/list", json!({})).status == 401
+    });
+    assert_eq!(error(&host.refresh(&other.json()["refresh_token"])).1, "invalid_grant");
+}
+
+#[test]
+fn missing_scope_is_named_and_a_write_starts_the_sign_in() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    let reader = host.with(&host.tokens("read")["access_token"]);
+    let call = json!({"name": "add_task", "arguments": {"title": "x"}});
+    let refused = reader.modern("tools/call", call.clone());
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    let challenge = refused.header("www-authenticate");
+    assert!(
+        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"tasks\""),
+        "{challenge}"
+    );
+    assert_eq!(reader.call("search", &json!({"query": "lawn"}))["results"], json!([]));
+    // Who has no token sees what there is, and how to get at it.
+    let stranger = Person::stranger(&server);
+    let listed = stranger.modern("tools/list", json!({})).json();
+    let tools = listed["result"]["tools"].as_array().expect("tools");
+    let schemes = |name: &str| {
+        let tool = tools.iter().find(|tool| tool["name"] == name).expect(name);
+        assert_eq!(tool["securitySchemes"], tool["_meta"]["securitySchemes"]);
+        tool["securitySchemes"].clone()
+    };
+    let needs = |scope: &str| json!({"type": "oauth2", "scopes": [scope]});
+    assert_eq!(schemes("search"), json!([{"type": "noauth"}, needs("read")]));
+    assert_eq!(schemes("add_task"), json!([needs("tasks")]));
+    let refused = stranger.modern("tools/call", call).json();
+    let challenge = refused["result"]["_meta"]["mcp/www_authenticate"][0]
+        .as_str()
+        .unwrap_or_default();
+    assert!(
+        refused["result"]["isError"] == true && challenge.contains("resource_metadata="),
+        "{refused}"
+    );
+    assert!(challenge.contains("scope=\"tasks\""), "{challenge}");
+}
+
+#[test]
+fn guessed_passwords_are_slowed_down() {
+    let server = issuing("");
+    assert_eq!(sign_in(&server, "nobody", PASSWORD), Err(401));
+    for _ in 0..5 {
+        assert_eq!(sign_in(&server, "ann", "wrong password"), Err(401));
+    }
+    assert_eq!(sign_in(&server, "ann", PASSWORD), Err(429), "even with the right one");
+}
+
+#[test]
+fn session_ends_at_sign_out_and_with_a_new_password() {
+    let server = issuing("required = true");
+    let (one, other) = (sign_in(&server, "ann", PASSWORD), sign_in(&server, "ann", PASSWORD));
+    let (one, other) = (one.expect("signed in"), other.expect("signed in"));
+    assert_ne!(one, other);
+    let reads = |cookie: &str| server.get("/openapi.json", &[("cookie", cookie)]).status;
+    assert_eq!((reads(&one), reads(&other)), (200, 200));
+    assert_eq!(server.delete("/session", &[("cookie", &one)]).status, 204);
+    assert_eq!((reads(&one), reads(&other)), (401, 200));
+    // A session's secret is no token.
+    let (_, secret) = other.split_once('=').expect("a pair");
+    assert_eq!(
+        Person::with_token(&server, secret)
+            .modern("tools/list", json!({}))
+            .status,
+        401
+    );
+    let file = server.config().with_file_name("password");
+    fs::write(&file, "another password\n").expect("written");
+    let file = file.display().to_string();
+    tribune(&server, &["user", "password", "ann", "--password-file", &file]);
+    crate::support::wait_for("the end of the session", || reads(&other) == 401);
+}
+
+#[test]
+fn api_tokens_have_scopes_and_a_profile() {
+    let server = issuing("");
+    let create = |more: &[&str]| {
+        let args = [&["token", "create", "--user", "ann"], more].concat();
+        tribune(&server, &args).0.trim().to_owned()
+    };
+    let reader = Person::with_token(&server, &create(&["--scope", "read"]));
+    assert_eq!(
+        reader
+            .modern("tools/call", json!({"name": "list_tasks", "arguments": {}}))
+            .status,
+        403
+    );
+    assert_eq!(reader.get("/conversations").status, 403);
+    let token = create(&["--profile", "research"]);
+    let headers = [("authorization", format!("Bearer {token}"))];
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let at = |path: &str| server.modern_with(path, "tools/list", json!({}), &headers).status;
+    assert_eq!((at("/mcp/research"), at("/mcp"), at("/mcp/full")), (200, 403, 403));
+    assert_eq!(server.get("/openapi.json", &headers).status, 403);
+    let listed: Value = serde_json::from_str(&tribune(&server, &["token", "list", "--json"]).0).expect("JSON");
+    assert_eq!(listed[0]["scopes"], json!(["read"]));
+    assert!(
+        listed[0]["expires_at"].is_string(),
+        "90 days unless said otherwise: {listed}"
+    );
+    let forever = tribune(
+        &server,
+        &["token", "create", "--user", "ann", "--expires", "never", "--json"],
+    );
+    let forever: Value = serde_json::from_str(&forever.0).expect("JSON");
+    assert_eq!(forever["expires_at"], Value::Null);
+}
+
+#[test]
+fn administrators_are_members_of_their_group() {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables("[store]\n[auth]\nissuer = \"builtin\"\n\n[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\npath = \"docs\"\ningest_dir = \"docs\"")
+        .start();
+    add_user(&server, "root", &["admin"]);
+    add_user(&server, "ann", &[]);
+    let mut host = Host::new(&server);
+    let at_admin = |person: &Person<'_>| {
+        let headers: Vec<(&str, &str)> = person
+            .headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        server
+            .modern_with("/mcp/admin", "tools/list", json!({}), &headers)
+            .status
+    };
+    let ann = host.with(&host.tokens("read admin")["access_token"]);
+    assert_eq!(at_admin(&ann), 403);
+    assert_eq!(at_admin(&Person::stranger(&server)), 401);
+    host.cookie = sign_in(&server, "root", PASSWORD).expect("signed in");
+    let root = host.with(&host.tokens("read admin")["access_token"]);
+    assert_eq!(at_admin(&root), 200);
+}
