@@ -65,7 +65,7 @@ impl Client {
         Self::new(installed(&format!("{environment}/bin/python")), script)
     }
 
-    fn node(script: &str) -> Self {
+    pub fn node(script: &str) -> Self {
         Self::new(node(), script)
     }
 

@@ -1,6 +1,11 @@
 //! The built-in issuer: programs get tokens that people allow them, and nothing else.
 
+mod clients;
+mod providers;
+
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -350,6 +355,43 @@ fn missing_scope_is_named_and_a_write_starts_the_sign_in() {
         "{refused}"
     );
     assert!(challenge.contains("scope=\"tasks\""), "{challenge}");
+}
+
+/// Serves one JSON document to everybody, until the test ends.
+fn serve_document(listener: TcpListener, document: String) {
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+            let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{document}", document.len());
+        }
+    });
+}
+
+#[test]
+fn program_is_known_by_its_document() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let id = format!("http://127.0.0.1:{port}/client.json");
+    let document = json!({"client_id": id, "client_name": "Described <b>", "redirect_uris": [CALLBACK]});
+    serve_document(listener, document.to_string());
+    let server = issuing(&format!("client_hosts = [\"127.0.0.1:{port}\"]"));
+    let mut host = Host::new(&server);
+    host.id = id;
+    let page = server.get(&host.address(&[]), &[("cookie", &host.cookie), ("accept", "text/html")]);
+    assert!(page.body.contains("Described &lt;b&gt;"), "{}", page.body);
+    let policy = page.header("content-security-policy");
+    assert!(
+        policy.contains("form-action 'self' http://127.0.0.1:33418;"),
+        "{policy}"
+    );
+    let ann = host.with(&host.tokens("read")["access_token"]);
+    assert_eq!(ann.modern("tools/list", json!({})).status, 200);
+    // The document of another address is not this program's.
+    host.id = host.id.replace("client.json", "other.json");
+    assert_eq!(host.decide("allow", &[]).status, 400);
 }
 
 #[test]
